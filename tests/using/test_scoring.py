@@ -121,11 +121,12 @@ def test_answers_are_written_as_the_official_scripts_read_them(tmp_path):
     import json
     from types import SimpleNamespace
 
-    from isogloss.using.kinds import KINDS
+    from isogloss.tasks import TASKS
+    from isogloss.using.kinds import kind_of
     from isogloss.using.scoring import write_predictions
 
     examples = list(CORPORA["squad"].read(BuiltInLanguages(), "qaa", "dev"))[:3]
-    model = SimpleNamespace(kind=KINDS["qa"])
+    model = SimpleNamespace(kind=kind_of(TASKS["qa"]))
     wanted = EvaluateOptions(corpus="squad", languages=("qaa",), split="dev")
     path = write_predictions(model, wanted, "qaa", examples, ["é", "", "b"], tmp_path)
     assert json.loads(path.read_text()) == dict(

@@ -96,6 +96,9 @@ class FineTuned(Protocol):
     def into(self) -> str:
         """The language of translations."""
 
+    def solving(self, task: Task) -> "FineTuned":
+        """Return the same model with another task, whose labels are its own under other names."""
+
     def check_languages(self, languages: Iterable[str]) -> None:
         """Raise ConfigError for languages it cannot read."""
 

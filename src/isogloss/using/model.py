@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import Row
+from isogloss.core.records import RECORD, Row
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.data.examples import Example
 from isogloss.data.label_projection import texts_of
@@ -21,8 +21,16 @@ from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.tasks import OF_ANY_LABELS, TASKS, Task, find_task
 from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
 from isogloss.training.precision import check_precision, device
+from isogloss.using.elsewhere import provenance_elsewhere
 from isogloss.using.exporting import export
-from isogloss.using.fine_tuned import Provenance, Translations, folder_of, provenance_of
+from isogloss.using.fine_tuned import (
+    CONFIG,
+    Provenance,
+    Translations,
+    exported_entry,
+    folder_of,
+    provenance_of,
+)
 from isogloss.using.formats import Answered, Entry, Kind, Prediction, Probabilities
 from isogloss.using.kinds import kind_of, probabilities_of
 from isogloss.using.predicting import pair_in_order, warn_of_unmixed
@@ -190,6 +198,10 @@ class Model:
         """Write a folder that transformers loads without isogloss, and return it; see docs/use.md."""
         return export(self, Path(folder), onnx=onnx, force=force)
 
+    def solving(self, task: Task) -> "Model":
+        """Return the same model with another task, whose labels are its own under other names."""
+        return replace(self, task=task)
+
     def check_languages(self, languages: Iterable[str]) -> None:
         """Raise ConfigError if its encoder has language modules or maps, but none for one of these."""
         check_languages(self.network, languages)
@@ -249,10 +261,15 @@ class Model:
 
 
 def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
-    """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub."""
+    """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub.
+
+    One that was fine-tuned elsewhere is read too, if it has a token, sequence or question-answering head.
+    """
     check_precision(precision, "load_model")
     folder = folder_of(folder)
-    provenance, weights = provenance_of(folder)
+    own = (folder / RECORD).exists() or exported_entry(folder) is not None or not (folder / CONFIG).exists()
+    elsewhere = None if own else provenance_elsewhere(folder)
+    provenance, weights = (elsewhere, folder) if elsewhere else provenance_of(folder)
     if provenance.task not in {*TASKS, *OF_ANY_LABELS}:
         raise unknown_name(str(folder), "task", provenance.task, (*TASKS, *OF_ANY_LABELS))
     task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))

@@ -11,7 +11,7 @@ from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Row, Value
-from isogloss.data.corpora import SPLITS, Split, some
+from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.tasks import all_measures
@@ -24,6 +24,7 @@ from isogloss.training.evaluation import (
     examples_of,
     language_read,
 )
+from isogloss.using.elsewhere import fitting_task
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry, Prediction
 from isogloss.using.predicting import Warn, python_warning
@@ -72,6 +73,7 @@ def evaluate(
     DataError if the corpus does not have the split.
     """
     check_evaluation(model, options, sources)
+    model = model.solving(fitting_task(model.task, options.corpus, sources))
     rows: list[Row] = []
     for done, language in enumerate(options.languages):
         on_progress(Progress(f"scoring {model.provenance.run}", done, len(options.languages), language))
@@ -98,14 +100,8 @@ def evaluate(
 
 def check_evaluation(model: FineTuned, options: EvaluateOptions, sources: Sources) -> None:
     """Raise ConfigError if a model cannot be scored as the options request."""
-    sources.needs(options.corpus, model.task.name)
-    labels = sources.labels(options.corpus) or ()
-    if unknown := [label for label in labels if label not in model.task.labels]:
-        raise ConfigError(
-            f"corpus {options.corpus!r} has the labels {some(labels)}, and {model.provenance.run} knows "
-            f"{some(model.task.labels)}: not {some(unknown)}. Choose a model that was trained on them."
-        )
-    check_inputs(options.inputs, model.task.name, "--inputs")
+    task = fitting_task(model.task, options.corpus, sources)
+    check_inputs(options.inputs, task.name, "--inputs")
     if options.inputs and not model.provenance.source:
         raise ConfigError(
             f"--inputs {options.inputs}: the record of {model.provenance.run} names no source language to "

@@ -1,0 +1,105 @@
+"""Models that were fine-tuned elsewhere: any folder of transformers with a token, sequence or answer head.
+
+Its config says the labels. Those of a corpus are matched by name, whatever their order and letter case.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from isogloss.core.errors import ConfigError
+from isogloss.data.corpora import some
+from isogloss.data.sources import Sources
+from isogloss.data.tag_projection import are_bio
+from isogloss.encoders import load_encoder_config, load_tokenizer
+from isogloss.tasks import OF_ANY_LABELS, TASKS, Task, find_task
+from isogloss.tasks.classification import NLI, TextClassification
+from isogloss.tasks.tagging import Tagging
+from isogloss.using.fine_tuned import Provenance
+
+HEADS: Mapping[str, str] = {
+    "ForTokenClassification": "word-tagging",
+    "ForSequenceClassification": "text-classification",
+    "ForQuestionAnswering": "qa",
+}
+"""The task of a head, by the end of its class's name; labels may say more."""
+
+LONGEST = 512
+"""Subwords of a row, where the model has as many positions."""
+
+METHOD = "elsewhere"
+
+
+def provenance_elsewhere(folder: Path) -> Provenance | None:
+    """Return what a folder's config says of a model that isogloss did not make; None where it has no head."""
+    config = load_encoder_config(folder)
+    task = _task(config)
+    if not task:
+        return None
+    known = [LONGEST, int(load_tokenizer(str(folder)).model_max_length)]
+    limit = min(known)
+    return Provenance(
+        run=folder.name,
+        title=f"fine-tuned elsewhere: {folder.name}",
+        task=task,
+        corpus="",
+        method=METHOD,
+        encoder=str(config.model_type),
+        source=(),
+        target=(),
+        limit=limit,
+        overlap=limit // 4,
+        versions={},
+    )
+
+
+def _task(config: Any) -> str:
+    labels = tuple(config.id2label.values())
+    for head, task in HEADS.items():
+        if any(str(kind).endswith(head) for kind in config.architectures or ()):
+            if task == "word-tagging" and are_bio(labels):
+                return "span-tagging"
+            pairs = task == "text-classification" and {*map(str.casefold, labels)} == {*NLI.labels}
+            return "pair-classification" if pairs else task
+    return ""
+
+
+def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
+    """Return a model's task as a corpus has it: under its name, its labels spelled as there.
+
+    ConfigError where the model predicts something else, or lacks some of the corpus's labels.
+    """
+    there = sources.corpus(corpus).tasks
+    for name in there:
+        if name == task.name and name in TASKS:
+            return task
+        theirs = _known(name, sources.labels(corpus) or ())
+        if theirs is not None and _alike(task, theirs):
+            return replace(theirs, labels=_respelled(task.labels, theirs.labels, corpus))  # type: ignore[type-var]
+    sources.needs(corpus, task.name)
+    return task
+
+
+def _known(name: str, labels: Sequence[str]) -> Task | None:
+    return find_task(name, labels) if name in {*TASKS, *OF_ANY_LABELS} else None
+
+
+def _alike(one: Task, other: Task) -> bool:
+    """Return whether two tasks label the same: words, spans of words, texts or pairs of them."""
+    if isinstance(one, Tagging) and isinstance(other, Tagging):
+        return one.metric == other.metric
+    # A head for sequences does not say whether it reads one text or two.
+    return isinstance(one, TextClassification) and isinstance(other, TextClassification)
+
+
+def _respelled(own: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
+    spelled = {label.casefold(): label for label in theirs}
+    lacking = [label for label in theirs if label.casefold() not in {*map(str.casefold, own)}]
+    if lacking:
+        raise ConfigError(
+            f"corpus {corpus!r} has the labels {some(theirs)}, and the model {some(own)}: it lacks "
+            f"{some(lacking)}. Choose a model that was trained on them; if its labels have no names, write "
+            f"them into its config.json (id2label)."
+        )
+    return tuple(spelled.get(label.casefold(), label) for label in own)
