@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -20,8 +21,13 @@ Listing = tuple[Sequence[str], Rows]
 
 def _corpora(_: Path) -> Listing:
     from isogloss.data import CORPORA
+    from isogloss.data.described import shipped
 
-    rows = [(name, " ".join(one.tasks), one.licence, one.url) for name, one in sorted(CORPORA.items())]
+    rows = [(name, " ".join(one.tasks), one.licence, one.url) for name, one in CORPORA.items()]
+    for name, path in shipped().items():
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        rows.append((name, f"{told['kind']} (described)", told["licence"], told["url"]))
+    rows.sort()
     return ("corpus", "tasks", "licence", "url"), rows
 
 

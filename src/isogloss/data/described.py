@@ -7,12 +7,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
+from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import code_of_three_letters
-from isogloss.data.corpora import SPLITS, Source, Split, not_there, only, some
+from isogloss.data.corpora import SPLITS, Source, Split, not_there, only, some, unique_id
 from isogloss.data.examples import (
     Example,
     LabelledText,
@@ -156,8 +157,10 @@ class DescribedCorpus:
 
     def examples(self, file: File) -> Iterator[Example]:
         """Yield the examples of a file."""
+        seen = dict[str, int]()
         for number, row in enumerate(rows(file, self.format, self.columns, self.separator or ",")):
-            found = _MAKE[self.kind](self, file, row, str(number))
+            name = unique_id(str(self.cell(file, row, "id")), seen) if "id" in self.columns else str(number)
+            found = _MAKE[self.kind](self, file, row, name)
             if found is not None:
                 yield found
 
@@ -270,6 +273,12 @@ _EXAMPLES: Mapping[Kind, type[Any]] = {
 
 KNOWN: dict[str, DescribedCorpus] = {}
 """Described corpora by name, beside the catalogue's."""
+
+
+def shipped() -> dict[str, Path]:
+    """Return the descriptions that come with the package, by name; their files are below the data folder."""
+    folder = Path(str(package_files("isogloss") / "data" / "descriptions"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
 def register(*corpora: DescribedCorpus) -> None:

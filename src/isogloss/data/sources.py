@@ -22,7 +22,7 @@ from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
-from isogloss.data.described import KNOWN, DescribedCorpus, register
+from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File
 from isogloss.data.hub import data_source
@@ -250,9 +250,10 @@ class Sources:
         plain, _, chosen = name.partition(":")
         known: Mapping[str, Any] = {**CORPORA, **KNOWN}
         if plain not in known:
-            near = did_you_mean(plain, known)
+            names = sorted({*known, *shipped()})
             raise ConfigError(
-                f"no corpus {plain!r}.{near} Known: {', '.join(sorted(known))}; or describe one (name.toml)."
+                f"no corpus {plain!r}.{did_you_mean(plain, names)} Known: {', '.join(names)}; or describe "
+                f"one (name.toml)."
             )
         corpus = known[plain]
         after_colon = corpus.after_colon or "choice after a colon"

@@ -20,6 +20,7 @@ from isogloss.data.described import (
     Kind,
     inventory,
     register,
+    shipped,
 )
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import DiskFolder
@@ -30,6 +31,9 @@ from isogloss.data.tag_projection import are_bio, entities
 from isogloss.experiments.checking import checked, located
 
 SUFFIX = ".toml"
+
+ID = "id"
+"""The column of an example's name, by which it is matched with others; its number in the file if none."""
 
 PEEK = 100_000
 """Examples whose labels are read where a description gives none; of tagging also to tell BIO."""
@@ -149,8 +153,8 @@ def _columns(told: Description, kind: Kind, form: FileFormat, where: str) -> dic
     if form not in usual:
         raise unknown_name(f"{where}: format", f"format of {kind}", form, usual)
     for part in told.columns:
-        if part not in usual[form]:
-            raise unknown_name(f"{where}: columns", "part of an example", part, usual[form])
+        if part not in {*usual[form], ID}:
+            raise unknown_name(f"{where}: columns", "part of an example", part, [*usual[form], ID])
     columns: dict[str, Column] = {**usual[form], **told.columns}
     if len(told.separator) != 1:
         raise ConfigError(f"{where}: separator: found {told.separator!r}; expected one character.")
@@ -252,6 +256,7 @@ def known_as(name: str, data: str = "", folder: Path = Path()) -> str:
     ``folder`` is where a relative path may begin, besides the folder one is in.
     """
     path, bracket, splits = name.partition("[")
+    path = str(shipped().get(path, path))
     if not path.endswith(SUFFIX):
         return name
     place = next((one for one in (folder / path, Path(path)) if one.is_file()), Path(path))
