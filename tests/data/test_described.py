@@ -147,6 +147,13 @@ languages = { sw = "swahili", en = "eng_Latn" }
         list(corpus.read(None, "ws", "train"))
 
 
+def test_one_file_for_all_splits_is_training_data_alone(tmp_path):
+    path = write(tmp_path, 'kind = "text"\nfiles = "{language}.tsv"\n', sw_DOT_tsv=TSV)
+    assert len(read(path)) == 3
+    with pytest.raises(DataError, match="It names no test file"):
+        read(path, split="test")
+
+
 def test_a_language_is_found_by_its_code_of_three_letters(tmp_path):
     path = write(tmp_path, 'kind = "text"\nfiles = "{language}.tsv"\n', swa_DOT_tsv=TSV)
     assert len(read(path, "sw")) == len(read(path, "swa")) == 3

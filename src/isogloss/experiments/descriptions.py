@@ -47,7 +47,7 @@ class Description:
     """tagging (a label for each word), text or pair (a label each), bitext, raw (text alone)."""
     files: str | dict[str, str]
     """Path of the files beside the description, or below the data folder: {language}, {split}; or one for
-    each of train, dev and test."""
+    each of train, dev and test. One path without {split} is training data."""
     name: str = ""
     """Name in runs and reports; that of the file when left out."""
     format: str = ""
@@ -115,7 +115,7 @@ def described(path: Path, data: str = "") -> DescribedCorpus:
 
 
 def _files(told: Description, where: str) -> dict[Split, str]:
-    given = told.files if isinstance(told.files, dict) else dict.fromkeys(SPLITS, told.files)
+    given = told.files if isinstance(told.files, dict) else dict.fromkeys(_splits(told.files), told.files)
     for split in (*given, *told.splits):
         if split not in SPLITS:
             raise unknown_name(f"{where}: files", "split", split, SPLITS)
@@ -131,6 +131,11 @@ def _files(told: Description, where: str) -> dict[Split, str]:
                 f"description, or below the data folder (--data)."
             )
     return found
+
+
+def _splits(path: str) -> tuple[Split, ...]:
+    """Return what one path stands for: every split, or training alone, which must not be tested on."""
+    return SPLITS if "{split}" in path else ("train",)
 
 
 def _format(told: Description, files: Mapping[Split, str], where: str) -> FileFormat:
