@@ -1,6 +1,7 @@
 """Described corpora: every format comes to the same examples; what does not fit is named with its line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.described import inventory
+from isogloss.data.described import FORMS, SUFFIXES, DescribedCorpus, inventory
 from isogloss.data.examples import LabelledText, SentencePair, TaggedSentence, TextLine, Translation
 from isogloss.data.files import File
 from isogloss.data.sources import Sources
@@ -219,6 +220,15 @@ def test_broken_lines_of_other_formats(tmp_path):
         body = f'kind = "text"\nfiles = "{{language}}.{suffix}"\nlabels = ["b"]\n'
         with pytest.raises(DataError, match=said):
             read(write(tmp_path, body, **{f"sw_DOT_{suffix}": text}))
+    body = 'kind = "tagging"\nfiles = "{language}.jsonl"\nlabels = ["O"]\n'
+    for words, said in (
+        ('["a", " "]', "the word ' '"),
+        ("[1, 2]", "the word 1"),
+        ('"a b"', "no lists of one"),
+    ):
+        line = f'{{"words": {words}, "labels": ["O", "O"]}}\n'
+        with pytest.raises(DataError, match=rf"sw\.jsonl:1: .*{said}"):
+            read(write(tmp_path, body, sw_DOT_jsonl=line))
     body = 'kind = "tagging"\nfiles = "{language}.txt"\n'
     with pytest.raises(DataError, match=r"sw\.txt:2: 'home'; expected columns 0, -1"):
         read(write(tmp_path, body, sw_DOT_txt="Anna B-PER\nhome\n"))
@@ -272,3 +282,37 @@ def test_it_is_looked_through_whole_and_what_is_odd_is_told(tmp_path):
     assert train.labels == {"kauli": 2, "salamu": 1, "anga": 1}
     assert (test.examples, test.trained) == (3, 3)
     assert "test-sw.tsv:5: label 'none'" in test.error
+
+
+DAMAGED = {
+    "tsv": ("text", TSV),
+    "csv": ("text", CSV),
+    "jsonl": ("text", JSONL),
+    "txt": ("tagging", CONLL),
+}
+
+
+@pytest.mark.parametrize("suffix", DAMAGED)
+@given(data=st.data())
+def test_a_damaged_file_is_read_or_refused_with_its_line(suffix, data):
+    kind, text = DAMAGED[suffix]
+    place = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(place, min(len(text), place + 30)))
+    put = data.draw(st.text(st.sampled_from("\"'\t\n\r ,;:{}[]\\\x00\u2028\ufeffaB-0é"), max_size=6))
+    damaged = text[:place] + put + text[end:]
+    file = File(f"sw.{suffix}", lambda: iter(damaged.splitlines(keepends=True)), lambda: "")
+    labels = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC") if kind == "tagging" else ("anga", "kauli", "salamu")
+    corpus = DescribedCorpus(
+        name="damaged",
+        kind=kind,
+        paths={},
+        format=SUFFIXES[f".{suffix}"],
+        columns=FORMS[kind].columns[SUFFIXES[f".{suffix}"]],
+        labels=labels,
+    )
+    try:
+        found = list(corpus.examples(file))
+    except DataError as error:
+        assert re.match(rf"sw\.{suffix}:\d+: ", str(error))
+    else:
+        assert all(isinstance(one, LabelledText | TaggedSentence) for one in found)

@@ -22,7 +22,7 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
-from isogloss.data.files import DiskFolder, File, Folder
+from isogloss.data.files import DiskFolder, File, Folder, is_unicode
 from isogloss.data.tables import Columns, FileFormat, Row, rows
 from isogloss.data.tag_projection import OUTSIDE, are_bio
 
@@ -184,7 +184,7 @@ class DescribedCorpus:
     def text(self, file: File, row: Row, part: str) -> str:
         """Return a cell that must be a text."""
         found: object = self.cell(file, row, part)
-        if isinstance(found, str) and found.strip():
+        if isinstance(found, str) and found.strip() and is_unicode(found):
             return found
         what = f"{part} is {str(found)[:60]!r}"
         raise file.broken(row.line, what, "a text that is not blank", "Take it out")
@@ -224,8 +224,11 @@ def _sentence(corpus: DescribedCorpus, file: File, row: Row, name: str) -> Tagge
     if not lists or len(texts) != len(labels):
         what = "words and labels that are no lists of one length"
         raise file.broken(row.line, what, "a label for each word")
+    for word in texts:
+        if not isinstance(word, str) or not word.strip() or not is_unicode(word):
+            raise file.broken(row.line, f"the word {word!r}", "words that are not blank", "Take it out")
     return TaggedSentence(
-        id=name, words=tuple(map(str, texts)), tags=tuple(corpus.label(file, row, one) for one in labels)
+        id=name, words=tuple(texts), tags=tuple(corpus.label(file, row, one) for one in labels)
     )
 
 
