@@ -7,6 +7,7 @@ import pytest
 from isogloss.cli.lists import LISTS
 from isogloss.core.records import read_record
 from isogloss.data import CORPORA
+from isogloss.data.described import shipped
 from tiny import MODELS, RUNS, tiny
 
 
@@ -150,7 +151,7 @@ def test_list_runs_lists_what_is_finished(command, tiny_runs):
 
 
 def test_list_corpora_is_the_table_of_corpora(command):
-    assert {line["corpus"] for line in command("list", "corpora", "--json").lines} == set(CORPORA)
+    assert {line["corpus"] for line in command("list", "corpora", "--json").lines} == {*CORPORA, *shipped()}
 
 
 def test_languages_are_those_of_the_list(command):

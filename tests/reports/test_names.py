@@ -42,6 +42,20 @@ def test_fields_that_are_the_commonest_are_left_out(tmp_path: Path) -> None:
     assert names_of(tmp_path, *mixed) == {"x-mixup", "x-mixup (mse=0)", "x-mixup (layer=2)"}
 
 
+def test_what_a_way_leaves_out_is_not_said_of_it(tmp_path: Path) -> None:
+    there, back = ({"kind": "pretrained", "source": name} for name in ("en-fr", "fr-en"))
+    forth = {"kind": "translate", "translator": {"kind": "seq2seq"}, "model": there}
+    again = {**forth, "model": back, "start": forth}
+    ways = model("translate-train"), model("translate-train", fields={"labels": "teacher"})
+    ways = tuple({**one, "translated": [forth]} for one in ways)
+    mixed = {**model("x-mixup"), "translated": [forth, again]}
+    assert names_of(tmp_path, *ways, mixed) == {
+        "translate-train", "translate-train (labels=teacher)", "x-mixup",
+    }  # fmt: skip
+    frame = frame_of(tmp_path, *ways, mixed)
+    assert set(frame["translator.model"]) == {"en-fr"}  # Whatever translates back again.
+
+
 def test_what_a_model_goes_on_from_tells_it_apart(tmp_path: Path) -> None:
     starts = [model(optimization={"learning_rate": rate}) for rate in (0.1, 0.2)]
     names = names_of(tmp_path, *(model("few-shot", start=one) for one in starts))

@@ -379,6 +379,20 @@ def test_what_reads_translations_is_held_against_translate_train_by_the_same_tra
     assert against(systems, way="way of source-only", inputs="") is None
 
 
+def test_x_mixup_in_tagging_is_held_against_translate_train_with_a_teacher_too():
+    by = {"translator": "seq2seq", "target": "de"}
+    taught = {**by, "method.labels": "teacher", "optimization.learning_rate": 0.2}
+    systems = systems_of(
+        models(),
+        models(method="translate-train", way="carried", **by),
+        models(method="translate-train", way="taught", **taught),
+        models(method="x-mixup", way="mix", **by),
+        models(method="consistency", way="consistent", **by),
+    )
+    assert against(systems, way="mix") == ("mini", "taught", "")
+    assert against(systems, way="consistent") == ("mini", "carried", "")
+
+
 def test_adjusted_encoders_are_held_against_their_original_and_continual_against_its_own():
     continual = {"auxiliary": "alignment-loss", "auxiliary.method": "source-only", "method": "continual"}
     made = {"encoder": "aligned", "encoder.original": "mini", "encoder.adjusted": "contrastive-alignment"}

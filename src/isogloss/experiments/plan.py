@@ -81,13 +81,13 @@ def plan_recipe(
     folder, known = Path(name).parent, set[str]()
 
     def know(corpus: str) -> str:
-        found = known_as(corpus, str(data or ""), folder)
+        with located(where):
+            found = known_as(corpus, str(data or ""), folder)
         known.add(found.partition("[")[0])
         return found
 
     prepare = partial(with_descriptions, know=know)
-    with located(where):
-        recipe = read_recipe(text, where=where, changes=changes, scale=scale, prepare=prepare)
+    recipe = read_recipe(text, where=where, changes=changes, scale=scale, prepare=prepare)
     root = folder_for(name, out)
     if root.exists() and not root.is_dir():
         raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")

@@ -309,11 +309,14 @@ def _of_today(own: Content) -> Content:
 
 
 def _translator(translated: Sequence[Content] | None) -> Facts:
-    """Return the kind of translator of some translations, its fields, and its models."""
+    """Return the kind of translator of some translations, its fields, and its models.
+
+    What is translated back has the translator of what it was made from, which may have a model of its own.
+    """
     made = [fields_of(one) for one in translated or ()]
     if not made:
         return {}
-    models = [one["model"] for one in made if one.get("model")]
+    models = [one["model"] for one in made if one.get("model") and not one.get("start")]
     sources = dict.fromkeys(str(fields_of(one).get("source") or identity(one)) for one in models)
     return _part(made[0]["translator"], "translator") | (
         {"translator.model": "+".join(sources)} if models else {}

@@ -2,7 +2,8 @@
 
 Paper: Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup". The full X-Mixup reads inputs
 paired with their translations; its baseline is translate-train by the same translator with the most similar
-optimization. Only systems that the paper has count: no adjusted encoder, modules, start or option of our own.
+optimization, in tagging with the labels of a teacher, as X-Mixup has them. Only systems that the paper has
+count: no adjusted encoder, modules, start or option of our own.
 Targets are the languages that models were made for; a score of them is their mean.
 """
 
@@ -166,10 +167,13 @@ def _without(row: Mapping[object, object]) -> str:
 
 
 def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *same: str) -> pd.DataFrame:
-    """Return the system of a method with equal ``same`` facts and the most similar optimization."""
+    """Return the system of a method with equal ``same`` facts and the most similar optimization.
+
+    Of two that are as similar, the one whose labels of translations are a teacher's.
+    """
     rows, own = rows[(rows["method"] == method) & (rows["inputs"] == "")], full.iloc[0]
     distance = {
-        way["way"]: len(_differing(way, own, ["optimization"]))
+        way["way"]: (len(_differing(way, own, ["optimization"])), way.get("method.labels") != "teacher")
         for _, way in rows.drop_duplicates("way").sort_values("way").iterrows()
         if not _differing(way, own, same)
     }

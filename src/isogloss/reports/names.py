@@ -18,6 +18,9 @@ OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "transla
 NOT_NAMED = ("optimization.limit", "optimization.overlap", "after.way", "examples_read")
 """Prefixes of the columns on how a model was trained; and columns that names leave out."""
 
+NONE = "none"
+"""What a field says that a way of training leaves out; its name is shorter without."""
+
 LONGEST_SLUG = 90
 
 Facts = Mapping[Hashable, Any]
@@ -92,7 +95,7 @@ def _distinguish(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
         str(key): ", ".join(
             f"{_short(name)}={one}"
             for name, one in row.items()
-            if one != common.get(name) and not _of_nothing(name, row)
+            if one != common.get(name) and not _of_nothing(name, row) and (every or one != NONE)
         )
         for key, row in differ.iterrows()
     }
@@ -102,7 +105,7 @@ def _distinguish(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
 def _of_nothing(name: Hashable, row: "pd.Series[str]") -> bool:
     """Return whether a field is one of a part that is not there."""
     part, _, field = str(name).partition(".")
-    return bool(field) and row.get(part) == "none"
+    return bool(field) and row.get(part) == NONE
 
 
 def _short(name: object) -> str:
@@ -112,7 +115,7 @@ def _short(name: object) -> str:
 
 def _text(value: object) -> str:
     if pd.isna(value):
-        return "none"
+        return NONE
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 

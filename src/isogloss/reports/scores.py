@@ -151,7 +151,8 @@ def reference_of(one: Facts, systems: Sequence[Facts]) -> Facts | None:
     - with a part of the weights trained (LoRA …): the same method with all of them, on the same encoder;
     - with an auxiliary loss, as in continual learning: the same method without it on the same encoder;
     - else, and where that is missing: source-only on the same encoder.
-    Of several, the one that shares most fields of translator and optimization.
+    Of several, the one that shares most fields of translator and optimization; of X-Mixup in tagging one
+    whose labels are a teacher's, too.
     """
     base = str(one["encoder.original"]) if one["encoder.adjusted"] else ""
     if one["encoder.kind"] == "pretrain" and not base:
@@ -176,6 +177,8 @@ def reference_of(one: Facts, systems: Sequence[Facts]) -> Facts | None:
     if in_translation or (one["method"] != "translate-train" and (by or one["method"] in USE_TRANSLATIONS)):
         trained = [other for other in same if other["method"] == "translate-train"]
         found = [other for other in trained if _settings(other).get("translator") == by] or found
+        taught = [other for other in found if other.get("method.labels") == "teacher"]
+        found = (taught if one["method"] == "x-mixup" else []) or found
     return max(
         found, key=lambda other: (len(own.items() & _settings(other).items()), key_of(other)), default=None
     )
