@@ -267,7 +267,8 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     """
     check_precision(precision, "load_model")
     folder = folder_of(folder)
-    own = (folder / RECORD).exists() or exported_entry(folder) is not None or not (folder / CONFIG).exists()
+    of_run = any((place / RECORD).exists() for place in (folder, folder.parent))
+    own = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
     elsewhere = None if own else provenance_elsewhere(folder)
     provenance, weights = (elsewhere, folder) if elsewhere else provenance_of(folder)
     if provenance.task not in {*TASKS, *OF_ANY_LABELS}:
