@@ -30,14 +30,14 @@ from isogloss.experiments.recipe import (
 from isogloss.experiments.runs import FineTune, Measure, TrainTranslator, Translate
 from isogloss.experiments.translations import TrainTable, TranslateTable
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
-from isogloss.tasks import OF_ANY_LABELS, TASKS
+from isogloss.tasks import ALL_TASKS, TASKS
 from isogloss.translators import TRANSLATORS
 
 ROOT = Path(isogloss.__file__).parent
 TABLES = {
     "data": (CORPORA, {"name", "tasks", "read"}),
     "encoders": (FAMILIES, {"sites", "embeddings"}),
-    "tasks": ({**TASKS, **OF_ANY_LABELS}, {"encode", "decode", "score"}),
+    "tasks": (ALL_TASKS, {"encode", "decode", "score"}),
     "methods": ({**METHODS, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}, {"name", "train"}),
     "diagnostics": (DIAGNOSTICS, {"name", "subject", "measure"}),
     "aligners": (ALIGNERS, {"name", "needs_encoder", "align"}),

@@ -36,3 +36,34 @@ def test_rows_that_do_not_fit_are_named_and_end_it_badly(command, description):
 def test_a_quiet_check_says_nothing(command, description):
     ended = command("corpus", "check", description, "--quiet")
     assert (ended.status, ended.out, ended.err) == (0, "", "")
+
+
+def test_a_described_corpus_is_translated_and_aligned(command, tmp_path):
+    from isogloss.data.languages import examples, translations
+
+    texts = [
+        " ".join(one.words) for one, _ in zip(examples("wikiann", "qaa", "train"), range(6), strict=False)
+    ]
+    (tmp_path / "qaa.tsv").write_text(
+        "text\tlabel\n" + "".join(f"{one}\tx\n" for one in texts), encoding="utf-8"
+    )
+    (tmp_path / "texts.toml").write_text('kind = "text"\nfiles = "{language}.tsv"\n', encoding="utf-8")
+    asked = (
+        "--from",
+        "qaa",
+        "--into",
+        "qab",
+        "--translator",
+        "built-in",
+        "--out",
+        tmp_path / "out",
+        "--json",
+    )
+    (row,) = command("translate", tmp_path / "texts.toml", *asked).lines
+    assert (row["corpus"], row["translated"]) == ("texts", 6)
+    pairs = zip(translations("qaa", "qab", "train"), range(8), strict=False)
+    rows = "".join(f"{one.first}\t{one.second}\n" for one, _ in pairs)
+    (tmp_path / "qaa-qab.tsv").write_text("first\tsecond\n" + rows, encoding="utf-8")
+    (tmp_path / "both.toml").write_text('kind = "bitext"\nfiles = "{language}.tsv"\n', encoding="utf-8")
+    (row,) = command("align", tmp_path / "both.toml", "qaa-qab", "--out", tmp_path / "out", "--json").lines
+    assert (row["bitext"], row["pairs"]) == ("both", 8)

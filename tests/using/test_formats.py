@@ -11,11 +11,11 @@ from used import joined, text_file
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import disk_file
-from isogloss.tasks import OF_ANY_LABELS, TASKS
+from isogloss.tasks import ALL_TASKS
 from isogloss.using.formats import Prediction, format_of
 from isogloss.using.kinds import kind_of
 
-KINDS = {name: kind_of(task) for name, task in {**TASKS, **OF_ANY_LABELS}.items()}
+KINDS = {name: kind_of(task) for name, task in ALL_TASKS.items()}
 
 CONLLU = "# sent_id = s\n1\tAnna\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n2\t.\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
 

@@ -231,7 +231,7 @@ def evaluate(
     runs: Annotated[
         list[Path], typer.Argument(help="Folders of finished fine-tuning runs or exported models.")
     ],
-    corpus: Annotated[str, typer.Option("--corpus", help="A corpus with labels of the models' tasks.")],
+    corpus: Annotated[str, typer.Option("--corpus", help="A corpus, or a TOML file that describes one.")],
     language: Annotated[
         list[str], typer.Option("--language", help="Languages: --language de,fr or one at a time.")
     ],

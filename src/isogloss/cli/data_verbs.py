@@ -70,7 +70,7 @@ def align(
 @data_app.command()
 def translate(
     corpus: Annotated[
-        str, typer.Argument(help="A corpus with labels, of text or of translations; none with --text.")
+        str, typer.Argument(help="A corpus, or a TOML file that describes one; none with --text.")
     ] = "",
     source: Annotated[str, typer.Option("--from", help="Language that is translated, as in en.")] = "",
     target: Annotated[str, typer.Option("--into", help="Language that is written, as in sw.")] = "",

@@ -40,9 +40,9 @@ def _languages(_: Path) -> Listing:
 
 
 def _tasks(_: Path) -> Listing:
-    from isogloss.tasks import OF_ANY_LABELS, TASKS
+    from isogloss.tasks import ALL_TASKS
 
-    known = sorted({**TASKS, **OF_ANY_LABELS}.items())
+    known = sorted(ALL_TASKS.items())
     rows = [(name, one.metric, " ".join(one.labels) or "(those of the corpus)") for name, one in known]
     return ("task", "metric", "labels"), rows
 

@@ -181,7 +181,7 @@ def _languages(
             for place in _places(folder, data_source(data))
             for one in spelled_there(place, files.values())
         ]
-        given = {spelled: spelled for spelled in found if is_language_code(canonical_language(spelled))}
+        given = {one: one for one in found if all(map(is_language_code, canonical_language(one).split("-")))}
     if not given:
         raise ConfigError(
             f"{where}: files: none of {', '.join(files.values())} is there for any language. Correct it, "

@@ -23,7 +23,7 @@ from isogloss.experiments.runs import FineTune, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels, needs_tags
 from isogloss.methods import Mixing, UsesTeacher
 from isogloss.methods.plain import SourceOnly
-from isogloss.tasks import OF_ANY_LABELS, TASKS, find_task
+from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, find_task
 from isogloss.training.precision import check_precision
 
 SPECIAL = 2
@@ -311,13 +311,12 @@ def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
 
 def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[str, ...]:
     """Return the tasks a corpus is used for: those asked for that it has labels for, else its only one."""
-    known = {*TASKS, *OF_ANY_LABELS}
     with located(f"{where}: grid.corpus"):
-        there = [task for task in sources.corpus(corpus).tasks if task in known]
+        there = [task for task in sources.corpus(corpus).tasks if task in ALL_TASKS]
     asked = many(grid.task)
     for task in asked:
-        if task not in known:
-            raise unknown_name(f"{where}: grid.task", "task", task, sorted(known))
+        if task not in ALL_TASKS:
+            raise unknown_name(f"{where}: grid.task", "task", task, ALL_TASKS)
     if not there:
         fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
         raise ConfigError(

@@ -17,7 +17,7 @@ from isogloss.diagnostics import ON_BITEXT, Diagnostic
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, Pretrained, SplitRead
 from isogloss.methods import AuxiliaryLoss, Method, Peft
 from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.tasks import OF_ANY_LABELS, TASKS, Task, find_task
+from isogloss.tasks import ALL_TASKS, Task, find_task
 from isogloss.training.evaluation import ORIGINAL_INPUTS, codes_read
 from isogloss.translators import Translator
 
@@ -340,7 +340,7 @@ def in_order(runs: Iterable[Run]) -> list[Run]:
 
 def tasks_of(corpus: str) -> list[str]:
     """List the tasks a corpus has labels for; none for text and bitext."""
-    return [task for task in Sources().corpus(corpus).tasks if task in {*TASKS, *OF_ANY_LABELS}]
+    return [task for task in Sources().corpus(corpus).tasks if task in ALL_TASKS]
 
 
 def last_step(languages: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from isogloss.data.sources import Sources
 from isogloss.experiments.alignments import AlignmentRequest, alignments
 from isogloss.experiments.checking import located, refuse_empty_or_twice
 from isogloss.experiments.context import EXAMPLES, LINKS
+from isogloss.experiments.descriptions import known_as
 from isogloss.experiments.encoder_runs import Align, Pretrained
 from isogloss.experiments.encoders import places, pretrained
 from isogloss.experiments.engine import make_planned
@@ -76,7 +77,7 @@ def align_bitext(
     wanted: BitextToAlign, *, out: Path, data: str = "", on_progress: OnProgress = no_progress
 ) -> list[MadeFile]:
     """Align each pair that is not aligned yet in the folder ``out``; DataError where a file is not there."""
-    split = _split(wanted.split)
+    split, wanted = _split(wanted.split), replace(wanted, bitext=known_as(wanted.bitext, data))
     refuse_empty_or_twice(wanted.pairs, "pairs")
     sources = Sources(data, places([wanted.encoder]))
     with located("--encoder"):
@@ -152,6 +153,7 @@ def translate_split(
 ) -> MadeFile:
     """Translate a split that is not translated yet in the folder ``out``."""
     split, languages = _split(wanted.split), f"{direction.source}-{direction.target}"
+    wanted = replace(wanted, corpus=known_as(wanted.corpus, data))
     sources = Sources(data, translator_places(models_named(direction.table)))
     request = TranslationRequest(
         corpus=wanted.corpus,

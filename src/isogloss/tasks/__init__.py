@@ -22,14 +22,16 @@ _OF_ANY_LABELS: tuple[Tagging | TextClassification, ...] = (
 OF_ANY_LABELS = {task.name: task for task in _OF_ANY_LABELS}
 """Tasks whose labels are those of a described corpus (``data.described``)."""
 
+ALL_TASKS: dict[str, Task] = {**TASKS, **OF_ANY_LABELS}
+
 
 def find_task(name: str, labels: Sequence[str] = ()) -> Task:
     """Return a task by name; one of any labels gets these. ConfigError for a name that is none."""
     if name in OF_ANY_LABELS:
         return replace(OF_ANY_LABELS[name], labels=tuple(labels))
     if name not in TASKS:
-        raise unknown_name("task", "task", name, (*TASKS, *OF_ANY_LABELS))
+        raise unknown_name("task", "task", name, ALL_TASKS)
     return TASKS[name]
 
 
-__all__ = ["OF_ANY_LABELS", "TASKS", "Task", "all_measures", "find_task"]
+__all__ = ["ALL_TASKS", "OF_ANY_LABELS", "TASKS", "Task", "all_measures", "find_task"]

@@ -13,7 +13,7 @@ from isogloss.data.corpora import some
 from isogloss.data.sources import Sources
 from isogloss.data.tag_projection import are_bio
 from isogloss.encoders import load_encoder_config, load_tokenizer
-from isogloss.tasks import OF_ANY_LABELS, TASKS, Task, find_task
+from isogloss.tasks import ALL_TASKS, TASKS, Task, find_task
 from isogloss.tasks.classification import NLI, TextClassification
 from isogloss.tasks.tagging import Tagging
 from isogloss.using.fine_tuned import Provenance
@@ -37,8 +37,7 @@ def provenance_elsewhere(folder: Path) -> Provenance | None:
     task = _task(config)
     if not task:
         return None
-    known = [LONGEST, int(load_tokenizer(str(folder)).model_max_length)]
-    limit = min(known)
+    limit = min(LONGEST, int(load_tokenizer(str(folder)).model_max_length))
     return Provenance(
         run=folder.name,
         title=f"fine-tuned elsewhere: {folder.name}",
@@ -74,15 +73,11 @@ def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
     for name in there:
         if name == task.name and name in TASKS:
             return task
-        theirs = _known(name, sources.labels(corpus) or ())
+        theirs = find_task(name, sources.labels(corpus) or ()) if name in ALL_TASKS else None
         if theirs is not None and _alike(task, theirs):
             return replace(theirs, labels=_respelled(task.labels, theirs.labels, corpus))  # type: ignore[type-var]
     sources.needs(corpus, task.name)
     return task
-
-
-def _known(name: str, labels: Sequence[str]) -> Task | None:
-    return find_task(name, labels) if name in {*TASKS, *OF_ANY_LABELS} else None
 
 
 def _alike(one: Task, other: Task) -> bool:
