@@ -229,9 +229,16 @@ class Sources:
     """Where encoders and translation models are on this machine, by fingerprint: runs do not say it."""
     described: tuple[DescribedCorpus, ...] = ()
     """Corpora that are not the catalogue's; whatever process is told of these sources knows them by name."""
+    _found: dict[Hashable, list[File] | DataError] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Files found before: a plan looks for the same ones again and again, through folders of hundreds."""
 
     def __post_init__(self) -> None:
         register(*self.described)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_found": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -309,7 +316,7 @@ class Sources:
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> list[Example]:
         """Read the first examples of a split (0: all), or give those read before; DataError for none."""
-        files = self.corpus(corpus, treebanks).files(self._place(corpus, language), language, split)
+        files = self._files(corpus, language, split, treebanks)
         state = tuple((file.name, file.fingerprint()) for file in files)
         found = _RECENT.examples(
             (corpus, treebanks, language, split, examples, state),
@@ -323,10 +330,23 @@ class Sources:
 
     def fingerprint(self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = ()) -> str:
         """Return a fingerprint of the files a split is read from; DataError when they are not there."""
-        found = self.corpus(corpus, treebanks)
-        files = found.files(self._place(corpus, language), language, split)
-        breaking = word_breaking(language.split("-")) if "bitext" in found.tasks else ""
+        files = self._files(corpus, language, split, treebanks)
+        is_bitext = "bitext" in self.corpus(corpus, treebanks).tasks
+        breaking = word_breaking(language.split("-")) if is_bitext else ""
         return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking]))
+
+    def _files(self, corpus: str, language: str, split: Split, treebanks: Treebanks) -> list[File]:
+        key = (corpus, language, split, treebanks)
+        if key not in self._found:
+            place = self._place(corpus, language)
+            try:
+                self._found[key] = self.corpus(corpus, treebanks).files(place, language, split)
+            except DataError as error:
+                self._found[key] = error
+        found = self._found[key]
+        if isinstance(found, DataError):
+            raise DataError(str(found))
+        return found
 
     def has_dev(self, corpus: str, language: str) -> bool:
         """Return whether a corpus has a development split of a language."""
