@@ -172,18 +172,23 @@ def test_pairs_that_are_too_long_are_left_out_and_told(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_a_model_learns_to_translate_built_in_languages(tmp_path) -> None:
-    pairs = {"qaa-qab": list(islice(translations("qaa", "qab", "train"), 4000))}
-    dev = {"qaa-qab": list(islice(translations("qaa", "qab", "dev"), 50))}
-    method = replace(
-        SMALL, steps=600, dim=64, feed_forward=128, vocabulary=600, batch_subwords=1024, dev_sentences=50
-    )
+    pairs = {"qaa-qab": short_translations("train", 3000)}
+    dev = {"qaa-qab": short_translations("dev", 30)}
+    wider = {"dim": 64, "feed_forward": 128, "vocabulary": 600}
+    method = with_fields(SMALL, **wider, steps=240, batch_subwords=1024, dev_sentences=30, evaluations=1)
     model, tokenizer, fitted = method.train(setting(tmp_path, bitext=pairs, dev=dev))
-    last = [row["score"] for row in fitted.rows if "score" in row][-2:]
-    assert min(last) > 0.35
+    scores = [row["score"] for row in fitted.rows if "score" in row]
+    assert len(scores) == 2
+    assert min(scores) > 0.2  # .28 and .29; .04 after fifty steps
     save_model(model, tokenizer, tmp_path / "model")
     ours, theirs = both(tmp_path / "model", [one.first for one in dev["qaa-qab"]], "qab", tmp_path / "out")
-    assert len(set(ours)) > 25
+    assert len(set(ours)) > 15
     assert sum(one == other for one, other in zip(ours, theirs, strict=True)) >= len(ours) - 1
+
+
+def short_translations(split: str, count: int) -> list[Translation]:
+    short = (pair for pair in translations("qaa", "qab", split) if len(pair.first.split()) <= 5)
+    return list(islice(short, count))
 
 
 def both(model: Path, texts: list[str], target: str, place: Path) -> tuple[list[str], list[str]]:

@@ -14,14 +14,15 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
-from multiprocessing import get_context
+from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing.connection import wait as wait_for
+from multiprocessing.context import BaseContext
 from multiprocessing.queues import Queue
 from queue import Empty
 from types import ModuleType
@@ -48,7 +49,10 @@ from isogloss.training.distributed import barrier, is_main_process, main_process
 from isogloss.training.fit import check_optimizer_states
 
 LOOK_AGAIN = 0.2
-"""Seconds between polls of the processes' progress and of the parent's life."""
+"""Seconds between polls of the processes' progress."""
+
+IMPORTED_ONCE = ("isogloss.experiments.execute", "transformers.models.bert.modeling_bert")
+"""What takes a new process its first seconds."""
 
 
 Announce = Callable[[Run, int, int], None]
@@ -164,11 +168,11 @@ def run_in_processes(context: RunContext, runs: Sequence[Run], announce: Announc
             f"into a module of its own beside the script and import it there, or make one run at a time "
             f"(jobs=1)."
         )
-    spawning = get_context("spawn")
-    told: Queue[Progress] = spawning.Queue()
+    starting = _start_method()
+    told: Queue[Progress] = starting.Queue()
     quiet = replace(context, on_progress=_put)
     running: dict[Future[None], Run] = {}
-    with ProcessPoolExecutor(jobs, spawning, _begin, (told, os.getpid())) as pool:
+    with ProcessPoolExecutor(jobs, starting, _begin, (told,)) as pool:
         with _main_left_alone():
             # All processes start here: the pool notices the death of one only once a task has come back.
             for _ in range(jobs):
@@ -188,6 +192,18 @@ def run_in_processes(context: RunContext, runs: Sequence[Run], announce: Announc
                 process.kill()
             raise
     return outcome
+
+
+def _start_method() -> BaseContext:
+    """Return how processes begin: forked from one that has imported everything, where that can be.
+
+    Not with a GPU, whose library must not be forked, and not on a Mac, where others must not.
+    """
+    if torch.cuda.is_available() or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    found = get_context("forkserver")
+    found.set_forkserver_preload(list(IMPORTED_ONCE))
+    return found
 
 
 def of_script(runs: Sequence[Run]) -> str:
@@ -274,17 +290,18 @@ def _main_left_alone() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _begin(told: "Queue[Progress]", parent: int) -> None:
-    """Set up a process: its channel, and its end when the parent dies."""
+def _begin(told: "Queue[Progress]") -> None:
+    """Set up a process: its channel, and its end when the one that asked for it dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends the others.
     _channel[:] = [told]
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(LOOK_AGAIN)
-    os._exit(1)
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait_for([parent.sentinel])
+        os._exit(1)
 
 
 def _put(progress: Progress) -> None:
