@@ -126,6 +126,7 @@ def test_one_of_several_processes_takes_the_whole_way(
     assert api.finished(recipe, out=out, data=data) is None
 
 
+@pytest.mark.slow
 def test_a_plan_with_a_run_that_has_no_record_is_not_finished(folder: Places) -> None:
     recipe, data, out = folder
     plan = json.loads((out / "plan.json").read_text())

@@ -79,6 +79,7 @@ def test_a_package_imports_lower_floors_only(file: Path) -> None:
         assert package in KNOWN_TO.get(head, {package}), f"{package} must not see {name}"
 
 
+@pytest.mark.slow
 def test_the_built_in_languages_are_entered_by_their_door() -> None:
     inside = ROOT / "data" / "languages"
     beside = {

@@ -14,6 +14,7 @@ SMALLEST = "import typer; app = typer.Typer(); app.command()(lambda: None); app(
 HEAVY = {"torch", "transformers", "numpy", "scipy", "matplotlib", "pydantic", "typer"}
 
 
+@pytest.mark.slow
 def test_importing_isogloss_is_cheap() -> None:
     assert cost("-c", "import isogloss") < cost("-c", "import numpy")
 

@@ -41,6 +41,7 @@ def test_a_sentence_and_itself_are_linked_word_by_word(align, matching, unit):
         assert aligned.scores == pytest.approx([1.0] * len(aligned.links), abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", ["argmax", "itermax", "match"])
 def test_other_pairs_in_the_batch_change_nothing(align, matching):
     together = align(MIXED, matching=matching)

@@ -37,6 +37,7 @@ def test_a_method_is_each_encoders_own(compared):
     }
 
 
+@pytest.mark.slow
 def test_an_encoder_is_each_methods_own(compared):
     found = pairs(compared("interference", "joint"))
     assert {baseline for _, (baseline, _) in found} == {"joint"}
@@ -44,12 +45,14 @@ def test_an_encoder_is_each_methods_own(compared):
     assert len(found) == 7
 
 
+@pytest.mark.slow
 def test_encoder_and_method_are_one_system_for_all(compared):
     found = pairs(compared("interference", "joint / source-only"))
     assert {baseline for _, baseline in found} == {("joint", "source-only")}
     assert {system for system, _ in found} >= {("joint", "target-only"), ("mono-qaa", "source-only")}
 
 
+@pytest.mark.slow
 def test_a_run_and_a_model_stand_for_their_system(compared, study):
     scores = study("transfer").frame("scores").query("method == 'bilingual'")
     for name in (scores["run"].iloc[0], scores["model"].iloc[0]):
@@ -58,6 +61,7 @@ def test_a_run_and_a_model_stand_for_their_system(compared, study):
         assert one == {(("shipped", "bilingual"), ("shipped", "source-only"))}
 
 
+@pytest.mark.slow
 def test_holm_is_over_all_that_is_compared_on_a_test_set(compared):
     found = compared("transfer", "source-only")
     expected = holm([one.comparison.p_value for one in found])
@@ -65,6 +69,7 @@ def test_holm_is_over_all_that_is_compared_on_a_test_set(compared):
     assert len(found) == 7
 
 
+@pytest.mark.slow
 def test_a_measure_beside_the_tasks_own_is_compared_when_asked_for(compared):
     found = compared("transfer", "source-only", measure="seqeval_f1")
     assert {one.test_set.about["metric"] for one in found} == {"seqeval_f1"}
@@ -90,6 +95,7 @@ def test_what_is_not_known_is_refused_with_the_nearest(compared, asked, message)
         compared("transfer", asked.pop("against"), *runs, **asked)
 
 
+@pytest.mark.slow
 def test_the_beginning_of_several_systems_runs_is_refused(compared, study):
     runs = study("mixup").frame("scores").drop_duplicates("way")["run"]
     first = runs.str[0].mode()[0]

@@ -2,6 +2,8 @@
 
 import shutil
 
+import pytest
+
 from isogloss.data.result_files import PREDICTIONS
 
 
@@ -32,6 +34,7 @@ def test_compare_takes_a_measure_beside_the_metric(command, tiny_runs):
     assert {line["measure"] for line in command(*asked).lines} == {"word_f1"}
 
 
+@pytest.mark.slow
 def test_compare_refuses_what_it_does_not_know_with_the_nearest(command, tiny_runs):
     message = command("compare", tiny_runs, "--against", "bilinguall").message
     assert "no method, encoder, system or run 'bilinguall'. Did you mean 'bilingual'?" in message

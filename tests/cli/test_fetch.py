@@ -94,6 +94,7 @@ def test_what_cannot_be_is_one_line_with_what_to_do(command, arguments, said):
     assert said in command("fetch", *arguments.split()).message
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_one_line(command, tmp_path, monkeypatch):
     real = verb.chosen
     patient = partial(verb.fetch, retry=RetryPolicy(sleep=lambda _: None))

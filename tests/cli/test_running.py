@@ -88,6 +88,7 @@ def test_a_run_of_json_is_json_lines_and_nothing_else(command, tmp_path):
     assert ended.lines[-1]["html"] == str(tmp_path / "o/report.html")
 
 
+@pytest.mark.slow
 def test_a_run_on_a_hub_encoder_and_its_export_name_the_commit(command, tmp_path, hub_cache, bert_folder):
     commit = hub_cache("some/bert", bert_folder, revision="v2")
     only = ("--scale", "least", "--set", "encoder=some/bert@v2", "--jobs", 1)
@@ -98,6 +99,7 @@ def test_a_run_on_a_hub_encoder_and_its_export_name_the_commit(command, tmp_path
     assert f"| encoder | some/bert@{commit} |" in (tmp_path / "exported" / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing_on_standard_error(command, tiny_runs):
     recipe = tiny_runs.parent / "tiny.toml"
     loud = command("run", recipe, "--out", tiny_runs, "--jobs", 1)
@@ -158,6 +160,7 @@ def test_languages_are_those_of_the_list(command):
     assert command("languages", "--json").lines == command("list", "languages", "--json").lines
 
 
+@pytest.mark.slow
 def test_doctor_says_what_is_here(command, tmp_path):
     (tmp_path / "ud").mkdir()
     found = {line["what"]: line["found"] for line in command("doctor", "--json", "--data", tmp_path).lines}

@@ -51,6 +51,7 @@ def test_a_split_is_translated_with_its_labels_and_once(command, tmp_path):
     assert command(*asked, "--quiet").out == row["file"] + "\n"
 
 
+@pytest.mark.slow
 def test_bitext_is_scored_and_what_is_lost_is_told(command, tmp_path):
     out = ("--examples", 20, "--split", "dev", "--out", tmp_path)
     (row,) = command("translate", "bitext", *BETWEEN, *out, "--json").lines
@@ -60,6 +61,7 @@ def test_bitext_is_scored_and_what_is_lost_is_told(command, tmp_path):
     assert "examples were not found again in the translation" in ended.err
 
 
+@pytest.mark.slow
 def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_path, text):
     recipe = tmp_path / "small.toml"
     recipe.write_text(

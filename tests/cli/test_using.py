@@ -44,6 +44,7 @@ def test_predict_labels_pairs(command, pair_model):
     assert empty == {"line": 2, "texts": [], "label": None}
 
 
+@pytest.mark.slow
 def test_predict_writes_a_file_and_prints_its_name(command, fine_tuned, tmp_path):
     (tmp_path / "text.txt").write_text("tuki\r\nmirne")
     out = tmp_path / "deep" / "out.txt"
@@ -130,6 +131,7 @@ def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
     assert "missing option '--language'" in refused()
 
 
+@pytest.mark.slow
 def test_export_prints_the_folder(command, fine_tuned, tmp_path):
     ended = command("export", fine_tuned, tmp_path / "out", "--quiet")
     assert (ended.status, ended.out, ended.err) == (0, f"{tmp_path / 'out'}\n", "")
@@ -163,6 +165,7 @@ def test_predict_mixes_a_file_with_its_translations(command, mixing, tmp_path):
     assert on_the_way.out.count("\t") == 2
 
 
+@pytest.mark.slow
 def test_predict_without_translations_warns_once_unless_quiet(command, mixing, tmp_path):
     stdin = "gar zinormunil .\n" * 300
     ended = command("predict", mixing, "-", stdin=stdin)
@@ -178,6 +181,7 @@ def test_predict_without_translations_warns_once_unless_quiet(command, mixing, t
     assert some.out == ended.out
 
 
+@pytest.mark.slow
 def test_predict_refuses_translations_that_do_not_fit(command, mixing, fine_tuned, tmp_path):
     here, there = tmp_path / "text.txt", tmp_path / "text.qaa"
     here.write_text("gar\n" * 5)
@@ -209,6 +213,7 @@ def test_evaluate_takes_inputs_as_recipes_do(command, mixing, fine_tuned):
     assert "corpus 'ud' holds" in refused
 
 
+@pytest.mark.slow
 def test_export_takes_along_what_mixes(command, mixing, tmp_path):
     assert command("export", mixing, tmp_path / "out", "--quiet").status == 0
     assert (tmp_path / "out" / "mixup.json").is_file()

@@ -169,6 +169,7 @@ def test_nothing_printed_on_a_terminal_steers_it(capsys, monkeypatch):
     assert capsys.readouterr().out == "a\x1b[2J\u202eb\na[2Jb\n"  # A file or program has it as it is.
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGPIPE there")
 def test_a_reader_who_has_enough_is_no_error():
     import subprocess

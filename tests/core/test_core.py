@@ -39,6 +39,7 @@ def test_every_error_is_in_the_drawn_tree_with_an_exit_code():
 # Seeds
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**63 - 1), st.lists(st.text(max_size=5) | st.integers(), max_size=3))
 def test_a_seed_is_a_63_bit_number_that_follows_from_its_purpose(seed, purpose):
     assert derive(seed, *purpose) == derive(seed, *purpose)

@@ -294,6 +294,7 @@ def test_another_collection_names_this_one(put):
         list(Bitext(collection="tatoeba").read(put(files_parallel_treebanks()), "en-de", "test"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", ["en-de", "en-th", "hi-ru"])
 def test_the_parallel_treebanks_have_a_thousand_sentences(real_data, pair):
     found = read_parallel_treebanks(real_data, pair)

@@ -260,6 +260,7 @@ def test_reading_takes_linear_time(name):
     assert time.process_time() - started < 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rawtext", "wikiann", "udpos", "xnli", "cad-nli", "bible", "bitext", "ud"])
 def test_reading_takes_no_more_memory_for_more_lines(name):
     """Examples are given one by one; what may grow are the ids where each must be its own."""

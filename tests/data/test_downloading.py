@@ -130,6 +130,7 @@ def test_a_length_that_lies_upwards_is_found_out_in_the_end(get, tmp_path, waits
     assert len(waits.seconds) == 2
 
 
+@pytest.mark.slow
 def test_waits_double_and_a_server_that_asks_for_more_gets_it(get, waits):
     get(drop, drop, refuse(429, Retry_After="30"), drop, send())
     assert waits.seconds == [1, 2, 30, 8]
@@ -149,6 +150,7 @@ def test_a_server_that_asks_for_hours_is_left_alone_and_what_came_is_kept(refuse
     assert (tmp_path / "a.zip.part").stat().st_size == 400_000
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_is_given_up_with_advice(refused, waits):
     message = refused(drop, by_hand="Put it there yourself.")
     assert "given up after 6 attempts" in message
@@ -156,6 +158,7 @@ def test_a_server_that_never_answers_is_given_up_with_advice(refused, waits):
     assert waits.seconds == [1, 2, 4, 8, 16]
 
 
+@pytest.mark.slow
 def test_an_attempt_that_brought_much_is_none_in_vain(get, tmp_path, monkeypatch):
     monkeypatch.setattr(downloading, "ENOUGH_PROGRESS", 50_000)
     right(get(*[send(cut=60_000)] * 17, send()), tmp_path / "a.zip")

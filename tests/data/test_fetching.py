@@ -266,6 +266,7 @@ def test_a_damaged_record_counts_as_none(served, server, tmp_path):
     assert len(server.requests) == 1
 
 
+@pytest.mark.slow
 def test_what_came_before_a_failure_is_kept(served, tmp_path):
     good, bad = served("xquad/xquad.ru.json"), served("squad/dev-v1.1.json", b"x", drop)
     with pytest.raises(DataError, match="given up after 6 attempts"):

@@ -112,6 +112,7 @@ def test_entities_are_read(save):
     assert list(CORPORA["wikiann"].read(folder, "sw", "train")) == [expected]
 
 
+@pytest.mark.slow
 def test_part_of_speech_tags_are_read(save):
     folder = save("google/xtreme/udpos.Swahili/test", {"tokens": [["a"]], "pos_tags": [[0]]}, pos_tags=UPOS)
     with pytest.raises(DataError, match="no test split of corpus 'udpos' for language 'sw'"):
@@ -183,6 +184,7 @@ def test_a_fingerprint_is_that_of_the_content(nli):
     assert fingerprint(nli(rows=SNLI[:1])) != first
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_said_as_for_a_folder(nli, tmp_path):
     with pytest.raises(DataError) as caught:
         list(CORPORA["xnli"].read(nli(), "sw", "dev"))

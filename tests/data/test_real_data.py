@@ -42,6 +42,7 @@ def test_treebanks_of_version_2_are_trees_of_its_relations(real_data, place):
             assert below_root == [name for name in names if name == "root"], (file.name, one.id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["pre-v1.2_UD_Hindi", "v1.2_UD_Arabic", "v1.3_UD_Chinese"])
 def test_treebanks_of_version_1_are_refused_as_such(real_data, folder, bert_folder):
     (file,) = real_data.find([f"ud-legacy/{folder}/*-ud-dev.conllu"])
@@ -71,12 +72,14 @@ def test_xnli_has_the_same_pairs_in_its_languages(real_data, language):
     assert [pair.id for pair in pairs] == [str(number) for number in range(1, 2491)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["ar", "en", "sw", "zh"])
 def test_xtreme_s_layout_of_xnli_gives_the_same_pairs(real_data, language):
     (file,) = real_data.find([f"xnli/xtreme-format/dev-{language}.tsv"])
     assert list(XNLI.read_file(file, language, "dev")) == list(XNLI.read(real_data, language, "dev"))
 
 
+@pytest.mark.slow
 def test_joined_corpora_train_on_what_there_is(real_data):
     whole = concatenated("snli[dev,test]+cad-nli+sick", CORPORA.__getitem__)
     for split, count in (("train", 9842 + 9824 + 8330 + 4500), ("dev", 1000 + 500), ("test", 2000 + 4927)):
@@ -108,6 +111,7 @@ def test_bible_holds_out_enough_verses_for_retrieval(real_data):
     assert 1100 < sum(1 for _ in Bitext(collection="bible").read(real_data, "en-vi", "test")) < 1400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "least"),
     [("de", 0.94), ("en", 0.95), ("es", 0.96), ("fr", 0.94), ("ru", 0.95), ("zh", 0.43)],
@@ -170,6 +174,7 @@ def test_every_folder_with_a_source_is_looked_at(real_data):
     assert there - WITHOUT_READER <= set(stated.CHECKS)
 
 
+@pytest.mark.slow
 def test_crossed_questions_of_mlqa_are_those_that_both_languages_have(real_data):
     asked = {
         (check.language, check.of.removeprefix("questions ")): {

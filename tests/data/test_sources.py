@@ -179,6 +179,7 @@ def test_translation_of_a_language_there_is_not_lists_pairs():
         CORPORA["xnli"].read(BuiltInLanguages(fake()), "qaa-qtz", "train")
 
 
+@pytest.mark.slow
 def test_translations_of_this_package_s_languages_keep_ids_and_labels():
     folder = BuiltInLanguages()
     for name in ("xnli", "pawsx"):

@@ -114,12 +114,14 @@ def test_names_that_leave_the_folder_are_never_taken(refused, kind, member):
     assert "has no member" in message
 
 
+@pytest.mark.slow
 def test_a_place_out_of_the_folder_is_refused(refused, kind):
     message = refused(MAKERS[kind]([("a/..", TEXT)]), kind, {"a/{file}": "corpus/{file}"})
     assert "would go to 'corpus/..', out of the folder; refused" in message
     assert "delete it and fetch again" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
 )
@@ -129,10 +131,12 @@ def test_what_is_no_plain_file_is_refused(refused, what):
     assert "expected a plain file" in message
 
 
+@pytest.mark.slow
 def test_a_link_in_a_zip_is_refused(refused):
     assert "is a link" in refused(zipped([("a/sw/dev.tsv", b"/etc/passwd")], mode=0o120777))
 
 
+@pytest.mark.slow
 def test_a_member_that_comes_twice_is_refused(refused, kind):
     with pytest.warns(UserWarning) if kind == "x.zip" else pytest.MonkeyPatch.context():
         body = MAKERS[kind]([("a/sw/dev.tsv", TEXT), ("a/sw/dev.tsv", b"other")])
@@ -150,6 +154,7 @@ def test_what_swells_beyond_reason_is_refused(refused, take, bomb, name):
     assert "100 times its size; refused" in refused(body, bomb)
 
 
+@pytest.mark.slow
 def test_a_zip_that_lies_about_its_size_is_refused(refused):
     body = zipped([("a/sw/dev.tsv", bytes(3_000_000))])
     size = (3_000_000).to_bytes(4, "little")
@@ -163,6 +168,7 @@ def test_an_archive_without_the_members_is_refused_by_name(refused, kind):
     assert f"{kind}: it has no member a/{{language}}/{{file}}.tsv. Delete it and fetch again" in message
 
 
+@pytest.mark.slow
 def test_a_damaged_archive_leaves_nothing(refused, kind):
     body = MAKERS[kind]([("a/sw/dev.tsv", TEXT), ("a/de/dev.tsv", TEXT)])
     message = refused(body[: len(body) // 2], kind)
@@ -170,6 +176,7 @@ def test_a_damaged_archive_leaves_nothing(refused, kind):
     assert "fetch again" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("junk", [b"", b"<html>", bytes(2000)])
 def test_what_is_no_archive_is_refused(refused, kind, junk):
     assert "fetch again" in refused(junk, kind)
@@ -184,6 +191,7 @@ def test_a_zip_whose_directory_is_damaged_is_an_error(refused, place, value):
     assert "fetch again" in refused(bytes(body))
 
 
+@pytest.mark.slow
 @given(data=some.data())
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_change_to_an_archive_is_an_error_or_harmless(take, tmp_path, data):
@@ -226,6 +234,7 @@ def test_a_disk_that_fills_up_leaves_nothing_half(take, tmp_path, monkeypatch):
     assert list(tmp_path.glob("corpus/*")) == []
 
 
+@pytest.mark.slow
 def test_an_encrypted_zip_is_refused(refused):
     body = bytearray(zipped([("a/sw/dev.tsv", TEXT)]))
     for sign, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):

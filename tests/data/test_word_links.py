@@ -34,6 +34,7 @@ def read(put):
     return read
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(alignments()))
 def test_what_is_written_reads_back(read, made):

@@ -103,6 +103,7 @@ def test_unrelated_states_have_high_cka_without_debiasing():
     assert sum(debiased(x, y) for x, y in pairs) / 50 == pytest.approx(0, abs=0.02)
 
 
+@pytest.mark.slow
 @given(SEEDS, st.lists(st.integers(1, 11), max_size=6))
 def test_streamed_is_whole_wherever_it_is_cut(seed, cuts):
     x, y = points(seed, 12, 5) + 50, related(seed)
@@ -112,6 +113,7 @@ def test_streamed_is_whole_wherever_it_is_cut(seed, cuts):
     assert float(found.debiased()) == pytest.approx(by_kernels(unbiased_hsic, x, y), rel=1e-7)
 
 
+@pytest.mark.slow
 @given(SEEDS)
 def test_layers_do_not_mix(seed):
     x, y = points(seed, 3, 12, 5), points(seed + 1, 3, 12, 4) + points(seed, 3, 12, 5)[..., :4]
@@ -163,6 +165,7 @@ def measured(loaded, count=20, **fields):
     return Cka(**fields).measure(setting)
 
 
+@pytest.mark.slow
 def test_rows_are_the_cka_of_pooled_states(loaded, monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 6)
     rows = measured(loaded)

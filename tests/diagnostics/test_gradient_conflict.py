@@ -38,6 +38,7 @@ def setting(bert_folder):
     return at
 
 
+@pytest.mark.slow
 def test_there_is_a_row_for_each_draw_pair_and_part(setting):
     rows = MEASURE.measure(setting())
     pairs = set(combinations_with_replacement(LINES, 2))
@@ -50,10 +51,12 @@ def test_there_is_a_row_for_each_draw_pair_and_part(setting):
     assert all((row.within is None) or row.first != row.second for row in rows)
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_rows(setting):
     assert MEASURE.measure(setting()) != replace(MEASURE, seed=1).measure(setting())
 
 
+@pytest.mark.slow
 def test_batches_are_half_of_the_text_where_it_is_short(setting):
     lines = {"en": SPANS[:12], "de": SPANS[:5]}
     assert {row.batch for row in replace(MEASURE, batch=4096).measure(setting(lines))} == {2}

@@ -96,6 +96,7 @@ def swept(model, paired, on_progress=None, **fields):
     return MixupSweep(**fields).measure(replace(setting, paired=paired))
 
 
+@pytest.mark.slow
 def test_rows_are_the_scores_of_models_that_mix_so(model_and_paired):
     model, paired = model_and_paired
     done = []
@@ -112,6 +113,7 @@ def test_rows_are_the_scores_of_models_that_mix_so(model_and_paired):
     assert sum(row.trained for row in rows) == 2
 
 
+@pytest.mark.slow
 def test_without_layers_it_is_the_trained_one(model_and_paired):
     rows = swept(*model_and_paired)
     assert {row.layer for row in rows} == {2}

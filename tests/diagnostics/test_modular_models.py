@@ -38,6 +38,7 @@ def bitext():
     return lambda _: list({one.first: one for one in same}.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("diagnostic", STATES.values(), ids=STATES)
 def test_states_of_each_language_are_those_of_its_modules(diagnostic, kind, bert_folder, bitext, tmp_path):
@@ -75,6 +76,7 @@ def scorer(folder):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_path_between_two_models_has_them_at_its_ends_in_every_language(kind, heads, bert_folder):
     first, second = heads(kind, 1, 2)
@@ -91,6 +93,7 @@ def test_a_path_between_two_models_has_them_at_its_ends_in_every_language(kind, 
     assert len(rows) == 6
 
 
+@pytest.mark.slow
 def test_a_plane_and_deltas_see_every_parameter(heads, bert_folder):
     models = heads("adapter", 1, 2, 3)
     setting = measure_setting(models, scorer(bert_folder), languages=("en", "fr"))

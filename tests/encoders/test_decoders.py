@@ -218,6 +218,7 @@ def test_a_gguf_file_holds_the_weights_it_was_made_of(gguf_folder, gemma3_text_f
         assert torch.allclose(read[name], weight, atol=1e-6), name  # Norms were kept shifted by one.
 
 
+@pytest.mark.slow
 def test_a_decoder_of_gguf_is_lifted_and_saved_as_a_folder(gguf_folder, tmp_path):
     lifted = prepared(gguf_folder, "bidirectional", tmp_path / "lifted")
     model = load_model(lifted).eval()

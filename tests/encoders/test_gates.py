@@ -304,6 +304,7 @@ def test_a_file_without_masks_is_an_error_that_says_which_to_give(tmp_path):
         read_masks(path)
 
 
+@pytest.mark.slow
 def test_a_pruned_encoder_is_the_encoder_with_its_gates(encoder_folder, tmp_path):
     for kinds in (UNITS, GateKinds()):
         own = mask(encoder_folder, kinds=kinds)
@@ -316,6 +317,7 @@ def test_a_pruned_encoder_is_the_encoder_with_its_gates(encoder_folder, tmp_path
             torch.testing.assert_close(pruned(ids)[0], expected)
 
 
+@pytest.mark.slow
 def test_a_pruned_folder_is_an_ordinary_one_with_all_there_was(bert_folder, tmp_path):
     prune_encoder(bert_folder, mask(bert_folder), tmp_path / "pruned")
     whole, pruned = load_whole(bert_folder), load_whole(tmp_path / "pruned")
@@ -352,6 +354,7 @@ def test_language_maps_stay_with_a_pruned_encoder(bert_folder, tmp_path):
     assert set(maps.maps) == {"de"}
 
 
+@pytest.mark.slow
 def test_a_pruned_encoder_can_be_fine_tuned(bert_folder, tmp_path, make_setting):
     prune_encoder(bert_folder, mask(bert_folder), tmp_path / "pruned")
     trained = SourceOnly().train(make_setting(encoder=tmp_path / "pruned", epochs=6, learning_rate=5e-3))

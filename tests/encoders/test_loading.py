@@ -124,6 +124,7 @@ def test_loading_and_saving_are_silent_and_leave_transformers_as_it_was(
 # New heads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["AutoModelForSequenceClassification", "AutoModelForQuestionAnswering"])
 def test_every_new_parameter_follows_the_seed_and_the_encoder_stays(encoder_folder, kind):
     encoder = load_model(encoder_folder).state_dict()

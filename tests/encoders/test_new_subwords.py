@@ -108,6 +108,7 @@ def test_averages_are_those_of_the_old_split(both, encoder_folder):
         assert sources[number] == Counter(split)
 
 
+@pytest.mark.slow
 def test_random_rows_have_the_old_ones_mean_and_variance_and_their_own_seed(bert_folder):
     def rows(seed):
         model = load_to_continue(bert_folder, seed=0)

@@ -33,6 +33,7 @@ def aligned(out):
     return made.file
 
 
+@pytest.mark.slow
 @damages
 def test_damaged_links_are_made_again(tmp_path, damage):
     links = aligned(tmp_path)
@@ -78,6 +79,7 @@ def test_what_damaged_files_were_made_from_is_checked_too(translated):
     assert len(set_damage_aside(context.store, [there, back])) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

@@ -109,6 +109,7 @@ def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
     assert not list((tmp_path / "runs").glob("*/failed.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", [ConfigError, *(pytest.param(one, marks=pytest.mark.slow) for one in (DataError, ModelError))]
 )

@@ -245,6 +245,7 @@ def test_the_held_out_files_are_part_of_an_evaluated_encoder_alone(planned, tmp_
 # The paper's architecture
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_papers_encoders_can_be_planned(real_data):
     plan = plan_recipe(str(PAPER), data=real_data.path)

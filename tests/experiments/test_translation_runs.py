@@ -111,6 +111,7 @@ def made(context, **fields):
     return run, record, context.translated(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad"])
 def test_the_built_in_translator_makes_what_the_built_in_files_hold(context, corpus):
     answers = ("links",) if corpus == "squad" else None
@@ -148,6 +149,7 @@ def test_tags_follow_the_links_of_the_translator_or_of_a_word_aligner(context):
     assert len(found) == 30
 
 
+@pytest.mark.slow
 def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
     noisy = {"corpus": "squad", "translator": BuiltIn(noise=0.4), "answers": ("links",)}
     _, record, found = made(context, **noisy)
@@ -168,6 +170,7 @@ def test_answers_are_found_by_a_word_aligner(context):
     assert all(one.passage[start:].startswith(text) for one in found for start, text in one.answers)
 
 
+@pytest.mark.slow
 def test_nothing_found_at_all_is_said_with_what_to_do(context):
     run = Translate(
         corpus="squad", languages="qaa-qad", translator=BuiltIn(noise=1.0), answers=("alone",), examples=3
@@ -202,6 +205,7 @@ def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(context, tra
     assert model.config.model_type == "marian"
 
 
+@pytest.mark.slow
 def test_bitext_is_scored_by_its_own_translations(context, trained):
     from isogloss.metrics.translation import chrf
 
@@ -215,6 +219,7 @@ def test_bitext_is_scored_by_its_own_translations(context, trained):
     assert good.rows[0]["score"] > 0.8 > 0.3 > poor.rows[0]["score"]
 
 
+@pytest.mark.slow
 def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monkeypatch, tmp_path):
     monkeypatch.setattr(sentence_batches, "CHUNK", 4)
     run = Translate(
@@ -252,6 +257,7 @@ def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monke
     ]
 
 
+@pytest.mark.slow
 def test_a_model_that_is_there_is_known_by_its_files(context, trained, tmp_path):
     from isogloss.experiments.translations import translation_model, translator_places
 

@@ -58,6 +58,7 @@ def by_hand(folder, moved, pairs, *, form="sum", **how):
     return Slowly(folder, **how).equation_1(model, in_float64(folder), pairs, form=form, stay=0.7), model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["sum", "mean"])
 def test_equation_1_is_that_of_two_models_in_every_family(encoder_folder, form, tmp_path):
     pairs = translations(5)
@@ -134,10 +135,12 @@ def test_a_pooler_is_kept_beside_the_masked_lm_head(tmp_path, bert_folder, setti
     assert "cls.predictions.bias" in after
 
 
+@pytest.mark.slow
 def test_it_trains_every_family(encoder_folder, setting):
     near_and_near_the_start(encoder_folder, setting, precision="float32")
 
 
+@pytest.mark.slow
 def test_it_trains_in_bfloat16(bert_folder, setting):
     near_and_near_the_start(bert_folder, setting, precision="bfloat16")
 
@@ -162,6 +165,7 @@ def equation_1_of(model, folder, setting):
         return alignment_terms(model, batch, layer=-1, form="mean")
 
 
+@pytest.mark.slow
 def test_layers_above_the_adjusted_one_keep_their_weights(setting, bert_folder):
     moved = weights(with_fields(EXACT, layer=1).train(setting).model)
     start = weights(load_whole(bert_folder))
@@ -170,6 +174,7 @@ def test_layers_above_the_adjusted_one_keep_their_weights(setting, bert_folder):
     assert not any(".layer.1." in name or ".layer.2." in name for name in changed)
 
 
+@pytest.mark.slow
 def test_dropout_is_a_choice(setting, tmp_path):
     runs = [
         with_fields(EXACT, dropout=dropout).train(replace(setting, folder=tmp_path / name, seed=seed))

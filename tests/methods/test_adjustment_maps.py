@@ -79,6 +79,7 @@ def test_what_has_maps_already_is_not_adjusted_again(method, setting, tmp_path):
         method.train(replace(setting, start=str(tmp_path / "mapped")))
 
 
+@pytest.mark.slow
 def test_methods_say_whether_they_map(setting):
     for name, kind in ADJUSTMENTS.items():
         found = kind(**{"epochs": 0} if name not in ("procrustes", "centring") else {}).train(setting)

@@ -27,6 +27,7 @@ def make(make_setting, tmp_path):
     return setting
 
 
+@pytest.mark.slow
 def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(make):
     """The second term draws its random numbers after the first."""
     plain = SourceOnly().train(make())

@@ -72,6 +72,7 @@ def test_each_side_is_drawn_to_the_other_as_if_that_stood_still(seed):
     assert torch.allclose(x.grad, -apart)
 
 
+@pytest.mark.slow
 def test_without_weight_it_is_plain_training_on_the_pairs(setting):
     def plain(setting, _model, tokenizer, train):
         batches, _ = paired_batches(setting, tokenizer, train)
@@ -104,6 +105,7 @@ def test_the_loss_is_that_of_the_task_and_the_weighted_inconsistency(
     assert float(found) == pytest.approx(float(expected))
 
 
+@pytest.mark.slow
 def test_training_brings_predictions_on_pairs_together(setting, bert_folder):
     def apart(trained):
         one, other = (NLI.encode(pairs(name), load_tokenizer(bert_folder)) for name in ("en", "en-de"))

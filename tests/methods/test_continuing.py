@@ -62,6 +62,7 @@ def test_no_step_leaves_every_weight_and_the_tokenizer_as_they_were(further, enc
     assert saved.get_vocab() == read.get_vocab() and saved(TEXT) == read(TEXT)
 
 
+@pytest.mark.slow
 def test_every_family_is_trained_further_and_resumes_to_the_bit(
     further, encoder_folder, tmp_path, monkeypatch
 ):
@@ -74,6 +75,7 @@ def test_every_family_is_trained_further_and_resumes_to_the_bit(
     assert fitted_again.rows == fitted.rows
 
 
+@pytest.mark.slow
 def test_a_pooler_is_kept_and_dropout_comes_back(further, bert_folder, tmp_path):
     start = load_whole(bert_folder)
     start.base_model.pooler = type(load_model(bert_folder))(start.config).pooler
@@ -87,6 +89,7 @@ def test_a_pooler_is_kept_and_dropout_comes_back(further, bert_folder, tmp_path)
     assert (saved.config.hidden_dropout_prob, saved.config.attention_probs_dropout_prob) == (0.3, 0.1)
 
 
+@pytest.mark.slow
 def test_a_missing_head_is_drawn_from_the_seed_and_the_encoder_stays(further, encoder_folder, tmp_path):
     save_model(load_model(encoder_folder), load_tokenizer(encoder_folder), tmp_path / "headless")
     start = str(tmp_path / "headless")
@@ -103,6 +106,7 @@ def test_translation_lm_goes_on_too(further, bert_folder):
     assert not equal(model, load_whole(bert_folder))
 
 
+@pytest.mark.slow
 def test_perplexity_is_noted_before_the_first_step_and_after_each_epoch(further, tmp_path):
     method = with_fields(METHOD, evaluate_every=4, steps=40, checkpoint_every=0)
     _, _, fitted = method.train(further())
@@ -145,6 +149,7 @@ def replaying(share):
     return Replay(languages=("de",), share=share)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixed", [False, True])
 def test_replay_without_a_share_is_measured_and_changes_nothing(further, tmp_path, mixed):
     method = with_fields(METHOD, mixed=mixed, evaluate_every=4)
@@ -189,6 +194,7 @@ def test_replay_forgets_less(further, tmp_path):
 # New subwords
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "embeddings", ["translations", *(pytest.param(one, marks=SLOW) for one in ("subword-averages", "random"))]
 )

@@ -57,6 +57,7 @@ def test_sentences_are_contrasted_by_their_means(bert_folder):
     torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_translations_find_each_other_afterwards(setting, bert_folder):
     method = with_fields(FAST, level="sentence", epochs=8, dropout=False)
     sides = [[getattr(pair, side) for pair in setting.bitext["en-xx"]] for side in ("first", "second")]
@@ -69,6 +70,7 @@ def test_translations_find_each_other_afterwards(setting, bert_folder):
     assert accuracy(method.train(setting).model) > accuracy(load_model(bert_folder)) + 0.2
 
 
+@pytest.mark.slow
 def test_staying_keeps_states_and_only_then_they_are_kept_on_disk(setting, tmp_path):
     free = FAST.train(setting)
     assert not (setting.folder / "states.bin").exists()

@@ -43,6 +43,7 @@ def whole(tmp_path_factory):
 # Pretraining
 
 
+@pytest.mark.slow
 @two_tokenizers
 def test_losses_and_perplexity_fall_as_a_text_is_learned(setting):
     method = with_fields(METHOD, steps=120, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)
@@ -55,6 +56,7 @@ def test_losses_and_perplexity_fall_as_a_text_is_learned(setting):
         assert scores[-1] < 0.6 * scores[0]
 
 
+@pytest.mark.slow
 @two_tokenizers
 @pytest.mark.parametrize("translation", [0.0, 0.5])
 def test_pretraining_twice_gives_the_same_encoder(setting, tmp_path, translation):
@@ -66,6 +68,7 @@ def test_pretraining_twice_gives_the_same_encoder(setting, tmp_path, translation
     assert fitted.rows == fitted_again.rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "family", [name for name, one in FAMILIES.items() if "new-encoders" not in one.lacks]
 )

@@ -46,6 +46,7 @@ def modular(folder, family="bert", kind="adapter"):
 # What it is
 
 
+@pytest.mark.slow
 def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting, tmp_path):
     ours, _, _ = with_fields(METHOD, own_learning_rate=0.0).train(setting)
     start = begin(replace(setting, folder=tmp_path / "plain"), METHOD, sampling_of(METHOD.training))
@@ -64,6 +65,7 @@ def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting,
     assert equal(weights(ours), weights(start.model))
 
 
+@pytest.mark.slow
 def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path):
     before = begin(replace(setting, folder=tmp_path / "before"), METHOD, sampling_of(METHOD.training)).model
     model, _, _ = METHOD.train(setting)
@@ -119,6 +121,7 @@ def test_every_family_and_kind_of_module_is_meta_learned_in_bfloat16_and_loads(t
     assert equal(weights(loaded), weights(model))
 
 
+@pytest.mark.slow
 def test_rows_tell_of_losses_terms_and_perplexity(setting, monkeypatch):
     monkeypatch.setattr(module, "LOOK_EVERY", 4)
     _, _, fitted = METHOD.train(setting)

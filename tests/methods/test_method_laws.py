@@ -266,6 +266,7 @@ def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, tr
     assert scores and all(score == score for score in scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in STACKED)) for name in FINE_TUNING]
 )
@@ -291,6 +292,7 @@ def same_modules(language, *models):
     return [torch.equal(x, y) for x, y in zip(*own, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["feed-forward", "attention"])
 def test_modules_of_every_kind_move(kind, trained, with_modules):
     before, found = load_whole(with_modules(kind)), trained(Bilingual(), None, with_modules(kind))
@@ -370,6 +372,7 @@ def test_any_method_trains_a_part_of_the_weights_and_goes_on_where_it_was_interr
     assert equal(again, whole) and again.rows == whole.rows
 
 
+@pytest.mark.slow
 def test_labels_of_translations_come_from_a_teacher_with_modules(with_modules, tmp_path):
     encoder = with_modules("attention")
     teacher = train(SourceOnly(), None, encoder, tmp_path / "teacher work", task="upos")
@@ -404,6 +407,7 @@ def test_adjusting_with_modules_for_all_is_adjusting_to_the_bit(name, bert_folde
 TRAINED = [name for name in ADJUSTING if not ADJUSTMENTS[name].maps]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINED)
 def test_without_sentence_pairs_or_steps_an_encoder_is_not_adjusted(name, bert_folder, adjusted):
     start, method = load_whole(bert_folder), ADJUSTING[name]
@@ -412,6 +416,7 @@ def test_without_sentence_pairs_or_steps_an_encoder_is_not_adjusted(name, bert_f
     assert equal(adjusted(with_fields(method, epochs=0), bert_folder).model, start)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINED)
 def test_an_adjustment_that_was_interrupted_ends_as_if_it_was_not(
     name, bert_folder, adjusted, monkeypatch, tmp_path
@@ -426,6 +431,7 @@ def test_an_adjustment_that_was_interrupted_ends_as_if_it_was_not(
     assert again.rows == whole.rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OWN)
 @pytest.mark.parametrize("name", TRAINED)
 def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, with_modules, adjusted):
@@ -449,6 +455,7 @@ def test_adjusting_with_layers_that_are_computed_anew_is_the_same_to_the_bit(
     assert equal(found, whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["sum", "mean"])
 def test_adjusting_in_parts_is_the_same_within_rounding(form, with_modules, adjusted):
     method = with_fields(ADJUSTING["cross-lingual-adjustment"], dropout=False, form=form, epsilon=0.1)
@@ -470,6 +477,7 @@ def test_adjusting_in_a_language_without_modules_is_refused(name, with_modules, 
         adjusted(ADJUSTING[name], with_modules("adapter", ("en", "fr")))
 
 
+@pytest.mark.slow
 def test_an_encoder_carries_modules_and_maps(with_modules, adjusted, tmp_path):
     found = adjusted(ADJUSTING["procrustes"], with_modules("adapter"))
     save_model(found.model, found.tokenizer, tmp_path / "both")

@@ -138,6 +138,7 @@ def test_weights_around_the_adapters_stay_to_the_bit(name, trained, bert_folder)
     )
 
 
+@pytest.mark.slow
 def test_of_the_weights_of_a_ticket_those_that_changed_most_move_and_no_others(trained, bert_folder):
     before = encoder_weights(TASKS["upos"].head(bert_folder, seed=0))
     whole, found = (encoder_weights(trained(SourceOnly(), one).model) for one in (None, KINDS["lt-sft"]))
@@ -147,6 +148,7 @@ def test_of_the_weights_of_a_ticket_those_that_changed_most_move_and_no_others(t
     assert changes[moved].min() >= changes.sort(descending=True).values[round(0.1 * len(moved)) - 1]
 
 
+@pytest.mark.slow
 def test_a_ticket_of_all_weights_is_the_plain_training_to_the_bit(trained):
     plain, ticket = trained(SourceOnly(), None), trained(SourceOnly(), LotteryTicket(share=1.0))
     assert equal(plain, ticket)
@@ -238,6 +240,7 @@ def test_a_path_of_merged_weights_ends_at_the_models_to_the_bit(ends):
     assert all(torch.equal(middle[name], torch.lerp(first[name], last[name], 0.5)) for name in middle)
 
 
+@pytest.mark.slow
 def test_a_path_of_factors_ends_at_the_models_and_goes_another_way(ends):
     merged, factors = along(ends, "all"), along(ends, "factors")
     for one, other in zip((merged[0], merged[2]), (factors[0], factors[2]), strict=True):

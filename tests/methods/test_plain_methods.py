@@ -66,6 +66,7 @@ def test_translate_train_reads_no_target_labels():
     assert reads == Reads(train=("en", "ar", "en-de", "ar-de"), dev=("en", "ar"))
 
 
+@pytest.mark.slow
 def test_few_shot_without_shots_leaves_the_model_as_it_was(make_setting, tmp_path):
     first = SourceOnly().train(make_setting(("en",), folder=tmp_path / "first"))
     save_model(first.model, first.tokenizer, tmp_path / "model")
@@ -73,6 +74,7 @@ def test_few_shot_without_shots_leaves_the_model_as_it_was(make_setting, tmp_pat
     assert equal(FewShot(shots=0).train(start), first)
 
 
+@pytest.mark.slow
 def test_few_shot_goes_on_from_its_start_with_the_chosen_examples_alone(make_setting, tmp_path):
     first = SourceOnly().train(make_setting(("en",), folder=tmp_path / "first"))
     save_model(first.model, first.tokenizer, tmp_path / "model")

@@ -144,6 +144,7 @@ def test_meta_learning_of_modules_alone_is_resumed_as_if_never_interrupted(setti
     assert equal(again, whole) and fitted_again.rows == fitted.rows
 
 
+@pytest.mark.slow
 def test_the_imagined_step_counts_though_it_is_never_made(setting):
     one, _, _ = META.train(setting)
     other, _, _ = with_fields(META, inner_learning_rate=0.5).train(setting)

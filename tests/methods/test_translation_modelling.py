@@ -124,6 +124,7 @@ def test_the_saved_tokenizer_is_the_one_trained(trained, folder) -> None:
     assert loaded(text)["input_ids"][-1] == loaded.eos_token_id
 
 
+@pytest.mark.slow
 def test_one_folder_serves_every_direction_in_transformers_and_ctranslate2(folder, tmp_path) -> None:
     pytest.importorskip("ctranslate2")
     texts = [pair.first for pair in bitext(6, "dev")["qaa-qab"]]
@@ -159,6 +160,7 @@ def test_every_pair_comes_once_an_epoch_within_the_budget() -> None:
     assert torch.equal(batches[1].text, seen[1])
 
 
+@pytest.mark.slow
 def test_pairs_that_are_too_long_are_left_out_and_told(tmp_path) -> None:
     method = with_fields(SMALL, steps=1, longest=9, evaluations=1)
     _, _, fitted = method.train(setting(tmp_path, dev={}))

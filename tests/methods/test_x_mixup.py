@@ -71,6 +71,7 @@ def mixed_model(task, folder, **changes):
     return MixedModel(TASKS[task].head(folder, seed=0), Mixup(layer=2, **changes))
 
 
+@pytest.mark.slow
 def test_without_a_target_it_is_plain_fine_tuning_to_the_bit(train):
     assert equal(train(XMixup(), target=()), train(SourceOnly(), target=()))
 
@@ -178,6 +179,7 @@ def test_in_neutral_setting_loss_and_gradients_are_the_plain_models_to_the_bit(b
     assert [name for name, _ in ours.named_parameters() if not name.startswith("network.")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["nli", "upos", "qa"])
 def test_without_a_ratio_the_layer_decides_nothing(train, task):
     one, other = (train(replace(NEUTRAL, layer=layer), task) for layer in (1, 3))
@@ -213,6 +215,7 @@ def test_every_switch_makes_another_model_and_every_seed(train):
     assert equal(train(XMixup(decay=3), name="again"), plain)
 
 
+@pytest.mark.slow
 def test_the_sources_are_real_at_first_and_translated_back_at_last(train, monkeypatch):
     seen = []
     loss = XMixup.loss
@@ -268,12 +271,14 @@ def test_tagging_needs_a_teacher_of_the_same_labels(bert_folder, tmp_path):
     assert not XMixup().needs_teacher("nli")
 
 
+@pytest.mark.slow
 def test_examples_without_a_translation_are_left_out_and_told_of(train):
     told = train(XMixup(), "qa").warnings[0]
     assert told.startswith("3 of 24 examples of en have no translation with the same label in en-de")
     assert not any("no translation" in one for one in train(XMixup()).warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "task"),
     [("bert", "nli"), ("bert", "upos"), ("bert", "qa"), ("xlm-roberta", "upos"), ("distilbert", "qa")],

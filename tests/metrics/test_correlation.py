@@ -43,6 +43,7 @@ def test_interval_equals_fisher_z_of_the_ranks(rows):
         assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(pairs(3, 5))
 def test_p_value_of_few_pairs_counts_every_order(rows):
     x, y = zip(*rows, strict=True)
@@ -84,6 +85,7 @@ def test_the_bootstrap_interval_is_that_of_a_loop_over_the_same_draws():
     assert bootstrap_interval(x, y, rounds=300, seed=3) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_the_bootstrap_interval_covers_as_often_as_it_says():
     """Of many samples from one distribution, about 95 % of the intervals hold its correlation."""
     rng = np.random.Generator(np.random.PCG64(0))

@@ -27,6 +27,7 @@ def exact(lower, upper):
     return roc_auc_score(np.repeat((0, 1), (len(lower), len(upper))), values)
 
 
+@pytest.mark.slow
 @given(NUMBERS, NUMBERS)
 def test_auc_is_scikit_learns_within_the_stated_error(lower, upper):
     lower, upper = ([number if number > 2**-20 else 0.0 for number in part] for part in (lower, upper))
@@ -77,6 +78,7 @@ def test_groups_apart_have_auc_1_and_equal_zeros_one_half():
     assert (both_zero.auc, both_zero.within) == (0.5, 0)
 
 
+@pytest.mark.slow
 @given(NUMBERS, NUMBERS, st.integers(1, 50))
 def test_a_histogram_is_numpys_with_its_edges(one, other, bins):
     rows = list(histogram((counted(one), counted(other)), bins))

@@ -208,6 +208,7 @@ def test_an_unmeasured_half_is_no_support() -> None:
     assert (found.verdict, "zero-shot: not measured" in found.found) == ("not tested", True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other", [{"method__inner_step": "preconditioned"}, {"method__second_order": "first-order"}]
 )
@@ -251,6 +252,7 @@ def test_gates_are_judged_by_cosine_and_told_by_correlation() -> None:
     assert "by correlation, ρ of layer and similarity 1.00" in found.checks[-1].note
 
 
+@pytest.mark.slow
 def test_text_learned_by_heart_is_left_out_and_said() -> None:
     low = {"lines": '[["qaa", 100]]'}
     joint, alone = pretrained(**low), pretrained(languages="qaa", **low)
@@ -306,12 +308,14 @@ def test_correction_divides_by_the_geometric_mean_and_leaves_noise_out() -> None
     assert noise_corrected(noise, "cosine")["corrected"].isna().all()
 
 
+@pytest.mark.slow
 def test_folders_about_something_else_are_not_asked() -> None:
     plain = [{**row, "encoder.kind": "pretrained"} for row in own(UP, DOWN)]
     assert outcomes(CLAIMS, measured(scores=plain)) == {}
     assert outcomes(CLAIMS, measured(scores=START)) == {}
 
 
+@pytest.mark.slow
 def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
     found = Judged(CLAIMS, study("interference"))
     assert "mono-qaa upos qaa +0.2" in old_claim("interference", "k")

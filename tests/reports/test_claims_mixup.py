@@ -228,6 +228,7 @@ def test_examples_without_seeds_support_nothing():
     assert "over seeds" in one.found and "over examples" in one.found
 
 
+@pytest.mark.slow
 def test_an_ablation_needs_seeds_too_and_all_of_them_are_corrected_together():
     rows, predictions = with_examples([0.099, 0.087, -0.003, -0.018, -0.009])
     left = [{**row, **{"method.mse": 0.0}, "way": "without mse"} for row in rows if row["target"]]
@@ -280,12 +281,14 @@ STRANGERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_what_the_paper_does_not_have_decides_none_of_its_claims(stranger):
     bad = system({**MIXES, **STRANGERS[stranger]}, 0.1) + system({**TRANSLATES, **STRANGERS[stranger]}, 0.2)
     assert found(measured(scores=unseen(0.1) + bad)) == found_without_strangers()
 
 
+@pytest.mark.slow
 def test_the_baseline_is_by_the_same_translator():
     noisy = {"translator": "seq2seq", "translator.noise": 0.3}
     rows = (
@@ -303,6 +306,7 @@ def test_the_baseline_of_several_is_the_one_trained_most_alike():
     assert outcomes(measured(scores=rows))["2a"].checks[0].comparison.baseline_score == pytest.approx(0.7)
 
 
+@pytest.mark.slow
 def test_an_ablation_differs_in_one_part_alone():
     rows = ablated(0.1)
     two = system({**MIXES, "method.mse": 0.0, "method.schedule": False}, 0.9)
@@ -331,6 +335,7 @@ def test_every_target_that_a_model_was_made_for_counts():
     assert first.estimate.mean == pytest.approx(0.15)
 
 
+@pytest.mark.slow
 def test_layers_of_classification_are_judged_as_the_paper_does():
     task = {"task": "nli", "corpus": "xnli"}
     rows = [row for row in bench(0.1, **task) if row["method"] != "x-mixup"]
@@ -340,6 +345,7 @@ def test_layers_of_classification_are_judged_as_the_paper_does():
     assert one.verdict == "supported" and len(one.checks) == 3
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_reports_before(study):
     own = outcomes(study("mixup"))
     means = {name: [one.estimate.mean for one in out.checks if one.values] for name, out in own.items()}

@@ -235,12 +235,14 @@ def test_a_fall_beyond_the_two_models_does_not_count():
     assert outcomes(measured(interpolation=rows + beyond))["1a"].verdict == "supported"
 
 
+@pytest.mark.slow
 def test_encoders_are_compared_on_paths_that_both_know():
     alone = straight(0.1, 0.9, about={"encoder": "worse", "target": "qab"})
     before, after = (outcomes(measured(interpolation=encoders(0.1) + more))["1e"] for more in ([], alone))
     assert before.found == after.found and len(before.checks) == 1
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_reports_before(study):
     found = outcomes(study("transfer"))
     means = {name: [check.estimate.mean for check in one.checks] for name, one in found.items()}

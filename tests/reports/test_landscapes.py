@@ -117,6 +117,7 @@ def test_an_aggregate_of_tasks_takes_one_test_set_of_each_and_never_mixes_two_of
     }
 
 
+@pytest.mark.slow
 def test_every_path_of_another_end_has_its_own_panel() -> None:
     drawn = figure(path_figures(measured(interpolation=[*path(), *path(end="target-only")])), "path-raw")
     assert len(drawn.data) == 4
@@ -132,6 +133,7 @@ def test_a_curve_is_divided_by_its_own_end_and_spread_over_its_seeds() -> None:
     assert found.loc[("source", 0.0), "normalised_mean"] == pytest.approx(1.5)
 
 
+@pytest.mark.slow
 def test_planes_through_other_models_are_figures_of_their_own_that_name_their_corners() -> None:
     rows = [*plane(), *plane("few-shot", "translate-train", score=0.1)]
     first, second = plane_figures(measured(plane=rows))
@@ -150,6 +152,7 @@ def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
     assert [line[-1].text for line in DELTA_TABLE.tables(m)[0].rows] == ["1", "1"]
 
 
+@pytest.mark.slow
 def test_a_figure_draws_no_more_than_it_says() -> None:
     many = [row for target in range(30) for row in path(target=f"t{target:02}", language=f"t{target:02}")]
     drawn = figure(path_figures(measured(interpolation=many)), "path-raw")

@@ -133,6 +133,7 @@ def out(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(out: Path) -> None:
     found = write_report(out)
     html = text_of(out)
@@ -147,6 +148,7 @@ def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(out: Pat
     assert dict(found.summary)["runs"] == "15 of 15 finished"
 
 
+@pytest.mark.slow
 def test_the_claims_that_are_asked_have_verdict_finding_and_rule(out: Path) -> None:
     found = write_report(out)
     assert [(one.claim.id, one.verdict) for one in found.claims] == [("1a", "supported")]
@@ -159,12 +161,14 @@ def test_the_claims_that_are_asked_have_verdict_finding_and_rule(out: Path) -> N
     assert dict(found.summary)["claims"] == "Of 1 claim, 1 supported."
 
 
+@pytest.mark.slow
 def test_sections_stand_in_reading_order_and_those_without_numbers_are_named(out: Path) -> None:
     write_report(out)
     assert parsed(text_of(out)).ids == ["main-table", "claims", "scores", "training", "absent", "runs"]
     assert "hold no numbers for: The plane; Other measurements." in text_of(out)
 
 
+@pytest.mark.slow
 def test_the_page_is_well_formed_and_every_link_leads_somewhere(out: Path) -> None:
     found = write_report(out)
     html = parsed(text_of(out))
@@ -176,6 +180,7 @@ def test_the_page_is_well_formed_and_every_link_leads_somewhere(out: Path) -> No
     assert len(html.links) > 10
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_else_and_runs_nothing(out: Path) -> None:
     write_report(out)
     html = text_of(out)
@@ -198,6 +203,7 @@ def test_numbers_of_a_figure_leave_out_columns_in_which_all_are_alike() -> None:
     assert [cell.text for cell in page.numbers_of(figure).header] == ["differs"]
 
 
+@pytest.mark.slow
 def test_csv_files_hold_every_row_and_the_facts_of_every_model(out: Path) -> None:
     write_report(out)
     assert len(rows_of(out / "tables" / "rows-interpolation.csv")) == 9
@@ -206,6 +212,7 @@ def test_csv_files_hold_every_row_and_the_facts_of_every_model(out: Path) -> Non
     assert sorted(row["method"] for row in facts) == ["", *["bilingual"] * 3, *["source-only"] * 3]
 
 
+@pytest.mark.slow
 def test_the_same_records_give_the_same_bytes(out: Path) -> None:
     first = write_report(out)
     paths = [first.html, *first.figures, *first.tables]
@@ -217,6 +224,7 @@ def test_the_same_records_give_the_same_bytes(out: Path) -> None:
     assert not list(out.rglob("*.tmp"))
 
 
+@pytest.mark.slow
 def test_where_nothing_changed_nothing_is_drawn_or_written(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +266,7 @@ def test_where_anything_changed_the_report_is_made_again(
     assert "<h1>A study" in text_of(out)
 
 
+@pytest.mark.slow
 def test_a_change_of_the_package_makes_the_report_again(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_report(out)
     assert finished_report(out)
@@ -265,6 +274,7 @@ def test_a_change_of_the_package_makes_the_report_again(out: Path, monkeypatch: 
     assert finished_report(out) is None
 
 
+@pytest.mark.slow
 def test_only_what_is_new_is_written(out: Path) -> None:
     found = write_report(out)
     before = files_of(out)
@@ -276,6 +286,7 @@ def test_only_what_is_new_is_written(out: Path) -> None:
     assert len(found.tables) > 5
 
 
+@pytest.mark.slow
 def test_what_the_last_report_wrote_and_this_one_does_not_goes_and_nothing_else(
     out: Path, tmp_path: Path
 ) -> None:
@@ -294,6 +305,7 @@ def test_what_the_last_report_wrote_and_this_one_does_not_goes_and_nothing_else(
     assert all(path.exists() for path in (mine, outside, after.html, *after.tables))
 
 
+@pytest.mark.slow
 def test_a_report_of_an_unfinished_plan_is_not_finished(out: Path) -> None:
     plan = json.loads((out / "plan.json").read_text())
     write_plan(out, [*plan["runs"], "later"])
@@ -345,6 +357,7 @@ def test_nothing_on_the_page_steers_a_terminal_or_turns_a_line(tmp_path: Path) -
     assert "<title>a[31mred turned b</title>" in html
 
 
+@pytest.mark.slow
 def test_failed_damaged_and_missing_runs_are_named_and_the_rest_is_reported(out: Path) -> None:
     folders = sorted(path.parent for path in out.glob("*/record.json"))
     (folders[0] / "record.json").unlink()
@@ -360,6 +373,7 @@ def test_failed_damaged_and_missing_runs_are_named_and_the_rest_is_reported(out:
     assert str(out) not in html
 
 
+@pytest.mark.slow
 def test_no_path_of_this_machine_is_on_the_page(out: Path) -> None:
     plan = json.loads((out / "plan.json").read_text())
     text = f"isogloss run /home/someone/recipes/pos.toml --out {out}/x and/or https://example.org/a/b"
@@ -390,6 +404,7 @@ def test_a_folder_without_runs_says_what_to_name(tmp_path: Path) -> None:
         write_report(tmp_path)
 
 
+@pytest.mark.slow
 def test_an_unknown_diagnostic_is_a_plain_table(out: Path) -> None:
     plan = json.loads((out / "plan.json").read_text())
     name = write(out, measure("new", [model()]), [{"layer": 3, "similarity": 0.8125}])
@@ -400,6 +415,7 @@ def test_an_unknown_diagnostic_is_a_plain_table(out: Path) -> None:
     assert rows_of(out / "tables" / "other-new.csv") == [{"run": name, "layer": "3", "similarity": "0.8125"}]
 
 
+@pytest.mark.slow
 def test_one_seed_shows_no_spread(tmp_path: Path) -> None:
     small_study(tmp_path, seeds=1)
     write_report(tmp_path)
@@ -422,6 +438,7 @@ def test_the_answer_is_about_what_is_trained_on_the_source_alone(tmp_path: Path)
     assert "gains most there: 20.0 points." in found
 
 
+@pytest.mark.slow
 def test_the_answer_is_about_one_test_set_and_tells_who_read_target_labels(tmp_path: Path) -> None:
     models = {"source-only": (0.5, 0.1), "translate-train": (0.6, 0.2), "bilingual": (0.8, 0.9)}
     names = []

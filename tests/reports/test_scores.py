@@ -126,6 +126,7 @@ def test_rows_in_another_order_give_the_same_tables(several):
         assert len(pairs) == 5
 
 
+@pytest.mark.slow
 def test_every_number_is_that_of_its_own_models(several):
     m = measured(*several)
     scores, found = m.frame("scores"), data(m)
@@ -186,6 +187,7 @@ def test_mean_gap_and_unseen_are_means_of_the_columns():
     assert found["gap"].isna().sum() == 3
 
 
+@pytest.mark.slow
 def test_another_corpus_changes_no_table(several):
     before, after = tables(measured(*several)), tables(measured(*several, models(corpus="other", gain=0.3)))
     assert len(after) == len(before) + 1
@@ -204,6 +206,7 @@ def test_another_encoder_changes_no_other_line_but_by_holm():
     assert set(own["against"].dropna()) == {"mini / source-only"}
 
 
+@pytest.mark.slow
 def test_labels_change_names_alone(several):
     first = measured(*several)
     labels = {f"mini{seed}": "source-only" for seed in range(3)}
@@ -242,6 +245,7 @@ def test_a_star_needs_seeds():
     assert "No predictions were kept" in found(5, kept=False).caption
 
 
+@pytest.mark.slow
 def test_a_mark_stands_where_holm_says_so(several):
     m = measured(*several, models(method="target-only", source="", target="fr", languages="fr", gain=0.45))
     table = tables(m)["scores-xnli-nli-en-test-accuracy"]
@@ -431,6 +435,7 @@ def test_encoders_made_here_are_held_against_the_joint_one():
     assert against(systems, encoder="joint", method="target-only") == ("joint", "way of source-only", "")
 
 
+@pytest.mark.slow
 def test_the_csv_has_a_row_a_system_and_column_with_both_p_values(several):
     found = data(measured(*several))
     assert not found.duplicated(

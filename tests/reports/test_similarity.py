@@ -95,6 +95,7 @@ def test_perplexity_under_masks_and_specific_gates_are_as_they_were(study: Study
     assert {("joint", *row) for row in shown.itertuples(index=False, name=None)} == known
 
 
+@pytest.mark.slow
 def test_conflict_in_training_is_as_it_was(study: Study) -> None:
     (drawn,) = [one for one in similarity_figures(study("interference")) if one.name.endswith("pretraining")]
     before = golden("interference")["figures"]["gradient-conflict-pretraining"]["data"]
@@ -120,6 +121,7 @@ def test_cka_is_as_it_was(study: Study, task: str) -> None:
     assert (table.data["second"] != "mean").sum() == 114
 
 
+@pytest.mark.slow
 def test_correlations_of_cka_and_transfer_are_as_they_were(study: Study) -> None:
     before = golden("mixup")["tables"]["likeness-and-transfer"]["data"]
     keys = {**plain("corpus", "task", "source", "states", "layer", "languages"), "way": "method"}

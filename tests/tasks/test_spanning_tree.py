@@ -48,6 +48,7 @@ def arc_scores(draw, largest=5, kind=None):
     return np.array(drawn).reshape(size, size + 1)
 
 
+@pytest.mark.slow
 @given(arc_scores())
 @settings(max_examples=150)
 def test_no_tree_of_at_most_five_words_is_better(scores):

@@ -101,6 +101,7 @@ def test_impossible_limits_are_refused(tokenizer, limit, overlap):
 # Decoding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [UPOS, NER], ids=lambda task: task.name)
 @given(st.data(), st.integers(6, 30), st.randoms(use_true_random=False))
 def test_decoding_is_merging_words_then_repairing(tokenizer, task, data, limit, random):

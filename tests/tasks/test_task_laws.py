@@ -198,6 +198,7 @@ def test_the_loss_is_that_of_hugging_face(name, folder, tokenizer):
         torch.testing.assert_close(task.loss(model, batch), model(**batch.inputs(), labels=labels).loss)
 
 
+@pytest.mark.slow
 @every_task
 def test_eight_examples_are_learned_by_heart(task, folder, tokenizer):
     examples = examples_of(task.name)

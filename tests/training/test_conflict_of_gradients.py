@@ -86,6 +86,7 @@ def test_a_gradient_of_0_has_no_cosine():
     assert found[ALL].cosine is not None
 
 
+@pytest.mark.slow
 @given(st.integers(0, 99), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_the_scale_of_a_loss_changes_nothing(seed, x, y):
     one, other = drawn(seed), drawn(seed + 1000)
@@ -349,6 +350,7 @@ def text_setting(folder, stop=-1):
 # Masked language modelling
 
 
+@pytest.mark.slow
 def test_pretraining_that_is_watched_gives_the_same_weights_to_the_bit(tmp_path):
     plain, _, alone = METHOD.train(text_setting(tmp_path / "plain"))
     seen, _, fitted = with_fields(METHOD, conflict=WATCHED).train(text_setting(tmp_path / "seen"))
@@ -365,6 +367,7 @@ def test_pretraining_that_is_watched_gives_the_same_weights_to_the_bit(tmp_path)
     }
 
 
+@pytest.mark.slow
 def test_pretraining_that_is_watched_and_interrupted_ends_as_if_it_was_not(tmp_path):
     method = with_fields(METHOD, conflict=WATCHED)
     whole, _, fitted = method.train(text_setting(tmp_path / "whole"))

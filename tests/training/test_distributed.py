@@ -1,14 +1,19 @@
 """Several processes that train together make what one makes; alone, a process is the first of one."""
 
-import subprocess
-import sys
+import os
+import socket
+from contextlib import suppress
 from dataclasses import replace
+from multiprocessing import get_context
 
 import pytest
 import torch
+from torch import nn
 from toys import UPDATES, Drawn, loss, toy
 
+from isogloss.experiments.engine import IMPORTED_ONCE
 from isogloss.training import fit as module
+from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import (
     all_reduce_gradients,
     all_reduced,
@@ -18,7 +23,7 @@ from isogloss.training.distributed import (
     rank,
     world_size,
 )
-from isogloss.training.fit import fit
+from isogloss.training.fit import Callback, Callbacks, fit
 
 
 def test_a_process_that_was_started_alone_is_the_first_of_one():
@@ -54,65 +59,55 @@ def test_every_part_is_computed_by_one_process(monkeypatch, accumulation):
     assert sorted(torch.cat(seen).tolist()) == sorted(Drawn()[0].y.tolist())
 
 
-TOGETHER = '''
-"""Train a toy with a module that only some parts of a batch use; each process says what it ends with."""
-import sys
-from dataclasses import replace
-from pathlib import Path
+def train_together(rank, place, folder, accumulation, stop, apart):
+    """Train a toy with a module that only some parts of a batch use; say what this process ends with."""
+    os.environ.update(place, RANK=str(rank), LOCAL_RANK=str(rank))
+    model = toy()
+    torch.manual_seed(rank if apart else 0)  # The first one's weights are everyone's.
+    model.extra = nn.ModuleDict({"small": nn.Linear(2, 2), "never": nn.Linear(2, 2)})
+    told = []
 
-import torch
-from toys import UPDATES, Drawn, loss, toy
-from torch import nn
+    def partly(model, points):
+        scores = nn.Sequential(*list(model.children())[:5])(points.x)
+        if len(points.y) < 3:
+            scores = model.extra["small"](scores)
+        return nn.functional.cross_entropy(scores, points.y)
 
-from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callback, Callbacks, fit
-from isogloss.training.distributed import rank
-
-folder, accumulation, stop = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-model = toy()
-torch.manual_seed(rank() if int(sys.argv[4]) else 0)  # The first one's weights are everyone's.
-model.extra = nn.ModuleDict({"small": nn.Linear(2, 2), "never": nn.Linear(2, 2)})
-told = []
-
-def partly(model, points):
-    scores = nn.Sequential(*list(model.children())[:5])(points.x)
-    if len(points.y) < 3:
-        scores = model.extra["small"](scores)
-    return nn.functional.cross_entropy(scores, points.y)
-
-callbacks = Callbacks(
-    periodic=(Callback(rows=lambda done: [{"step": done, "seen": 1}], every=5),),
-    checkpoints=Checkpoints(folder, 4),
-    on_progress=told.append,
-)
-updates = replace(UPDATES, accumulation=accumulation)
-try:
-    rows = fit(model, Drawn(stop=stop), partly, updates=updates, seed=0, callbacks=callbacks).rows
-except KeyboardInterrupt:
-    sys.exit(0)
-told = len(told)
-torch.save({"weights": dict(model.named_parameters()), "rows": rows, "told": told}, folder / f"{rank()}.pt")
-'''
+    callbacks = Callbacks(
+        periodic=(Callback(rows=lambda done: [{"step": done, "seen": 1}], every=5),),
+        checkpoints=Checkpoints(folder, 4),
+        on_progress=told.append,
+    )
+    updates = replace(UPDATES, accumulation=accumulation)
+    with suppress(KeyboardInterrupt):
+        rows = fit(model, Drawn(stop=stop), partly, updates=updates, seed=0, callbacks=callbacks).rows
+        weights = {name: one.detach() for name, one in model.named_parameters()}
+        torch.save({"weights": weights, "rows": rows, "told": len(told)}, folder / f"{rank}.pt")
 
 
-def launched(folder, count, accumulation, stop=-1, apart=0):
+def launched(folder, count, accumulation, stop=-1, apart=False):
     """Train in so many processes; return what each ended with."""
     folder.mkdir(exist_ok=True)
-    script = folder / "together.py"
-    script.write_text(TOGETHER, encoding="utf-8")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
-    place = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"}
-    arguments = [str(script), str(folder), str(accumulation), str(stop), str(apart)]
-    ended = subprocess.run([*command, *arguments], env=place, check=False, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    paths = sorted(folder.glob("?.pt"))
-    return [torch.load(path, weights_only=False) for path in paths]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    place = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    starting = get_context("forkserver")
+    starting.set_forkserver_preload(list(IMPORTED_ONCE))
+    arguments = (place, folder, accumulation, stop, apart)
+    processes = [starting.Process(target=train_together, args=(rank, *arguments)) for rank in range(count)]
+    for one in processes:
+        one.start()
+    for one in processes:
+        one.join()
+    assert [one.exitcode for one in processes] == [0] * count
+    return [torch.load(path) for path in sorted(folder.glob("?.pt"))]
 
 
 @pytest.mark.slow
 def test_two_processes_do_what_one_does_with_twice_the_accumulation(tmp_path):
     (alone,) = launched(tmp_path / "alone", 1, 4)
-    first, second = launched(tmp_path / "together", 2, 4, apart=1)
+    first, second = launched(tmp_path / "together", 2, 4, apart=True)
     for name, weight in alone["weights"].items():
         assert torch.equal(first["weights"][name], second["weights"][name])
         assert torch.allclose(first["weights"][name], weight, atol=1e-5)

@@ -74,6 +74,7 @@ def test_dropout_changes_the_loss_from_step_to_step(make_setting, monkeypatch):
     assert len(set(losses)) == 3
 
 
+@pytest.mark.slow
 def test_the_chosen_epoch_is_the_model(make_setting):
     setting = make_setting(epochs=4, learning_rate=5e-3)
     trained = fine_tune(setting, on("en"))
@@ -85,6 +86,7 @@ def test_the_chosen_epoch_is_the_model(make_setting):
     assert dev.score(trained.model) == chosen["score"]
 
 
+@pytest.mark.slow
 def test_two_languages_choose_together_and_a_batch_holds_one(make_setting, monkeypatch):
     lines = {"en": {one.words for one in tagged("en", 40)}, "de": {one.words for one in tagged("de", 40)}}
     assert not lines["en"] & lines["de"]
@@ -95,6 +97,7 @@ def test_two_languages_choose_together_and_a_batch_holds_one(make_setting, monke
     assert {row["epoch"] for row in epochs if row["chosen"]} == {max(means, key=means.__getitem__)}
 
 
+@pytest.mark.slow
 def test_a_model_that_learned_nothing_is_warned_of(make_setting):
     trained = fine_tune(make_setting(learning_rate=0.0), on("en"))
     (warning,) = trained.warnings
@@ -110,6 +113,7 @@ def test_only_the_language_that_was_not_learned_is_warned_of(make_setting, monke
     assert ["on de dev" in warning for warning in trained.warnings] == [True]
 
 
+@pytest.mark.slow
 def test_the_tokenizer_is_the_encoders_and_progress_names_the_languages(make_setting, bert_folder):
     told: list[Progress] = []
     setting = make_setting(("en",), ("de",))
@@ -119,6 +123,7 @@ def test_the_tokenizer_is_the_encoders_and_progress_names_the_languages(make_set
     assert told[-1].done == told[-1].total
 
 
+@pytest.mark.slow
 def test_a_head_has_the_rate_it_is_given_and_its_encoder_another(make_setting):
     plain, same, apart = (
         fine_tune(make_setting(checkpoint_every=0, head_learning_rate=rate), on("en"))

@@ -18,6 +18,7 @@ from trained import equal, weights
 # What a training does
 
 
+@pytest.mark.slow
 def test_fit_learns_eight_examples_by_heart():
     points = Drawn()[0]
     model = toy()

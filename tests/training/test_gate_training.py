@@ -57,6 +57,7 @@ def share_kept(found, groups):
     return kept / sum(group.size * group.parameters for group in groups)
 
 
+@pytest.mark.slow
 def test_everything_random_comes_from_the_seed(bert_folder, blocks):
     one, same, other = (flat(learned(bert_folder, blocks, seed=seed)[0]) for seed in (1, 1, 2))
     assert torch.equal(one, same)
@@ -109,6 +110,7 @@ def test_gates_start_open_as_asked_for(bert_folder):
     assert float(probabilities.detach().std()) < 0.01
 
 
+@pytest.mark.slow
 def test_without_a_sparsity_the_penalty_decides(bert_folder, blocks):
     setting = {"sparsity": 0.0, "steps": 25, "learning_rate": 0.5}
     dear, groups = learned(bert_folder, blocks, penalty=1e4, **setting)
@@ -117,6 +119,7 @@ def test_without_a_sparsity_the_penalty_decides(bert_folder, blocks):
     assert share_kept(cheap, groups) > 0.5
 
 
+@pytest.mark.slow
 def test_what_does_harm_is_pruned(bert_folder, blocks):
     """Some neurons always say what raises the loss, as its gradient tells."""
     model, masking = loaded(bert_folder)

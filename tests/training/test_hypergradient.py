@@ -205,6 +205,7 @@ def test_bfloat16_comes_near_what_float64_finds(form, far):
 # What holds for any loss
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-2, 2), min_size=6, max_size=6), st.floats(0.01, 0.5))
 def test_the_gradient_of_quadratic_losses_is_the_one_on_paper(numbers, rate):
     """With L_train = ½|θ + Aφ|² and L_val = ½|θ − b|², d/dφ is −βAᵀ(θ' − b)."""

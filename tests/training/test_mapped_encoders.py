@@ -81,6 +81,7 @@ def test_evaluation_reads_a_language_through_its_map(make_setting, mapped):
         scores("")
 
 
+@pytest.mark.slow
 def test_a_language_without_a_map_is_refused_before_anything_is_read(make_setting, mapped):
     def never(language):
         raise AssertionError(language)
@@ -91,6 +92,7 @@ def test_a_language_without_a_map_is_refused_before_anything_is_read(make_settin
             method.train(setting)
 
 
+@pytest.mark.slow
 def test_what_goes_on_from_such_a_model_has_its_maps(make_setting, mapped, tmp_path):
     first = SourceOnly().train(make_setting(encoder=mapped(turned())))
     save_model(first.model, first.tokenizer, tmp_path / "first")

@@ -165,6 +165,7 @@ def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, in
     assert all(one.requires_grad for one in model.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "inner_step"), [*product(["float32"], INNER_STEPS), ("bfloat16", "plain")]
 )

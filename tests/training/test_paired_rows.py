@@ -179,6 +179,7 @@ def test_tags_that_translations_bring_along_change_nothing(bert_folder, teacher,
     assert not equal(carried, with_tags)
 
 
+@pytest.mark.slow
 def test_a_sure_teacher_is_as_good_as_gold(bert_folder, teacher, tmp_path, monkeypatch):
     def sure(task, _teacher, examples, _optimization, *, language):
         assert language == "de"
@@ -195,6 +196,7 @@ def test_a_sure_teacher_is_as_good_as_gold(bert_folder, teacher, tmp_path, monke
         torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_probabilities_are_those_of_the_teacher(bert_folder, teacher, tmp_path, monkeypatch):
     asked = []
 
@@ -207,6 +209,7 @@ def test_the_probabilities_are_those_of_the_teacher(bert_folder, teacher, tmp_pa
     assert asked == [(str(teacher), without_tags(sentences("en-de")), "de")]
 
 
+@pytest.mark.slow
 def test_without_translations_it_is_source_only_to_the_bit(bert_folder, tmp_path):
     given = setting("upos", bert_folder, tmp_path / "a", target=())
     plain = SourceOnly().train(replace(given, folder=tmp_path / "b"))
@@ -215,6 +218,7 @@ def test_without_translations_it_is_source_only_to_the_bit(bert_folder, tmp_path
     assert found.rows == plain.rows
 
 
+@pytest.mark.slow
 def test_only_tagging_has_a_teacher(bert_folder, tmp_path):
     assert [
         task for task in ("nli", "paraphrase", "qa", "upos", "ner", "parsing") if TAUGHT.needs_teacher(task)

@@ -55,6 +55,7 @@ def languages_of(batch):
     return set((batch.gold // 10).tolist())
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.permutations(range(12)), st.booleans())
 def test_a_batch_follows_from_seed_and_step_alone(order, mixed):
@@ -74,6 +75,7 @@ def test_a_batch_of_text_fills_its_budget_without_padding():
     assert batch.mask is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [1.0, 1.43, 5.0])
 def test_languages_are_drawn_by_the_power_of_their_size(temperature):
     sizes = (8000, 2000, 500)

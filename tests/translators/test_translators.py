@@ -70,6 +70,7 @@ def test_an_overlong_text_is_cut_and_counted(translate, name) -> None:
     assert translate(["cat" * 100], name)[0].cuts > 0
 
 
+@pytest.mark.slow
 def test_a_restart_gives_what_an_uninterrupted_translation_gives(
     translate, name, tmp_path, monkeypatch, marian_folder
 ) -> None:

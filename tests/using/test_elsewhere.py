@@ -43,6 +43,7 @@ def test_words_are_tagged_as_transformers_tags_them(elsewhere):
     assert [tag[2:] for tag in found] == [SPANS[best[place]][2:] for place in places]
 
 
+@pytest.mark.slow
 def test_texts_pairs_and_questions_are_told_apart_by_head_and_labels(elsewhere):
     for auto_class, labels, task in (
         ("AutoModelForTokenClassification", ("NOUN", "VERB"), "word-tagging"),
@@ -59,6 +60,7 @@ def test_texts_pairs_and_questions_are_told_apart_by_head_and_labels(elsewhere):
     assert load_model(folder).predict([["what happened", "the cat happened"]])
 
 
+@pytest.mark.slow
 def test_labels_are_matched_with_those_of_a_corpus_by_name(elsewhere):
     _, folder = elsewhere("AutoModelForTokenClassification", [label.lower() for label in SPANS])
     model = load_model(folder)

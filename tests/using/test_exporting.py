@@ -157,6 +157,7 @@ def test_the_lines_of_the_card_run(make_model, tmp_path, task, monkeypatch):
     exec(code, {})
 
 
+@pytest.mark.slow
 def test_a_parser_is_exported_whole_and_its_encoder_is_anyones(make_model, encoder_folder, tmp_path):
     from transformers import AutoModel
 
@@ -294,6 +295,7 @@ def test_a_wrong_onnx_file_never_gets_its_name(make_model, modernbert_folder, tm
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_exported_model_mixes_as_before_to_the_bit(mixing_run, tmp_path):
     model = load_model(mixing_run, precision="float32")
     folder = export(model, tmp_path / "out")

@@ -214,6 +214,7 @@ def test_a_file_of_another_length_is_refused_before_anything_is_predicted(make_m
     assert reported == []
 
 
+@pytest.mark.slow
 def test_objects_carry_their_own_translations(make_mixing, reported):
     for task, keys in (("upos", ["words"]), ("nli", ["text", "text_pair"]), ("qa", ["question", "context"])):
         model, here, there = make_mixing(task), VALUES[task]("de"), VALUES[task]("en")

@@ -102,6 +102,7 @@ def test_files_are_predicted_in_their_language(make):
         assert f'"labels": {list(tags)}'.replace("'", '"') in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SAID)
 def test_an_export_keeps_the_parts_and_says_who_does_not_use_them(make, kind, tmp_path):
     model = make(kind)

@@ -19,6 +19,7 @@ def test_groups_are_of_a_number_and_a_size():
     assert list(in_groups([])) == []
 
 
+@pytest.mark.slow
 def test_a_stream_says_what_all_at_once_says(make_model):
     model = make_model()
     inputs = ["Anna " * length for length in (0, 1, 90, 3)] * 80

@@ -149,6 +149,7 @@ def test_what_cannot_be_scored_is_refused(model, tmp_path):
         model.evaluate("wikiann", ["en"], data=tmp_path)
 
 
+@pytest.mark.slow
 def test_progress_names_the_languages(model):
     reported = []
     model.evaluate("wikiann", ["qaa", "qab"], split="dev", on_progress=reported.append)
@@ -156,6 +157,7 @@ def test_progress_names_the_languages(model):
     assert [(one.done, one.remark) for one in languages] == [(0, "qaa"), (1, "qab"), (2, "")]
 
 
+@pytest.mark.slow
 def test_progress_counts_the_rows_that_are_scored(model):
     reported = []
     model.evaluate("wikiann", ["qaa"], split="dev", on_progress=reported.append)
@@ -220,6 +222,7 @@ def test_a_sweep_has_the_paired_score_at_what_was_trained(mixup_runs):
     assert all(0 <= row["mean"] <= row["ratio"] for row in swept)
 
 
+@pytest.mark.slow
 def test_predictions_on_paired_inputs_lie_apart_from_others(mixing_model, tmp_path):
     wanted = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")
     (row,) = evaluate(mixing_model, wanted, FirstFifty(), predictions=tmp_path)
@@ -245,6 +248,7 @@ def test_examples_without_a_translation_are_told_of(mixing_model):
     assert reported[0].startswith("qab: 3 of 50 examples have no translation into the source language")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inputs", ["translated", "mixed", "mixed-second"])
 def test_inputs_are_those_of_recipes(pair_model, tmp_path, inputs):
     model = load_model(pair_model)

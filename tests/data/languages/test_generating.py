@@ -17,6 +17,7 @@ from isogloss.data.languages.parsing import NAME, items_of, sentences_in
 PARALLEL = ["ud", "wikiann", "xnli", "pawsx", "squad"]
 
 
+@pytest.mark.slow
 def test_data_are_those_of_the_golden_fingerprints():
     golden = json.loads(Path(__file__).with_name("golden.json").read_text())
     assert digests() == golden
@@ -60,6 +61,7 @@ def test_train_dev_and_test_say_different_things(corpus):
     assert splits[0] != splits[1] != splits[2] != splits[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx"])
 def test_labels_of_dev_sets_are_the_same_in_every_language(corpus):
     per_language = [[(one.id, one.label) for one in examples(corpus, code, "dev")] for code in LANGUAGES]
@@ -143,6 +145,7 @@ def test_lines_are_conllu_that_agrees_with_the_fields_and_spells_the_text(code):
             assert names == sorted(set(names))
 
 
+@pytest.mark.slow
 def test_sentences_are_three_to_25_words_about_nine_on_average():
     for code in LANGUAGES:
         lengths = [len(sentence.words) for sentence in dev("ud", code)]

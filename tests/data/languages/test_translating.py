@@ -195,6 +195,7 @@ def test_noisy_translations_keep_ids_and_labels():
     assert noisy == first(translated("xnli", "qaa-qab", "train", noise=0.2))
 
 
+@pytest.mark.slow
 def test_answers_of_noisy_translations_stand_in_the_passage_and_lost_ones_are_counted():
     there = {one.id: one for one in examples("squad", "qaa", "dev")}
     found = list(translated("squad", "qaa-qab", "dev", noise=0.2))
