@@ -264,8 +264,9 @@ def test_onnx_without_what_it_needs_is_refused_before_anything_is_written(make_m
 @pytest.mark.parametrize(
     ("task", "encoder"),
     [
-        *(("nli", name) for name in ("bert", "xlm_roberta", "distilbert", "deberta_v2", "modernbert")),
-        *((task, name) for task in ("ner", "qa") for name in ("bert", "deberta_v2")),
+        *(("nli", name) for name in ("bert", "deberta_v2", "modernbert")),
+        ("ner", "xlm_roberta"),
+        ("qa", "distilbert"),
     ],
 )
 def test_an_onnx_file_gives_the_numbers_of_the_model(make_model, encoder, request, tmp_path, task):
