@@ -161,7 +161,20 @@ def test_a_fine_tuned_head_with_the_same_labels_is_kept(encoder_folder, tmp_path
     assert same(tagger(tmp_path / "tagger", seed=2), model)
 
 
-@pytest.mark.parametrize("labels", [("a", "b", "c"), ("a", "b"), LABELS[::-1]])
+def test_a_head_whose_labels_stand_in_another_order_is_kept_in_this_one(encoder_folder, tmp_path):
+    model = tagger(encoder_folder, seed=1)
+    save_model(model, load_tokenizer(encoder_folder), tmp_path / "tagger")
+    order = [2, 0, 1]
+    labels = tuple(LABELS[place].upper() for place in order)
+    found = load_with_new_head(tmp_path / "tagger", "AutoModelForTokenClassification", labels=labels, seed=2)
+    assert found.config.id2label == dict(enumerate(labels))
+    subwords = torch.tensor([[2, 9, 8, 3]])
+    with torch.inference_mode():
+        before, after = (one(input_ids=subwords).logits for one in (model, found))
+    torch.testing.assert_close(after, before[..., order], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("labels", [("a", "b", "c"), ("a", "b"), (*LABELS[:2], "c")])
 def test_a_head_with_other_labels_is_replaced(encoder_folder, tmp_path, labels):
     save_model(tagger(encoder_folder, seed=1), load_tokenizer(encoder_folder), tmp_path / "tagger")
     kind = "AutoModelForTokenClassification"

@@ -107,4 +107,5 @@ def test_sides_say_whose_labels_are_used():
         "translate-train": ("source", "target"),
         "consistency": ("source", "target"),
         "x-mixup": ("source", "target"),
+        "given": ("source",),
     }

@@ -109,9 +109,10 @@ def load_with_new_head(
 ) -> "PreTrainedModel":
     """Load an encoder with a head for these labels, in fp32 and evaluation mode.
 
-    Kept are a head of the same class with the same labels, as in a fine-tuned model, and what a head shares
-    with a pretrained masked-LM head (in ModernBERT). Each new weight depends on the seed and its name alone.
-    Where transformers has no head that fits, it is a linear layer of our own (``EncoderFamily.own_heads``).
+    Kept are a head of the same class with the same labels, as in a fine-tuned model, whatever their order and
+    letter case, and what a head shares with a pretrained masked-LM head (in ModernBERT). Each new weight
+    depends on the seed and its name alone. Where transformers has no head that fits, it is a linear layer of
+    our own (``EncoderFamily.own_heads``).
     """
     folder = model_folder(source)
     config = load_encoder_config(folder)
@@ -126,13 +127,34 @@ def load_with_new_head(
     answers = (
         auto_class == "AutoModelForQuestionAnswering"
     )  # Its two labels are places, whatever they are called.
-    same = (answers or known == tuple(labels)) and type(model).__name__ in kinds
+    order = None if answers else _order(known, labels)
+    same = (answers or order is not None) and type(model).__name__ in kinds
     kept = same or any(kind.endswith("ForMaskedLM") for kind in kinds)
     head = {
         name for name, _ in model.named_parameters() if not name.startswith(f"{model.base_model_prefix}.")
     }
     draw_parameters(model, missing if kept else missing | head, seed=seed)
+    if same and order:
+        _reorder(model, head, order)
     return model
+
+
+def _order(known: Sequence[str], labels: Sequence[str]) -> list[int] | None:
+    """Return where each of the labels stands among the known ones; None where these are others."""
+    places = {str(label).casefold(): place for place, label in enumerate(known)}
+    found = [places.get(label.casefold()) for label in labels]
+    is_whole = len(places) == len(known) == len(labels) and len({*found}) == len(labels)
+    return [place for place in found if place is not None] if is_whole and None not in found else None
+
+
+def _reorder(model: nn.Module, head: Iterable[str], order: Sequence[int]) -> None:
+    """Put the rows of a head's last layer, which are labels, into another order."""
+    if list(order) == sorted(order):
+        return
+    last = [name for name, _ in model.named_parameters() if name in {*head}][-1].rpartition(".")[0]
+    with torch.no_grad():
+        for parameter in model.get_submodule(last).parameters():
+            parameter.copy_(parameter[list(order)].clone())
 
 
 def load_with_head(

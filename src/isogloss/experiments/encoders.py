@@ -59,13 +59,18 @@ def on_hub(source: str) -> Pretrained:
 
 
 def local_folder(source: str) -> Path | None:
-    """Return the folder of an encoder; None for a name on the hub, ModelError for a folder that is not."""
+    """Return the folder of an encoder, which may lie within a run's; None for a name on the hub.
+
+    ModelError for a folder that is not.
+    """
     if source == SHIPPED:
         return shipped_folder()
     folder = Path(source).expanduser()
     is_name = HUB_NAME.fullmatch(source) and not source.startswith(".")
     if folder.exists() or not is_name or (folder.parent != Path() and folder.parent.is_dir()):
-        return existing_folder(folder).resolve()
+        found = existing_folder(folder).resolve()
+        inside = found / "model"
+        return inside if (inside / "config.json").is_file() else found
     return None
 
 

@@ -16,12 +16,13 @@ from isogloss.experiments.alignments import AlignmentRequest, alignments
 from isogloss.experiments.checking import checked, located, names, refuse_empty_or_twice, refuse_unknown
 from isogloss.experiments.encoder_plan import seeds_for
 from isogloss.experiments.encoder_runs import Align, Encoder
-from isogloss.experiments.encoders import check_read, family_of_encoder, most_subwords, place_of
-from isogloss.experiments.grid_methods import MethodEntry, many, method_entries, starts_first
+from isogloss.experiments.encoders import check_read, family_of_encoder, most_subwords, place_of, pretrained
+from isogloss.experiments.grid_methods import MethodEntry, many, method_entries, of_seed, starts_first
 from isogloss.experiments.recipe import GridTable, Recipe, Table
 from isogloss.experiments.runs import FineTune, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels, needs_tags
 from isogloss.methods import Mixing, UsesTeacher
+from isogloss.methods.given import Given
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, find_task
 from isogloss.training.precision import check_precision
@@ -106,6 +107,11 @@ def _started(
     """Build a model of a cell with the model it starts from and its teacher, if it has any."""
     named = f"{entry.where}: encoder {planning.encoders[cell.encoder]!r}"
     check_read(cell.encoder, (*cell.source, *cell.targets), planning.sources.encoders, named)
+    if isinstance(entry.method, Given):
+        with located(f"{entry.where}: model"):
+            its = pretrained(of_seed(entry.method.model, cell.seed))
+        cell = replace(cell, encoder=its)
+        entry = replace(entry, method=Given(model=its.label))
     start = _start(cell, entry, models)
     model = _model(planning, cell, entry, {**changes, **entry.changes})
     return replace(model, start=start, teacher=_teacher(planning, cell, entry, changes))

@@ -7,13 +7,17 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpora import is_translation
 from isogloss.experiments.checking import names, part_of, plug_in, refuse_empty_or_twice, refuse_unknown
-from isogloss.experiments.recipe import GridTable, MethodTable, OneOrMany, Table
+from isogloss.experiments.recipe import GridTable, MethodTable, OneOrMany, Recipe, Table
 from isogloss.experiments.translations import RecipeTranslator
 from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
+from isogloss.methods.given import Given
 
 CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
 """Methods of earlier versions that are others with an alignment loss."""
 
+
+SEED = "{seed}"
+"""Stands in the name of a given model for a seed of the grid."""
 
 ALL_WEIGHTS = "none"
 """The kind of peft that is none: all weights are trained."""
@@ -64,6 +68,8 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> M
     for source in choice.sources:
         if source not in many(grid.source):
             raise unknown_name(f"{where}: sources", "source of this grid", source, many(grid.source))
+    if issubclass(kind, Given):
+        return _given(part_of(table, kind, where), choice, grid, where)
     auxiliary = _auxiliary(choice.auxiliary, f"{where}: auxiliary")
     own = _peft(choice.peft, f"{where}: peft")
     added = [part.name for part in (auxiliary, own) if part]
@@ -77,6 +83,44 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> M
         peft=own if choice.peft else of_grid,
         teacher_peft=of_grid,
     )
+
+
+def _given(method: Given, choice: MethodTable, grid: GridTable, where: str) -> MethodEntry:
+    """Check the entry of a model that is given: nothing is added to it."""
+    if not method.model:
+        raise ConfigError(f'{where}: {method.name} takes a model: a folder or name, as in model = "theirs".')
+    if len(grid.seeds) > 1 and SEED not in method.model:
+        raise ConfigError(
+            f"{where}: model: {method.model!r} is one model, and the grid has {len(grid.seeds)} seeds. Write "
+            f"{SEED} where their names differ, or give the grid one seed."
+        )
+    if choice.start or choice.auxiliary or choice.peft:
+        raise ConfigError(
+            f"{where}: {method.name} trains nothing, so it has no start, auxiliary or peft. Let another "
+            f"method start from it."
+        )
+    return MethodEntry(
+        choice=choice, label=choice.label or method.name, method=method, changes={}, where=where
+    )
+
+
+def models_given(recipe: Recipe) -> list[str]:
+    """List the folders and names of the models that a recipe is given."""
+    grid = recipe.grid
+    named = (
+        [str(table.get("model", "")) for table in grid.method if table.get("name") == Given.name]
+        if grid
+        else []
+    )
+    seeds = grid.seeds if grid else ()
+    return [
+        one for name in filter(None, named) for one in dict.fromkeys(of_seed(name, seed) for seed in seeds)
+    ]
+
+
+def of_seed(model: str, seed: int) -> str:
+    """Return the folder or name of the model of a seed."""
+    return model.replace(SEED, str(seed))
 
 
 def _auxiliary(table: Table, where: str) -> AuxiliaryLoss | None:

@@ -138,7 +138,7 @@ class _Inputs:
 
     @cached_property
     def trained_on(self) -> list[Example]:
-        """What the model was trained on: the baseline is its commonest label."""
+        """What the model was trained on, whose commonest label is the baseline; nothing for a given one."""
         model = self.model
         return [
             example
@@ -157,7 +157,7 @@ class _Inputs:
             examples,
             load_tokenizer(self.folder),
             self.context.optimization(model.optimization),
-            baseline=task.majority(self.trained_on, examples),
+            baseline=task.majority(self.trained_on, examples) if self.trained_on else None,
             language=language_read(inputs, language, source),
         )
 

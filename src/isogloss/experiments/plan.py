@@ -18,6 +18,7 @@ from isogloss.experiments.encoder_plan import ORIGINAL, encoder_sources, planned
 from isogloss.experiments.encoder_runs import Encoder, Pretrained
 from isogloss.experiments.encoders import places
 from isogloss.experiments.grid import Cell, Planning, cells
+from isogloss.experiments.grid_methods import models_given
 from isogloss.experiments.measures import (
     MeasureRequest,
     check_names,
@@ -170,5 +171,7 @@ def _places(recipe: Recipe, where: str) -> dict[str, str]:
     """Return where the recipe's encoders and translation models are on this machine."""
     with located(f"{where}: encoder"):
         found = places(encoder_sources(recipe))
+    with located(f"{where}: grid.method"):
+        found |= places(models_given(recipe))
     with located(f"{where}: translate.model"):
         return found | translator_places(models_named(recipe.translate))

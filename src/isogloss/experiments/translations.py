@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
-from pathlib import Path
 from typing import Any, Literal
 
 from isogloss.core.errors import ConfigError, unknown_name
@@ -48,7 +47,7 @@ from isogloss.translators import TRANSLATORS, Translator
 
 def translation_model(source: str) -> Pretrained:
     """Name a translation model without the place where this machine keeps it, as encoders are named."""
-    folder = model_folder(source)
+    folder = local_folder(source)
     if folder is None:
         return on_hub(source)
     seq2seq_folder(folder)
@@ -63,16 +62,9 @@ def models_named(table: Mapping[str, Any]) -> list[str]:
     return [source for source in named if isinstance(source, str)]
 
 
-def model_folder(source: str) -> Path | None:
-    """Return the folder of a model, which may lie within a run's; None for a name on the hub."""
-    folder = local_folder(source)
-    inside = None if folder is None else folder / "model"
-    return inside if inside is not None and (inside / "config.json").is_file() else folder
-
-
 def translator_places(sources: Iterable[str]) -> dict[str, str]:
     """Return where translation models are on this machine, by fingerprint."""
-    folders = {source: model_folder(source) for source in sources}
+    folders = {source: local_folder(source) for source in sources}
     return {
         translation_model(source).data: str(folder)
         for source, folder in folders.items()

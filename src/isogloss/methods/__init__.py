@@ -8,6 +8,7 @@ from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.given import Given
 from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.layer_freezing import LayerFreezing
 from isogloss.methods.lottery_ticket import LotteryTicket
@@ -115,6 +116,7 @@ _ALL: tuple[type[Method], ...] = (
     TranslateTrain,
     Consistency,
     XMixup,
+    Given,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {AlignmentLoss.name: AlignmentLoss}
