@@ -432,6 +432,7 @@ DAMAGED = {
     "tsv": ("text", TSV),
     "csv": ("text", CSV),
     "jsonl": ("text", JSONL),
+    "json": ("text", f"[{JSONL.strip().replace(chr(10), ',' + chr(10))}]"),
     "txt": ("tagging", CONLL),
 }
 
@@ -446,13 +447,9 @@ def test_a_damaged_file_is_read_or_refused_with_its_line(suffix, data):
     damaged = text[:place] + put + text[end:]
     file = File(f"sw.{suffix}", lambda: iter(damaged.splitlines(keepends=True)), lambda: "")
     labels = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC") if kind == "tagging" else ("anga", "kauli", "salamu")
+    form = "json" if suffix == "json" else SUFFIXES[f".{suffix}"]
     corpus = DescribedCorpus(
-        name="damaged",
-        kind=kind,
-        paths={},
-        format=SUFFIXES[f".{suffix}"],
-        columns=FORMS[kind].columns[SUFFIXES[f".{suffix}"]],
-        labels=labels,
+        name="damaged", kind=kind, paths={}, format=form, columns=FORMS[kind].columns[form], labels=labels
     )
     try:
         found = list(corpus.examples(file))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.resources import files as package_files
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -135,25 +135,18 @@ class DescribedCorpus:
 
     def _in(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Return the file of a split, of bitext in lines one a language; none unless all are there."""
-        paths = self._paths(language, split)
-        found = [file for path in paths for file in folder.find([path])]
-        return found if len(found) >= len(paths) else []
+        found = [folder.find([path]) for path in self._paths(language, split)]
+        return list(chain(*found)) if all(found) else []
 
     def _paths(self, language: str, split: Split) -> list[str]:
-        path = self.paths.get(split, "")
-        return (
-            [path.replace("{language}", self._spelled(one)) for one in self._sides(language)] if path else []
-        )
-
-    def _sides(self, language: str) -> list[str]:
-        return language.split("-") if self.aligned else [language]
+        sides = language.split("-") if self.aligned else [language]
+        spelled = map(self._spelled, sides if split in self.paths else ())
+        return [self.paths[split].replace("{language}", one) for one in spelled]
 
     def _missing(self, folder: Folder, language: str, split: Split) -> DataError:
-        looked = some(self._paths(language, split))
+        paths = self._paths(language, split)
+        looked = f"Looked for {some(paths)} (also .gz, .xz)." if paths else f"It names no {split} file."
         there = {one: [code for code in self.languages if self._in(folder, code, one)] for one in SPLITS}
-        looked = (
-            f"Looked for {looked} (also .gz, .xz)." if split in self.paths else f"It names no {split} file."
-        )
         return not_there(folder, self.name, language, split, there=there, looked=looked)
 
     @property

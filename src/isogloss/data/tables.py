@@ -142,11 +142,11 @@ def _objects(file: File, _: Columns) -> Iterator[Row]:
 def _array(file: File, _: Columns) -> Iterator[Row]:
     """Yield the objects of one JSON list, each with the line it begins in."""
     text, read, line, closed = "".join(file.read()), 0, 1, None
-    step = _OPENS.match(text)
+    step, decode = _OPENS.match(text), json.JSONDecoder().raw_decode
     while step:
         line, read = line + text.count("\n", read, step.end()), step.end()
         try:
-            body, end = json.JSONDecoder().raw_decode(text, read)
+            body, end = decode(text, read)
         except (ValueError, RecursionError) as error:
             raise file.broken(line, f"{text[read : read + 60]!r} ({error})", _LIST) from error
         if not isinstance(body, dict):

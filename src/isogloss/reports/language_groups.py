@@ -5,7 +5,8 @@ were measured, no sample of their group.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import product
 
 import pandas as pd
 
@@ -20,8 +21,8 @@ from isogloss.reports.tables import Cell, Table, cells
 
 ALL = ("all", "")
 
-Group = tuple[str, str]
-"""What languages are grouped by, and the group: ``("family", "Uralic")``."""
+Groups = dict[tuple[str, str], tuple[str, ...]]
+"""The languages of each group, by what they are grouped by and its name: ``("family", "Uralic")``."""
 
 
 def group_tables(m: Measurements) -> list[Table]:
@@ -30,21 +31,22 @@ def group_tables(m: Measurements) -> list[Table]:
     for one in scored_sets(m):
         targets = [code for code in one.targets if not is_built_in(code)]
         if len(targets) > 1 and one.rows[["main", "best"]].all(axis=None):
-            found.append(_group_table(one, language_groups(targets)))
+            groups = language_groups(targets)
+            data = _data(one, groups)
+            found += [_group_table(one, groups, data)] if len(data) else []
     return found
 
 
-def language_groups(codes: Sequence[str]) -> dict[Group, tuple[str, ...]]:
+def language_groups(codes: Sequence[str]) -> Groups:
     """Return the languages of each group: by family, script and resources, unknown last, then all."""
-    found: dict[Group, tuple[str, ...]] = {}
+    found: Groups = {}
     for by, kinds in zip(LanguageFacts._fields, zip(*map(language_facts, codes), strict=True), strict=True):
         for name in sorted({*kinds}, key=lambda one: (one == UNKNOWN, one)):
             found[by, name] = tuple(code for code, kind in zip(codes, kinds, strict=True) if kind == name)
     return {**found, ALL: tuple(codes)}
 
 
-def _group_table(one: ScoredSet, groups: Mapping[Group, tuple[str, ...]]) -> Table:
-    data = _data(one, groups)
+def _group_table(one: ScoredSet, groups: Groups, data: pd.DataFrame) -> Table:
     names = data["name"].drop_duplicates()
     by_group, rounded = [data["by"], data["group"]], data["mean"].round(3)
     best = (rounded == rounded.groupby(by_group).transform("max")) & (len(names) > 1)
@@ -71,19 +73,19 @@ def _group_table(one: ScoredSet, groups: Mapping[Group, tuple[str, ...]]) -> Tab
     )
 
 
-def _data(one: ScoredSet, groups: Mapping[Group, tuple[str, ...]]) -> pd.DataFrame:
+def _data(one: ScoredSet, groups: Groups) -> pd.DataFrame:
     """Return a row per system and group: its languages, mean, standard deviation and interval over units."""
     by_system = dict(iter(mean_scores(one, groups).groupby(SYSTEM)))
+    systems = [own for own in one.systems if key_of(own) in by_system]
     found = []
-    for facts in one.systems:
-        about = {**one.about, **{name: facts[name] for name in ("name", *SYSTEM)}}
-        for (by, group), codes in groups.items():
-            values = by_system[key_of(facts)][by, group].dropna()
-            if len(values):
-                over = mean_std([*values])
-                told = {"by": by, "group": group, "languages": len(codes), "codes": " ".join(codes)}
-                numbers = {"mean": over.mean, "std": over.std, "low": over.low, "high": over.high}
-                found.append({**about, **told, **numbers, "units": over.n})
+    for facts, ((by, group), codes) in product(systems, groups.items()):
+        values = by_system[key_of(facts)][by, group].dropna()
+        if len(values):
+            over = mean_std([*values])
+            about = {**one.about, **{name: facts[name] for name in ("name", *SYSTEM)}}
+            told = {"by": by, "group": group, "languages": len(codes), "codes": " ".join(codes)}
+            numbers = {"mean": over.mean, "std": over.std, "low": over.low, "high": over.high}
+            found.append({**about, **told, **numbers, "units": over.n})
     return pd.DataFrame(found)
 
 
@@ -91,7 +93,7 @@ def _interval(mean: float, low: float, high: float) -> str:
     return percent(mean) if math.isnan(low) else f"{percent(mean)} [{percent(low)}, {percent(high)}]"
 
 
-def _caption(one: ScoredSet, data: pd.DataFrame, groups: Mapping[Group, tuple[str, ...]]) -> str:
+def _caption(one: ScoredSet, data: pd.DataFrame, groups: Groups) -> str:
     unit, units = UNITS[one.unit], sorted({*data["units"]})
     over = count(units[-1], unit) if len(units) == 1 else f"{units[0]} to {count(units[-1], unit)}"
     unknown = [
