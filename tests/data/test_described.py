@@ -132,6 +132,141 @@ def test_pairs_translations_and_raw_text(tmp_path):
     assert read(path) == [TextLine(id="0", text="jua")]
 
 
+def test_where_chooses_the_rows_of_a_split_and_of_a_language(tmp_path):
+    lines = [("sw", "train", "a"), ("sw", "valid", "b"), ("en", "train", "c"), ("sw", "train", "d")]
+    table = "lang\tpart\ttext\tlabel\n" + "".join("\t".join([*one, "x"]) + "\n" for one in lines)
+    body = 'kind = "text"\nfiles = "all.tsv"\nsplits = { train = "train", dev = "valid" }\n'
+    body += 'languages = { sw = "sw", en = "en" }\nwhere = { lang = "{language}", part = "{split}" }\n'
+    path = write(tmp_path, body, all_DOT_tsv=table)
+    assert [(one.id, one.text) for one in read(path)] == [("0", "a"), ("3", "d")]
+    assert [(one.id, one.text) for one in read(path, split="dev")] == [("1", "b")]
+    assert [one.text for one in read(path, "en")] == ["c"]
+    with pytest.raises(DataError, match=r"all\.tsv:1: the split is empty"):
+        read(path, "en", "dev")
+    with pytest.raises(DataError, match="It names no test file"):
+        read(path, split="test")
+    plain = write(tmp_path, body.replace('part = "{split}"', 'part = "valid"'))
+    assert [one.text for one in read(plain)] == ["b"]
+    with pytest.raises(DataError, match="It names no dev file"):
+        read(plain, split="dev")
+
+
+def test_a_column_to_choose_by_that_is_not_there_is_named(tmp_path):
+    body = 'kind = "text"\nfiles = "{language}.EXT"\nlabels = ["x"]\nwhere = { prt = "{split}" }\n'
+    path = write(tmp_path, body.replace("EXT", "jsonl"), sw_DOT_jsonl='{"part": "train", "text": "a"}\n')
+    with pytest.raises(
+        DataError, match=r"sw\.jsonl:1: no column 'prt' for where; expected one of part, text"
+    ):
+        read(path)
+    path = write(tmp_path, body.replace("EXT", "tsv"), sw_DOT_tsv="part\ttext\tlabel\ntrain\ta\tx\n")
+    with pytest.raises(DataError, match=r"sw\.tsv:1: a header without 'prt' Did you mean 'part'"):
+        read(path)
+
+
+CONLLU = """# sent_id = 1
+1-2\tdel\t_\t_\t_\t_\t_\t_\t_\t_
+1\tde\tde\tADP\tSP\t_\t2\tcase\t_\t_
+2\tel\tel\tDET\tDA\tGender=Masc|Number=Sing\t0\troot\t_\t_
+2.1\tvino\tvenir\tVERB\tVM\t_\t_\t_\t_\t_
+
+1\tSí\tsí\tINTJ\tI\t_\t0\troot\t_\t_
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "tags"),
+    [
+        ("", [("ADP", "DET"), ("INTJ",)]),
+        ('columns = { label = "XPOS" }', [("SP", "DA"), ("I",)]),
+        ("columns = { label = 5 }", [("_", "Gender=Masc|Number=Sing"), ("_",)]),
+    ],
+)
+def test_a_column_of_conllu_is_read_without_ranges_empty_nodes_and_comments(tmp_path, columns, tags):
+    body = f'kind = "tagging"\nfiles = "{{language}}.conllu"\n{columns}\n'
+    path = write(tmp_path, body, es_DOT_conllu=CONLLU)
+    assert read(path, "es") == [
+        TaggedSentence(id=str(number), words=words, tags=own)
+        for number, (words, own) in enumerate(zip((("de", "el"), ("Sí",)), tags, strict=True))
+    ]
+    assert described(path).labels == tuple(sorted({tag for own in tags for tag in own}))
+    with pytest.raises(DataError, match=r"es\.conllu:5: 3 columns in '2"):
+        read(write(tmp_path, body, es_DOT_conllu=CONLLU.replace("2.1\tvino\tvenir\t", "2\tx\ty\n")), "es")
+
+
+def test_a_json_list_is_read_object_by_object(tmp_path):
+    body = 'kind = "text"\nfiles = "{language}.json"\nformat = "json"\nlabels = ["x", "y"]\n'
+    good = '[\n  {"text": "a, ]", "label": 1},\n  {"text": "b",\n   "label": "x"}\n]\n'
+    read_back = [("0", "a, ]", "y"), ("1", "b", "x")]
+    assert [
+        (one.id, one.text, one.label) for one in read(write(tmp_path, body, sw_DOT_json=good))
+    ] == read_back
+    for broken, said in (
+        (good.replace('"x"', '"z"'), r"sw\.json:3: label 'z'"),
+        (good.replace('"b",', '"b"'), r"sw\.json:3: .*delimiter.*expected a list of JSON objects"),
+        (good.replace("\n]", ",\n 7]"), r"sw\.json:5: '7"),
+        (good.replace("\n]", ""), r"sw\.json:3: no list, or one that does not end"),
+        (good + "{}", r"sw\.json:3: no list, or one that does not end"),
+        ('{"text": "a"}', r"sw\.json:1: no list"),
+    ):
+        with pytest.raises(DataError, match=said):
+            read(write(tmp_path, body, sw_DOT_json=broken))
+
+
+LINES = 'kind = "bitext"\nfiles = "{split}.{language}"\nformat = "lines"\n'
+
+
+def test_any_two_files_of_lines_are_bitext(tmp_path):
+    files = {
+        "test_DOT_en": "sun\nmoon\n",
+        "test_DOT_sw": "jua\nmwezi\n",
+        "test_DOT_deu_Latn": "Sonne\nMond\n",
+    }
+    path = write(tmp_path, LINES, **files)
+    assert read(path, "en-sw", "test") == [
+        Translation(id="0", first="sun", second="jua"),
+        Translation(id="1", first="moon", second="mwezi"),
+    ]
+    assert [one.second for one in read(path, "sw-de", "test")] == ["Sonne", "Mond"]
+    found = [(one.language, one.examples) for one in looked_through(described(path))]
+    assert found == [("de-en", 2), ("en-sw", 2)]
+
+
+def test_what_is_no_bitext_of_lines_is_said(tmp_path):
+    path = write(tmp_path, LINES, test_DOT_en="sun\nmoon\n", test_DOT_sw="jua\n", test_DOT_de="Sonne\n \n")
+    with pytest.raises(
+        DataError, match=r"test\.sw:1: the last line; expected as many lines as .*test\.en has"
+    ):
+        read(path, "en-sw", "test")
+    with pytest.raises(DataError, match=r"test\.de:2: second is ' '; expected a text that is not blank"):
+        read(path, "en-de", "test")
+    with pytest.raises(ConfigError, match="'en' is no pair of languages"):
+        read(path, "en", "test")
+    with pytest.raises(DataError, match=r"has no language 'fi'\.( Did you mean .*)? It has: de, en, sw"):
+        read(path, "en-fi", "test")
+    with pytest.raises(DataError, match=r"no dev split .* Looked for dev\.en, dev\.sw"):
+        read(path, "en-sw", "dev")
+
+
+def test_raw_lines_are_texts_without_the_empty_ones(tmp_path):
+    path = write(tmp_path, LINES.replace("bitext", "raw"), train_DOT_sw="jua\n\nmwezi\n")
+    assert read(path) == [TextLine(id="0", text="jua"), TextLine(id="2", text="mwezi")]
+
+
+def test_a_language_of_one_region_is_found_without_it(tmp_path):
+    body = 'kind = "text"\nfiles = "{language}.tsv"\n'
+    path = write(tmp_path, body, **{"sw-KE_DOT_tsv": TSV, "zh-CN_DOT_tsv": TSV, "zh-TW_DOT_tsv": TSV})
+    assert len(read(path, "sw")) == len(read(path, "sw_KE")) == len(read(path, "zh_TW")) == 3
+    with pytest.raises(DataError, match=r"has no language 'zh'.* It has: .*zh_CN, zh_TW"):
+        read(path, "zh")
+
+
+def test_pairs_with_the_labels_of_nli_are_nli(tmp_path):
+    body = 'kind = "pair"\nfiles = "{language}.tsv"\nlabels = ["neutral", "contradiction", "entailment"%s]\n'
+    assert described(write(tmp_path, body % "", sw_DOT_tsv="")).tasks == ("nli",)
+    assert described(write(tmp_path, body % ', "x"', sw_DOT_tsv="")).tasks == ("pair-classification",)
+
+
 def test_languages_and_splits_may_be_spelled_otherwise(tmp_path):
     body = """
 kind = "text"
@@ -177,6 +312,15 @@ def test_a_language_is_found_by_its_code_of_three_letters(tmp_path):
             "those of conll have no names",
         ),
         ("kind = 'text'\nfiles = '{language}.tsv'\nname = 'xnli'", "'xnli' is taken"),
+        (
+            "kind = 'tagging'\nfiles = '{language}.conllu'\ncolumns = { label = 'XPO' }",
+            "no column of CoNLL-U 'XPO'. Did you mean 'XPOS'?",
+        ),
+        ("kind = 'tagging'\nfiles = '{language}.conllu'\ncolumns = { label = 10 }", "column of CoNLL-U '10'"),
+        (
+            "kind = 'raw'\nfiles = '{language}.txt'\nformat = 'lines'\nwhere = { a = 'b' }",
+            "where: rows of lines have no columns to choose them by",
+        ),
         ("kind = 'text'\nfiles = 'no-{language}.tsv'", "none of no-{language}.tsv"),
         ("kind = [", "this is no TOML"),
     ],
@@ -288,6 +432,7 @@ DAMAGED = {
     "tsv": ("text", TSV),
     "csv": ("text", CSV),
     "jsonl": ("text", JSONL),
+    "json": ("text", f"[{JSONL.strip().replace(chr(10), ',' + chr(10))}]"),
     "txt": ("tagging", CONLL),
 }
 
@@ -302,13 +447,9 @@ def test_a_damaged_file_is_read_or_refused_with_its_line(suffix, data):
     damaged = text[:place] + put + text[end:]
     file = File(f"sw.{suffix}", lambda: iter(damaged.splitlines(keepends=True)), lambda: "")
     labels = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC") if kind == "tagging" else ("anga", "kauli", "salamu")
+    form = "json" if suffix == "json" else SUFFIXES[f".{suffix}"]
     corpus = DescribedCorpus(
-        name="damaged",
-        kind=kind,
-        paths={},
-        format=SUFFIXES[f".{suffix}"],
-        columns=FORMS[kind].columns[SUFFIXES[f".{suffix}"]],
-        labels=labels,
+        name="damaged", kind=kind, paths={}, format=form, columns=FORMS[kind].columns[form], labels=labels
     )
     try:
         found = list(corpus.examples(file))

@@ -6,10 +6,17 @@ import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.described import KNOWN, shipped
-from isogloss.data.examples import LabelledText, TaggedSentence
+from isogloss.data.examples import LabelledText, SentencePair, TaggedSentence, Translation
+from isogloss.data.files import DiskFolder
 from isogloss.experiments.descriptions import known_as, looked_through
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def pair(name, first, second, label):
+    return SentencePair(id=name, first=first, second=second, label=label)
+
+
 LAYOUTS = {
     "sib200": (
         "sib200/swh_Latn/dev.tsv",
@@ -46,11 +53,88 @@ LAYOUTS = {
         "ETheku B-LOC\nizolo B-DATE\n\n",
         ("zu", "dev", TaggedSentence(id="0", words=("ETheku", "izolo"), tags=("B-LOC", "B-DATE"))),
     ),
+    "afrixnli": (
+        "afrixnli/swa/dev.tsv",
+        'premise\thypothesis\tlabel\n"Alisema ""ndiyo"""\tAlikataa\t2\n',
+        ("sw", "dev", pair("0", 'Alisema "ndiyo"', "Alikataa", "contradiction")),
+    ),
+    "americasnli": (
+        "americasnli/test/gn.tsv",
+        "id\tlanguage\tpremise\thypothesis\tlabel\n7\tgn\tHe'i \"ma\tNdaipóri\tneutral\n",
+        ("gn", "test", pair("7", "He'i \"ma", "Ndaipóri", "neutral")),
+    ),
+    "indicxnli": (
+        "indicxnli/forward/train/xnli_or.json",
+        '[\n {\n  "premise": "a",\n  "hypothesis": "b",\n  "label": 1\n }\n]',
+        ("or", "train", pair("0", "a", "b", "neutral")),
+    ),
+    "xnli-eu": (
+        "xnli-eu/xnli.train.eu.mt.tsv",
+        'premise\thypothesis\tlabel\n"Bai\tEz\t0\n',
+        ("eu", "train", pair("0", '"Bai', "Ez", "entailment")),
+    ),
+    "xnli-eu-native": (
+        "xnli-eu/xnli.test.eu.native.tsv",
+        "premise\thypothesis\tlabel\nBai\tEz\t2\n",
+        ("eu", "test", pair("0", "Bai", "Ez", "contradiction")),
+    ),
+    "c-xnli": (
+        "c-xnli/xnli.dev.hr.csv",
+        'premise,hypo,promptID,pairID,genre,label\n"Pa, ne",Da,2,4,fiction,contradiction\n',
+        ("hr", "dev", pair("4", "Pa, ne", "Da", "contradiction")),
+    ),
+    "myxnli": (
+        "myxnli/my.genre.test.tsv",
+        "genre\tlabel\tsentence1_en\tsentence2_en\tsentence1_my\tsentence2_my\nfiction\tneutral\tA\tB\tက\tခ\n",
+        ("my", "test", pair("0", "က", "ခ", "neutral")),
+    ),
+    "uner": (
+        "uner/UNER_Swedish-Talbanken/sv_talbanken-ud-train.iob2",
+        "# sent_id = 1\n# text = Anna for\n1\tAnna\tB-PER\t-\tx\n2\tfor\tB-OTH\t-\tx\n\n",
+        ("sv", "train", TaggedSentence(id="0", words=("Anna", "for"), tags=("B-PER", "O"))),
+    ),
+    "massive": (
+        "massive/sw-KE.jsonl",
+        '{"id": "0", "locale": "sw-KE", "partition": "test", "intent": "alarm_set", "utt": "niamshe"}\n'
+        '{"id": "3", "locale": "sw-KE", "partition": "dev", "intent": "qa_maths", "utt": "jumlisha"}\n',
+        ("sw", "dev", LabelledText(id="3", text="jumlisha", label="qa_maths")),
+    ),
+    "flores200": (
+        "flores200/devtest/{}.devtest",
+        {"swh_Latn": "Jua\n", "eng_Latn": "Sun\n"},
+        ("swh_Latn-en", "test", Translation(id="0", first="Jua", second="Sun")),
+    ),
+    "ntrex": (
+        "ntrex/newstest2019-ref.{}.txt",
+        {"swa": "Jua\n", "eng": "Sun\n"},
+        ("en-sw", "test", Translation(id="0", first="Sun", second="Jua")),
+    ),
 }
-"""A path of the official layout, its text, and what is read from it: language, split and first example."""
+"""A path of the official layout, its text or each language's, what is read: language, split and example."""
 
-READ = {"sib200": 27108, "masakhanews": 5137, "afrisenti": 49770, "nusax-senti": 6000, "taxi1500": 9585}
-"""Examples of the real files at hand."""
+READ = {
+    **{"sib200": 27108, "masakhanews": 5137, "afrisenti": 49770, "nusax-senti": 6000, "taxi1500": 9585},
+    **{"xnli-eu": 5010, "xnli-eu-native": 621, "c-xnli": 2490 + 5010, "myxnli": 2490 + 5010},
+    **{"flores200": 11 * (997 + 1012)},
+}
+"""Examples of the real files at hand; of FLORES in twelve languages, each with the next."""
+
+FLORES = (
+    "en eng_Latn|de deu_Latn|fr fra_Latn|es spa_Latn|ru rus_Cyrl|ar arb_Arab|hi hin_Deva|zh zho_Hans|"
+    "vi vie_Latn|tr tur_Latn|bg bul_Cyrl|el ell_Grek"
+)
+PLACES = {
+    "xnli-eu/xnli.test.eu.tsv.gz": "xnli-ext/eu/xnli-eu-original.tsv.gz",
+    "xnli-eu/xnli.test.eu.native.tsv.gz": "xnli-ext/eu/xnli-eu-native.tsv.gz",
+    **{f"c-xnli/xnli.{one}.hr.csv.gz": f"xnli-ext/hr/xnli.{one}.hr.csv.gz" for one in ("dev", "test")},
+    **{f"myxnli/my.genre.{one}.tsv.gz": f"xnli-ext/my/my.genre.{one}.tsv.gz" for one in ("dev", "test")},
+    **{
+        f"flores200/{split}/{spelled}.{split}.gz": f"flores-mt/ref/flores-{short}.{code}.gz"
+        for code, spelled in map(str.split, FLORES.split("|"))
+        for split, short in (("dev", "dev"), ("devtest", "test"))
+    },
+}
+"""Where official files lie among the real ones, where they have other names there."""
 
 
 @pytest.fixture(autouse=True)
@@ -71,14 +155,15 @@ def test_every_description_has_a_layout_here():
 def test_a_file_of_the_official_layout_is_read(name, tmp_path):
     place, text, (language, split, expected) = LAYOUTS[name]
     (tmp_path / place).parent.mkdir(parents=True)
-    (tmp_path / place).write_text(text, encoding="utf-8")
+    for code, own in (text if isinstance(text, dict) else {"": text}).items():
+        (tmp_path / place.format(code)).write_text(own, encoding="utf-8")
     corpus = KNOWN[known_as(name, str(tmp_path))]
     assert corpus.name == name
     assert corpus.licence and corpus.about and corpus.url.startswith("https://")
-    found = list(corpus.read(_disk(tmp_path), language, split))
+    found = list(corpus.read(DiskFolder(tmp_path), language, split))
     assert found == [expected]
-    tasks = {TaggedSentence: "span-tagging", LabelledText: "text-classification"}
-    assert corpus.tasks == (tasks[type(expected)],)
+    tasks = {TaggedSentence: "span-tagging", LabelledText: "text-classification", SentencePair: "nli"}
+    assert corpus.tasks == (tasks.get(type(expected), "bitext"),)
 
 
 def test_without_the_files_it_is_said_what_was_looked_for(tmp_path):
@@ -89,16 +174,13 @@ def test_without_the_files_it_is_said_what_was_looked_for(tmp_path):
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READ)
-def test_the_real_files_are_read_whole(name):
-    if not (DATA / name).is_dir():
+def test_the_real_files_are_read_whole(name, tmp_path):
+    if not DATA.is_dir():
         pytest.skip("the real corpora are not here")
-    corpus = KNOWN[known_as(name, str(DATA))]
-    found = list(looked_through(corpus, str(DATA)))
+    for place, real in PLACES.items():
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).symlink_to(DATA / real)
+    folder = str(DATA if (DATA / name).is_dir() else tmp_path)
+    found = list(looked_through(KNOWN[known_as(name, folder)], folder))
     assert not [one.error for one in found if one.error]
     assert sum(one.examples for one in found) == READ[name]
-
-
-def _disk(folder):
-    from isogloss.data.files import DiskFolder
-
-    return DiskFolder(folder)

@@ -9,7 +9,7 @@ import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.data.languages import examples
 from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.runs import FineTune, Translate
+from isogloss.experiments.runs import FineTune, Measure, Translate
 from isogloss.using import load_model
 
 TOPICS = 'kind = "text"\nfiles = "topics-{language}-{split}.tsv"\n'
@@ -122,6 +122,51 @@ def test_what_does_not_fit_is_refused_in_the_plan(folder):
     ):
         with pytest.raises(isogloss.IsoglossError, match=said):
             plan_recipe(str(folder / "own.toml"), changes=change)
+
+
+MEASURED = """
+title = "NLI of our own, and lines of bitext"
+encoder = "shipped"
+
+[grid]
+corpus = "xnli"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+
+[[grid.method]]
+name = "source-only"
+
+[[measure]]
+name = "scores"
+corpus = "own-nli.toml"
+split = "test"
+
+[[measure]]
+name = "retrieval"
+corpus = "own-lines.toml"
+split = "test"
+"""
+
+
+def test_models_of_xnli_are_measured_on_described_nli_and_on_lines_of_bitext(tmp_path):
+    table = "first\tsecond\tlabel\na\tb\tneutral\n"
+    labels = '["contradiction", "entailment", "neutral"]'
+    files = {
+        **{f"nli-{code}.tsv": table for code in ("qaa", "qab")},
+        **{f"test.{code}": f"{code}\n" for code in ("qaa", "qab")},
+        "own-nli.toml": f'kind = "pair"\nfiles = {{ test = "nli-{{language}}.tsv" }}\nlabels = {labels}\n',
+        "own-lines.toml": 'kind = "bitext"\nfiles = { test = "test.{language}" }\nformat = "lines"\n',
+        "own.toml": MEASURED,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    runs = plan_recipe(str(tmp_path / "own.toml")).runs
+    assert {(run.task, run.labels) for run in of(FineTune, runs)} == {("nli", None)}
+    assert {run.diagnostic.name: run.corpus for run in of(Measure, runs)} == {
+        "scores": "own-nli",
+        "retrieval": "own-lines",
+    }
 
 
 @pytest.mark.slow

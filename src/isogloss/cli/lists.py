@@ -39,6 +39,15 @@ def _languages(_: Path) -> Listing:
     return ["code", *heads], [[code, *(one.get(head, "") for head in heads)] for code, one in cards.items()]
 
 
+def _language_facts(_: Path) -> Listing:
+    from langcodes import Language
+
+    from isogloss.core.language_facts import LanguageFacts, all_language_facts
+
+    rows = [(Language.get(code).language or code, *facts) for code, facts in all_language_facts().items()]
+    return ("language", *LanguageFacts._fields), rows
+
+
 def _tasks(_: Path) -> Listing:
     from isogloss.tasks import ALL_TASKS
 
@@ -117,6 +126,7 @@ LISTS: dict[str, Callable[[Path], Listing]] = {
     "corpora": _corpora,
     "diagnostics": _diagnostics,
     "encoders": _encoders,
+    "language-facts": _language_facts,
     "languages": _languages,
     "methods": _methods,
     "recipes": _recipes,

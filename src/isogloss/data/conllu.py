@@ -38,6 +38,7 @@ OLD_UPOS = frozenset({"CONJ"})
 """Tags of UD version 1, kept where such a treebank is named."""
 
 COLUMNS = 10
+NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 FORM, TAG, HEAD, RELATION, MISC = 1, 3, 6, 7, 9
 """Columns that are read or filled in, counted from 0; the last holds ``SpaceAfter=No|…``."""
 
@@ -89,19 +90,23 @@ def read_blocks(file: File) -> Iterator[Block]:
         yield Block(number=first, lines=tuple(lines), rows=tuple(rows))
 
 
+def read_sentences(file: File) -> Iterator[Block]:
+    """Yield the sentences of a file, whatever their tags and trees; DataError where one has no words."""
+    for block in read_blocks(file):
+        if block.lines[0].strip():
+            if not block.rows:
+                expected = "the words of the sentence below them"
+                raise file.broken(block.number, "comments without words", expected)
+            yield block
+
+
 def read_conllu(file: File) -> Iterator[ParsedSentence]:
     """Read the sentences. Additional empty lines are dropped.
 
     The id is the sent_id, else the sentence's number; a sent_id that comes again gets ``#2``, ``#3`` ….
     """
     seen: dict[str, int] = {}
-    count = 0
-    for block in read_blocks(file):
-        if not block.lines[0].strip():
-            continue
-        if not block.rows:
-            raise file.broken(block.number, "comments without words", "the words of the sentence below them")
-        count += 1
+    for count, block in enumerate(read_sentences(file), start=1):
         for row in block.rows:
             _check_row(file, row)
         _check_tree(file, block.rows)

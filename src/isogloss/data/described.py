@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.resources import files as package_files
+from itertools import chain, zip_longest
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import code_of_three_letters
-from isogloss.data.corpora import SPLITS, Source, Split, not_there, only, some, unique_id
+from isogloss.data.bitext import two_languages
+from isogloss.data.catalogue import NLI
+from isogloss.data.corpora import SPLITS, Source, Split, nonempty, not_there, only, some, unique_id
 from isogloss.data.examples import (
     Example,
     LabelledText,
@@ -23,12 +27,12 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder, File, Folder, is_unicode
-from isogloss.data.tables import Columns, FileFormat, Row, rows
+from isogloss.data.tables import Column, Columns, FileFormat, Row, rows
 from isogloss.data.tag_projection import OUTSIDE, are_bio
 
 Kind = Literal["tagging", "text", "pair", "bitext", "raw"]
 SUFFIXES: Mapping[str, FileFormat] = {
-    ".txt": "conll", ".conll": "conll", ".tsv": "tsv", ".csv": "csv",
+    ".txt": "conll", ".conll": "conll", ".conllu": "conllu", ".tsv": "tsv", ".csv": "csv",
     ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
 }  # fmt: skip
 """The format of a file whose description names none."""
@@ -43,7 +47,9 @@ class Form(NamedTuple):
     """The task of its labels; that of tagging depends on the labels."""
 
 
-_BY_NAME = ("tsv", "csv", "jsonl", "parquet")
+_BY_NAME = ("tsv", "csv", "jsonl", "json", "parquet")
+_BY_WORD = ("conll", "conllu")
+"""Formats with a line a word."""
 
 
 def _named(*names: str) -> dict[FileFormat, Columns]:
@@ -51,11 +57,18 @@ def _named(*names: str) -> dict[FileFormat, Columns]:
 
 
 FORMS: Mapping[Kind, Form] = {
-    "tagging": Form({"conll": {"word": 0, "label": -1}, **_named("words", "labels")}, ""),
+    "tagging": Form(
+        {
+            "conll": {"word": 0, "label": -1},
+            "conllu": {"word": "FORM", "label": "UPOS"},
+            **_named("words", "labels"),
+        },
+        "",
+    ),
     "text": Form(_named("text", "label"), "text-classification"),
     "pair": Form(_named("first", "second", "label"), "pair-classification"),
-    "bitext": Form(_named("first", "second"), "bitext"),
-    "raw": Form(_named("text"), "text"),
+    "bitext": Form({"lines": {"first": 0, "second": 0}, **_named("first", "second")}, "bitext"),
+    "raw": Form({"lines": {"text": 0}, **_named("text")}, "text"),
 }
 
 
@@ -76,7 +89,9 @@ class DescribedCorpus:
     spelled: Mapping[str, str] = field(default_factory=dict)
     """Labels by how files spell them, where that is not the label itself."""
     languages: Mapping[str, str] = field(default_factory=dict)
-    """Languages by their code, and what stands for {language}."""
+    """Languages by their code, and what stands for {language}; of bitext in lines each language by itself."""
+    where: Mapping[Split, Mapping[str, str]] = field(default_factory=dict)
+    """Columns, and what stands in them in the rows of a split, with {language}; other rows are another's."""
     skip: tuple[str, ...] = ()
     """Spellings of labels whose rows are left out."""
     folder: str = ""
@@ -88,7 +103,9 @@ class DescribedCorpus:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The task of its labels, "bitext" or "text"."""
+        """The task of its labels, "bitext" or "text"; that of pairs with NLI's labels is NLI."""
+        if self.kind == "pair" and {*self.labels} == {*NLI}:
+            return ("nli",)
         if self.kind != "tagging":
             return (FORMS[self.kind].task,)
         return ("span-tagging" if are_bio(self.labels) else "word-tagging",)
@@ -106,6 +123,8 @@ class DescribedCorpus:
 
     def files(self, source: Source | None, language: str, split: Split) -> list[File]:
         """Return the file of one split, beside the description or else below the data folder."""
+        if self.aligned:
+            two_languages(language)
         own = DiskFolder(Path(self.folder))
         found = self._in(own, language, split)
         if not found and isinstance(source, DiskFolder):
@@ -115,24 +134,40 @@ class DescribedCorpus:
         return [replace(file, fingerprint=_with(file, self._described)) for file in found]
 
     def _in(self, folder: Folder, language: str, split: Split) -> list[File]:
-        spelled = self.spelled_language(language)
-        if not spelled:
-            raise DataError(
-                f"corpus {self.name!r} has no language {language!r}.{did_you_mean(language, self.languages)} "
-                f"It has: {some(self.languages)}. Choose one, or add it to the description."
-            )
-        path = self.paths.get(split, "")
-        return folder.find([path.replace("{language}", spelled)]) if path else []
+        """Return the file of a split, of bitext in lines one a language; none unless all are there."""
+        found = [folder.find([path]) for path in self._paths(language, split)]
+        return list(chain(*found)) if all(found) else []
+
+    def _paths(self, language: str, split: Split) -> list[str]:
+        sides = language.split("-") if self.aligned else [language]
+        spelled = map(self._spelled, sides if split in self.paths else ())
+        return [self.paths[split].replace("{language}", one) for one in spelled]
 
     def _missing(self, folder: Folder, language: str, split: Split) -> DataError:
-        looked = self.paths.get(split, "").replace("{language}", self.spelled_language(language))
+        paths = self._paths(language, split)
+        looked = f"Looked for {some(paths)} (also .gz, .xz)." if paths else f"It names no {split} file."
         there = {one: [code for code in self.languages if self._in(folder, code, one)] for one in SPLITS}
-        looked = f"Looked for {looked} (also .gz, .xz)." if looked else f"It names no {split} file."
         return not_there(folder, self.name, language, split, there=there, looked=looked)
 
-    def spelled_language(self, language: str) -> str:
-        """Return what stands for {language}, by its code of two or of three letters; "" for none."""
-        return self.languages.get(language) or self.languages.get(code_of_three_letters(language), "")
+    @property
+    def aligned(self) -> bool:
+        """Whether it is bitext whose every language is a file of lines: any two of them are a pair."""
+        return self.kind == "bitext" and self.format == "lines"
+
+    def _spelled(self, language: str) -> str:
+        """Return what stands for {language}, by its code of two or of three letters.
+
+        A language that is there with one script or region (``sw_KE``) is found without (``sw``).
+        """
+        codes = (language, code_of_three_letters(language))
+        found = [self.languages[code] for code in codes if code in self.languages]
+        plain = [spelled for code, spelled in self.languages.items() if code.partition("_")[0] in codes]
+        if found or len(plain) == 1:
+            return (found or plain)[0]
+        raise DataError(
+            f"corpus {self.name!r} has no language {language!r}.{did_you_mean(language, self.languages)} "
+            f"It has: {some(self.languages)}. Choose one, or add it to the description."
+        )
 
     def is_there(self, folder: Folder, language: str, split: Split) -> bool:
         """Return whether a split has a file."""
@@ -143,22 +178,45 @@ class DescribedCorpus:
         """A digest of everything that changes what is read."""
         silent = ("folder", "about", "url", "licence", "languages")
         told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in silent}
+        if not self.where:
+            del told["where"]  # so that what is read as before is the same
         return sha256(json.dumps(told, sort_keys=True, default=dict).encode()).hexdigest()[:12]
 
     def read(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:
         """Read one split; DataError with file and line at the first row that does not fit."""
-        empty = True
-        for file in self.files(source, language, split):
-            for example in self.examples(file):
-                empty = False
-                yield example
-        if empty:
-            raise DataError(f"{file.name}:1: the split is empty; expected at least one example.")
+        return nonempty(self.stream(source, language, split), self.files(source, language, split)[0].name)
 
-    def examples(self, file: File) -> Iterator[Example]:
-        """Yield the examples of a file."""
+    def stream(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:
+        """Yield the examples of a split, maybe none: a file of several languages may lack a split of one."""
+        files = self.files(source, language, split)
+        if self.aligned:
+            yield from self._translations(*files)
+            return
+        where = self.where.get(split, {}).items()
+        chosen = {column: text.replace("{language}", self._spelled(language)) for column, text in where}
+        for file in files:
+            yield from self.examples(file, chosen)
+
+    def _translations(self, first: File, second: File) -> Iterator[Translation]:
+        """Yield the lines of two files side by side; DataError where one ends before the other."""
+        sides = (rows(file, "lines", self.columns) for file in (first, second))
+        for number, (one, other) in enumerate(zip_longest(*sides)):
+            if one is None or other is None:
+                file, longer = (first, second) if one is None else (second, first)
+                raise file.broken(number, "the last line", f"as many lines as {longer.name} has")
+            yield Translation(
+                id=str(number),
+                first=self.text(first, one, "first"),
+                second=self.text(second, other, "second"),
+            )
+
+    def examples(self, file: File, where: Mapping[str, str] = MappingProxyType({})) -> Iterator[Example]:
+        """Yield the examples of a file: of the rows in whose columns these texts stand."""
         seen = dict[str, int]()
-        for number, row in enumerate(rows(file, self.format, self.columns, self.separator or ",")):
+        columns = {**self.columns, **{f"where {column}": column for column in where}}
+        for number, row in enumerate(rows(file, self.format, columns, self.separator or ",")):
+            if any(str(self._at(file, row, column, "where")) != text for column, text in where.items()):
+                continue
             name = unique_id(str(self.cell(file, row, "id")), seen) if "id" in self.columns else str(number)
             found = _MAKE[self.kind](self, file, row, name)
             if found is not None:
@@ -172,7 +230,9 @@ class DescribedCorpus:
 
     def cell(self, file: File, row: Row, part: str) -> Any:
         """Return the cell of a part of an example; DataError where the row has none."""
-        column = self.columns[part]
+        return self._at(file, row, self.columns[part], part)
+
+    def _at(self, file: File, row: Row, column: Column, part: str) -> Any:
         try:
             return row.cells[column]
         except KeyError:
@@ -218,7 +278,7 @@ def _parts(example: Example) -> dict[str, Any]:
 
 
 def _sentence(corpus: DescribedCorpus, file: File, row: Row, name: str) -> TaggedSentence:
-    words, tags = ("word", "label") if corpus.format == "conll" else ("words", "labels")
+    words, tags = ("word", "label") if corpus.format in _BY_WORD else ("words", "labels")
     texts, labels = corpus.cell(file, row, words), corpus.cell(file, row, tags)
     lists = isinstance(texts, list | tuple) and isinstance(labels, list | tuple)
     if not lists or len(texts) != len(labels):
@@ -252,7 +312,9 @@ def _translation(corpus: DescribedCorpus, file: File, row: Row, name: str) -> Tr
     return Translation(id=name, first=first, second=second)
 
 
-def _line(corpus: DescribedCorpus, file: File, row: Row, name: str) -> TextLine:
+def _line(corpus: DescribedCorpus, file: File, row: Row, name: str) -> TextLine | None:
+    if corpus.format == "lines" and not row.cells[corpus.columns["text"]].strip():
+        return None  # Empty lines stand between paragraphs.
     return TextLine(id=name, text=corpus.text(file, row, "text"))
 
 

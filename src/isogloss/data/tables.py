@@ -1,6 +1,7 @@
-"""Rows of files in the formats that people keep labelled data in: CoNLL, TSV, CSV, JSON lines, parquet.
+"""Rows of files in the formats that people keep labelled data in: CoNLL, TSV, CSV, JSON, parquet, lines.
 
-Columns are named as in the file's header or keys, or numbered from 0 (from -1, backwards).
+Columns are named as in the file's header or keys, those of CoNLL-U as it names them (FORM, XPOS), or numbered
+from 0 (from -1, backwards).
 """
 
 import csv
@@ -10,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.data.conllu import NAMES, read_sentences
 from isogloss.data.corpora import some
 from isogloss.data.files import File
 
-FileFormat = Literal["conll", "tsv", "csv", "jsonl", "parquet"]
+FileFormat = Literal["conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines"]
 Column = int | str
 Columns = Mapping[str, Column]
 """Where the parts of an example stand."""
@@ -21,6 +23,10 @@ Columns = Mapping[str, Column]
 
 _COMMENT = re.compile("-DOCSTART-|# id |# .* = ")
 """The beginning of a line of CoNLL that is no word: ``# _ _ O`` is one."""
+
+
+_OPENS, _COMMA, _CLOSES = re.compile(r"\s*\[\s*"), re.compile(r"\s*,\s*"), re.compile(r"\s*\]\s*\Z")
+_LIST = "a list of JSON objects and nothing else"
 
 
 class Row(NamedTuple):
@@ -63,6 +69,14 @@ def _conll(file: File, columns: Columns) -> Iterator[Row]:
 
 def _sentence_of(line: int, kept: Sequence[Sequence[str]], columns: Columns) -> Row:
     return Row(line, {column: [cells[int(column)] for cells in kept] for column in columns.values()})
+
+
+def _conllu(file: File, columns: Columns) -> Iterator[Row]:
+    """Yield sentences without multi-word ranges, empty nodes and comments."""
+    for block in read_sentences(file):
+        kept = [cells for _, cells in block.rows]
+        places = {one: NAMES.index(one) if isinstance(one, str) else one for one in columns.values()}
+        yield Row(block.number, {one: [cells[at] for cells in kept] for one, at in places.items()})
 
 
 def _tabbed(file: File, columns: Columns) -> Iterator[Row]:
@@ -125,6 +139,29 @@ def _objects(file: File, _: Columns) -> Iterator[Row]:
             yield Row(number, body)
 
 
+def _array(file: File, _: Columns) -> Iterator[Row]:
+    """Yield the objects of one JSON list, each with the line it begins in."""
+    text, read, line, closed = "".join(file.read()), 0, 1, None
+    step, decode = _OPENS.match(text), json.JSONDecoder().raw_decode
+    while step:
+        line, read = line + text.count("\n", read, step.end()), step.end()
+        try:
+            body, end = decode(text, read)
+        except (ValueError, RecursionError) as error:
+            raise file.broken(line, f"{text[read : read + 60]!r} ({error})", _LIST) from error
+        if not isinstance(body, dict):
+            raise file.broken(line, f"{text[read : read + 60]!r}", _LIST)
+        yield Row(line, body)
+        step, closed = _COMMA.match(text, end), _CLOSES.match(text, end)
+    if not closed:
+        raise file.broken(line, "no list, or one that does not end", _LIST)
+
+
+def _lines(file: File, columns: Columns) -> Iterator[Row]:
+    for number, line in file.lines():
+        yield Row(number, dict.fromkeys(columns.values(), line))
+
+
 def _parquet(file: File, _: Columns) -> Iterator[Row]:
     try:
         from pyarrow import ArrowException
@@ -146,7 +183,10 @@ def _parquet(file: File, _: Columns) -> Iterator[Row]:
 
 _READ: Mapping[FileFormat, Callable[[File, Columns], Iterator[Row]]] = {
     "conll": _conll,
+    "conllu": _conllu,
     "tsv": _tabbed,
     "jsonl": _objects,
+    "json": _array,
+    "lines": _lines,
     "parquet": _parquet,
 }

@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import islice, product
+from itertools import islice, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.data.catalogue import CORPORA
+from isogloss.data.conllu import NAMES
 from isogloss.data.corpora import SPLITS, Source, Split, spelled_there
 from isogloss.data.described import (
     FORMS,
@@ -47,19 +48,22 @@ class Description:
     """tagging (a label for each word), text or pair (a label each), bitext, raw (text alone)."""
     files: str | dict[str, str]
     """Path of the files beside the description, or below the data folder: {language}, {split}; or one for
-    each of train, dev and test. One path without {split} is training data."""
+    each of train, dev and test. One path without {split} is training data, unless ``where`` has it."""
     name: str = ""
     """Name in runs and reports; that of the file when left out."""
     format: str = ""
-    """conll, tsv, csv, jsonl or parquet; by the suffix when left out."""
+    """conll, conllu, tsv, csv, jsonl, json (one list of objects), parquet, or lines (of raw text, or bitext
+    with a file for each language); by the suffix when left out."""
     columns: dict[str, str | int] = field(default_factory=dict)
-    """Where parts stand: a name in the header, a key, or a number from 0 (-1: the last)."""
+    """Where parts stand: a name in the header, of CoNLL-U (XPOS), a key, a number from 0 (-1: the last)."""
     separator: str = ","
     """What stands between the cells of csv: one character."""
     labels: tuple[str, ...] | dict[str, str] = ()
     """The inventory, or each spelling with its label; read from the training data when left out."""
     splits: dict[str, str] = field(default_factory=dict)
     """What stands for {split}, where that is not train, dev or test."""
+    where: dict[str, str] = field(default_factory=dict)
+    """Columns and what stands in them in the rows that are read: {language}, {split} or a word."""
     languages: tuple[str, ...] | dict[str, str] = ()
     """Languages, or each with what stands for {language}; any that has files when left out."""
     skip: tuple[str, ...] = ()
@@ -104,6 +108,7 @@ def described(path: Path, data: str = "") -> DescribedCorpus:
         labels=tuple(dict.fromkeys(told.labels.values() if isinstance(told.labels, dict) else told.labels)),
         spelled=told.labels if isinstance(told.labels, dict) else {},
         languages=_languages(told, files, path.parent, data, where),
+        where=_where(told, files, form, where),
         skip=told.skip,
         folder=str(path.parent),
         about=told.about,
@@ -115,7 +120,7 @@ def described(path: Path, data: str = "") -> DescribedCorpus:
 
 
 def _files(told: Description, where: str) -> dict[Split, str]:
-    given = told.files if isinstance(told.files, dict) else dict.fromkeys(_splits(told.files), told.files)
+    given = told.files if isinstance(told.files, dict) else dict.fromkeys(_splits(told), told.files)
     for split in (*given, *told.splits):
         if split not in SPLITS:
             raise unknown_name(f"{where}: files", "split", split, SPLITS)
@@ -133,9 +138,29 @@ def _files(told: Description, where: str) -> dict[Split, str]:
     return found
 
 
-def _splits(path: str) -> tuple[Split, ...]:
+def _splits(told: Description) -> tuple[Split, ...]:
     """Return what one path stands for: every split, or training alone, which must not be tested on."""
-    return SPLITS if "{split}" in path else ("train",)
+    parted = any("{split}" in one for one in (told.files, *told.where.values()))
+    return SPLITS if parted else ("train",)
+
+
+def _where(
+    told: Description, files: Mapping[Split, str], form: FileFormat, where: str
+) -> dict[Split, dict[str, str]]:
+    """Return which rows are those of each split; none where a split's files are its own."""
+    if told.where and form in ("conll", "conllu", "lines"):
+        raise ConfigError(
+            f"{where}: where: rows of {form} have no columns to choose them by. Give each split and language "
+            f"files of its own."
+        )
+    return {
+        split: {
+            column: text.replace("{split}", told.splits.get(split, split))
+            for column, text in told.where.items()
+        }
+        for split in files
+        if told.where
+    }
 
 
 def _format(told: Description, files: Mapping[Split, str], where: str) -> FileFormat:
@@ -167,6 +192,9 @@ def _columns(told: Description, kind: Kind, form: FileFormat, where: str) -> dic
         raise ConfigError(
             f"{where}: columns: those of conll have no names. Number them from 0 (-1: the last)."
         )
+    for column in columns.values() if form == "conllu" else ():
+        if column not in NAMES and column not in range(-len(NAMES), len(NAMES)):
+            raise unknown_name(f"{where}: columns", "column of CoNLL-U", str(column), NAMES)
     return columns
 
 
@@ -223,7 +251,7 @@ def _training(corpus: DescribedCorpus, source: Source | None) -> Iterator[Any]:
             code for code in corpus.languages if any(corpus.is_there(place, code, split) for place in places)
         ]
         for code in there:
-            yield from corpus.read(source, code, split)
+            yield from corpus.stream(source, code, split)
         if there:
             return
     raise DataError(
@@ -279,11 +307,12 @@ def _read_once(path: str, _changed: int, data: str) -> DescribedCorpus:
 
 
 def splits_of(corpus: DescribedCorpus, data: str = "") -> list[tuple[str, Split]]:
-    """List the languages and splits that have files."""
+    """List the languages and splits that have files; of bitext in lines, pairs that have every language."""
     places = _places(Path(corpus.folder), data_source(data))
+    pairs = ("-".join(pair) for pair in pairwise(corpus.languages))
     return [
         (code, split)
-        for code, split in product(corpus.languages, SPLITS)
+        for code, split in product(pairs if corpus.aligned else corpus.languages, SPLITS)
         if any(corpus.is_there(place, code, split) for place in places)
     ]
 

@@ -17,7 +17,15 @@ import pandas as pd
 from isogloss.core.plain_text import plain
 from isogloss.core.rows import ROWS
 from isogloss.core.version import VERSION
-from isogloss.reports import landscapes, line_figures, scores, similarity, states, summaries
+from isogloss.reports import (
+    landscapes,
+    language_groups,
+    line_figures,
+    scores,
+    similarity,
+    states,
+    summaries,
+)
 from isogloss.reports.drawing import Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, slug
@@ -185,6 +193,7 @@ FIGURES: Mapping[str, Part] = {
 
 TABLES: Mapping[str, Part] = {
     "scores": scores.score_tables,
+    "language-groups": language_groups.group_tables,
     "others": others,
     **{
         one.name or str(one.frame): one.tables

@@ -6,10 +6,10 @@ Negative Interference …", Table 2). Systems are compared to references, signif
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -51,6 +51,8 @@ Facts = Mapping[str, Any]
 
 Key = tuple[str, ...]
 """A system: the values of the columns SYSTEM."""
+
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,16 +235,21 @@ def score_tables(m: Measurements) -> list[Table]:
 
 
 def values_of(one: ScoredSet) -> pd.DataFrame:
-    """Return each system's scores per unit and column; the models of one unit are averaged first."""
-    by = [*SYSTEM, one.unit, "language"]
-    wide = one.rows.groupby(by)["score"].mean().unstack("language")
-
-    def mean(codes: Sequence[str]) -> pd.Series:
-        return wide.reindex(columns=list(codes)).mean(axis=1, skipna=False)
-
-    found = pd.DataFrame({name: mean(codes) for name, codes in one.columns.items()})
-    found[GAP] = mean(one.sources) - mean(one.targets)
+    """Return each system's scores per unit and column, and the gap."""
+    found, sides = mean_scores(one, one.columns), mean_scores(one, {"high": one.sources, "low": one.targets})
+    found[GAP] = sides["high"] - sides["low"]
     return found[sorted(found, key=lambda name: name == UNSEEN)].dropna(axis=1, how="all")
+
+
+def mean_scores(one: ScoredSet, groups: Mapping[K, Sequence[str]]) -> pd.DataFrame:
+    """Return each system's mean over the languages of each group, a row per unit; nan where one is missing.
+
+    The models of one unit are averaged first.
+    """
+    wide = one.rows.groupby([*SYSTEM, one.unit, "language"])["score"].mean().unstack("language")
+    return pd.DataFrame(
+        {name: wide.reindex(columns=list(codes)).mean(axis=1, skipna=False) for name, codes in groups.items()}
+    )
 
 
 def _score_table(m: Measurements, one: ScoredSet) -> Table:
