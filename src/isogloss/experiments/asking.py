@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
 from isogloss.core.stamps import package_stamp, stamp
 
@@ -79,16 +80,28 @@ def request(
     if named == NET:
         return ""
     try:
-        texts = [named, *_texts(tomllib.loads(text)), *_texts(dict(changes or {}))]
+        body = tomllib.loads(text)
+        texts = [named, *_texts(body), *_texts(dict(changes or {}))]
     except (tomllib.TOMLDecodeError, RecursionError):
         return ""
     if any(one.partition("[")[0].endswith(".toml") for one in texts):
         return ""  # A corpus that is described: what its files are is known to the plan alone.
+    if any(":" in one for one in _names({**body, "changes": dict(changes or {})})):
+        return ""  # The code of a module: what it is made of is known to the plan alone.
     # "bitext:FOLDER" and "hub:FOLDER" name what stands behind the colon.
     names = {part for one in texts for part in (one, one.partition(":")[2]) if part.strip()}
     paths = {name: Path(name).expanduser() for name in sorted(names) if _could_be_path(name)}
     there = [path.absolute() for path in (*paths.values(), *map(_hub_commits, paths)) if path.exists()]
-    asked = [text, named, scale, repr(changes or {}), str(Path.cwd()), package_stamp(), stamp(there)]
+    asked = [
+        text,
+        named,
+        scale,
+        repr(changes or {}),
+        str(Path.cwd()),
+        package_stamp(),
+        plug_ins.stamp(),
+        stamp(there),
+    ]
     return sha256(json.dumps(asked).encode()).hexdigest()[:16]
 
 
@@ -102,6 +115,16 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _texts(part)
+
+
+def _names(value: object) -> Iterator[str]:
+    """Yield what the tables of a recipe, or of changes to it, call themselves."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from (str(part),) if str(key).rpartition(".")[2] in ("name", "kind") else _names(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _names(part)
 
 
 LONGEST_NAME = 255

@@ -12,6 +12,7 @@ from typing import Any, TypeGuard, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
+from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
 from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Replay, keys_of
 from isogloss.experiments.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
 from isogloss.training.gradient_conflict import Conflict
@@ -71,14 +72,38 @@ def read_recipe(
     return checked(Recipe, _with_shared(prepare(body), where), where)
 
 
+Added = tuple[Group, type[object]]
+"""The group of entry points that add to a table, and the protocol of what they add."""
+
+
 def plug_in(
-    table: Table, kinds: Mapping[str, type[Part]], what: str, where: str, default: str = ""
+    table: Table,
+    kinds: Mapping[str, type[Part]],
+    what: str,
+    where: str,
+    *,
+    default: str = "",
+    added: Added | None = None,
 ) -> type[Part]:
-    """Return the class a table names; ConfigError, with the nearest match, for an unknown name."""
+    """Return the class a table names; ConfigError, with the nearest match, for an unknown name.
+
+    ``added`` says whose plug-ins it may name besides.
+    """
     name = table.get("name", default or None)
-    if not isinstance(name, str) or name not in kinds:
-        raise unknown_name(where, what, str(name), kinds)
-    return kinds[name]
+    if isinstance(name, str) and (found := named(name, kinds, where, added)):
+        return found
+    raise unknown_name(where, what, str(name), [*kinds, *(plugged_names(added[0]) if added else ())])
+
+
+def named(name: str, kinds: Mapping[str, type[Part]], where: str, added: Added | None) -> type[Part] | None:
+    """Return the class of a name, of the house or of a plug-in, whose code is imported; None for none."""
+    if name in kinds or added is None:
+        return kinds.get(name)
+    with located(where):
+        found: type[Part] | None = find_plug_in(added[0], name, kinds)
+        if found is not None:
+            check_class(found, added[1], name)
+    return found
 
 
 def part_of(table: Table, kind: type[Part], where: str, only: Collection[str] | None = None) -> Part:

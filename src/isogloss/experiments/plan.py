@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import identity
 from isogloss.data.described import KNOWN
@@ -79,6 +80,8 @@ def plan_recipe(
     text, where = recipe_text(name)
     asked = request(text, changes=changes, scale=scale, data=data)
     folder, known = Path(name).parent, set[str]()
+    if Path(name).is_file():
+        plug_ins.look_beside(folder)
 
     def know(corpus: str) -> str:
         with located(where):
