@@ -21,7 +21,10 @@ VERBS = {
         *("--dry-run", "--set", "--quiet -q", "--json", "--debug"),
     ],
     "report": ["folder", "--open", "--json", "--debug"],
-    "compare": ["runs", "--against", "--measure", "--split", "--points", "--in", "--json", "--debug"],
+    "compare": [
+        *("runs", "--against", "--predictions", "--by", "--gold"),
+        *("--measure", "--split", "--points", "--in", "--json", "--debug"),
+    ],
     "show": ["identity", "--in", "--json", "--debug"],
     "list": ["what", "--in", "--json", "--debug"],
     "predict": [
