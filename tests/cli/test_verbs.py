@@ -47,6 +47,13 @@ VERBS = {
     "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
     "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
     "corpus": [],
+    "recipes": ["--json", "--debug"],
+    "recipes copy": ["name", "--to", "--force", "--debug"],
+    "schema": ["what", "--debug"],
+    "init": [
+        *("file", "--corpus", "--task", "--source", "--target", "--encoder", "--method", "--seeds", "--data"),
+        *("--force", "--quiet -q", "--debug"),
+    ],
     "corpus check": ["description", "--data", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],
     "languages": ["--json", "--debug"],

@@ -22,6 +22,7 @@ from isogloss.cli.options import (
     Set,
     Threads,
 )
+from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
 from isogloss.core.errors import ConfigError, unknown_name
 
 app = typer.Typer(
@@ -33,6 +34,8 @@ app = typer.Typer(
 )
 app.add_typer(languages_app, name="languages")
 app.add_typer(corpus_app, name="corpus")
+app.add_typer(recipes_app, name="recipes")
+app.add_typer(recipe_verbs)
 
 
 @app.command()

@@ -123,8 +123,8 @@ def _claims(_: Path) -> Listing:
 
 
 def _recipes(_: Path) -> Listing:
-    from isogloss.experiments.asking import packaged_recipes
     from isogloss.experiments.checking import read_recipe
+    from isogloss.experiments.recipe_text import packaged_recipes
 
     rows = [(name, read_recipe(text, where=name).title) for name, text in packaged_recipes().items()]
     return ("recipe", "what it asks"), rows

@@ -10,12 +10,11 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from isogloss.core import plug_ins
-from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError
 from isogloss.core.stamps import package_stamp, stamp
 
 _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
@@ -23,30 +22,6 @@ _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
 
 NET = "hub"
 """The value of ``--data`` for datasets on the Hugging Face hub: no local file shows whether these changed."""
-
-
-def recipe_text(name: str) -> tuple[str, str]:
-    """Return the text of a recipe (a file, or the name of a packaged one) and its name in messages."""
-    packaged = packaged_recipes()
-    if name in packaged:
-        return packaged[name], name
-    if Path(name).suffix or Path(name).exists() or len(Path(name).parts) > 1:
-        return _file_text(Path(name)), Path(name).name
-    raise unknown_name("run", "recipe", name, packaged)
-
-
-def packaged_recipes() -> dict[str, str]:
-    """Return the recipes that come with the package, by name."""
-    folder = files("isogloss") / "recipes"
-    found = {
-        path.name.removesuffix(".toml"): path for path in folder.iterdir() if path.name.endswith(".toml")
-    }
-    return {name: path.read_text(encoding="utf-8") for name, path in sorted(found.items())}
-
-
-def folder_for(name: str, out: str | Path | None) -> Path:
-    """Return the folder of a recipe's runs: ``out``, or one named after the recipe."""
-    return Path(out) if out else Path("runs") / Path(name).stem
 
 
 def parse_change(text: str) -> tuple[str, Any]:
@@ -140,25 +115,3 @@ def _hub_commits(name: str) -> Path:
     home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface"))
     cache = Path(os.environ.get("HF_HUB_CACHE", home / "hub")).expanduser()
     return cache / f"models--{name.partition('@')[0].replace('/', '--')}" / "refs"
-
-
-def _file_text(path: Path) -> str:
-    if path.is_dir():
-        inside = sorted(other.name for other in path.glob("*.toml"))
-        raise ConfigError(
-            f"{path}: this is a folder, not a recipe. Give a TOML file"
-            f"{', such as one of those in it: ' + ', '.join(inside[:6]) if inside else ''}."
-        )
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
-        raise ConfigError(
-            f"{path}: there is no such recipe.{near} Give a TOML file or the name of a packaged one."
-        ) from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path}: byte {error.start + 1} is no UTF-8, so this is no recipe. Give a TOML file."
-        ) from None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Check its permissions.") from error

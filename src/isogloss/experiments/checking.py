@@ -124,7 +124,7 @@ def checked(kind: type[Part], values: object, where: str) -> Part:
     """Build a frozen dataclass from plain data; every mistake is a ConfigError naming the field."""
     try:
         with located(where):
-            built: Part = _adapter(kind).validate_python(values)  # type: ignore[arg-type]
+            built: Part = adapter(kind).validate_python(values)  # type: ignore[arg-type]
             return built
     except ValidationError as error:
         raise ConfigError(_explain(error, kind, where)) from error
@@ -164,8 +164,9 @@ _PARTS = {"architecture": Architecture, "modules": Modules, "replay": Replay, "v
 
 
 @cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    strict = ConfigDict(extra="forbid", allow_inf_nan=False)
+def adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Return what checks and builds a frozen dataclass of recipes."""
+    strict = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
     for part in (kind, PretrainTable, EncoderTable, GridTable, *_PARTS.values()):
         if "__pydantic_config__" not in vars(part):
             setattr(part, "__pydantic_config__", strict)  # noqa: B010 (pydantic's name for it)
