@@ -60,9 +60,10 @@ class Study:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: how many runs are in which state, and the frames with rows."""
         states = Counter(run.state for run in self.runs)
-        frames = [name for name in self.measurements.frames if len(self.frame(name))]
         runs = ", ".join(f"{number} {state}" for state, number in states.items())
-        return _html([("folder", str(self.out)), ("runs", runs), ("frames", ", ".join(frames))])
+        return _html(
+            [("folder", str(self.out)), ("runs", runs), ("frames", ", ".join(self.measurements.frames))]
+        )
 
     def report(self) -> "Report":
         """Write the report where it is missing or outdated; return where it is and what it found."""

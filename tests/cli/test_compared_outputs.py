@@ -92,6 +92,27 @@ def test_spans_are_scored_by_f1_and_tested_by_every_swap(command, written):
     differences = [abs(f1_score(gold, list(a)) - f1_score(gold, list(b))) for a, b in swaps]
     assert found["test"] == "permutation"
     assert found["p_examples"] == sum(one > seen - 1e-9 for one in differences) / 32
+    # The gold file says no language; the outputs may, also those by id.
+    for name, more in (("order", lambda n: {}), ("id", lambda n: {"id": n})):
+        two = [
+            written(
+                f"{file.name}.{name}",
+                [
+                    {**json.loads(one), **more(n), "language": "ab"[n % 2]}
+                    for n, one in enumerate(file.read_text().splitlines())
+                ],
+            )
+            for file in files
+        ]
+        by = written("by.jsonl", [{"gold": one, **more(n)} for n, one in enumerate(gold)])
+        a, b, mean = command("compare", "--predictions", *two, "--gold", by, "--json").lines
+        assert [one["paired_by"] for one in (a, b, mean)] == [name] * 3
+        assert a["score"] == pytest.approx(f1_score(gold[::2], ours[::2]))
+        assert mean["score"] == pytest.approx((a["score"] + b["score"]) / 2)
+    short = written("short.jsonl", [{"gold": gold[0]}])
+    assert (
+        "5 outputs for 1 gold answers" in command("compare", "--predictions", *files, "--gold", short).message
+    )
     words = command(
         "compare", "--predictions", *files, "--gold", right, "--measure", "word_f1", "--json"
     ).lines

@@ -42,7 +42,7 @@ def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
         return _imported(EntryPoint(name, name, OURS), built_in)
     found = [one for one in _entries(group, tuple(sys.path)) if one.name == name]
     if len({one.value for one in found}) > 1:
-        several = " and ".join(f"{one.value} of {_package(one)}" for one in found)
+        several = " and ".join(sorted(f"{one.value} of {_package(one)}" for one in found))
         raise ConfigError(f"{name!r} is added by {several}. Name one of them: module:object.")
     return _imported(found[0], built_in) if found else None
 
@@ -60,7 +60,8 @@ def _imported(entry: EntryPoint, built_in: Collection[str]) -> Any:
     if not hasattr(owner, attribute):
         near = did_you_mean(attribute, vars(owner))
         raise ConfigError(f"{where}: module {module} has no {attribute!r}.{near} Name what it has.")
-    found, name = getattr(owner, attribute), getattr(getattr(owner, attribute), "name", entry.name)
+    found = getattr(owner, attribute)
+    name = getattr(found, "name", entry.name)
     for taken in {entry.name, name} & {*built_in}:
         raise ConfigError(f"{where}: {taken!r} is a name of isogloss's own. Give it another.")
     if entry.dist and name != entry.name:

@@ -15,8 +15,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def schema(what: str = "recipe") -> dict[str, Any]:
     """Return a JSON schema: pydantic's, with the help text of every field.
 
-    Tables of a recipe may have fields from what it extends, or from [pretrain]: none is required. The fields of methods, diagnostics and the like are
-    checked by a plan alone, as plug-ins add to them.
+    Tables of a recipe may have fields from what it extends, or from [pretrain]: none is required. The fields
+    of methods, diagnostics and the like are checked by a plan alone, as plug-ins add to them.
     """
     if what not in SCHEMAS:
         raise unknown_name("schema", "schema", what, SCHEMAS)

@@ -121,20 +121,20 @@ class Measurements:
         other models. Rows of a plug-in's diagnostic are under its name. Empty where nothing was measured;
         ConfigError for an unknown name.
         """
-        if name not in self.frames:
-            raise unknown_name("frame", "frame", name, self.frames)
+        if name not in FRAMES and name not in self._rows:
+            raise unknown_name("frame", "frame", name, {**FRAMES, **self._rows})
         if name not in self._frames:
             self._frames[name] = self._joined(name)
         return self._frames[name]
 
     @property
     def frames(self) -> list[str]:
-        """The names of all kinds of rows."""
-        return list(dict.fromkeys((*FRAMES, *self._rows)))
+        """The names of the kinds of rows that there are."""
+        return list(self._rows)
 
     def has_rows(self, name: str) -> bool:
         """Return whether there are rows of a kind, be it known here or not."""
-        return name in self.frames and len(self.frame(name)) > 0
+        return (name in FRAMES or name in self._rows) and len(self.frame(name)) > 0
 
     def predictions(self, run: str, language: str) -> StoredPredictions | None:
         """Return the recorded predictions of a score run on a language; None where there are none."""

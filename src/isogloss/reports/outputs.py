@@ -94,13 +94,13 @@ def compare_outputs(
     if by not in ("", "id", "order"):
         raise unknown_name("--by", "way to pair examples", by, ("id", "order"))
     read = {file.name: (file, list(_outputs(file))) for file in (baseline, *files)}
-    right = list(_outputs(gold, only_gold=True)) if gold else None
-    every = [*read.values(), *([(gold, right)] if gold and right is not None else ())]
-    chosen: By = "order" if by == "order" or not (by or _have_ids(every)) else "id"
+    right = list(_outputs(gold, only_gold=True)) if gold else []
+    every = [*right, *(one for _, outputs in read.values() for one in outputs)]
+    chosen: By = "order" if by == "order" or not (by or all(one.id for one in every)) else "id"
+    if gold:
+        add = _gold_in_order if chosen == "order" else _gold_by_id
+        read = {name: (file, add(file, outputs, gold, right)) for name, (file, outputs) in read.items()}
     keyed = {name: _keyed(file, outputs, chosen) for name, (file, outputs) in read.items()}
-    if gold and right is not None:
-        answers = _keyed(gold, right, chosen)
-        keyed = {name: _with_gold(read[name][0], own, gold, answers) for name, own in keyed.items()}
     found: dict[tuple[str, str], ComparedOutputs] = {}
     for file in files:
         for one in _compared(file, baseline, keyed[file.name], keyed[baseline.name], measure, chosen):
@@ -111,10 +111,6 @@ def compare_outputs(
 
 Keyed = dict[tuple[str, str], Output]
 """Outputs by language and id (or number)."""
-
-
-def _have_ids(read: Sequence[tuple[File, Sequence[Output]]]) -> bool:
-    return all(one.id for _, outputs in read for one in outputs)
 
 
 def _outputs(file: File, *, only_gold: bool = False) -> Iterator[Output]:
@@ -193,16 +189,25 @@ def _keyed(file: File, outputs: Sequence[Output], by: By) -> Keyed:
     return found
 
 
-def _with_gold(file: File, own: Keyed, gold: File, right: Keyed) -> Keyed:
-    """Return outputs with what is right from a file; a gold file that says no language is that of all."""
-    plain = {name: one for (language, name), one in right.items() if not language}
-    found: Keyed = {}
-    for (language, name), one in own.items():
-        other = right.get((language, name)) or plain.get(name)
+def _gold_in_order(file: File, outputs: list[Output], gold: File, right: list[Output]) -> list[Output]:
+    if len(outputs) != len(right):
+        raise DataError(
+            f"{file.name}: {len(outputs)} outputs for {len(right)} gold answers ({gold.name}). Give one for "
+            f"each, in their order."
+        )
+    return [replace(one, gold=other.gold) for one, other in zip(outputs, right, strict=True)]
+
+
+def _gold_by_id(file: File, outputs: list[Output], gold: File, right: list[Output]) -> list[Output]:
+    """Return outputs with what is right for their ids; a gold file that says no language is that of all."""
+    answers = _keyed(gold, right, "id")
+    found = []
+    for one in outputs:
+        other = answers.get((one.language, one.id)) or answers.get(("", one.id))
         if other is None:
-            said = f"example {name!r}, which {gold.name} lacks"
+            said = f"example {one.id!r}, which {gold.name} lacks"
             raise file.broken(one.line, said, "the examples of that file", "Add it there")
-        found[language, name] = replace(one, gold=other.gold)
+        found.append(replace(one, gold=other.gold))
     return found
 
 
