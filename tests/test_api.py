@@ -11,7 +11,18 @@ from isogloss.data import CORPORA
 from isogloss.data.sources import BuiltInLanguages
 from tiny import RUNS, tiny
 
-PUBLIC = ["IsoglossError", "Model", "Result", "Study", "__version__", "corpus", "load_model", "read", "run"]
+PUBLIC = [
+    "IsoglossError",
+    "Model",
+    "Recipe",
+    "Result",
+    "Study",
+    "__version__",
+    "corpus",
+    "load_model",
+    "read",
+    "run",
+]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.data import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
-from isogloss.experiments.asking import packaged_recipes
 from isogloss.experiments.encoder_runs import Pretrain, Pretrained
 from isogloss.experiments.recipe import (
     EncoderTable,
@@ -27,6 +26,7 @@ from isogloss.experiments.recipe import (
     PretrainTable,
     Recipe,
 )
+from isogloss.experiments.recipe_text import packaged_recipes
 from isogloss.experiments.runs import FineTune, Measure, TrainTranslator, Translate
 from isogloss.experiments.translations import TrainTable, TranslateTable
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING

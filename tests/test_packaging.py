@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import isogloss
-from isogloss.experiments.asking import packaged_recipes
+from isogloss.experiments.recipe_text import packaged_recipes
 
 ROOT = Path(isogloss.__file__).parent
 PROJECT = ROOT.parents[1] / "pyproject.toml"

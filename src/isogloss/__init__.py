@@ -11,11 +11,13 @@ from isogloss.core.version import VERSION as __version__
 if TYPE_CHECKING:
     from isogloss.api import Result, Study, corpus, read, run
     from isogloss.core.errors import IsoglossError
+    from isogloss.experiments.recipe import Recipe
     from isogloss.using import Model, load_model
 
 _HOMES = {
     "IsoglossError": "isogloss.core.errors",
     "Model": "isogloss.using",
+    "Recipe": "isogloss.experiments.recipe",
     "Result": "isogloss.api",
     "Study": "isogloss.api",
     "corpus": "isogloss.api",
@@ -24,7 +26,18 @@ _HOMES = {
     "run": "isogloss.api",
 }
 
-__all__ = ["IsoglossError", "Model", "Result", "Study", "__version__", "corpus", "load_model", "read", "run"]
+__all__ = [
+    "IsoglossError",
+    "Model",
+    "Recipe",
+    "Result",
+    "Study",
+    "__version__",
+    "corpus",
+    "load_model",
+    "read",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,16 +13,19 @@ What needs torch or pandas is imported where it is used.
 """
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
-from isogloss.experiments.asking import folder_for, recipe_text, request
+from isogloss.experiments.asking import request
+from isogloss.experiments.recipe_text import Source, folder_for, recipe_text
 from isogloss.experiments.store import Outcome, Store
 
 if TYPE_CHECKING:
@@ -54,6 +57,14 @@ class Study:
         """Return all rows of a kind ("scores", "cka" …) with the facts of their models, as a DataFrame."""
         return self.measurements.frame(name)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: how many runs are in which state, and the frames with rows."""
+        states = Counter(run.state for run in self.runs)
+        runs = ", ".join(f"{number} {state}" for state, number in states.items())
+        return _html(
+            [("folder", str(self.out)), ("runs", runs), ("frames", ", ".join(self.measurements.frames))]
+        )
+
     def report(self) -> "Report":
         """Write the report where it is missing or outdated; return where it is and what it found."""
         from isogloss.reports import write_report
@@ -80,6 +91,15 @@ class Result:
         """Return all rows of a kind with the facts of their models (``Study.frame``)."""
         return self.report.measurements.frame(name)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the summary of the report, and the folder."""
+        return _html([*self.report.summary, ("folder", str(self.out))])
+
+
+def _html(rows: Sequence[tuple[str, str]]) -> str:
+    lines = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows)
+    return f"<table>{''.join(lines)}</table>"
+
 
 def read(out: str | Path) -> Study:
     """Read a folder of runs; ConfigError where there is neither a plan nor a record."""
@@ -89,7 +109,7 @@ def read(out: str | Path) -> Study:
 
 
 def run(
-    recipe: str | Path,
+    recipe: Source,
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
@@ -101,7 +121,10 @@ def run(
     announce: "Announce" = lambda *_: None,
     command: str = "",
 ) -> Result:
-    """Run a recipe (a TOML file or the name of a packaged one); what has a record is not made again.
+    """Run a recipe; what has a record is not made again.
+
+    It is a TOML file, the name of a packaged one, or, with ``out``, a dict of the same tables or a
+    ``Recipe``, whose methods and measurements may be values of their classes. ConfigError says what is wrong.
 
     ``changes`` are dotted keys of the recipe and their values. ``jobs`` runs are made side by side (0: as
     many as this machine has cores for), each with ``threads`` threads; records are the same for any number
@@ -116,9 +139,10 @@ def run(
 
     refuse_several_processes()
     folder = Path(out) if out else None
-    planned = plan_recipe(str(recipe), out=folder, data=data, changes=changes, scale=scale)
+    planned = plan_recipe(recipe, out=folder, data=data, changes=changes, scale=scale)
+    name = Path(recipe).name if isinstance(recipe, str | Path) else "(in Python)"
     with planned.store.lock():
-        planned.write(command or f"isogloss run {Path(recipe).name}")
+        planned.write(command or f"isogloss run {name}")
         outcome = make_planned(
             planned, jobs=jobs, threads=threads, announce=announce, on_progress=on_progress
         )
@@ -142,7 +166,7 @@ def corpus(description: str | Path, *, data: str | Path = "") -> "DescribedCorpu
 
 
 def finished(
-    recipe: str | Path,
+    recipe: Source,
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
@@ -156,11 +180,11 @@ def finished(
     """
     if launched():
         return None
-    store = Store(folder_for(str(recipe), out))
+    store = Store(folder_for(recipe, out))
     plan = store.plan()
     if not plan.get("asked"):
         return None
-    text, _ = recipe_text(str(recipe))
+    text, _ = recipe_text(recipe)
     if plan["asked"] != request(text, changes=changes, scale=scale, data=data):
         return None
     from isogloss.reports import finished_report

@@ -21,7 +21,10 @@ VERBS = {
         *("--dry-run", "--set", "--quiet -q", "--json", "--debug"),
     ],
     "report": ["folder", "--open", "--json", "--debug"],
-    "compare": ["runs", "--against", "--measure", "--split", "--points", "--in", "--json", "--debug"],
+    "compare": [
+        *("runs", "--against", "--predictions", "--by", "--gold"),
+        *("--measure", "--split", "--points", "--in", "--json", "--debug"),
+    ],
     "show": ["identity", "--in", "--json", "--debug"],
     "list": ["what", "--in", "--json", "--debug"],
     "predict": [
@@ -44,6 +47,13 @@ VERBS = {
     "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
     "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
     "corpus": [],
+    "recipes": ["--json", "--debug"],
+    "recipes copy": ["name", "--to", "--force", "--debug"],
+    "schema": ["what", "--debug"],
+    "init": [
+        *("file", "--corpus", "--task", "--source", "--target", "--encoder", "--method", "--seeds", "--data"),
+        *("--force", "--quiet -q", "--debug"),
+    ],
     "corpus check": ["description", "--data", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],
     "languages": ["--json", "--debug"],

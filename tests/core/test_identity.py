@@ -21,6 +21,7 @@ NESTED = st.recursive(
 
 @dataclass(frozen=True, kw_only=True)
 class First:
+    __module__ = "isogloss.made_up"  # One of the house: the digest of a file is part of no golden id.
     name: ClassVar[str] = "first"
 
 

@@ -11,10 +11,11 @@ from each import each
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import content, identity
 from isogloss.data.examples import SentencePair
-from isogloss.experiments.asking import packaged_recipes, parse_change
+from isogloss.experiments.asking import parse_change
 from isogloss.experiments.checking import read_recipe
 from isogloss.experiments.encoder_runs import Pretrain
 from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.recipe_text import packaged_recipes
 from isogloss.experiments.runs import FineTune, Measure, needs, not_looked_up
 from isogloss.training.evaluation import examples_of
 from tiny import MODELS, RUNS, TINY, lines, tiny

@@ -22,7 +22,8 @@ from isogloss.cli.options import (
     Set,
     Threads,
 )
-from isogloss.core.errors import unknown_name
+from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
+from isogloss.core.errors import ConfigError, unknown_name
 
 app = typer.Typer(
     name="isogloss",
@@ -33,6 +34,8 @@ app = typer.Typer(
 )
 app.add_typer(languages_app, name="languages")
 app.add_typer(corpus_app, name="corpus")
+app.add_typer(recipes_app, name="recipes")
+app.add_typer(recipe_verbs)
 
 
 @app.command()
@@ -107,7 +110,10 @@ def report(
 @app.command()
 def compare(
     runs: Annotated[
-        list[str], typer.Argument(help="A folder of runs (or several), or ids of runs in --in: only these.")
+        list[str],
+        typer.Argument(
+            help="Folders of runs, or ids of runs in --in: only these; with --predictions, files."
+        ),
     ],
     against: Annotated[
         str,
@@ -115,9 +121,20 @@ def compare(
             "--against",
             metavar="BASELINE",
             help="A method as the report names it (each encoder's own), an encoder (each method's own), "
-            "'ENCODER / METHOD' for everything, or the id of a run.",
+            "'ENCODER / METHOD' for everything, or the id of a run; of files one, else the last.",
         ),
-    ],
+    ] = "",
+    predictions: Annotated[
+        bool,
+        typer.Option(
+            "--predictions",
+            help="Compare files of outputs: JSON lines of predict, samples of lm-evaluation-harness.",
+        ),
+    ] = False,
+    by: Annotated[str, typer.Option("--by", help="Pair outputs by id or by order; else by id, if any.")] = "",
+    gold: Annotated[
+        Path | None, typer.Option("--gold", help="JSON lines with what is right, where outputs lack it.")
+    ] = None,
     measure: Annotated[str, typer.Option("--measure", help="What is compared; else the task's metric.")] = "",
     split: Annotated[
         str, typer.Option("--split", help="train, dev or test; else each task's test, or dev.")
@@ -133,10 +150,19 @@ def compare(
 
     p over seeds alone (t-test), over examples alone (paired t-test for means, permutation test for F1) and
     over both (min F'); Holm's correction over a test set. Made from what score runs kept; nothing is run
-    again.
+    again. Files of outputs (--predictions) are one seed each, so they are tested over examples alone.
     """
-    from isogloss.cli.comparing import ComparisonRequest, print_comparisons
+    from isogloss.cli.comparing import ComparisonRequest, print_compared_outputs, print_comparisons
 
+    if predictions:
+        print_compared_outputs(runs, against=against, gold=gold, by=by, measure=measure, as_json=as_json)
+        return
+    if not against:
+        raise ConfigError(
+            "missing option '--against': what runs are compared with. See: isogloss compare --help"
+        )
+    if by or gold:
+        raise ConfigError("--by and --gold are about files of outputs. Add --predictions, or leave them out.")
     request = ComparisonRequest(runs=runs, folder=folder, against=against, measure=measure, split=split)
     print_comparisons(request, points=points, as_json=as_json)
 

@@ -19,11 +19,13 @@ from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.plain_text import plain
 from isogloss.core.records import RECORD
+from isogloss.data.files import disk_file
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.metrics.power import MOST_SEEDS, seeds_needed
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, name_systems, percent
+from isogloss.reports.outputs import ComparedOutputs, compare_outputs
 from isogloss.reports.scores import UNITS, Key, ScoredSet, key_of, numbers_of, scored_sets, tested
 from isogloss.reports.verdicts import p_text
 
@@ -78,6 +80,70 @@ def print_comparisons(request: ComparisonRequest, *, points: float, as_json: boo
     show_line(_legend(found, points))
     for note in notes:
         print(plain(f"isogloss: {note}"), file=sys.stderr)
+
+
+def print_compared_outputs(
+    names: Sequence[str], *, against: str, gold: Path | None, by: str, measure: str, as_json: bool
+) -> None:
+    """Print how files of outputs differ from the baseline's (the last one where none is named)."""
+    baseline = against or names[-1]
+    others = [name for name in names if name != baseline]
+    if not others:
+        raise ConfigError("compare: one file alone. Give two: what is compared, and the baseline.")
+    files = [disk_file(Path(name)) for name in (*others, baseline)]
+    found = compare_outputs(
+        files[:-1], files[-1], gold=disk_file(gold) if gold else None, by=by, measure=measure
+    )
+    display = Display(as_json=as_json)
+    if as_json:
+        for one in found:
+            display.emit(_output_event(one))
+        return
+    for _, group in groupby(found, key=lambda one: one.system):
+        own = list(group)
+        first = own[0]
+        show_line(f"{first.system} against {first.baseline}: {first.measure}, paired by {first.by}")
+        display.table(OUTPUT_HEADS, [_output_row(one) for one in own])
+    tests = " or ".join(TESTS[name] for name in dict.fromkeys(one.comparison.test for one in found))
+    show_line(
+        f"Scores and differences in percent. {ON_EXAMPLES} stands on these examples alone (p < 0.05 by "
+        f"{tests}, after Holm's correction over {count(len(found), 'test')}); d is Cohen's over examples. "
+        f"One file is one training: no {SURE} is possible."
+    )
+
+
+OUTPUT_HEADS = ("language", "baseline", "system", "difference", "d", "p", "p (Holm)", "examples")
+
+
+def _output_row(one: ComparedOutputs) -> tuple[str, ...]:
+    test = one.comparison
+    return (
+        one.language or "–",
+        percent(test.baseline_score),
+        percent(test.score),
+        f"{100 * test.difference:+.1f} {test.mark}".rstrip(),
+        "–" if math.isnan(test.effect) else f"{test.effect:.2f}",
+        p_text(test.p_examples),
+        p_text(test.p_examples_holm),
+        str(test.examples),
+    )
+
+
+def _output_event(one: ComparedOutputs) -> dict[str, object]:
+    body = {
+        **{"system": one.system, "baseline": one.baseline, "measure": one.measure, "paired_by": one.by},
+        **{"language": one.language, "languages": list(one.comparison.languages)},
+        **numbers_of(one.comparison),
+    }
+    return _finite(body)
+
+
+def _finite(body: Mapping[str, Any]) -> dict[str, object]:
+    """Return a JSON object in which numbers that are not finite are null."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in body.items()
+    }
 
 
 def _pair(one: Compared) -> tuple[object, ...]:
@@ -156,10 +222,7 @@ def _event(one: Compared, points: float) -> dict[str, object]:
             "seeds_needed": _needed(one, points),
         },
     }
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in body.items()
-    }
+    return _finite(body)
 
 
 def compare_runs(request: ComparisonRequest) -> tuple[list[Compared], list[str]]:

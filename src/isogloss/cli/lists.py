@@ -4,12 +4,21 @@ import os
 import platform
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
+from typing import Any
 
-from isogloss.core.errors import StorageError
+from isogloss.core.errors import ConfigError, StorageError
+from isogloss.core.plug_ins import (
+    Group,
+    check_any,
+    described,
+    find_plug_in,
+    package_named,
+    plugged_names,
+)
 from isogloss.core.version import VERSION
 
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
@@ -21,14 +30,19 @@ Listing = tuple[Sequence[str], Rows]
 
 def _corpora(_: Path) -> Listing:
     from isogloss.data import CORPORA
+    from isogloss.data.corpora import Corpus
     from isogloss.data.described import shipped
 
-    rows = [(name, " ".join(one.tasks), one.licence, one.url) for name, one in CORPORA.items()]
+    rows: list[Sequence[str]] = [
+        (name, " ".join(one.tasks), one.licence, one.url) for name, one in CORPORA.items()
+    ]
     for name, path in shipped().items():
         told = tomllib.loads(path.read_text(encoding="utf-8"))
         rows.append((name, f"{told['kind']} (described)", told["licence"], told["url"]))
-    rows.sort()
-    return ("corpus", "tasks", "licence", "url"), rows
+    rows += _plugged(
+        "corpora", CORPORA, (Corpus,), lambda one: (" ".join(one.tasks), one.licence, one.url), 4
+    )
+    return ("corpus", "tasks", "licence", "url"), sorted(rows, key=tuple)
 
 
 def _languages(_: Path) -> Listing:
@@ -49,11 +63,13 @@ def _language_facts(_: Path) -> Listing:
 
 
 def _tasks(_: Path) -> Listing:
-    from isogloss.tasks import ALL_TASKS
+    from isogloss.tasks import ALL_TASKS, Task
 
-    known = sorted(ALL_TASKS.items())
-    rows = [(name, one.metric, " ".join(one.labels) or "(those of the corpus)") for name, one in known]
-    return ("task", "metric", "labels"), rows
+    def about(one: Task) -> Sequence[str]:
+        return one.metric, " ".join(one.labels) or "(those of the corpus)"
+
+    rows = [(name, *about(one)) for name, one in sorted(ALL_TASKS.items())]
+    return ("task", "metric", "labels"), [*rows, *_plugged("tasks", ALL_TASKS, (Task,), about, 3)]
 
 
 def _encoders(_: Path) -> Listing:
@@ -72,10 +88,17 @@ def _methods(_: Path) -> Listing:
         PEFT,
         PRETRAINING,
         TRANSLATION_TRAINING,
+        Adjustment,
+        AuxiliaryLoss,
+        Method,
+        Peft,
+        Pretraining,
     )
 
     kinds = {**METHODS, **AUXILIARY_LOSSES, **PEFT, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
-    return ("method", "what"), _described(kinds)
+    protocols = (Method, AuxiliaryLoss, Peft, Pretraining, Adjustment)
+    plugged = _plugged("methods", kinds, protocols, lambda one: (described(one),), 2)
+    return ("method", "what"), [*_described(kinds), *plugged]
 
 
 def _aligners(_: Path) -> Listing:
@@ -91,21 +114,26 @@ def _translators(_: Path) -> Listing:
 
 
 def _diagnostics(_: Path) -> Listing:
-    from isogloss.diagnostics import DIAGNOSTICS
+    from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 
     rows = [(name, DIAGNOSTICS[name].subject, about) for name, about in _described(DIAGNOSTICS)]
-    return ("diagnostic", "looks at", "what"), rows
+    plugged = _plugged(
+        "diagnostics", DIAGNOSTICS, (Diagnostic,), lambda one: (one.subject, described(one)), 3
+    )
+    return ("diagnostic", "looks at", "what"), [*rows, *plugged]
 
 
 def _claims(_: Path) -> Listing:
-    from isogloss.reports.report import CLAIMS
+    from isogloss.reports.report import all_claims
 
-    return ("claim", "in the paper", "what", "rule"), [(o.id, o.where, o.says, o.rule) for o in CLAIMS]
+    claims, errors = all_claims()
+    rows = [(o.id, o.where, o.says, o.rule) for o in claims] + [("", "", one, "") for one in errors]
+    return ("claim", "in the paper", "what", "rule"), rows
 
 
 def _recipes(_: Path) -> Listing:
-    from isogloss.experiments.asking import packaged_recipes
     from isogloss.experiments.checking import read_recipe
+    from isogloss.experiments.recipe_text import packaged_recipes
 
     rows = [(name, read_recipe(text, where=name).title) for name, text in packaged_recipes().items()]
     return ("recipe", "what it asks"), rows
@@ -179,6 +207,24 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
+
+
+def _plugged(
+    group: Group,
+    built_in: Collection[str],
+    protocols: Sequence[type[object]],
+    about: Callable[[Any], Sequence[str]],
+    width: int,
+) -> Iterator[Sequence[str]]:
+    """Yield a row for each plug-in, with its package last; of one that cannot be used, why."""
+    for name in plugged_names(group):
+        try:
+            found = find_plug_in(group, name, built_in)
+            check_any(found, protocols, name)
+            *cells, last = about(found)
+            yield name, *cells, f"{last} [{package_named(group, name)}]"
+        except ConfigError as error:
+            yield name, *[""] * (width - 2), f"cannot be used: {error}"
 
 
 def _described(kinds: Mapping[str, type[object]]) -> list[tuple[str, str]]:

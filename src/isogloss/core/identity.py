@@ -1,7 +1,8 @@
 """Content ids: equal content gives an equal id, whatever the machine, the order of fields or the day.
 
 The kind of every part goes into the hash, so two methods without fields have different ids, and so does
-a part's ``version``: raise it when the part's results change and old records must not be reused.
+a part's ``version``: raise it when the part's results change and old records must not be reused. A part that
+is not of the house has its package and version there, too (``plug_ins``).
 """
 
 import json
@@ -10,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from hashlib import sha256
 from typing import Any
 
+from isogloss.core.plug_ins import package_of
 from isogloss.core.run_parts import is_nested
 
 ID_LENGTH = 12
@@ -37,13 +39,14 @@ def _content_of_part(part: Any) -> dict[str, Any]:
     kind = {"kind": getattr(type(part), "name", type(part).__name__)}
     version = getattr(type(part), "version", 1)
     about = {**kind, **({"version": version} if version != 1 else {})}
+    about |= {"package": package} if (package := package_of(type(part).__module__)) else {}
     # A field that is None is not there, so a part can gain one and its runs keep their ids.
     there = [field for field in fields(part) if getattr(part, field.name) is not None]
     parts: dict[str, Any] = {}
     for field in there:
         value = content(_as_declared(field.type, getattr(part, field.name)))
         if is_nested(field):  # Its fields stand among the others.
-            parts |= {name: inside for name, inside in value.items() if name != "kind"}
+            parts |= {name: inside for name, inside in value.items() if name not in ("kind", "package")}
         else:
             parts[field.name] = value
     # Fields of which one is called like what says the kind stand beneath it, so that neither hides the other.

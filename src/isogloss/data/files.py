@@ -4,6 +4,7 @@ Readers take numbered lines from a ``File``, whether it is plain, .gz, .xz or ge
 """
 
 import gzip
+import json
 import lzma
 import re
 import zlib
@@ -70,6 +71,21 @@ def unique_keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the key {twice[:40]!r} a second time in an object")
     return found
+
+
+def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, object]]]:
+    """Yield number, line and object of each JSON line, skipping empty ones; DataError at any other line."""
+    for number, line in file.lines():
+        if not line.strip():
+            continue
+        try:
+            body = json.loads(line)
+            json.dumps(body, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as error:
+            raise file.broken(number, f"no JSON ({error})", "a JSON object") from error
+        if not isinstance(body, dict):
+            raise file.broken(number, f"{line[:60]!r}", "a JSON object")
+        yield number, line, body
 
 
 class FilePlace(Protocol):

@@ -16,6 +16,7 @@ from typing import Any
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import is_built_in, language_name
+from isogloss.core.plug_ins import check_value, find_plug_in, package_named, plugged_names
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
 from isogloss.data.bitext import Bitext
@@ -256,13 +257,15 @@ class Sources:
     def _one(self, name: str, treebanks: Treebanks) -> Corpus:
         plain, _, chosen = name.partition(":")
         known: Mapping[str, Any] = {**CORPORA, **KNOWN}
-        if plain not in known:
-            names = sorted({*known, *shipped()})
+        corpus = known.get(plain) or find_plug_in("corpora", plain, known)
+        if corpus is None:
+            names = sorted({*known, *shipped(), *plugged_names("corpora")})
             raise ConfigError(
                 f"no corpus {plain!r}.{did_you_mean(plain, names)} Known: {', '.join(names)}; or describe "
                 f"one (name.toml)."
             )
-        corpus = known[plain]
+        if plain not in known:
+            check_value(corpus, Corpus, plain)
         after_colon = corpus.after_colon or "choice after a colon"
         wanted: dict[str, Any] = {"treebanks": treebanks, after_colon: chosen}
         changes = {choice: value for choice, value in wanted.items() if value}
@@ -333,7 +336,9 @@ class Sources:
         files = self._files(corpus, language, split, treebanks)
         is_bitext = "bitext" in self.corpus(corpus, treebanks).tasks
         breaking = word_breaking(language.split("-")) if is_bitext else ""
-        return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking]))
+        plugged = [one.name for one in self._parts(corpus) if one.name not in (*CORPORA, *KNOWN)]
+        added = [package_named("corpora", name) for name in plugged]
+        return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking, *added]))
 
     def _files(self, corpus: str, language: str, split: Split, treebanks: Treebanks) -> list[File]:
         key = (corpus, language, split, treebanks)

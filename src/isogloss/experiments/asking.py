@@ -10,11 +10,11 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
+from isogloss.core import plug_ins
+from isogloss.core.errors import ConfigError
 from isogloss.core.stamps import package_stamp, stamp
 
 _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
@@ -22,30 +22,6 @@ _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
 
 NET = "hub"
 """The value of ``--data`` for datasets on the Hugging Face hub: no local file shows whether these changed."""
-
-
-def recipe_text(name: str) -> tuple[str, str]:
-    """Return the text of a recipe (a file, or the name of a packaged one) and its name in messages."""
-    packaged = packaged_recipes()
-    if name in packaged:
-        return packaged[name], name
-    if Path(name).suffix or Path(name).exists() or len(Path(name).parts) > 1:
-        return _file_text(Path(name)), Path(name).name
-    raise unknown_name("run", "recipe", name, packaged)
-
-
-def packaged_recipes() -> dict[str, str]:
-    """Return the recipes that come with the package, by name."""
-    folder = files("isogloss") / "recipes"
-    found = {
-        path.name.removesuffix(".toml"): path for path in folder.iterdir() if path.name.endswith(".toml")
-    }
-    return {name: path.read_text(encoding="utf-8") for name, path in sorted(found.items())}
-
-
-def folder_for(name: str, out: str | Path | None) -> Path:
-    """Return the folder of a recipe's runs: ``out``, or one named after the recipe."""
-    return Path(out) if out else Path("runs") / Path(name).stem
 
 
 def parse_change(text: str) -> tuple[str, Any]:
@@ -79,16 +55,28 @@ def request(
     if named == NET:
         return ""
     try:
-        texts = [named, *_texts(tomllib.loads(text)), *_texts(dict(changes or {}))]
+        body = tomllib.loads(text)
+        texts = [named, *_texts(body), *_texts(dict(changes or {}))]
     except (tomllib.TOMLDecodeError, RecursionError):
         return ""
     if any(one.partition("[")[0].endswith(".toml") for one in texts):
         return ""  # A corpus that is described: what its files are is known to the plan alone.
+    if any(":" in one for one in _names({**body, "changes": dict(changes or {})})):
+        return ""  # The code of a module: what it is made of is known to the plan alone.
     # "bitext:FOLDER" and "hub:FOLDER" name what stands behind the colon.
     names = {part for one in texts for part in (one, one.partition(":")[2]) if part.strip()}
     paths = {name: Path(name).expanduser() for name in sorted(names) if _could_be_path(name)}
     there = [path.absolute() for path in (*paths.values(), *map(_hub_commits, paths)) if path.exists()]
-    asked = [text, named, scale, repr(changes or {}), str(Path.cwd()), package_stamp(), stamp(there)]
+    asked = [
+        text,
+        named,
+        scale,
+        repr(changes or {}),
+        str(Path.cwd()),
+        package_stamp(),
+        plug_ins.stamp(),
+        stamp(there),
+    ]
     return sha256(json.dumps(asked).encode()).hexdigest()[:16]
 
 
@@ -104,6 +92,16 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(part)
 
 
+def _names(value: object) -> Iterator[str]:
+    """Yield what the tables of a recipe, or of changes to it, call themselves."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from (str(part),) if str(key).rpartition(".")[2] in ("name", "kind") else _names(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _names(part)
+
+
 LONGEST_NAME = 255
 """Most bytes of a file's name; anything longer is a sentence."""
 
@@ -117,25 +115,3 @@ def _hub_commits(name: str) -> Path:
     home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface"))
     cache = Path(os.environ.get("HF_HUB_CACHE", home / "hub")).expanduser()
     return cache / f"models--{name.partition('@')[0].replace('/', '--')}" / "refs"
-
-
-def _file_text(path: Path) -> str:
-    if path.is_dir():
-        inside = sorted(other.name for other in path.glob("*.toml"))
-        raise ConfigError(
-            f"{path}: this is a folder, not a recipe. Give a TOML file"
-            f"{', such as one of those in it: ' + ', '.join(inside[:6]) if inside else ''}."
-        )
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
-        raise ConfigError(
-            f"{path}: there is no such recipe.{near} Give a TOML file or the name of a packaged one."
-        ) from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path}: byte {error.start + 1} is no UTF-8, so this is no recipe. Give a TOML file."
-        ) from None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Check its permissions.") from error

@@ -12,6 +12,7 @@ from typing import Any, TypeGuard, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
+from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
 from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Replay, keys_of
 from isogloss.experiments.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
 from isogloss.training.gradient_conflict import Conflict
@@ -71,14 +72,38 @@ def read_recipe(
     return checked(Recipe, _with_shared(prepare(body), where), where)
 
 
+Added = tuple[Group, type[object]]
+"""The group of entry points that add to a table, and the protocol of what they add."""
+
+
 def plug_in(
-    table: Table, kinds: Mapping[str, type[Part]], what: str, where: str, default: str = ""
+    table: Table,
+    kinds: Mapping[str, type[Part]],
+    what: str,
+    where: str,
+    *,
+    default: str = "",
+    added: Added | None = None,
 ) -> type[Part]:
-    """Return the class a table names; ConfigError, with the nearest match, for an unknown name."""
+    """Return the class a table names; ConfigError, with the nearest match, for an unknown name.
+
+    ``added`` says whose plug-ins it may name besides.
+    """
     name = table.get("name", default or None)
-    if not isinstance(name, str) or name not in kinds:
-        raise unknown_name(where, what, str(name), kinds)
-    return kinds[name]
+    if isinstance(name, str) and (found := named(name, kinds, where, added)):
+        return found
+    raise unknown_name(where, what, str(name), [*kinds, *(plugged_names(added[0]) if added else ())])
+
+
+def named(name: str, kinds: Mapping[str, type[Part]], where: str, added: Added | None) -> type[Part] | None:
+    """Return the class of a name, of the house or of a plug-in, whose code is imported; None for none."""
+    if name in kinds or added is None:
+        return kinds.get(name)
+    with located(where):
+        found: type[Part] | None = find_plug_in(added[0], name, kinds)
+        if found is not None:
+            check_class(found, added[1], name)
+    return found
 
 
 def part_of(table: Table, kind: type[Part], where: str, only: Collection[str] | None = None) -> Part:
@@ -99,7 +124,7 @@ def checked(kind: type[Part], values: object, where: str) -> Part:
     """Build a frozen dataclass from plain data; every mistake is a ConfigError naming the field."""
     try:
         with located(where):
-            built: Part = _adapter(kind).validate_python(values)  # type: ignore[arg-type]
+            built: Part = adapter(kind).validate_python(values)  # type: ignore[arg-type]
             return built
     except ValidationError as error:
         raise ConfigError(_explain(error, kind, where)) from error
@@ -139,8 +164,9 @@ _PARTS = {"architecture": Architecture, "modules": Modules, "replay": Replay, "v
 
 
 @cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    strict = ConfigDict(extra="forbid", allow_inf_nan=False)
+def adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Return what checks and builds a frozen dataclass of recipes."""
+    strict = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
     for part in (kind, PretrainTable, EncoderTable, GridTable, *_PARTS.values()):
         if "__pydantic_config__" not in vars(part):
             setattr(part, "__pydantic_config__", strict)  # noqa: B010 (pydantic's name for it)

@@ -27,7 +27,7 @@ from isogloss.experiments.encoders import (
 )
 from isogloss.experiments.pretrain_plan import planned_pretraining
 from isogloss.experiments.recipe import AdjustTable, EncoderTable, GridTable, PretrainTable, Recipe, Table
-from isogloss.methods import ADJUSTMENTS
+from isogloss.methods import ADJUSTMENTS, Adjustment
 from isogloss.training.precision import check_precision
 
 ORIGINAL = "original"
@@ -140,7 +140,7 @@ def _adjusted(
     table: Table, there: Mapping[Encoder, str], recipe: Recipe, sources: Sources, where: str
 ) -> dict[Encoder, str]:
     """Build the encoders of one [[adjust]] table: one for each encoder it starts from and each size."""
-    kind = plug_in(table, ADJUSTMENTS, "way to adjust an encoder", where)
+    kind = plug_in(table, ADJUSTMENTS, "way to adjust an encoder", where, added=("methods", Adjustment))
     refuse_unknown(table, names(kind, AdjustTable), f"adjustment {kind.name}", where)
     choice, method = part_of(table, AdjustTable, where), part_of(table, kind, where)
     check_precision(precision_of(method), f"{where}: precision")

@@ -6,12 +6,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
+from pathlib import Path
 from time import perf_counter
+from traceback import extract_tb
 from typing import Any, cast
 
 import torch
 from torch.nn import Module
 
+from isogloss.core.errors import IsoglossError, RunError
 from isogloss.core.identity import content, identity
 from isogloss.core.records import Record, Row
 from isogloss.core.rows import as_row
@@ -31,7 +34,7 @@ from isogloss.experiments.context import RunContext, RunResult
 from isogloss.experiments.encoder_runs import Adjust, Align, Pretrain, SplitRead
 from isogloss.experiments.encoders import predicts_text
 from isogloss.experiments.measuring import measure
-from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs
+from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs, packages_of
 from isogloss.experiments.store import WORK
 from isogloss.experiments.translating import train_translator, translate
 from isogloss.training.distributed import barrier, is_main_process
@@ -44,7 +47,7 @@ def make(context: RunContext, run: Run) -> Record:
     context.store.start(run)
     start = perf_counter()
     restart_measurement()
-    with _threads(context.threads):
+    with _threads(context.threads), _plug_ins_named(run):
         made = _MAKERS[run.name](context, run)
     if made.predictions:  # Before the record: a run is finished with all it made.
         write_predictions(context.store.folder(run) / PREDICTIONS, made.predictions)
@@ -220,6 +223,23 @@ _MAKERS: dict[str, Callable[[RunContext, Any], RunResult]] = {
     FineTune.name: _fine_tune,
     Measure.name: measure,
 }
+
+
+@contextmanager
+def _plug_ins_named(run: Run) -> Iterator[None]:
+    """Turn an error in the code of a plug-in into one that stops its run alone, and says whose it is."""
+    try:
+        yield
+    except (IsoglossError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        if not (packages := packages_of(run)):
+            raise
+        place = extract_tb(error.__traceback__)[-1]
+        raise RunError(
+            f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno}), in a run with "
+            f"plug-ins of {', '.join(packages)}. Mend them, or leave them out."
+        ) from error
 
 
 @contextmanager

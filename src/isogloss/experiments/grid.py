@@ -7,6 +7,7 @@ from itertools import product
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
+from isogloss.core.plug_ins import package_named
 from isogloss.core.run_parts import Optimization
 from isogloss.data import CORPORA
 from isogloss.data.corpora import Split, is_translation
@@ -24,7 +25,7 @@ from isogloss.experiments.translations import RecipeTranslator, TranslationReque
 from isogloss.methods import Mixing, UsesTeacher
 from isogloss.methods.given import Given
 from isogloss.methods.plain import SourceOnly
-from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, find_task
+from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, find_task, task_names
 from isogloss.training.precision import check_precision
 
 SPECIAL = 2
@@ -196,6 +197,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         corpus=cell.corpus,
         task=cell.task,
         labels=cell.labels,
+        package=None if cell.task in ALL_TASKS else package_named("tasks", cell.task),
         method=entry.method,
         auxiliary=entry.auxiliary,
         peft=entry.peft,
@@ -318,11 +320,11 @@ def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
 def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[str, ...]:
     """Return the tasks a corpus is used for: those asked for that it has labels for, else its only one."""
     with located(f"{where}: grid.corpus"):
-        there = [task for task in sources.corpus(corpus).tasks if task in ALL_TASKS]
+        there = [task for task in sources.corpus(corpus).tasks if task in task_names()]
     asked = many(grid.task)
     for task in asked:
-        if task not in ALL_TASKS:
-            raise unknown_name(f"{where}: grid.task", "task", task, ALL_TASKS)
+        if task not in task_names():
+            raise unknown_name(f"{where}: grid.task", "task", task, task_names())
     if not there:
         fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
         raise ConfigError(

@@ -4,9 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.plug_ins import plugged_names
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpora import is_translation
-from isogloss.experiments.checking import names, part_of, plug_in, refuse_empty_or_twice, refuse_unknown
+from isogloss.experiments.checking import (
+    named,
+    names,
+    part_of,
+    plug_in,
+    refuse_empty_or_twice,
+    refuse_unknown,
+)
 from isogloss.experiments.recipe import GridTable, MethodTable, OneOrMany, Recipe, Table
 from isogloss.experiments.translations import RecipeTranslator
 from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
@@ -59,7 +67,7 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> M
             f'"{CONTINUAL[table["name"]]}" and auxiliary = {{ name = "alignment-loss", bitext = "…" }}, '
             f"which takes alpha and the other fields too."
         )
-    kind = plug_in(table, METHODS, "method", where)
+    kind = plug_in(table, METHODS, "method", where, added=("methods", Method))
     refuse_unknown(table, names(kind, Optimization, MethodTable), f"method {kind.name}", where)
     choice = part_of(table, MethodTable, where)
     for target in choice.targets:
@@ -127,7 +135,7 @@ def _auxiliary(table: Table, where: str) -> AuxiliaryLoss | None:
     """Build the loss that a method's table adds to its own; None for an empty table."""
     if not table:
         return None
-    kind = plug_in(table, AUXILIARY_LOSSES, "auxiliary loss", where)
+    kind = plug_in(table, AUXILIARY_LOSSES, "auxiliary loss", where, added=("methods", AuxiliaryLoss))
     refuse_unknown(table, {"name", *names(kind)}, f"auxiliary loss {kind.name}", where)
     return part_of(table, kind, where)
 
@@ -137,11 +145,13 @@ def _peft(table: Table, where: str) -> Peft | None:
     if not table or table.get("kind") == ALL_WEIGHTS:
         refuse_unknown(table, {"kind"}, f"peft {ALL_WEIGHTS}", where)
         return None
-    kind = table.get("kind")
-    if kind not in PEFT:
-        raise unknown_name(f"{where}: kind", "kind of peft", str(kind), (ALL_WEIGHTS, *PEFT))
-    refuse_unknown(table, {"kind", *names(PEFT[kind])}, f"peft {kind}", where)
-    return part_of(table, PEFT[kind], where)
+    kind = str(table.get("kind"))
+    found = named(kind, PEFT, where, ("methods", Peft))
+    if found is None:
+        known = (ALL_WEIGHTS, *PEFT, *plugged_names("methods"))
+        raise unknown_name(f"{where}: kind", "kind of peft", kind, known)
+    refuse_unknown(table, {"kind", *names(found)}, f"peft {kind}", where)
+    return part_of(table, found, where)
 
 
 def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:

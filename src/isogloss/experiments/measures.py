@@ -68,7 +68,9 @@ class MeasureRequest:
 
 def measure_request(table: Table, planning: Planning, grid: Sequence[Cell], where: str) -> MeasureRequest:
     """Read a table; ConfigError for names there are none of, and fields the diagnostic does not take."""
-    kind = plug_in(table, DIAGNOSTICS, "diagnostic", where)
+    kind = plug_in(table, DIAGNOSTICS, "diagnostic", where, added=("diagnostics", Diagnostic))
+    if kind.subject not in CHOICE:
+        raise unknown_name(f"{where}: subject of {kind.name}", "subject", str(kind.subject), CHOICE)
     choosing = {"name", *CHOICE[kind.subject]}
     refuse_unknown(table, names(kind) | choosing, f"diagnostic {kind.name}", where)
     choice = part_of(table, MeasureTable, where, only=choosing)

@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import identity
 from isogloss.data.described import KNOWN
 from isogloss.data.sources import Sources
-from isogloss.experiments.asking import folder_for, recipe_text, request
+from isogloss.experiments.asking import request
 from isogloss.experiments.checking import located, read_recipe
 from isogloss.experiments.descriptions import known_as, with_descriptions
 from isogloss.experiments.encoder_measures import of_encoders, of_masked_lm, of_parallel, of_states
@@ -29,6 +30,7 @@ from isogloss.experiments.measures import (
     of_seeds,
 )
 from isogloss.experiments.recipe import Recipe
+from isogloss.experiments.recipe_text import Source, folder_for, recipe_text
 from isogloss.experiments.runs import FineTune, Measure, Run, in_order
 from isogloss.experiments.store import Store
 from isogloss.experiments.translations import (
@@ -69,37 +71,39 @@ class Planned:
 
 
 def plan_recipe(
-    name: str,
+    recipe: Source,
     *,
     out: Path | None = None,
     data: str | Path | None = None,
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
 ) -> Planned:
-    """Read a recipe (a file, or the name of a packaged one) and expand it; every mistake is found here."""
-    text, where = recipe_text(name)
+    """Read a recipe (``recipe_text.Source``) and expand it; every mistake is found here."""
+    text, where = recipe_text(recipe)
     asked = request(text, changes=changes, scale=scale, data=data)
-    folder, known = Path(name).parent, set[str]()
+    file, known = Path(recipe) if isinstance(recipe, str | Path) else Path(), set[str]()
+    if file.is_file():
+        plug_ins.look_beside(file.parent)
 
     def know(corpus: str) -> str:
         with located(where):
-            found = known_as(corpus, str(data or ""), folder)
+            found = known_as(corpus, str(data or ""), file.parent)
         known.add(found.partition("[")[0])
         return found
 
     prepare = partial(with_descriptions, know=know)
-    recipe = read_recipe(text, where=where, changes=changes, scale=scale, prepare=prepare)
-    root = folder_for(name, out)
+    read = read_recipe(text, where=where, changes=changes, scale=scale, prepare=prepare)
+    root = folder_for(recipe, out)
     if root.exists() and not root.is_dir():
         raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")
     own = tuple(corpus for corpus in KNOWN.values() if corpus.name in known)
-    sources = Sources(str(data or ""), _places(recipe, where), own)
-    built = planned_encoders(recipe, sources, where)
+    sources = Sources(str(data or ""), _places(read, where), own)
+    built = planned_encoders(read, sources, where)
     return Planned(
-        recipe=recipe,
+        recipe=read,
         text=text,
         asked=asked,
-        runs=plan(recipe, built, sources, where),
+        runs=plan(read, built, sources, where),
         store=Store(root),
         sources=sources,
         encoders=built,

@@ -11,7 +11,7 @@ from isogloss.encoders import FAMILIES
 from isogloss.encoders.families import check_new
 from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules, check_same_modules
 from isogloss.experiments.alignments import AlignmentRequest, alignments
-from isogloss.experiments.checking import checked, located, plug_in, refuse_empty_or_twice
+from isogloss.experiments.checking import Added, checked, located, plug_in, refuse_empty_or_twice
 from isogloss.experiments.encoder_runs import Align, Encoder, Pretrain
 from isogloss.experiments.encoders import (
     check_read,
@@ -37,7 +37,10 @@ def planned_pretraining(
     ``align`` is the recipe's table of how words are aligned.
     """
     default = "masked-language-modelling"
-    kind = plug_in(table.method, PRETRAINING, "pretraining method", f"{where}.method", default)
+    added: Added = ("methods", Pretraining)
+    kind = plug_in(
+        table.method, PRETRAINING, "pretraining method", f"{where}.method", default=default, added=added
+    )
     values = {key: value for key, value in table.method.items() if key != "name"}
     method = checked(kind, values, f"{where}.method")
     check_precision(precision_of(method), f"{where}.method.precision")

@@ -183,6 +183,8 @@ class Recipe:
 
     title: str
     """What the experiment asks, in a sentence."""
+    extends: str = ""
+    """A recipe that this one completes: a file beside it, or the name of a packaged one."""
     encoder: str | EncoderTable | tuple[str | EncoderTable, ...] = "shipped"
     """The encoder or encoders."""
     pretrain: Table = field(default_factory=dict)

@@ -4,11 +4,12 @@ A run knows which splits it reads, the precision it asks for and what it is call
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import ClassVar
 
 from isogloss.aligners import Aligner
 from isogloss.core.identity import identity
+from isogloss.core.plug_ins import package_of
 from isogloss.core.run_parts import Count, Named, Optimization, Whole, precision_of, values_of
 from isogloss.data.corpora import Split
 from isogloss.data.label_projection import TagWay
@@ -17,7 +18,7 @@ from isogloss.diagnostics import ON_BITEXT, Diagnostic
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, Pretrained, SplitRead
 from isogloss.methods import AuxiliaryLoss, Method, Peft
 from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.tasks import ALL_TASKS, Task, find_task
+from isogloss.tasks import Task, find_task, task_names
 from isogloss.training.evaluation import ORIGINAL_INPUTS, codes_read
 from isogloss.translators import Translator
 
@@ -136,6 +137,8 @@ class FineTune:
     """Task of the corpus."""
     labels: tuple[str, ...] | None = None
     """The labels of the corpus, for a task of any labels; None for a task with labels of its own."""
+    package: str | None = None
+    """Package and version of the plug-in that adds the task; None for a task of the house."""
     method: Method
     """How: source-only, target-only, bilingual …"""
     auxiliary: AuxiliaryLoss | None = None
@@ -299,6 +302,17 @@ TranslationModel = TrainTranslator | Pretrained
 Run = Pretrain | Pretrained | Align | Adjust | TrainTranslator | Translate | FineTune | Measure
 
 
+def packages_of(part: object) -> list[str]:
+    """List the packages, with versions, that a run's plug-ins come from."""
+    if isinstance(part, tuple):
+        return list(dict.fromkeys(name for one in part for name in packages_of(one)))
+    if not is_dataclass(part) or isinstance(part, type):
+        return []
+    own = [package_of(type(part).__module__), *([part.package or ""] if isinstance(part, FineTune) else ())]
+    inside = packages_of(tuple(getattr(part, one.name) for one in fields(part)))
+    return list(dict.fromkeys(filter(None, (*own, *inside))))
+
+
 def parts_of(run: Run) -> tuple[Run, ...]:
     """List the runs that stand in a run's fields."""
     found: list[Run] = []
@@ -340,7 +354,7 @@ def in_order(runs: Iterable[Run]) -> list[Run]:
 
 def tasks_of(corpus: str) -> list[str]:
     """List the tasks a corpus has labels for; none for text and bitext."""
-    return [task for task in Sources().corpus(corpus).tasks if task in ALL_TASKS]
+    return [task for task in Sources().corpus(corpus).tasks if task in task_names()]
 
 
 def last_step(languages: str) -> tuple[str, str]:

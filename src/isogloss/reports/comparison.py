@@ -245,6 +245,16 @@ def _with_examples(
         ]
         units = [np.array([np.mean(unit, axis=0) for unit in side]) for side in models]
         pairs[code] = SystemPair(*(System(own[:, 0], own[:, 1]) for own in units))
+    return over_examples(found, pairs, ids)
+
+
+def over_examples(
+    found: Comparison, pairs: Mapping[str, SystemPair], ids: Mapping[str, Sequence[str]]
+) -> Comparison:
+    """Add the error over examples, and the test over them, to a comparison on these languages.
+
+    Examples with equal ids in several languages count as one.
+    """
     added = {code: (ids[code], per_example(pair)) for code, pair in pairs.items()}
     _, error, examples = error_over_languages(added)
     test = paired_test(*pairs.values()) if len(pairs) == 1 else paired_t_test_over_languages(added)

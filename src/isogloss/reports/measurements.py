@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, TypeVar, cast
 
@@ -42,7 +43,17 @@ FACTS = (
 TESTED = ("corpus", "inputs", "treebank", "inputs.translator")
 """Inputs of a measurement: corpus, form of the inputs, treebank if all share one, translator."""
 
-IGNORED = ("seed", "data", "conflict", "checkpoint_every", "precision", "version", "kind", "fields")
+IGNORED = (
+    "seed",
+    "data",
+    "conflict",
+    "checkpoint_every",
+    "precision",
+    "version",
+    "package",
+    "kind",
+    "fields",
+)
 """Fields that do not distinguish systems: replication, fingerprints, monitoring, and computation."""
 
 ENCODERS = ("pretrain", "pretrained", "adjust")
@@ -107,13 +118,23 @@ class Measurements:
 
         ``run`` is the run that recorded a row; equal rows of several runs count once. A path has the facts
         of the model at its end, a plane or delta those of its origin; ``start.way`` and the like are of the
-        other models. Empty where nothing was measured; ConfigError for an unknown name.
+        other models. Rows of a plug-in's diagnostic are under its name. Empty where nothing was measured;
+        ConfigError for an unknown name.
         """
-        if name not in FRAMES:
-            raise unknown_name("frame", "frame", name, FRAMES)
+        if name not in FRAMES and name not in self._rows:
+            raise unknown_name("frame", "frame", name, {**FRAMES, **self._rows})
         if name not in self._frames:
             self._frames[name] = self._joined(name)
         return self._frames[name]
+
+    @property
+    def frames(self) -> list[str]:
+        """The names of the kinds of rows that there are."""
+        return list(self._rows)
+
+    def has_rows(self, name: str) -> bool:
+        """Return whether there are rows of a kind, be it known here or not."""
+        return (name in FRAMES or name in self._rows) and len(self.frame(name)) > 0
 
     def predictions(self, run: str, language: str) -> StoredPredictions | None:
         """Return the recorded predictions of a score run on a language; None where there are none."""
@@ -178,15 +199,19 @@ class Measurements:
             read = dict(zip(TESTED, tested_inputs(run.record.run, self._combined_treebanks), strict=True))
             for row in run.record.rows:
                 kind: Any = kind_of(frozenset(row), ROWS.get(run.kind, ()))
-                if kind is not None:
-                    found.setdefault(kind.frame, []).append({"run": run.id, **read, **row})
-                elif run.record.kind == "measure" and run.kind in ROWS:
+                plugged = run.record.kind == "measure" and run.kind not in ROWS
+                if kind is not None or plugged:
+                    frame = run.kind if plugged else kind.frame
+                    found.setdefault(frame, []).append({"run": run.id, **read, **row})
+                elif run.record.kind == "measure":
                     raise ConfigError(f"{run.folder}: {EARLIER}")
         return found
 
     def _joined(self, name: str) -> pd.DataFrame:
-        columns = list(dict.fromkeys([*(one.name for one in fields(FRAMES[name])), *TESTED]))
-        rows = pd.DataFrame(self._rows.get(name, []), columns=["run", *columns])
+        found = self._rows.get(name, [])
+        own = [one.name for one in fields(FRAMES[name])] if name in FRAMES else [*chain(*found)]
+        columns = [one for one in dict.fromkeys((*own, *TESTED)) if one != "run"]
+        rows = pd.DataFrame(found, columns=["run", *columns])
         ids = [one for one in ABOUT.get(name, ("model",)) if one in columns]
         if ids:  # Scores on other inputs are not duplicates.
             rows = rows.drop_duplicates(columns, ignore_index=True)

@@ -32,7 +32,7 @@ from isogloss.reports.names import and_list, count, slug
 from isogloss.reports.tables import Table, plain_table
 from isogloss.reports.verdicts import PAPERS, Outcome, Verdict
 
-SUBJECTS = {1: "transfer", 2: "x-mixup", 3: "adjustment", 4: "interference"}
+SUBJECTS = {PAPERS[1]: "transfer", PAPERS[2]: "x-mixup", PAPERS[3]: "adjustment", PAPERS[4]: "interference"}
 """Names of the tables of each paper's claims."""
 
 STATES = {"finished": "finished", "failed": "failed", "damaged": "damaged record", "missing": "not run yet"}
@@ -90,8 +90,10 @@ class Page:
     @cached_property
     def claims(self) -> list[tuple[Table, list[Outcome]]]:
         """The judged claims of each paper, with their table; the page shows them as a list."""
-        own = {paper: [one for one in self.outcomes if one.claim.paper == paper] for paper in PAPERS}
-        return [(claim_table(paper, outcomes), outcomes) for paper, outcomes in own.items() if outcomes]
+        own: dict[str, list[Outcome]] = {title: [] for title in PAPERS.values()}
+        for one in self.outcomes:
+            own.setdefault(one.claim.title or PAPERS[one.claim.paper], []).append(one)
+        return [(claim_table(title, outcomes), outcomes) for title, outcomes in own.items() if outcomes]
 
 
 def render(page: Page) -> str:
@@ -141,11 +143,11 @@ def verdict_counts(outcomes: Sequence[Outcome]) -> str:
     return f"Of {count(len(verdicts), 'claim')}, {and_list(parts)}."
 
 
-def claim_table(paper: int, outcomes: Sequence[Outcome]) -> Table:
+def claim_table(title: str, outcomes: Sequence[Outcome]) -> Table:
     """Return a paper's claims with verdict, findings and rule."""
     rows = [(o.claim.id, o.claim.says, o.claim.where, o.verdict, o.found, o.claim.rule) for o in outcomes]
     data = pd.DataFrame(rows, columns=["claim", "says", "where", "verdict", "found", "rule"])
-    table = plain_table(slug("claims", SUBJECTS[paper]), PAPERS[paper], data)
+    table = plain_table(slug("claims", SUBJECTS.get(title, title)), title, data)
     return replace(table, caption="Each verdict follows from these runs alone, by its rule.")
 
 

@@ -5,8 +5,8 @@ the last report, nothing is drawn or written.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -14,10 +14,14 @@ from typing import Any
 
 import pandas as pd
 
+from isogloss.core import plug_ins
+from isogloss.core.errors import ConfigError
+from isogloss.core.plug_ins import find_plug_in, plugged_names
 from isogloss.core.records import MADE, RECORD, write_bytes, writing
 from isogloss.core.stamps import package_stamp, stamp
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
+from isogloss.reports.checks import Check
 from isogloss.reports.comparison import SYSTEM, best_split
 from isogloss.reports.measurements import FAILED, PLAN, Measurements, read_measurements
 from isogloss.reports.names import and_list, count, language, percent, slug
@@ -32,7 +36,7 @@ from isogloss.reports.page import (
 )
 from isogloss.reports.scores import UNITS, ScoredSet, scored_sets, values_of
 from isogloss.reports.tables import to_csv, to_latex
-from isogloss.reports.verdicts import Outcome, judge
+from isogloss.reports.verdicts import Claim, Outcome, judge
 
 CLAIMS = (
     *claims_transfer.CLAIMS,
@@ -41,6 +45,38 @@ CLAIMS = (
     *claims_interference.CLAIMS,
 )
 """The claims of the four papers, in their order."""
+
+Claims = tuple[Sequence[Claim], Sequence[str]]
+
+
+def all_claims() -> Claims:
+    """Return the claims of the papers and those that plug-ins add, and why others of these cannot be used."""
+    claims, errors = [*CLAIMS], list[str]()
+    for name in plugged_names("claims"):
+        try:
+            found = find_plug_in("claims", name, ())
+            for one in (found,) if isinstance(found, Claim) else found:
+                claims.append(_added(name, one, {claim.id for claim in claims}))
+        except (ConfigError, TypeError) as error:
+            errors.append(str(error))
+    return claims, errors
+
+
+def _added(name: str, claim: Claim, taken: Collection[str]) -> Claim:
+    """Return a plug-in's claim; where its rule fails, that is its finding, and all others are judged."""
+    if not isinstance(claim, Claim) or not claim.title or claim.id in taken:
+        raise ConfigError(
+            f"plug-in {name}: expected claims with a title and ids of their own, found {claim!r:.80}."
+        )
+
+    def test(m: Measurements) -> list[Check]:
+        try:
+            return claim.test(m)
+        except Exception as error:  # Whatever the code of others raises.
+            return [Check(about=f"its rule failed ({type(error).__name__}: {error}), not tested")]
+
+    return replace(claim, test=test)
+
 
 State = dict[str, Any]
 """The recorded state of the last report: its inputs, files and findings."""
@@ -97,7 +133,7 @@ def finished_report(out: Path) -> Report | None:
 
 def _report_of(out: Path, known: State) -> Report:
     """Return a report from its recorded state."""
-    by_id = {claim.id: claim for claim in CLAIMS}
+    by_id = {claim.id: claim for claim in all_claims()[0]}
     paths = [out / name for name in known["files"]]
     return Report(
         html=out / PAGE,
@@ -105,7 +141,9 @@ def _report_of(out: Path, known: State) -> Report:
         tables=tuple(path for path in paths if path.parent.name == "tables"),
         found=known["found"],
         claims=tuple(
-            Outcome(claim=by_id[key], verdict=verdict, found=text) for key, verdict, text in known["claims"]
+            Outcome(claim=by_id[key], verdict=verdict, found=text)
+            for key, verdict, text in known["claims"]
+            if key in by_id
         ),
         runs=known["runs"],
         warnings=tuple(known["warnings"]),
@@ -131,17 +169,18 @@ def _input_stamps(out: Path) -> list[str]:
     """Return stamps of all inputs of a report: the package, the plan, and records."""
     plan = (out / PLAN).read_bytes() if (out / PLAN).is_file() else b""
     seen = (path for name in (RECORD, FAILED, MADE, PREDICTIONS) for path in out.glob(f"*/{name}"))
-    return [package_stamp(), sha256(plan).hexdigest(), stamp(seen)]
+    return [package_stamp(), plug_ins.stamp(), sha256(plan).hexdigest(), stamp(seen)]
 
 
 def _rewrite(out: Path, old: Iterable[str]) -> State:
     """Make the report, write what changed, and remove files of the last report that this one lacks."""
-    stamps, m = _input_stamps(out), read_measurements(out)
+    stamps, (claims, errors), m = _input_stamps(out), all_claims(), read_measurements(out)
+    m = replace(m, notes=(*m.notes, *errors))
     raw = {slug("rows", kind): m.raw(kind) for kind in m.kinds()}
     page = Page(
         m=m,
         found=headline(m),
-        outcomes=judge(CLAIMS, m),
+        outcomes=judge(claims, m),
         sections=[show_section(section, m) for section in SECTIONS],
         runs=run_table(m),
         raw=raw | {"facts": m.models.rename_axis("id").reset_index()},

@@ -40,11 +40,13 @@ class Claim:
     """Frames without which the claim is not listed."""
     test: Callable[[Measurements], list[Check]]
     """Returns the checks; none where the measurements are not about the claim."""
+    title: str = ""
+    """Whose claim it is, where a plug-in adds it: the title of a paper or a study."""
 
     @property
     def paper(self) -> int:
-        """The number of the paper."""
-        return int(self.id[0])
+        """The number of the paper; 0 for one that a plug-in adds."""
+        return 0 if self.title else int(self.id[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,7 @@ class Outcome:
 
 def judge(claims: Sequence[Claim], m: Measurements) -> list[Outcome]:
     """Judge every claim that the measurements are about."""
-    tested = [(claim, claim.test(m)) for claim in claims if all(len(m.frame(one)) for one in claim.needs)]
+    tested = [(claim, claim.test(m)) for claim in claims if all(map(m.has_rows, claim.needs))]
     return [_outcome(claim, checks) for claim, checks in tested if checks]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from isogloss.core.errors import unknown_name
+from isogloss.core.plug_ins import check_value, find_plug_in, plugged_names
 from isogloss.tasks.classification import NLI, PARAPHRASE, PairClassification, TextClassification
 from isogloss.tasks.parsing import PARSING
 from isogloss.tasks.span_qa import QA
@@ -26,12 +27,24 @@ ALL_TASKS: dict[str, Task] = {**TASKS, **OF_ANY_LABELS}
 
 
 def find_task(name: str, labels: Sequence[str] = ()) -> Task:
-    """Return a task by name; one of any labels gets these. ConfigError for a name that is none."""
+    """Return a task by name; one of any labels gets these. ConfigError for a name that is none.
+
+    A name that is not of the house is a plug-in's, whose code is imported.
+    """
     if name in OF_ANY_LABELS:
         return replace(OF_ANY_LABELS[name], labels=tuple(labels))
-    if name not in TASKS:
-        raise unknown_name("task", "task", name, ALL_TASKS)
-    return TASKS[name]
+    if name in TASKS:
+        return TASKS[name]
+    if name not in task_names():
+        raise unknown_name("task", "task", name, task_names())
+    found: Task = find_plug_in("tasks", name, ALL_TASKS)
+    check_value(found, Task, name)
+    return found
 
 
-__all__ = ["ALL_TASKS", "OF_ANY_LABELS", "TASKS", "Task", "all_measures", "find_task"]
+def task_names() -> list[str]:
+    """Return the names of all tasks, those of plug-ins last."""
+    return list(dict.fromkeys((*ALL_TASKS, *plugged_names("tasks"))))
+
+
+__all__ = ["ALL_TASKS", "OF_ANY_LABELS", "TASKS", "Task", "all_measures", "find_task", "task_names"]

@@ -13,7 +13,7 @@ from isogloss.data.corpora import some
 from isogloss.data.sources import Sources
 from isogloss.data.tag_projection import are_bio
 from isogloss.encoders import load_encoder_config, load_tokenizer
-from isogloss.tasks import ALL_TASKS, TASKS, Task, find_task
+from isogloss.tasks import TASKS, Task, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification
 from isogloss.tasks.tagging import Tagging
 from isogloss.using.fine_tuned import Provenance
@@ -73,7 +73,7 @@ def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
     for name in there:
         if name == task.name and name in TASKS:
             return task
-        theirs = find_task(name, sources.labels(corpus) or ()) if name in ALL_TASKS else None
+        theirs = find_task(name, sources.labels(corpus) or ()) if name in task_names() else None
         if theirs is not None and _alike(task, theirs):
             return replace(theirs, labels=_respelled(task.labels, theirs.labels, corpus))  # type: ignore[type-var]
     sources.needs(corpus, task.name)

@@ -156,21 +156,6 @@ def _unless_lines_match(chosen: Format, file: File, kind: Kind) -> tuple[Format,
     return next(found, chosen), replace(file, read=lambda: chain(seen, lines))
 
 
-def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, object]]]:
-    """Yield number, line and object of each JSON line, skipping empty ones; DataError at any other line."""
-    for number, line in file.lines():
-        if not line.strip():
-            continue
-        try:
-            body = json.loads(line)
-            json.dumps(body, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as error:
-            raise file.broken(number, f"no JSON ({error})", "a JSON object") from error
-        if not isinstance(body, dict):
-            raise file.broken(number, f"{line[:60]!r}", "a JSON object")
-        yield number, line, body
-
-
 def keys_missing(body: Mapping[str, object], where: str, expected: str) -> DataError:
     """Return the error for an object that lacks keys; ``where`` is file and line."""
     found = short(f"the keys {', '.join(body) or 'none'}")

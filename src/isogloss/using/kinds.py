@@ -13,7 +13,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Example, LabelledText, Question, SentencePair
-from isogloss.data.files import File
+from isogloss.data.files import File, numbered_objects
 from isogloss.data.pairs import Header
 from isogloss.data.questions import read_questions
 from isogloss.tasks import TASKS, Task
@@ -28,7 +28,6 @@ from isogloss.using.formats import (
     Probabilities,
     is_object,
     keys_missing,
-    numbered_objects,
 )
 from isogloss.using.words import words
 

@@ -18,7 +18,7 @@ from isogloss.encoders import family_of, fastest_attention, load_encoder_config,
 from isogloss.encoders.annotations import Network, Tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.encoders.mixup import Mixup, load_mixup
-from isogloss.tasks import ALL_TASKS, Task, find_task
+from isogloss.tasks import Task, find_task, task_names
 from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
 from isogloss.training.precision import check_precision, device
 from isogloss.using.elsewhere import provenance_elsewhere
@@ -271,8 +271,8 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     own = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
     elsewhere = None if own else provenance_elsewhere(folder)
     provenance, weights = (elsewhere, folder) if elsewhere else provenance_of(folder)
-    if provenance.task not in ALL_TASKS:
-        raise unknown_name(str(folder), "task", provenance.task, ALL_TASKS)
+    if provenance.task not in task_names():
+        raise unknown_name(str(folder), "task", provenance.task, task_names())
     task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))
     network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
     return Model(network, load_tokenizer(str(weights)), task, provenance, precision, load_mixup(weights))

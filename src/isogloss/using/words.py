@@ -22,7 +22,7 @@ from isogloss.data.conllu import (
     with_tree,
 )
 from isogloss.data.examples import Example, TaggedSentence
-from isogloss.data.files import File
+from isogloss.data.files import File, numbered_objects
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.tagging import merge
@@ -35,7 +35,6 @@ from isogloss.using.formats import (
     Prediction,
     is_object,
     keys_missing,
-    numbered_objects,
     rounded,
 )
 

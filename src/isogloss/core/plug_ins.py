@@ -1,0 +1,196 @@
+"""Plug-ins: what packages outside the house add to its tables, and classes that a recipe names by module.
+
+A package declares an entry point of a group (``isogloss.methods``): a name and where its object is. Nothing
+is imported before its name is asked for. What the house has comes first: a plug-in never takes a name of its
+tables.
+"""
+
+import inspect
+import json
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from importlib.metadata import Distribution, EntryPoint, distribution, entry_points, packages_distributions
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, Protocol, get_args
+
+from isogloss.core.errors import ConfigError, did_you_mean
+from isogloss.core.run_parts import values_of
+
+Group = Literal["methods", "tasks", "corpora", "diagnostics", "claims"]
+GROUPS: tuple[Group, ...] = get_args(Group)
+
+OURS = "isogloss"
+
+
+def plugged_names(group: Group) -> list[str]:
+    """Return the names that installed packages add to a table, sorted; nothing is imported."""
+    return sorted({one.name for one in _entries(group, tuple(sys.path))})
+
+
+def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
+    """Import what a name of a group stands for: an entry point, or "module:object" as it is.
+
+    None for a name that is none. ConfigError, with the package and its own error, for one that cannot be
+    imported, is called otherwise than its entry, or takes a name of the house.
+    """
+    if ":" in name:
+        return _imported(EntryPoint(name, name, OURS), built_in)
+    found = [one for one in _entries(group, tuple(sys.path)) if one.name == name]
+    if len({one.value for one in found}) > 1:
+        several = " and ".join(sorted(f"{one.value} of {_package(one)}" for one in found))
+        raise ConfigError(f"{name!r} is added by {several}. Name one of them: module:object.")
+    return _imported(found[0], built_in) if found else None
+
+
+def _imported(entry: EntryPoint, built_in: Collection[str]) -> Any:
+    module, _, attribute = entry.value.partition(":")
+    where = f"plug-in {entry.value} of {_package(entry)}" if entry.dist else f"plug-in {entry.value}"
+    try:
+        owner = import_module(module)
+    except Exception as error:  # Whatever the code of others raises when it is imported.
+        raise ConfigError(
+            f"{where}: it cannot be imported ({type(error).__name__}: {error}). Mend or install it, or leave "
+            f"it out."
+        ) from error
+    if not hasattr(owner, attribute):
+        near = did_you_mean(attribute, vars(owner))
+        raise ConfigError(f"{where}: module {module} has no {attribute!r}.{near} Name what it has.")
+    found = getattr(owner, attribute)
+    name = getattr(found, "name", entry.name)
+    for taken in {entry.name, name} & {*built_in}:
+        raise ConfigError(f"{where}: {taken!r} is a name of isogloss's own. Give it another.")
+    if entry.dist and name != entry.name:
+        raise ConfigError(
+            f"{where}: it calls itself {name!r}, its entry point {entry.name!r}. Make them one."
+        )
+    return found
+
+
+def look_beside(folder: Path) -> None:
+    """Let modules be found in a folder, too, after all other places; also in processes started later."""
+    place = str(folder.resolve())
+    if place not in sys.path:
+        sys.path.append(place)
+
+
+def check_class(found: Any, protocol: type[object], name: str) -> None:
+    """Raise ConfigError unless this is a frozen dataclass with all that a protocol asks for.
+
+    Its fields need defaults: titles and names of systems show those that differ from them.
+    """
+    frozen = isinstance(found, type) and is_dataclass(found) and found.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    if not frozen:
+        raise ConfigError(f"plug-in {name}: found {found!r:.80}; expected a frozen dataclass.")
+    check_value(found, protocol, name)
+    try:
+        found()
+    except TypeError as error:
+        raise ConfigError(f"plug-in {name}: {error}. Give each of its fields a default.") from error
+
+
+def _members(protocol: type[object]) -> list[str]:
+    own = [one for one in protocol.__mro__ if one not in (object, Protocol) and one.__module__ != "typing"]
+    names = {name for one in own for name in (*vars(one), *inspect.get_annotations(one))}
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+def described(found: type[Any]) -> str:
+    """Return what a plug-in's class says of itself: its docstring, and its fields with their defaults."""
+    about = " ".join((found.__doc__ or "").split())
+    values = ", ".join(f"{name} = {value!r}" for name, value in values_of(found()).items())
+    return f"{about} Fields: {values}." if values else about
+
+
+@cache
+def package_of(module: str) -> str:
+    """Return the package and version that a module belongs to; empty for those of the house and of Python.
+
+    Code that changes without its version (in no package, or installed as editable) is known by a digest of
+    its files.
+    """
+    return _origin(module.partition(".")[0])
+
+
+def package_named(group: Group, name: str) -> str:
+    """Return the package and version that add a name; empty for a name that none adds."""
+    found = [one for one in _entries(group, tuple(sys.path)) if one.name == name]
+    return _origin(found[0].module.partition(".")[0], found[0].dist) if found else ""
+
+
+def check_any(found: Any, protocols: Sequence[type[object]], name: str) -> None:
+    """Raise ConfigError unless this, a class or a value, is what one of several protocols asks for."""
+    check = check_class if isinstance(found, type) else check_value
+    fitting = [one for one in protocols if all(hasattr(found, name) for name in _members(one))]
+    check(found, (fitting or protocols)[0], name)
+
+
+def check_value(found: Any, protocol: type[object], name: str) -> None:
+    """Raise ConfigError unless this has all that a protocol asks for."""
+    if missing := [one for one in _members(protocol) if not hasattr(found, one)]:
+        raise ConfigError(
+            f"plug-in {name}: it has no {', '.join(missing)}; a {protocol.__name__} has all of: "
+            f"{', '.join(_members(protocol))}. Add them."
+        )
+
+
+def stamp() -> str:
+    """Return a text that changes with the plug-ins of installed packages; nothing is imported."""
+    return " ".join(
+        f"{one.group} {one.name} {one.value} {_origin(one.module.partition('.')[0], one.dist)}"
+        for group in GROUPS
+        for one in _entries(group, tuple(sys.path))
+    )
+
+
+def _origin(top: str, declared_by: Distribution | None = None) -> str:
+    if top == OURS or top in sys.stdlib_module_names:
+        return ""
+    names = () if declared_by else _all_packages(tuple(sys.path)).get(top, ())
+    found = distribution(names[0]) if names else declared_by
+    name = f"{found.name} {found.version}" if found else ""
+    return name if found and not _is_editable(found) else " ".join(filter(None, (name, _digest(top))))
+
+
+@cache
+def _all_packages(_path: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
+    return packages_distributions()
+
+
+def _is_editable(found: Distribution) -> bool:
+    about = json.loads(found.read_text("direct_url.json") or "{}")
+    return bool(about.get("dir_info", {}).get("editable"))
+
+
+def _digest(top: str) -> str:
+    """Return a digest of a module's file, or of all files of a package; empty for what was typed in."""
+    digest = sha256()
+    for path in sorted(_files(top)):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12] if list(_files(top)) else ""
+
+
+def _files(top: str) -> Iterator[Path]:
+    if top == "__main__":
+        file = getattr(sys.modules[top], "__file__", None)
+        yield from (Path(file),) if file else ()
+        return
+    found = find_spec(top)
+    for folder in (found.submodule_search_locations or ()) if found else ():
+        yield from Path(folder).rglob("*.py")
+    if found and found.has_location and found.origin and not found.submodule_search_locations:
+        yield Path(found.origin)
+
+
+@cache
+def _entries(group: Group, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a group; where packages are looked for is there to look anew."""
+    return tuple(entry_points(group=f"{OURS}.{group}"))
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""

@@ -1,0 +1,227 @@
+"""compare --predictions: outputs made elsewhere are paired, scored and tested as runs; errors name lines."""
+
+import json
+from itertools import product
+
+import pytest
+from scipy.stats import binomtest, ttest_rel
+from seqeval.metrics import f1_score
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Write objects as JSON lines under a name."""
+
+    def write(name, objects):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(one) + "\n" for one in objects), encoding="utf-8")
+        return path
+
+    return write
+
+
+def labels(right, gold="ab" * 20, language="sw", **more):
+    """One object an example: right where the number is among these."""
+    return [
+        {
+            "id": f"x{n}",
+            "text": "…",
+            "label": one if n in right else "c",
+            "gold": one,
+            "language": language,
+            **more,
+        }
+        for n, one in enumerate(gold)
+    ]
+
+
+def holm(*p_values):
+    """Correct by the definition: the k-th smallest times how many are left, never falling."""
+    order = sorted(p_values)
+    return [
+        max(min(1, p * (len(order) - k)) for k, p in enumerate(order[: order.index(one) + 1]))
+        for one in p_values
+    ]
+
+
+def test_labels_are_scored_by_accuracy_and_tested_by_mcnemar_in_each_language(command, written):
+    good, poor = set(range(32)), {*range(20), 39}
+    ours = [*labels(good), *labels({*range(30)}, language="en")]
+    theirs = [*labels(poor), *labels({*range(29)}, language="en")]
+    sw, en, mean = command(
+        "compare", "--predictions", written("a.jsonl", ours), written("b.jsonl", theirs[::-1]), "--json"
+    ).lines
+    assert (sw["language"], en["language"], mean["languages"]) == ("sw", "en", ["sw", "en"])
+    assert {one["paired_by"] for one in (sw, en, mean)} == {"id"}
+    assert (sw["measure"], sw["score"], sw["baseline_score"], sw["examples"]) == (
+        "accuracy",
+        32 / 40,
+        21 / 40,
+        40,
+    )
+    assert (sw["test"], en["test"]) == ("McNemar", "McNemar")
+    assert sw["p_examples"] == pytest.approx(binomtest(12, 13).pvalue, rel=1e-12)
+    assert en["p_examples"] == 1 == binomtest(1, 1).pvalue
+    # Equal ids are one example: the differences of both languages are averaged first.
+    halves = [[((n in one) + (n < side)) / 2 for n in range(40)] for one, side in ((good, 30), (poor, 29))]
+    assert mean["p_examples"] == pytest.approx(ttest_rel(*halves).pvalue, rel=1e-9)
+    assert mean["difference"] == pytest.approx((11 / 40 + 1 / 40) / 2)
+    expected = holm(sw["p_examples"], en["p_examples"], mean["p_examples"])
+    assert [one["p_examples_holm"] for one in (sw, en, mean)] == pytest.approx(expected, rel=1e-12)
+    assert sw["p_value"] is None
+
+
+def test_spans_are_scored_by_f1_and_tested_by_every_swap(command, written):
+    gold = [["B-PER", "I-PER", "O"], ["O", "B-LOC"], ["B-ORG"], ["O", "O"], ["B-PER", "O", "B-LOC"]]
+    ours = [["B-PER", "I-PER", "O"], ["O", "B-LOC"], ["O"], ["O", "B-LOC"], ["B-PER", "O", "O"]]
+    theirs = [["B-PER", "O", "O"], ["B-LOC", "O"], ["B-ORG"], ["O", "O"], ["O", "O", "O"]]
+    files = [
+        written(name, [{"labels": one, "line": n} for n, one in enumerate(said)])
+        for name, said in (("a.jsonl", ours), ("b.jsonl", theirs))
+    ]
+    right = written("gold.jsonl", [{"gold": one} for one in gold])
+    (found,) = command("compare", "--predictions", *files, "--gold", right, "--json").lines
+    assert (found["measure"], found["paired_by"], found["language"]) == ("span_f1", "order", "")
+    assert found["score"] == pytest.approx(f1_score(gold, ours))
+    assert found["baseline_score"] == pytest.approx(f1_score(gold, theirs))
+    seen = abs(f1_score(gold, ours) - f1_score(gold, theirs))
+    swaps = [
+        zip(*((b, a) if swap else (a, b) for swap, a, b in zip(one, ours, theirs, strict=True)), strict=True)
+        for one in product((False, True), repeat=5)
+    ]
+    differences = [abs(f1_score(gold, list(a)) - f1_score(gold, list(b))) for a, b in swaps]
+    assert found["test"] == "permutation"
+    assert found["p_examples"] == sum(one > seen - 1e-9 for one in differences) / 32
+    # The gold file says no language; the outputs may, also those by id.
+    for name, more in (("order", lambda n: {}), ("id", lambda n: {"id": n})):
+        two = [
+            written(
+                f"{file.name}.{name}",
+                [
+                    {**json.loads(one), **more(n), "language": "ab"[n % 2]}
+                    for n, one in enumerate(file.read_text().splitlines())
+                ],
+            )
+            for file in files
+        ]
+        by = written("by.jsonl", [{"gold": one, **more(n)} for n, one in enumerate(gold)])
+        a, b, mean = command("compare", "--predictions", *two, "--gold", by, "--json").lines
+        assert [one["paired_by"] for one in (a, b, mean)] == [name] * 3
+        assert a["score"] == pytest.approx(f1_score(gold[::2], ours[::2]))
+        assert mean["score"] == pytest.approx((a["score"] + b["score"]) / 2)
+    short = written("short.jsonl", [{"gold": gold[0]}])
+    assert (
+        "5 outputs for 1 gold answers" in command("compare", "--predictions", *files, "--gold", short).message
+    )
+    words = command(
+        "compare", "--predictions", *files, "--gold", right, "--measure", "word_f1", "--json"
+    ).lines
+    assert words[0]["score"] == pytest.approx(2 * 4 / (6 + 5))
+
+
+def samples(values, **more):
+    """As lm-evaluation-harness logs them: a line for each filter."""
+    return [
+        {
+            "doc_id": n, "doc": {"question": "?"}, "target": "4", "arguments": {"gen_args_0": {"arg_0": "?"}},
+            "resps": [["4"]], "filtered_resps": ["4"], "filter": name, "metrics": ["exact_match", "score"],
+            "doc_hash": f"d{n}", "prompt_hash": "p", "target_hash": "t",
+            "exact_match": float(value > 0.5), "score": value if name == "strict" else 1 - value, **more,
+        }
+        for name in ("strict", "flexible")
+        for n, value in enumerate(values)
+    ]  # fmt: skip
+
+
+def test_samples_of_the_harness_bring_their_metrics_under_its_names(command, written):
+    ours, theirs = [0.9, 0.8, 0.75, 0.2, 0.6], [0.7, 0.1, 0.8, 0.1, 0.4]
+    files = written("samples_a.jsonl", samples(ours)), written("samples_b.jsonl", samples(theirs))
+    (found,) = command("compare", "--predictions", *files, "--json").lines
+    assert (found["measure"], found["score"], found["examples"]) == ("exact_match,strict", 4 / 5, 5)
+    (found,) = command("compare", "--predictions", *files, "--measure", "score,strict", "--json").lines
+    assert found["score"] == pytest.approx(sum(ours) / 5)
+    assert found["test"] == "paired t"
+    assert found["p_examples"] == pytest.approx(ttest_rel(ours, theirs).pvalue, rel=1e-9)
+    # Earlier versions list no metrics and know no filters; a metric that is no number is no mean.
+    older = [
+        {"doc_id": n, "doc": {}, "target": "", "arguments": [], "resps": [], "filtered_resps": [],
+         "bleu": ["a", "b"], "acc": n % 2}
+        for n in range(4)
+    ]  # fmt: skip
+    old = written("old.jsonl", older), written("flat.jsonl", [{**one, "acc": 0} for one in older])
+    (found,) = command("compare", "--predictions", *old, "--json").lines
+    assert (found["measure"], found["score"], found["baseline_score"]) == ("acc", 0.5, 0)
+
+
+def test_answers_are_scored_as_the_official_script_scores_them(command, written):
+    gold = [["the Nile", "Nile"], "in 1990"]
+    both = [
+        written(
+            name,
+            [
+                {"id": n, "answer": one, "gold": right}
+                for n, (one, right) in enumerate(zip(said, gold, strict=True))
+            ],
+        )
+        for name, said in (("a.jsonl", ("nile!", "1990")), ("b.jsonl", ("Rhine", "1990")))
+    ]
+    (f1,) = command("compare", "--predictions", *both, "--json").lines
+    (em,) = command("compare", "--predictions", *both, "--json", "--measure", "em").lines
+    assert (f1["score"], f1["baseline_score"]) == pytest.approx(((1 + 2 / 3) / 2, (2 / 3) / 2))
+    assert (em["score"], em["baseline_score"]) == (0.5, 0)
+
+
+def test_people_are_told_how_it_was_paired_and_tested(command, written):
+    files = written("a.jsonl", labels(set(range(40)))), written("b.jsonl", labels(set(range(10))))
+    ended = command("compare", *files, "--predictions", "--against", files[0], "--by", "order")
+    assert ended.status == 0
+    assert f"{files[1]} against {files[0]}: accuracy, paired by order" in ended.out
+    assert "-75.0 °" in ended.out
+    assert "McNemar's exact test" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda one: one[:-1], "b.jsonl:40: example 'x39' of sw, which {a} lacks"),
+        (lambda one: [*one, one[3]], "{a}:41: id 'x3' a second time (line 4); expected each once."),
+        (lambda one: [{**one[0], "gold": "b"}, *one[1:]], "{a}:1: label 'b'; expected {b}:1 has: label 'a'."),
+        (lambda one: [{**one[0], "gold": 3}, *one[1:]], "{a}:1: label 3; expected {b}:1 has: label 'a'."),
+        (
+            lambda one: [*one[:2], {"text": "…"}, *one[3:]],
+            "{a}:3: the keys text; expected labels or label or answer",
+        ),
+        (lambda one: [*one[:2], {**one[2], "label": ["a"]}], """{a}:3: label "['a']"; expected a text."""),
+        (lambda one: [*one[:2], 7], "{a}:3: '7'; expected a JSON object."),
+        (lambda one: [], "{a}:1: the file is empty; expected a JSON object a line."),
+        (
+            lambda one: [{**two, "gold": None} for two in one],
+            "{a}:1: label None; expected {b}:1 has: label 'a'.",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named_with_file_and_line(command, written, change, said):
+    a, b = written("a.jsonl", change(labels({1}))), written("b.jsonl", labels({2}))
+    message = command("compare", "--predictions", a, b).message
+    assert said.format(a=a, b=b) in message
+
+
+def test_what_is_asked_for_and_not_there_is_refused(command, written):
+    a, b = written("a.jsonl", labels({1})), written("b.jsonl", labels({2}))
+    plain = written("plain.jsonl", [{"label": "a"}] * 40)
+    harness = written("samples.jsonl", samples([0.1]))
+    other = written("other.jsonl", samples([0.1], doc_hash="other"))
+    for arguments, said in (
+        ((a, b, "--measure", "acuracy"), "no measure of both files 'acuracy'. Did you mean 'accuracy'?"),
+        ((a, b, "--by", "ids"), "no way to pair examples 'ids'. Did you mean 'id'?"),
+        ((a,), "one file alone"),
+        ((plain, plain.with_name("none.jsonl")), "cannot be read"),
+        ((plain, b, "--by", "id"), f"{plain}:1: no id; expected an id on every line"),
+        ((plain, written("p.jsonl", [{"label": "b"}] * 40)), "plain.jsonl:1: no gold; expected a key gold"),
+        ((harness, other), "samples.jsonl:1: doc_id d0; expected"),
+    ):
+        assert said in command("compare", "--predictions", *arguments).message
+    assert (
+        "--by and --gold are about files of outputs"
+        in command("compare", a, "--against", "x", "--by", "id").message
+    )

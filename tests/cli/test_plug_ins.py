@@ -1,0 +1,318 @@
+"""Plug-ins: the package of docs/plug_ins.md, built and installed outside the tree, is found, run, listed."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from pyarrow import parquet
+
+from each import each
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import content, identity
+from isogloss.core.plug_ins import package_of, plugged_names
+from isogloss.experiments.asking import request
+from isogloss.experiments.engine import make_planned
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import FineTune
+from isogloss.reports.measurements import read_measurements
+from isogloss.reports.report import _added, all_claims
+from isogloss.reports.verdicts import judge
+from tiny import TINY, of
+
+PAGE = (Path(__file__).parents[2] / "docs" / "plug_ins.md").read_text(encoding="utf-8")
+(CODE,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+PROJECT = PAGE[PAGE.index("[build-system]") :].partition("```")[0]
+
+WORDS = "good\tpos\nfilm\tnone\n\nbad\tneg\nplot\tnone\nbad\tneg\n\n"
+
+BROKEN = {
+    "source-only": "transfer_extras:LabelSmoothing",
+    "not-there": "transfer_nowhere:Mine",
+    "misnamed": "transfer_extras:LabelSmoothing",
+    "half": "transfer_broken:Half",
+    "loud": "transfer_loud:Mine",
+    "twice": "transfer_extras:LabelSmoothing",
+}
+"""Entry points of methods that cannot be used, of another package."""
+
+HALF = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+@dataclass(frozen=True)
+class Half:
+    name: ClassVar[str] = "half"
+    uses: ClassVar[tuple[str, ...]] = ("source",)
+"""
+
+
+def install(project: Path, place: Path, code: str, about: str) -> None:
+    project.mkdir()
+    (project / "transfer_extras.py").write_text(code, encoding="utf-8")
+    (project / "pyproject.toml").write_text(about, encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    command += ["--disable-pip-version-check", "--no-index", "--no-compile", "--target", str(place)]
+    subprocess.run([*command, str(project)], check=True)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """The folder that the package was installed into, and one beside it whose plug-ins are all broken."""
+    pytest.importorskip("setuptools", "77")
+    pytest.importorskip("pip")
+    folder = tmp_path_factory.mktemp("plug-ins")
+    install(folder / "project", folder / "installed", CODE, PROJECT)
+    about = folder / "installed" / "broken_extras-0.1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-extras\nVersion: 0.1\n")
+    points = "\n".join(f"{name} = {value}" for name, value in BROKEN.items())
+    (about / "entry_points.txt").write_text(f"[isogloss.methods]\n{points}\n")
+    other = folder / "installed" / "other_extras-2.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: other-extras\nVersion: 2\n")
+    (other / "entry_points.txt").write_text("[isogloss.methods]\ntwice = transfer_broken:Half\n")
+    (folder / "installed" / "transfer_broken.py").write_text(HALF)
+    (folder / "installed" / "transfer_loud.py").write_text('raise ZeroDivisionError("no such thing")')
+    return folder / "installed"
+
+
+@pytest.fixture
+def there(place, monkeypatch):
+    monkeypatch.syspath_prepend(place)
+    yield place
+    for name in [one for one in sys.modules if one.startswith("transfer_")]:
+        del sys.modules[name]
+
+
+def recipe(folder: Path, text: str) -> Path:
+    path = folder / "own.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+RECIPE = (
+    (
+        TINY.partition('[[grid.method]]\nname = "bilingual"')[0]
+        + """
+[[grid.method]]
+name = "label-smoothing"
+smoothing = 0.0
+
+[[measure]]
+name = "scores"
+examples = 8
+methods = ["label-smoothing"]
+
+[[measure]]
+name = "commonest-label"
+examples = 8
+methods = ["label-smoothing"]
+"""
+    )
+    .replace("seeds = [0, 1]", "seeds = [0]")
+    .replace("examples = 16", "examples = 8")
+    .replace('"qab", "qad"', '"qab"')
+)
+
+
+def models(folder: Path, text: str = RECIPE) -> list[FineTune]:
+    return of(FineTune, plan_recipe(str(recipe(folder, text)), out=folder / "runs").runs)
+
+
+@pytest.mark.slow
+def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_its_run_alone(there, tmp_path):
+    failing = CODE.replace(
+        "            scores = setting", "            raise KeyError(7)\n            scores = setting"
+    )
+    (there / "transfer_failing.py").write_text(failing.replace('"label-smoothing"', '"failing"'))
+    text = RECIPE + '[[grid.method]]\nname = "transfer_failing:LabelSmoothing"\n'
+    planned = plan_recipe(str(recipe(tmp_path, text)), out=tmp_path / "runs")
+    planned.write("")
+    outcome = make_planned(planned, jobs=2, announce=lambda *_: None)
+    (failed,) = outcome.failed.values()
+    assert re.fullmatch(
+        r"KeyError: 7 \(transfer_failing.py:\d+\), in a run with plug-ins of [0-9a-f]{12}. Mend them, or .*",
+        failed,
+    )
+    m = read_measurements(tmp_path / "runs")
+    trained = {one.record.run["method"]["kind"]: one for one in m.finished("fine-tune")}
+    own, plain = trained["label-smoothing"], trained["source-only"]
+    assert own.record.run["method"]["package"] == "transfer-extras 1.2"
+    assert "package" not in plain.record.run["method"]
+    # Without smoothing it is source-only, to the bit.
+    first, second = ((one.folder / "model" / "model.safetensors").read_bytes() for one in (own, plain))
+    assert first == second
+    # The diagnostic's rows, counted again from what the score run kept.
+    rows = m.frame("commonest-label")
+    assert {*rows["method"]} == {"label-smoothing"} and {*rows["language"]} == {"qaa", "qab"}
+    scored = next(one for one in m.finished("scores") if one.record.needs == (own.id,))
+    kept = parquet.read_table(scored.folder / "predictions.parquet").to_pylist()
+    for row in each(rows.to_dict("records")):
+        said = [json.loads(one["predicted"]) for one in kept if one["language"] == row["language"]]
+        labels = [label for tags in said for label in tags]
+        assert row["share"] == max(map(labels.count, labels)) / len(labels)
+        assert labels.count(row["label"]) == max(map(labels.count, labels))
+    assert make_planned(planned, jobs=1, announce=lambda *_: None).made == []
+
+
+def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(there):
+    claims, errors = all_claims()
+    own = next(one for one in claims if one.id == "S1")
+    assert errors == []
+    broken = replace(_added("own", replace(own, test=lambda _: {}["x"]), set()), id="S2")
+    # Over three seeds, 0.10, 0.11 and 0.12 better: t = 0.11 / (0.01 / √3) = 19.05, p = 0.003 with 2 degrees.
+    scores = pd.DataFrame(
+        [(True, seed, "source-only", 0.5) for seed in range(3)]
+        + [(True, seed, "label-smoothing", 0.6 + seed / 100) for seed in range(3)],
+        columns=["main", "seed", "method", "score"],
+    )
+    made_up = SimpleNamespace(frame=lambda _: scores, has_rows=lambda _: True)
+    first, second = judge([own, broken], made_up)
+    assert (first.verdict, second.verdict) == ("supported", "not tested")
+    assert "p = 0.0027 over seeds" in first.found
+    assert second.found == "its rule failed (KeyError: 'x'), not tested"
+    with pytest.raises(ConfigError, match="expected claims with a title and ids of their own"):
+        _added("own", replace(own, title=""), set())
+
+
+def test_task_and_corpus_of_a_package_are_planned_with_its_version(there, tmp_path, monkeypatch):
+    folder = tmp_path / "data" / "reviews"
+    folder.mkdir(parents=True)
+    for name in ("train-en", "dev-en", "test-de"):
+        (folder / f"{name}.tsv").write_text(WORDS)
+    text = RECIPE.partition("[[measure]]")[0].replace('"wikiann"', '"reviews"')
+    text = text.replace('"qaa"', '"en"').replace('["qab"]', '["de"]')
+    path = recipe(tmp_path, text)
+
+    def planned():
+        return of(FineTune, plan_recipe(str(path), out=tmp_path / "runs", data=tmp_path / "data").runs)
+
+    model, _ = planned()
+    assert (model.task, model.package) == ("word-sentiment", "transfer-extras 1.2")
+    assert model.solves.labels == ("neg", "none", "pos")
+    monkeypatch.setattr("isogloss.experiments.grid.package_named", lambda *_: "transfer-extras 1.3")
+    assert identity(planned()[0]) != identity(model)
+    monkeypatch.undo()
+    monkeypatch.syspath_prepend(there)
+    monkeypatch.setattr("isogloss.data.sources.package_named", lambda *_: "transfer-extras 1.3")
+    assert planned()[0].data != model.data
+
+
+def test_another_version_of_a_package_is_another_run(there, tmp_path):
+    first, plain = sorted(models(tmp_path), key=lambda one: one.method.name)
+    before = identity(first), identity(plain)
+    about = there / "transfer_extras-1.2.dist-info" / "METADATA"
+    text = about.read_text()
+    try:
+        about.write_text(text.replace("Version: 1.2", "Version: 1.3"))
+        package_of.cache_clear()
+        assert content(first.method)["package"] == "transfer-extras 1.3"
+        assert (identity(first), identity(plain)) != before and identity(plain) == before[1]
+    finally:
+        about.write_text(text)
+        package_of.cache_clear()
+    assert content(first.method)["package"] == "transfer-extras 1.2"
+    assert (identity(first), identity(plain)) == before
+
+
+def test_a_class_is_named_by_its_module_beside_the_recipe(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "transfer_beside.py").write_text(CODE.replace('"label-smoothing"', '"beside"'))
+    text = RECIPE.partition("[[measure]]")[0].replace('"label-smoothing"', '"transfer_beside:LabelSmoothing"')
+    own = next(one for one in models(tmp_path, text) if one.method.name == "beside")
+    before, digest = identity(own), content(own.method)["package"]
+    assert re.fullmatch("[0-9a-f]{12}", digest)
+    with (tmp_path / "transfer_beside.py").open("a") as file:
+        file.write("# changed")
+    package_of.cache_clear()
+    assert digest != content(own.method)["package"]
+    assert identity(own) != before
+    del sys.modules["transfer_beside"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("label-smothing", "no method 'label-smothing'. Did you mean 'label-smoothing'?"),
+        (
+            "not-there",
+            "plug-in transfer_nowhere:Mine of broken-extras 0.1: it cannot be imported (ModuleNotFound",
+        ),
+        ("misnamed", "it calls itself 'label-smoothing', its entry point 'misnamed'"),
+        (
+            "half",
+            "plug-in half: it has no needs_start, reads, train; a Method has all of: name, needs_start,",
+        ),
+        (
+            "twice",
+            "'twice' is added by transfer_broken:Half of other-extras 2 and transfer_extras:LabelSmoothing "
+            "of broken-extras 0.1. Name one of them: module:object.",
+        ),
+        ("loud", "it cannot be imported (ZeroDivisionError: no such thing)"),
+        ("transfer_extras:Labelsmoothing", "has no 'Labelsmoothing'. Did you mean 'LabelSmoothing'?"),
+        ("transfer_extras:smoothing_helps", "expected a frozen dataclass"),
+        ("isogloss.methods.plain:SourceOnly", "'source-only' is a name of isogloss's own"),
+        ("transfer_extras:CommonestLabel", "it has no needs_start, reads, train, uses"),
+    ],
+)
+def test_what_cannot_be_used_is_named_with_its_error_where_it_is_asked_for(there, tmp_path, name, said):
+    with pytest.raises(ConfigError) as error:
+        models(tmp_path, RECIPE.replace('"label-smoothing"\nsmoothing = 0.0', f'"{name}"'))
+    assert said in str(error.value)
+    assert str(error.value).startswith("own.toml: grid.method[1]: ")
+
+
+def test_a_name_of_the_house_stays_the_houses(there, tmp_path):
+    methods = {one.method.name: type(one.method).__module__ for one in models(tmp_path)}
+    assert methods == {"source-only": "isogloss.methods.plain", "label-smoothing": "transfer_extras"}
+
+
+def test_lists_show_plug_ins_with_docstring_fields_and_package_and_the_broken_with_their_error(
+    there, command
+):
+    methods = {line["method"]: line["what"] for line in command("list", "methods", "--json").lines}
+    assert methods["label-smoothing"] == (
+        "Train on the source languages with smoothed labels (Szegedy et al. 2016, Section 7). "
+        "Fields: smoothing = 0.1. [transfer-extras 1.2]"
+    )
+    lines = [line for line in command("list", "methods", "--json").lines if "cannot be used" in line["what"]]
+    assert {line["method"] for line in lines} == {*BROKEN}
+    assert any("'source-only' is a name of isogloss's own" in line["what"] for line in lines)
+    found = {
+        what: [[*line.values()] for line in command("list", what, "--json").lines]
+        for what in ("diagnostics", "tasks", "corpora", "claims")
+    }
+    assert ["word-sentiment", "accuracy", "neg none pos [transfer-extras 1.2]"] in found["tasks"]
+    assert ["reviews", "word-sentiment", "CC0", " [transfer-extras 1.2]"] in found["corpora"]
+    assert [
+        "S1",
+        "Section 7",
+        "Label smoothing helps.",
+        "The mean score of all languages rises, over seeds.",
+    ] in (found["claims"])
+    assert next(row for row in found["diagnostics"] if row[0] == "commonest-label")[1] == "model"
+
+
+def test_nothing_of_a_plug_in_is_imported_before_its_name_is_asked_for(there, tmp_path):
+    assert {*BROKEN, "label-smoothing"} == {*plugged_names("methods")}
+    models(
+        tmp_path,
+        RECIPE.replace("label-smoothing", "bilingual")
+        .replace("smoothing = 0.0\n", "")
+        .partition("[[measure]]")[0],
+    )
+    assert not [name for name in sys.modules if name.startswith("transfer_")]
+
+
+def test_a_finished_folder_is_asked_anew_when_plug_ins_change_and_where_a_module_is_named(there, monkeypatch):
+    first = request(RECIPE)
+    monkeypatch.setattr("isogloss.core.plug_ins._entries", lambda *_: ())
+    assert first and request(RECIPE) not in ("", first)
+    named = RECIPE.replace('"label-smoothing"', '"transfer_extras:LabelSmoothing"')
+    assert request(named) == request(RECIPE, changes={"grid.method.0.name": "mine:Mine"}) == ""

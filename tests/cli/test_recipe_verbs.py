@@ -1,0 +1,262 @@
+"""Recipes: as tables and values of Python, extended, copied, described for editors, and begun."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import isogloss
+from each import each
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
+from isogloss.diagnostics.scores import Scores
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.recipe import EncoderTable, GridTable
+from isogloss.experiments.recipe_text import as_table, merged, packaged_recipes, recipe_text, to_toml
+from isogloss.experiments.schema import schema
+from isogloss.methods.plain import Bilingual, SourceOnly
+from isogloss.training.gradient_conflict import Conflict
+from tiny import TINY, body, tiny
+
+ROOT = Path(__file__).parents[2]
+RECIPES = sorted((ROOT / "examples").glob("*.toml"))
+SHORT = TINY.partition('[[measure]]\nname = "transfer-gap"')[0]
+
+
+def ids(recipe, folder):
+    return [identity(run) for run in plan_recipe(recipe, out=folder / "runs").runs]
+
+
+KEYS = st.text(max_size=5).filter(lambda key: key.isprintable())
+VALUES = st.recursive(
+    st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=4))
+def test_what_is_written_as_toml_reads_back_the_same(table):
+    assert tomllib.loads(to_toml(table)) == table
+
+
+def test_tables_and_values_of_python_plan_as_the_file_does(tmp_path):
+    expected = ids(str(tiny(tmp_path, SHORT)), tmp_path)
+    tables = tomllib.loads(SHORT)
+    grid = {**tables["grid"], "method": (SourceOnly(), {"name": "bilingual", "targets": ["qab"]})}
+    typed = isogloss.Recipe(
+        title="Tiny", grid=GridTable(**grid), measure=({**as_table(Scores()), "examples": 8},)
+    )
+    assert ids(tables, tmp_path) == ids(typed, tmp_path) == expected
+
+
+def test_values_become_tables_of_what_they_say(tmp_path):
+    assert as_table(SourceOnly()) == {"name": "source-only"}
+    watching = Bilingual(conflict=Conflict(every=5, batch=8))
+    assert as_table(watching) == {"name": "bilingual", "conflict": {"every": 5, "batch": 8}}
+    assert as_table(EncoderTable(pretrained="shipped", label="x")) == {"pretrained": "shipped", "label": "x"}
+    with pytest.raises(ConfigError, match=r"recipe: grid.seeds: found \{0\}; expected a text, a number"):
+        recipe_text({"title": "x", "grid": {"seeds": {0}}})
+    with pytest.raises(
+        ConfigError, match=r"a recipe in Python has no file to name a folder after\. Give out="
+    ):
+        isogloss.run(body())
+    with pytest.raises(ConfigError, match=r"recipe: grid.sorce: no such field. Did you mean 'source'\?"):
+        isogloss.run(body() | {"grid": body()["grid"] | {"sorce": "qaa"}}, out=tmp_path)
+
+
+def extending(folder, text, name="own.toml"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_recipe_that_extends_another_is_the_two_merged(tmp_path):
+    tiny(tmp_path, SHORT)
+    own = extending(
+        tmp_path, 'extends = "tiny.toml"\ntitle = "Own"\n[grid]\nseeds = [7]\noptimization = { epochs = 2 }\n'
+    )
+    whole = SHORT.replace('"Tiny"', '"Own"').replace("[0, 1]", "[7]").replace("epochs = 1", "epochs = 2")
+    assert ids(str(own), tmp_path) == ids(str(extending(tmp_path, whole, "whole.toml")), tmp_path)
+    assert ids({"extends": str(own)}, tmp_path) == ids(str(own), tmp_path)
+    text, where = recipe_text(str(own))
+    assert (tomllib.loads(text), where) == (tomllib.loads(whole), "own.toml")
+
+
+def test_tables_are_merged_field_by_field_and_lists_replaced():
+    base = {"a": 1, "t": {"x": [1, 2], "y": {"z": 1, "w": 2}}, "m": [{"name": "one"}, {"name": "two"}]}
+    own = {"t": {"x": [3], "y": {"z": 5}}, "m": [{"name": "three"}], "b": 2}
+    assert merged(base, own) == {
+        **{"a": 1, "b": 2, "m": [{"name": "three"}]},
+        "t": {"x": [3], "y": {"z": 5, "w": 2}},
+    }
+
+
+def test_a_packaged_recipe_is_extended_by_its_name(tmp_path):
+    own = extending(tmp_path, 'extends = "quickstart"\n[grid]\nseeds = [5]\n')
+    expected = tomllib.loads(packaged_recipes()["quickstart"])
+    expected["grid"]["seeds"] = [5]
+    assert tomllib.loads(recipe_text(str(own))[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('extends = "own.toml"', "own.toml: extends: own.toml → own.toml leads back to itself."),
+        ('extends = "other.toml"', "extends: own.toml → other.toml → own.toml leads back to itself."),
+        (
+            'extends = "quikstart"',
+            "own.toml: extends: run: no recipe 'quikstart'. Did you mean 'quickstart'?",
+        ),
+        ('extends = "ohter.toml"', "ohter.toml: there is no such recipe."),
+        ('extends = ["quickstart"]', "own.toml: extends: found ['quickstart']; expected the file or name"),
+        ('extends = "broken.toml"', "broken.toml: this is no TOML"),
+    ],
+)
+def test_what_cannot_be_extended_is_refused(tmp_path, text, said):
+    extending(tmp_path, 'extends = "own.toml"', "other.toml")
+    extending(tmp_path, "title = ", "broken.toml")
+    with pytest.raises(ConfigError) as error:
+        recipe_text(str(extending(tmp_path, text)))
+    assert said in str(error.value)
+
+
+def test_packaged_recipes_are_listed_and_copied_whole(command, tmp_path):
+    assert {line["recipe"] for line in command("recipes", "--json").lines} == {*packaged_recipes()}
+    ended = command("recipes", "copy", "quickstart", "--to", tmp_path / "mine.toml")
+    assert ended.out == f"{tmp_path / 'mine.toml'}\n"
+    assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == packaged_recipes()["quickstart"]
+    again = command("recipes", "copy", "quickstart", "--to", tmp_path / "mine.toml").message
+    assert "this file is there already. Name another, or replace it by --force." in again
+    assert "Did you mean 'quickstart'?" in command("recipes", "copy", "quickstrt").message
+
+
+SIZES = {
+    "minimum": lambda value, bound: value >= bound,
+    "exclusiveMinimum": lambda value, bound: value > bound,
+    "maximum": lambda value, bound: value <= bound,
+    "exclusiveMaximum": lambda value, bound: value < bound,
+}
+TYPES = {
+    "object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float),
+    "null": type(None),
+}  # fmt: skip
+
+
+def valid(value, rule, root):
+    """Check a value by a JSON schema: each keyword as the standard says, a KeyError for any other."""
+    checks = {
+        "$ref": lambda ref: valid(value, root["$defs"][ref.rpartition("/")[2]], root),
+        "anyOf": lambda rules: any(valid(value, one, root) for one in rules),
+        "type": lambda kind: (
+            isinstance(value, TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)
+        ),
+        "enum": lambda known: value in known,
+        "const": lambda known: value == known,
+        "items": lambda one: not isinstance(value, list) or all(valid(part, one, root) for part in value),
+        "required": lambda names: not isinstance(value, dict) or {*names} <= {*value},
+        "properties": lambda own: all(valid(value[key], own[key], root) for key in {*own} & {*value}),
+        "additionalProperties": lambda one: all(
+            valid(part, one, root) if isinstance(one, dict) else one
+            for key, part in value.items()
+            if key not in rule.get("properties", {})
+        ),
+        **{name: lambda bound, holds=holds: holds(value, bound) for name, holds in SIZES.items()},
+        **dict.fromkeys(("title", "description", "default", "$defs", "$schema"), lambda _: True),
+    }
+    order = sorted(rule, key=lambda name: name != "type")  # Later ones presume it.
+    return all(checks[name](rule[name]) for name in order)
+
+
+@pytest.mark.parametrize(
+    "path", [*RECIPES, *sorted((ROOT / "src/isogloss/recipes").glob("*.toml"))], ids=lambda p: p.stem
+)
+def test_every_recipe_fits_the_schema(path):
+    rules = schema("recipe")
+    assert valid(tomllib.loads(path.read_text(encoding="utf-8")), rules, rules)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('title = "Tiny"', 'tilte = "Tiny"'),
+        ('title = "Tiny"', ""),
+        ("[0, 1]", '["0"]'),
+        ("[0, 1]", "[true]"),
+        ("examples = 16", "examples = -1"),
+        ('source = "qaa"', 'sorce = "qaa"'),
+        ('encoder = "shipped"', "encoder = 3"),
+        ('encoder = "shipped"', 'encoder = { pretraned = "x" }'),
+        ('encoder = "shipped"', "encoder = { pretrain = { architecture = { layers = 0 } } }"),
+    ],
+)
+def test_what_a_plan_refuses_the_schema_refuses(old, new):
+    rules = schema("recipe")
+    assert valid(tomllib.loads(TINY), rules, rules)
+    assert not valid(tomllib.loads(TINY.replace(old, new, 1)), rules, rules)
+
+
+def test_descriptions_of_corpora_fit_their_schema_and_its_fields_are_explained(command):
+    rules = json.loads(command("schema", "corpus").out)
+    shipped = sorted((ROOT / "src/isogloss/data/descriptions").glob("*.toml"))
+    for path in each(shipped):
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        assert valid(told, rules, rules)
+        assert not valid({**told, "file": "x"}, rules, rules)
+    assert rules["properties"]["labels"]["description"].startswith("The inventory, or each spelling")
+    assert json.loads(command("schema").out) == schema("recipe")
+    grid = schema("recipe")["$defs"]["GridTable"]["properties"]
+    assert grid["seeds"]["description"] == "Seeds; each makes its own head, order and dropout."
+    assert "no schema 'recipes'. Did you mean 'recipe'?" in command("schema", "recipes").message
+
+
+def test_a_first_recipe_plans_without_a_change(command, tmp_path):
+    ended = command("init", tmp_path / "new" / "first.toml")
+    assert (ended.status, ended.out) == (0, f"{tmp_path / 'new' / 'first.toml'}\n")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["first.toml"]
+    runs = plan_recipe(str(tmp_path / "new" / "first.toml"), out=tmp_path / "runs").runs
+    # Three seeds of one model, the scores and the gap of each.
+    assert [run.name for run in runs].count("fine-tune") == 3 and len(runs) == 9
+    options = (
+        "--corpus ud --task upos --source qab --target qaa,qad --target qag --method source-only,bilingual"
+    )
+    command("init", tmp_path / "own.toml", *options.split(), "--seeds", 1)
+    own = tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))
+    assert own["grid"]["targets"] == ["qaa", "qad", "qag"] and own["grid"]["seeds"] == [0]
+    assert len(ids(str(tmp_path / "own.toml"), tmp_path)) == 4 + 4 + 1
+    assert "there already" in command("init", tmp_path / "own.toml").message
+    assert re.search("comments|#", (tmp_path / "own.toml").read_text())
+
+
+def test_a_first_recipe_that_could_not_be_planned_is_not_written(command, tmp_path):
+    message = command("init", tmp_path / "own.toml", "--corpus", "wikian").message
+    assert message.startswith(
+        "init: nothing is written, for it could not be planned: own.toml: grid.corpus: no"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_terminal_is_asked_for_what_is_not_given(command, tmp_path, monkeypatch):
+    asked = []
+
+    def prompt(question, default, err):
+        asked.append((question, default))
+        return "pawsx" if "Corpus" in question else default
+
+    monkeypatch.setattr("isogloss.cli.recipe_verbs.typer.prompt", prompt)
+    monkeypatch.setattr("isogloss.cli.recipe_verbs._is_terminal", lambda: True)
+    command("init", tmp_path / "own.toml", "--source", "qab", "--target", "qad")
+    assert asked == [("Corpus with labels", "wikiann"), ("Encoder", "shipped")]
+    assert tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))["grid"]["corpus"] == "pawsx"
+
+
+def test_notebooks_show_what_a_folder_of_runs_holds(study_folder):
+    shown = isogloss.read(study_folder("transfer"))._repr_html_()
+    assert "<th>runs</th>" in shown and "finished" in shown
+    assert "interpolation" in shown and "cka" not in shown
