@@ -15,6 +15,7 @@ from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import code_of_three_letters
 from isogloss.data.corpora import SPLITS, Source, Split, not_there, only, some, unique_id
 from isogloss.data.examples import (
+    Choice,
     Example,
     LabelledText,
     SentencePair,
@@ -23,10 +24,10 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder, File, Folder, is_unicode
-from isogloss.data.tables import Columns, FileFormat, Row, rows
+from isogloss.data.tables import Column, Columns, FileFormat, Row, rows
 from isogloss.data.tag_projection import OUTSIDE, are_bio
 
-Kind = Literal["tagging", "text", "pair", "bitext", "raw"]
+Kind = Literal["tagging", "text", "pair", "choice", "bitext", "raw"]
 SUFFIXES: Mapping[str, FileFormat] = {
     ".txt": "conll", ".conll": "conll", ".tsv": "tsv", ".csv": "csv",
     ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
@@ -41,6 +42,10 @@ class Form(NamedTuple):
     """Where cells stand if the description does not say."""
     task: str
     """The task of its labels; that of tagging depends on the labels."""
+    more: tuple[str, ...] = ()
+    """Parts that are there where the description names their column."""
+    several: tuple[str, ...] = ()
+    """Parts that may stand in several columns."""
 
 
 _BY_NAME = ("tsv", "csv", "jsonl", "parquet")
@@ -54,6 +59,12 @@ FORMS: Mapping[Kind, Form] = {
     "tagging": Form({"conll": {"word": 0, "label": -1}, **_named("words", "labels")}, ""),
     "text": Form(_named("text", "label"), "text-classification"),
     "pair": Form(_named("first", "second", "label"), "pair-classification"),
+    "choice": Form(
+        _named("context", "options", "label"),
+        "multiple-choice",
+        ("question", "prompt"),
+        ("context", "options"),
+    ),
     "bitext": Form(_named("first", "second"), "bitext"),
     "raw": Form(_named("text"), "text"),
 }
@@ -72,7 +83,8 @@ class DescribedCorpus:
     separator: str | None = None
     """What stands between the cells of CSV; none: a comma."""
     labels: tuple[str, ...] = ()
-    """The inventory; none for bitext and raw text."""
+    """The inventory; none for bitext and raw text. Of choices the names of the options, in their order; none
+    where they are counted from 0."""
     spelled: Mapping[str, str] = field(default_factory=dict)
     """Labels by how files spell them, where that is not the label itself."""
     languages: Mapping[str, str] = field(default_factory=dict)
@@ -158,8 +170,10 @@ class DescribedCorpus:
     def examples(self, file: File) -> Iterator[Example]:
         """Yield the examples of a file."""
         seen = dict[str, int]()
-        for number, row in enumerate(rows(file, self.format, self.columns, self.separator or ",")):
-            name = unique_id(str(self.cell(file, row, "id")), seen) if "id" in self.columns else str(number)
+        columns = [column for part in self.columns for column in self.columns_of(part)]
+        for number, row in enumerate(rows(file, self.format, columns, self.separator or ",")):
+            said = " ".join(map(str, self.cells(file, row, "id"))) if "id" in self.columns else ""
+            name = unique_id(said, seen) if "id" in self.columns else str(number)
             found = _MAKE[self.kind](self, file, row, name)
             if found is not None:
                 yield found
@@ -168,26 +182,31 @@ class DescribedCorpus:
         """Yield JSON lines whose keys are the parts of an example."""
         kind = _EXAMPLES[self.kind]
         for example in only(kind, examples, self.name):
-            yield json.dumps(_parts(example), ensure_ascii=False)
+            yield json.dumps(_parts(example, self.labels), ensure_ascii=False)
+
+    def columns_of(self, part: str) -> tuple[Column, ...]:
+        """Return where a part of an example stands, often in one column."""
+        found = self.columns[part]
+        return found if isinstance(found, tuple) else (found,)
+
+    def cells(self, file: File, row: Row, part: str) -> list[Any]:
+        """Return the cells of a part of an example; DataError where the row has none."""
+        for column in self.columns_of(part):
+            if column not in row.cells:
+                there = ", ".join(map(str, row.cells))
+                raise file.broken(
+                    row.line, f"no column {column!r} for {part}", f"one of {there}", "Correct the columns"
+                )
+        return [row.cells[column] for column in self.columns_of(part)]
 
     def cell(self, file: File, row: Row, part: str) -> Any:
-        """Return the cell of a part of an example; DataError where the row has none."""
-        column = self.columns[part]
-        try:
-            return row.cells[column]
-        except KeyError:
-            there = ", ".join(map(str, row.cells))
-            raise file.broken(
-                row.line, f"no column {column!r} for {part}", f"one of {there}", "Correct the columns"
-            ) from None
+        """Return the one cell of a part of an example; DataError where the row has none."""
+        (found,) = self.cells(file, row, part)
+        return found
 
     def text(self, file: File, row: Row, part: str) -> str:
-        """Return a cell that must be a text."""
-        found: object = self.cell(file, row, part)
-        if isinstance(found, str) and found.strip() and is_unicode(found):
-            return found
-        what = f"{part} is {str(found)[:60]!r}"
-        raise file.broken(row.line, what, "a text that is not blank", "Take it out")
+        """Return what must be a text; of several columns one after the other."""
+        return " ".join(_text_in(file, row, part, found) for found in self.cells(file, row, part))
 
     def label(self, file: File, row: Row, found: Any) -> str:
         """Return a label by its spelling, or by its number in the inventory."""
@@ -210,9 +229,21 @@ def _with(file: File, described: str) -> Callable[[], str]:
     return lambda: f"{file.fingerprint()}-{described}"
 
 
-def _parts(example: Example) -> dict[str, Any]:
+def _text_in(file: File, row: Row, part: str, found: object) -> str:
+    if isinstance(found, str) and found.strip() and is_unicode(found):
+        return found
+    what = f"{part} is {str(found)[:60]!r}"
+    raise file.broken(row.line, what, "a text that is not blank", "Take it out")
+
+
+def _parts(example: Example, labels: Sequence[str]) -> dict[str, Any]:
     if isinstance(example, TaggedSentence):
         return {"words": example.words, "labels": example.tags}
+    if isinstance(example, Choice):
+        asked = {"question": example.question, "prompt": example.prompt}
+        label = labels[example.label] if labels and example.label is not None else example.label
+        told = {"context": example.context, **asked, "options": example.options, "label": label}
+        return {name: value for name, value in told.items() if value != ""}
     told = {one.name: getattr(example, one.name) for one in fields(example)}
     return {name: value for name, value in told.items() if name in ("text", "first", "second", "label")}
 
@@ -247,6 +278,36 @@ def _pair(corpus: DescribedCorpus, file: File, row: Row, name: str) -> SentenceP
     return SentencePair(id=name, first=first, second=second, label=corpus.label(file, row, found))
 
 
+def _choice(corpus: DescribedCorpus, file: File, row: Row, name: str) -> Choice | None:
+    said = str(corpus.cell(file, row, "label")).strip()
+    if said in corpus.skip:
+        return None
+    options = _options(corpus, file, row)
+    names = (corpus.labels or [str(number) for number in range(len(options))])[: len(options)]
+    if said not in names:
+        what = f"label {said!r} for {len(options)} options"
+        raise file.broken(
+            row.line, what, f"one of {some(names)}", "Correct it, or the labels of the description"
+        )
+    asked = {part: corpus.text(file, row, part) for part in FORMS["choice"].more if part in corpus.columns}
+    context = corpus.text(file, row, "context")
+    return Choice(id=name, context=context, options=options, label=names.index(said), **asked)
+
+
+def _options(corpus: DescribedCorpus, file: File, row: Row) -> tuple[str, ...]:
+    """Return the options of a row: a list in one cell, or a cell each; the last ones may be empty."""
+    cells = corpus.cells(file, row, "options")
+    found: Any = cells if len(cells) > 1 else cells[0]
+    if not isinstance(found, list | tuple):
+        what = f"options {str(found)[:60]!r}"
+        raise file.broken(row.line, what, "a list of texts, or a column for each", "Name their columns")
+    while found and found[-1] in ("", None):
+        found = found[:-1]
+    if len(found) < 2:
+        raise file.broken(row.line, f"{len(found)} options", "two or more", "Take the row out")
+    return tuple(_text_in(file, row, "an option", one) for one in found)
+
+
 def _translation(corpus: DescribedCorpus, file: File, row: Row, name: str) -> Translation:
     first, second = (corpus.text(file, row, part) for part in ("first", "second"))
     return Translation(id=name, first=first, second=second)
@@ -260,6 +321,7 @@ _MAKE: Mapping[Kind, Callable[[DescribedCorpus, File, Row, str], Example | None]
     "tagging": _sentence,
     "text": _text,
     "pair": _pair,
+    "choice": _choice,
     "bitext": _translation,
     "raw": _line,
 }
@@ -267,6 +329,7 @@ _EXAMPLES: Mapping[Kind, type[Any]] = {
     "tagging": TaggedSentence,
     "text": LabelledText,
     "pair": SentencePair,
+    "choice": Choice,
     "bitext": Translation,
     "raw": TextLine,
 }

@@ -17,7 +17,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import is_built_in
 from isogloss.core.seeds import derive
 from isogloss.data.corpora import Split, some
-from isogloss.data.examples import Example, LabelledText, Question, SentencePair
+from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 
 PARALLEL: Mapping[str, tuple[Split, ...]] = {
     "xnli": ("dev", "test"),
@@ -144,6 +144,9 @@ def _by_id(examples: Iterable[One], name: str) -> dict[str, One]:
 
 
 def _labels_differ(one: Example, other: Example) -> bool:
+    if isinstance(one, Choice) and isinstance(other, Choice):
+        labels = {one.label, other.label} - {None}
+        return len(labels) > 1 or len(one.options) != len(other.options)
     if isinstance(one, SentencePair | LabelledText) and isinstance(other, SentencePair | LabelledText):
         return one.label != other.label and "" not in (one.label, other.label)
     return False
