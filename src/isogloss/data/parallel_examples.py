@@ -88,8 +88,8 @@ def matched(
         raise DataError(
             f"{names[0]} and {names[1]}: {len(differ)} of {len(both)} examples have another label (or "
             f"number of options) in the one than in the other (ids {some(differ)}); expected the same "
-            f"examples under the same ids. Check that both files have the same rows in the same order; a few that "
-            f"differ can be left out (partial)."
+            f"examples under the same ids. Check that both files have the same rows in the same order; a few "
+            f"that differ can be left out (partial)."
         )
     return [(one, other) for one, other in both if not _labels_differ(one, other)]
 
