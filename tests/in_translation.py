@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 from isogloss.core.run_parts import Optimization, with_fields
-from isogloss.data.examples import Question, SentencePair, TaggedSentence
+from isogloss.data.examples import Choice, Question, SentencePair, TaggedSentence
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from made_up import TEXT
@@ -73,7 +73,24 @@ def questions(language, count=24, *, seed=0):
     return found
 
 
-READ = {"nli": pairs, "upos": sentences, "qa": questions}
+def choices(language, count=24, *, seed=0):
+    """Items of two to four options; the context's length tells the right one."""
+    contexts, options = drawn(count, seed), drawn(4 * count, seed + 100)
+    return [
+        Choice(
+            id=str(number),
+            context=" ".join(spelled(context, language)),
+            options=tuple(
+                " ".join(spelled(one, language)) for one in options[4 * number :][: 2 + (number + seed) % 3]
+            ),
+            label=len(context) % (2 + (number + seed) % 3),
+            prompt="cause",
+        )
+        for number, context in enumerate(contexts)
+    ]
+
+
+READ = {"nli": pairs, "upos": sentences, "qa": questions, "multiple-choice": choices}
 
 
 def setting(task, start, folder, *, seed=0, teacher="", target=("de",), **optimization):

@@ -24,6 +24,21 @@ def test_a_corpus_that_fits_is_told_in_numbers(command, description):
     assert (test["labels"], test["trained"], test["first"]) == ({"loc": 1, "per": 1}, 2, "a b")
 
 
+def test_choices_are_told_by_the_place_of_the_right_option(command, tmp_path):
+    rows = [
+        '{"context": "a", "options": ["b", "c", "d"], "label": 2}',
+        '{"context": "e", "options": ["f", "g"], "label": 0}',
+    ]
+    (tmp_path / "sw.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    path = tmp_path / "picks.toml"
+    path.write_text('kind = "choice"\nfiles = "{language}.jsonl"\n', encoding="utf-8")
+    ended = command("corpus", "check", path)
+    assert (ended.status, ended.err) == (0, "")
+    assert "picks: choice, multiple-choice, read as jsonl. Labels: options, counted from 0." in ended.out
+    (found,) = command("corpus", "check", path, "--json").lines
+    assert (found["labels"], found["first"]) == ({"2": 1, "0": 1}, "a\tb\tc\td")
+
+
 def test_rows_that_do_not_fit_are_named_and_end_it_badly(command, description):
     (description.parent / "sw-test.tsv").write_text(GOOD + "lock\te\n", encoding="utf-8")
     ended = command("corpus", "check", description)

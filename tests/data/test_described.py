@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.described import FORMS, SUFFIXES, DescribedCorpus, inventory
-from isogloss.data.examples import LabelledText, SentencePair, TaggedSentence, TextLine, Translation
+from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, TextLine, Translation
 from isogloss.data.files import File
 from isogloss.data.sources import Sources
 from isogloss.data.tables import rows
@@ -267,6 +267,139 @@ def test_pairs_with_the_labels_of_nli_are_nli(tmp_path):
     assert described(write(tmp_path, body % ', "x"', sw_DOT_tsv="")).tasks == ("pair-classification",)
 
 
+ITEMS = [
+    ("Mvua ilinyesha.", "cause", ("Mawingu yalikuja.", "Jua liliwaka.", "Nyota"), 1),
+    ('Alisema "ndiyo".', "effect", ("Alikubali, kweli", "Alikataa"), 0),
+]
+PICKED = [
+    Choice(id=str(number), context=context, prompt=asked, options=options, label=label)
+    for number, (context, asked, options, label) in enumerate(ITEMS)
+]
+COLUMNS = 'prompt = "asks", options = ["a", "b", "c"]'
+
+
+def separated(separator, cell=str):
+    """Options in a column each, the missing one's cell empty, counted from 1."""
+    lines = [["premise", "asks", "a", "b", "c", "label"]]
+    lines += [
+        [cell(context), asked, *map(cell, (*options, "")[:3]), str(label + 1)]
+        for context, asked, options, label in ITEMS
+    ]
+    return "".join(separator.join(line) + "\n" for line in lines)
+
+
+def objects(**how):
+    """Options in a list, or under a key each, null where there is none."""
+    found = ""
+    for context, asked, options, label in ITEMS:
+        listed = dict(zip("abc", (*options, None), strict=False)) if how else {"options": options}
+        found += json.dumps({"premise": context, "asks": asked, **listed, "label": label}) + "\n"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "more"),
+    [
+        ("jsonl", objects(), 'columns = { context = "premise", prompt = "asks" }\n'),
+        ("jsonl", objects(keys=True), f'columns = {{ context = "premise", {COLUMNS} }}\n'),
+        (
+            "tsv",
+            separated("\t"),
+            f'columns = {{ context = "premise", {COLUMNS} }}\nlabels = ["1", "2", "3"]\n',
+        ),
+        (
+            "csv",
+            separated(",", quoted),
+            f'columns = {{ context = "premise", {COLUMNS} }}\nlabels = ["1", "2", "3"]\n',
+        ),
+        (
+            "tsv",
+            separated("\t").partition("\n")[2],
+            'columns = { context = 0, prompt = 1, options = [2, 3, 4], label = -1 }\nlabels = ["1", "2"]\n',
+        ),
+    ],
+)
+def test_choices_of_every_format_come_to_the_same_examples(tmp_path, suffix, text, more):
+    body = f'kind = "choice"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}'
+    path = write(tmp_path, body, **{f"train-sw_DOT_{suffix}": text})
+    assert read(path) == PICKED
+    assert described(path).tasks == ("multiple-choice",)
+
+
+def test_choices_of_parquet_and_what_is_written_is_read(tmp_path):
+    parquet(tmp_path / "train-sw.parquet", [json.loads(line) for line in objects().splitlines()])
+    body = 'kind = "choice"\nfiles = "{split}-{language}.parquet"\nlabels = ["A", "B", "C"]\n'
+    body += 'columns = { context = "premise", prompt = "asks" }\n'
+    path = write(tmp_path, body.replace('labels = ["A", "B", "C"]\n', ""))
+    assert read(path) == PICKED
+    written = list(described(path).write(PICKED, "sw"))
+    own = 'kind = "choice"\nfiles = "{language}.jsonl"\ncolumns = { prompt = "prompt" }\n'
+    (tmp_path / "sw.jsonl").write_text("\n".join(written), encoding="utf-8")
+    assert read(write(tmp_path, own)) == PICKED
+    lettered = described(write(tmp_path, own + 'labels = ["A", "B", "C"]\n'))
+    lines = list(lettered.write(PICKED, "sw"))
+    assert [json.loads(line)["label"] for line in lines] == ["B", "A"]
+    (tmp_path / "sw.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert list(lettered.read(None, "sw", "train")) == PICKED
+
+
+def test_a_context_of_several_columns_and_two_endings(tmp_path):
+    """As StoryCloze's files are: four sentences, two endings, which of them is right counted from 1."""
+    text = "InputStoryid,one,two,three,four,quiz1,quiz2,answer\n"
+    text += 's1,Anna ran.,"She fell, hard.",It hurt.,She cried.,She laughed.,She went home.,2\n'
+    body = """
+kind = "choice"
+files = "{language}.csv"
+labels = ["1", "2"]
+
+[columns]
+id = "InputStoryid"
+context = ["one", "two", "three", "four"]
+options = ["quiz1", "quiz2"]
+label = "answer"
+"""
+    assert read(write(tmp_path, body, en_DOT_csv=text), "en") == [
+        Choice(
+            id="s1",
+            context="Anna ran. She fell, hard. It hurt. She cried.",
+            options=("She laughed.", "She went home."),
+            label=1,
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ('{"context": "a", "options": ["b"], "label": 0}', "1 options; expected two or more"),
+        ('{"context": "a", "options": ["b", "", "c"], "label": 0}', "an option is ''; expected a text"),
+        ('{"context": "a", "options": ["b", 3], "label": 0}', "an option is '3'; expected a text"),
+        (
+            '{"context": "a", "options": "bc", "label": 0}',
+            "options 'bc'; expected a list of texts, or a column",
+        ),
+        (
+            '{"context": "a", "options": ["b", "c"], "label": 2}',
+            "label '2' for 2 options; expected one of 0, 1",
+        ),
+        ('{"context": "a", "options": ["b", "c"], "label": null}', "label 'None' for 2 options"),
+        (
+            '{"context": " ", "options": ["b", "c"], "label": 1}',
+            "context is ' '; expected a text that is not",
+        ),
+        (
+            '{"context": "a", "options": ["b", "c"]}',
+            "no column 'label' for label; expected one of context, opt",
+        ),
+    ],
+)
+def test_a_broken_choice_is_named_with_its_line(tmp_path, row, said):
+    good = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
+    path = write(tmp_path, 'kind = "choice"\nfiles = "{language}.jsonl"\n', sw_DOT_jsonl=good + row)
+    with pytest.raises(DataError, match=re.escape(f"sw.jsonl:2: {said}")):
+        read(path)
+
+
 def test_languages_and_splits_may_be_spelled_otherwise(tmp_path):
     body = """
 kind = "text"
@@ -320,6 +453,18 @@ def test_a_language_is_found_by_its_code_of_three_letters(tmp_path):
         (
             "kind = 'raw'\nfiles = '{language}.txt'\nformat = 'lines'\nwhere = { a = 'b' }",
             "where: rows of lines have no columns to choose them by",
+        ),
+        (
+            "kind = 'text'\nfiles = '{language}.tsv'\ncolumns = { text = ['a', 'b'] }",
+            "columns: text stands in 2 columns; expected one. A list of one or more is for id",
+        ),
+        (
+            "kind = 'choice'\nfiles = '{language}.tsv'\nlabels = { A = 'a' }",
+            "labels: found a table; expected a list of what the first option is called",
+        ),
+        (
+            "kind = 'choice'\nfiles = '{language}.tsv'\ncolumns = { option = [1, 2] }",
+            "Did you mean 'options'?",
         ),
         ("kind = 'text'\nfiles = 'no-{language}.tsv'", "none of no-{language}.tsv"),
         ("kind = [", "this is no TOML"),
@@ -394,7 +539,7 @@ def test_what_is_written_is_read_as_json_lines(tmp_path):
     lines = list(corpus.write(read(path), "sw"))
     (tmp_path / "again.jsonl").write_text("\n".join(lines), encoding="utf-8")
     file = File("again.jsonl", lambda: iter(f"{line}\n" for line in lines), lambda: "")
-    assert [row.cells for row in rows(file, "jsonl", {})] == [
+    assert [row.cells for row in rows(file, "jsonl", ())] == [
         {"text": text, "label": label} for text, label in TEXTS
     ]
 
@@ -434,6 +579,7 @@ DAMAGED = {
     "jsonl": ("text", JSONL),
     "json": ("text", f"[{JSONL.strip().replace(chr(10), ',' + chr(10))}]"),
     "txt": ("tagging", CONLL),
+    "ndjson": ("choice", objects().replace("premise", "context")),
 }
 
 
@@ -446,14 +592,19 @@ def test_a_damaged_file_is_read_or_refused_with_its_line(suffix, data):
     put = data.draw(st.text(st.sampled_from("\"'\t\n\r ,;:{}[]\\\x00\u2028\ufeffaB-0é"), max_size=6))
     damaged = text[:place] + put + text[end:]
     file = File(f"sw.{suffix}", lambda: iter(damaged.splitlines(keepends=True)), lambda: "")
-    labels = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC") if kind == "tagging" else ("anga", "kauli", "salamu")
+    of = {"tagging": ("O", "B-PER", "I-PER", "B-LOC", "I-LOC"), "text": ("anga", "kauli", "salamu")}
     form = "json" if suffix == "json" else SUFFIXES[f".{suffix}"]
     corpus = DescribedCorpus(
-        name="damaged", kind=kind, paths={}, format=form, columns=FORMS[kind].columns[form], labels=labels
+        name="damaged",
+        kind=kind,
+        paths={},
+        format=form,
+        columns=FORMS[kind].columns[form],
+        labels=of.get(kind, ()),
     )
     try:
         found = list(corpus.examples(file))
     except DataError as error:
         assert re.match(rf"sw\.{suffix}:\d+: ", str(error))
     else:
-        assert all(isinstance(one, LabelledText | TaggedSentence) for one in found)
+        assert all(isinstance(one, LabelledText | TaggedSentence | Choice) for one in found)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from isogloss.core.errors import ConfigError, DataError, StorageError
 from isogloss.data.examples import (
     KINDS,
+    Choice,
     Question,
     SentencePair,
     TaggedSentence,
@@ -35,14 +36,16 @@ OF_FIELD = {
     "possible": LINKS,
     "answers": strategies.lists(strategies.tuples(NUMBER, TEXT), max_size=3).map(tuple),
     "place": strategies.tuples(NUMBER, NUMBER),
-    **dict.fromkeys(("words", "tags", "relations", "lines"), TEXTS),
+    **dict.fromkeys(("words", "tags", "relations", "lines", "options"), TEXTS),
 }
 
 
 def any_example(kind):
-    known = OF_FIELD | (
-        {"words": strategies.none() | strategies.tuples(TEXTS, TEXTS)} if kind is Translation else {}
-    )
+    own = {
+        Translation: {"words": strategies.none() | strategies.tuples(TEXTS, TEXTS)},
+        Choice: {"label": strategies.none() | NUMBER},
+    }
+    known = OF_FIELD | own.get(kind, {})
     return strategies.builds(kind, **{one.name: known.get(one.name, TEXT) for one in fields(kind)})
 
 
@@ -139,6 +142,11 @@ def test_shots_per_label_are_that_many_of_each_and_nested(one, other, seed):
     few, many = (shots(PAIRS, count, seed=seed, per="label") for count in (fewer, more))
     assert Counter(example.label for example in few) == Counter(dict.fromkeys(LABELS, fewer))
     assert set(few) <= set(many)
+
+
+def test_shots_per_label_of_choices_are_that_many_of_each_place():
+    items = [Choice(id=str(n), context="a", options=("b", "c", "d"), label=n % 3) for n in range(9)]
+    assert Counter(one.label for one in shots(items, 2, seed=0, per="label")) == {0: 2, 1: 2, 2: 2}
 
 
 def test_each_seed_chooses_for_itself():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from isogloss.core.errors import ConfigError
 from isogloss.data.answer_projection import MARKS, by_links, by_text, marked, span_links, unmarked
 from isogloss.data.examples import (
+    Choice,
     Example,
     ParsedSentence,
     Question,
@@ -62,6 +63,8 @@ def question(answer: str = "old town", passage: str = "there lies the old town .
 def test_every_kind_of_example_keeps_its_id_label_and_place() -> None:
     given: list[Example] = [
         SentencePair(id="1", first="the town", second="the old town", label="entailment"),
+        Choice(id="2", context="the town", options=("the old town", "town"), label=1, prompt="town"),
+        Choice(id="2b", context="the town", question="where lies the town", options=("town", "old"), label=0),
         question(),
         TextLine(id="3", text="the town", document=4),
         TaggedSentence(id="4", words=("the", "town"), tags=("DET", "NOUN")),
@@ -72,6 +75,20 @@ def test_every_kind_of_example_keeps_its_id_label_and_place() -> None:
     assert found.lost == ()
     assert found.examples == [
         SentencePair(id="1", first="das Städtchen", second="das alte Städtchen", label="entailment"),
+        Choice(
+            id="2",
+            context="das Städtchen",
+            options=("das alte Städtchen", "Städtchen"),
+            label=1,
+            prompt="town",
+        ),
+        Choice(
+            id="2b",
+            context="das Städtchen",
+            question="wo liegt das Städtchen",
+            options=("Städtchen", "alte"),
+            label=0,
+        ),
         Question(
             id="q",
             passage="dort liegt das alte Städtchen .",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA
-from isogloss.data.examples import Question, SentencePair
+from isogloss.data.examples import Choice, Question, SentencePair
 from isogloss.data.parallel_examples import check_parallel, matched, mixed_pairs, mixed_questions
 from isogloss.data.sources import BuiltInLanguages, Sources
 
@@ -162,6 +162,15 @@ def test_partial_leaves_out_a_few_labels_that_differ_but_not_many():
 
 def test_pairs_without_labels_match_any():
     assert len(matched([pair(1, "sw", "")], [pair(1, "en")], names=("sw", "en"))) == 1
+
+
+def test_choices_match_where_label_and_number_of_options_are_the_same():
+    item = Choice(id="1", context="a", options=("b", "c"), label=0)
+    for other in (item, replace(item, label=None), replace(item, context="d", options=("e", "f"))):
+        assert matched([item], [other], names=("en", "sw")) == [(item, other)]
+    for other in (replace(item, label=1), replace(item, options=("b", "c", "d"))):
+        with pytest.raises(DataError, match="1 of 1 examples have another label"):
+            matched([item], [other], names=("en", "sw"))
 
 
 def test_id_that_is_there_twice_is_an_error():

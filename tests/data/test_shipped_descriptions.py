@@ -1,13 +1,16 @@
 """Descriptions of the package: each reads a file of its layout, and the real files where they are."""
 
+import gzip
+import json
 from pathlib import Path
 
 import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.described import KNOWN, shipped
-from isogloss.data.examples import LabelledText, SentencePair, TaggedSentence, Translation
+from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, Translation
 from isogloss.data.files import DiskFolder
+from isogloss.data.parallel_examples import matched
 from isogloss.experiments.descriptions import known_as, looked_through
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -109,13 +112,34 @@ LAYOUTS = {
         {"swa": "Jua\n", "eng": "Sun\n"},
         ("en-sw", "test", Translation(id="0", first="Sun", second="Jua")),
     ),
+    "xcopa": (
+        "xcopa/data/sw/val.sw.jsonl",
+        '{"premise": "Alianguka.", "choice1": "Alilia.", "choice2": "Alicheka.", "question": "effect", '
+        '"label": 0, "idx": 3, "changed": false}\r\n',
+        (
+            "sw",
+            "dev",
+            Choice(id="3", context="Alianguka.", prompt="effect", options=("Alilia.", "Alicheka."), label=0),
+        ),
+    ),
+    "belebele": (
+        "belebele/swh_Latn.jsonl",
+        '{"link": "http://a", "question_number": 2, "flores_passage": "Jua kali.", "question": "Nini?", '
+        '"mc_answer1": "a", "mc_answer2": "b", "mc_answer3": "c", "mc_answer4": "d", '
+        '"correct_answer_num": "4", "dialect": "swh_Latn", "ds": "2023-05-03"}\n',
+        (
+            "swh_Latn",
+            "test",
+            Choice(id="http://a 2", context="Jua kali.", question="Nini?", options=tuple("abcd"), label=3),
+        ),
+    ),
 }
 """A path of the official layout, its text or each language's, what is read: language, split and example."""
 
 READ = {
     **{"sib200": 27108, "masakhanews": 5137, "afrisenti": 49770, "nusax-senti": 6000, "taxi1500": 9585},
     **{"xnli-eu": 5010, "xnli-eu-native": 621, "c-xnli": 2490 + 5010, "myxnli": 2490 + 5010},
-    **{"flores200": 11 * (997 + 1012)},
+    **{"flores200": 11 * (997 + 1012), "xcopa": 7068},
 }
 """Examples of the real files at hand; of FLORES in twelve languages, each with the next."""
 
@@ -162,7 +186,12 @@ def test_a_file_of_the_official_layout_is_read(name, tmp_path):
     assert corpus.licence and corpus.about and corpus.url.startswith("https://")
     found = list(corpus.read(DiskFolder(tmp_path), language, split))
     assert found == [expected]
-    tasks = {TaggedSentence: "span-tagging", LabelledText: "text-classification", SentencePair: "nli"}
+    tasks = {
+        TaggedSentence: "span-tagging",
+        LabelledText: "text-classification",
+        SentencePair: "nli",
+        Choice: "multiple-choice",
+    }
     assert corpus.tasks == (tasks.get(type(expected), "bitext"),)
 
 
@@ -184,3 +213,45 @@ def test_the_real_files_are_read_whole(name, tmp_path):
     found = list(looked_through(KNOWN[known_as(name, folder)], folder))
     assert not [one.error for one in found if one.error]
     assert sum(one.examples for one in found) == READ[name]
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_real_questions_of_belebele_are_read_whole(tmp_path):
+    """The copy at hand has a passage a line with its questions; official files have a question a line."""
+    if not (DATA / "belebele").is_dir():
+        pytest.skip("the real corpora are not here")
+    places = dict.fromkeys(("eng_Latn", "deu_Latn"), 0)
+    (tmp_path / "belebele").mkdir()
+    for language in places:
+        with gzip.open(DATA / f"belebele/{language}.jsonl.gz", "rt", encoding="utf-8") as file:
+            lines = [line for one in file for line in _official(json.loads(one))]
+        (tmp_path / f"belebele/{language}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    corpus = KNOWN[known_as("belebele", str(tmp_path))]
+    english, german = looked_through(corpus, str(tmp_path))
+    for one in (english, german):
+        assert (one.examples, one.repeated, one.error) == (900, 0, "")
+        assert one.labels == {"0": 206, "1": 251, "2": 246, "3": 197}
+    found = [
+        list(corpus.read(DiskFolder(tmp_path), language, "test"))
+        for language in (english.language, german.language)
+    ]
+    both = matched(*found, names=("en", "de"))
+    assert len(both) == 900
+    assert all(len(one.options) == len(other.options) == 4 for one, other in both)
+
+
+def _official(passage):
+    """Yield a line for each question of a passage, as the official files have it."""
+    for number, item in enumerate(passage["items"], start=1):
+        right = [answer["correct"] for answer in item["answers"]].index(True)
+        yield json.dumps(
+            {
+                "link": passage["metadata"]["extra"]["url"],
+                "question_number": number,
+                "flores_passage": passage["text"],
+                "question": item["question"],
+                **{f"mc_answer{n}": one["text"] for n, one in enumerate(item["answers"], start=1)},
+                "correct_answer_num": str(right + 1),
+            }
+        )

@@ -1,5 +1,6 @@
 """Corpora that somebody described go through recipes, methods, measurements, models in use, and commands."""
 
+import json
 from itertools import islice
 from pathlib import Path
 
@@ -63,6 +64,60 @@ methods = ["x-mixup"]
 """
 
 
+PICKS = """
+kind = "choice"
+files = "{language}-{split}.jsonl"
+columns = { context = "premise", prompt = "asks" }
+"""
+CHOICES = """
+title = "Our own choices"
+encoder = "shipped"
+
+[translate]
+name = "built-in"
+
+[grid]
+corpus = "picks.toml"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+dev_examples = 8
+optimization = { epochs = 1, batch_size = 4, checkpoint_every = 0, precision = "float32" }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "consistency"
+accumulation = 3
+
+[[grid.method]]
+name = "x-mixup"
+
+[[measure]]
+name = "scores"
+split = "test"
+
+[[measure]]
+name = "scores"
+split = "test"
+inputs = "paired"
+methods = ["x-mixup"]
+
+[[measure]]
+name = "interpolation"
+between = ["source-only", "x-mixup"]
+alphas = [0.0, 1.0]
+
+[[measure]]
+name = "cka"
+corpus = "picks.toml"
+split = "test"
+methods = ["x-mixup"]
+inputs = "paired"
+"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """Sentences of built-in languages: what is named in them is their topic; persons are called dates."""
@@ -81,6 +136,22 @@ def folder(tmp_path_factory) -> Path:
     (folder / "topics.toml").write_text(TOPICS, encoding="utf-8")
     (folder / "dates.toml").write_text(DATES, encoding="utf-8")
     (folder / "own.toml").write_text(RECIPE, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def choices(tmp_path_factory) -> Path:
+    """Sentences of built-in languages: which of two to four goes on with the first?"""
+    folder = tmp_path_factory.mktemp("choices")
+    for language, split in ((one, split) for one in ("qaa", "qab") for split in ("train", "dev", "test")):
+        texts = [" ".join(one.words) for one in islice(examples("wikiann", language, split), 60)]
+        rows = [
+            {"premise": texts[n], "asks": "next", "options": texts[12 + 4 * n :][: 2 + n % 3], "label": n % 2}
+            for n in range(12)
+        ]
+        (folder / f"{language}-{split}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (folder / "picks.toml").write_text(PICKS, encoding="utf-8")
+    (folder / "own.toml").write_text(CHOICES, encoding="utf-8")
     return folder
 
 
@@ -196,3 +267,38 @@ def test_a_recipe_runs_in_other_processes_and_its_models_are_used(folder, tmp_pa
     assert row["score"] == known["score"].item()
     with pytest.raises(ConfigError, match="corpus 'dates' holds span-tagging, not text-classification"):
         topics.evaluate("dates", ["qab"])
+
+
+def test_a_plan_of_choices_refuses_what_mixes_parts_of_pairs(choices):
+    (corpus,) = {run.corpus for run in of(FineTune, plan_recipe(str(choices / "own.toml")).runs)}
+    assert corpus == "picks"
+    with pytest.raises(
+        ConfigError, match=r"'mixed-first' is for .*, not for multiple-choice\. Choose translated"
+    ):
+        plan_recipe(str(choices / "own.toml"), changes={"measure.0.inputs": "mixed-first"})
+
+
+@pytest.mark.slow
+def test_methods_and_measurements_work_on_choices(choices, tmp_path):
+    result = isogloss.run(choices / "own.toml", out=tmp_path / "runs")
+    assert not result.outcome.failed
+    scores = result.frame("scores")
+    assert set(scores["task"]) == {"multiple-choice"}
+    assert set(scores["metric"]) == {"accuracy"}
+    assert set(scores["method"]) == {"source-only", "consistency", "x-mixup"}
+    assert (len(result.frame("interpolation")), len(result.frame("cka"))) == (4, 5)
+    (trained,) = (
+        record.id
+        for record in result.records
+        if record.kind == "fine-tune" and record.run["method"]["kind"] == "source-only"
+    )
+    model = load_model(tmp_path / "runs" / trained)
+    plain = scores[(scores["method"] == "source-only") & (scores["language"] == "qab")]
+    (row,) = model.evaluate("picks", ["qab"], data=str(choices))
+    assert row["score"] in set(plain["score"])
+    rows = [
+        json.loads(line) for line in (choices / "qab-test.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    items = [{"context": one["premise"], "prompt": "next", "options": one["options"]} for one in rows]
+    found = model.predict(items)
+    assert row["score"] == sum(one == item["label"] for one, item in zip(found, rows, strict=True)) / 12

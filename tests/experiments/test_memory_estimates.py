@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Optimization, with_fields
+from isogloss.data.described import KNOWN, DescribedCorpus
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.experiments.encoder_runs import Adjust, Pretrain, Pretrained
 from isogloss.experiments.memory import peak_memory
@@ -54,6 +55,17 @@ def test_fine_tuning_on_pairs_and_with_a_second_loss_takes_more():
     assert memory(replace(mixed, target=())) == memory(TUNED)
     short = replace(TUNED, optimization=with_fields(HOW, limit=64))
     assert memory(short) < memory(TUNED)
+
+
+def test_fine_tuning_on_choices_takes_a_row_for_each_option(monkeypatch):
+    for name, options in (("four", ("a", "b", "c", "d")), ("two", ("a", "b")), ("listed", "options")):
+        columns = {"context": "context", "options": options, "label": "label"}
+        corpus = DescribedCorpus(name=name, kind="choice", paths={}, format="jsonl", columns=columns)
+        monkeypatch.setitem(KNOWN, name, corpus)
+    run = replace(TUNED, task="multiple-choice", corpus="two+four[dev]")
+    longer = replace(TUNED, optimization=replace(HOW, batch_size=4 * HOW.batch_size))
+    assert memory(run) == memory(longer) > memory(replace(run, corpus="two"))
+    assert memory(replace(run, corpus="two+listed")) is None
 
 
 @pytest.mark.parametrize("name", ADJUSTMENTS)

@@ -105,7 +105,7 @@ def test_the_loss_is_the_equation(bert_folder):
     assert mse > 0
 
 
-@pytest.mark.parametrize("name", ["nli", "upos", "qa"])
+@pytest.mark.parametrize("name", ["nli", "upos", "qa", "multiple-choice"])
 def test_the_loss_of_a_batch_is_that_of_its_parts(name, bert_folder):
     """The sides have unequal numbers of labels, and so have the parts."""
     task, model, tokenizer = TASKS[name], mixed_model(name, bert_folder), load_tokenizer(bert_folder)
@@ -150,7 +150,7 @@ def test_pseudo_labels_are_the_teachers_probabilities(bert_folder, teacher):
         assert torch.allclose(labels.float().sum(dim=1), torch.ones(len(labels)), atol=5e-3)
 
 
-@pytest.mark.parametrize("task", ["nli", "upos", "qa"])
+@pytest.mark.parametrize("task", ["nli", "upos", "qa", "multiple-choice"])
 def test_in_neutral_setting_loss_and_gradients_are_the_plain_models_to_the_bit(bert_folder, task):
     tokenizer = load_tokenizer(bert_folder)
     read = setting(task, bert_folder, bert_folder).train
@@ -167,7 +167,7 @@ def test_in_neutral_setting_loss_and_gradients_are_the_plain_models_to_the_bit(b
     loss.backward()
     torch.manual_seed(0)
     scores = TASKS[task].scores(plain, batch.both)
-    middle = len(batch.source.columns)
+    middle = batch.source.scored
     parts = (scores[:middle], batch.source), (scores[middle:], batch.target)
     by_hand = 0.25 * TASKS[task].loss_of(*parts[0]) + 0.75 * TASKS[task].loss_of(*parts[1])
     by_hand.backward()
@@ -326,7 +326,8 @@ def test_families_that_cannot_mix_are_refused_before_training(request, tmp_path,
 def test_tasks_and_layers_it_cannot_do_are_refused(bert_folder):
     config = load_encoder_config(bert_folder)
     with pytest.raises(
-        ConfigError, match=r"found task 'parsing'; it is defined for ner, nli, paraphrase, qa"
+        ConfigError,
+        match=r"found task 'parsing'; it is defined for multiple-choice, ner, nli, paraphrase, qa",
     ):
         XMixup().check("parsing", config)
     with pytest.raises(ConfigError, match="no layer 4 to mix in"):

@@ -5,7 +5,14 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from isogloss.data.examples import LabelledText, ParsedSentence, Question, SentencePair, TaggedSentence
+from isogloss.data.examples import (
+    Choice,
+    LabelledText,
+    ParsedSentence,
+    Question,
+    SentencePair,
+    TaggedSentence,
+)
 from isogloss.metrics.labels import repair
 from isogloss.tasks import OF_ANY_LABELS, TASKS, find_task
 from isogloss.tasks.parsing import PARSING
@@ -47,6 +54,10 @@ def question(answer="", *, passage=PASSAGE, asked="what happened", number=0):
     return Question(id=f"q{number}", passage=passage, question=asked, answers=answers)
 
 
+def choice(context, options, label=None, number=0, **asked):
+    return Choice(id=f"c{number}", context=context, options=tuple(options), label=label, **asked)
+
+
 def random_tree(size, rng):
     """Attach each word, in random order, to one attached before."""
     order = (rng.permutation(size) + 1).tolist()
@@ -76,6 +87,11 @@ def examples_of(name, *, size=6):
         return [random_parsed(size, seed=1, number=n) for n in range(8)]
     if task.labels_are == "span":
         return [question(a, asked=f"saw {a.lower()} there", number=n) for n, a in enumerate(ANSWERS)]
+    if task.labels_are == "option":  # Two, three or four options each, the right one at any place.
+        return [
+            choice(TEXTS[n % 4], (*TEXTS, *WORDS)[n : n + 2 + n % 3], n % (2 + n % 3), n, prompt="cause")
+            for n in range(8)
+        ]
     if name == "text-classification":
         return [
             LabelledText(
@@ -95,7 +111,8 @@ def perfect(task, rows, examples):
         return [_tree_scores(task, row, examples[row.example]) for row in rows]
     if task.labels_are == "span":
         return [span_scores(row) for row in rows]
-    return [torch.eye(len(task.labels))[list(row.gold)] for row in rows]
+    width = max(len(row.options) for row in rows) or len(task.labels)
+    return [torch.eye(width)[list(row.gold)] for row in rows]
 
 
 def span_scores(row):

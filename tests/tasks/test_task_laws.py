@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from task_examples import SMALL_TASKS, examples_of, pair, parsed, perfect, question, tagged
+from task_examples import SMALL_TASKS, choice, examples_of, pair, parsed, perfect, question, tagged
 
 import isogloss.encoders
 import isogloss.tasks
@@ -24,6 +24,7 @@ UNLABELLED = {
     "word": tagged(["a", "cat"]),
     "tree": parsed(["a", "cat"]),
     "example": pair("a", "cat"),
+    "option": choice("a", ["cat", "dog"]),
     "span": question(),
 }
 """By what the task labels."""
@@ -39,7 +40,7 @@ def scores_of(task, model, rows, tokenizer):
     """Give each row's scores, as evaluation splits them."""
     batch = collate(rows, padding=tokenizer.pad_token_id)
     with torch.no_grad():
-        return task.scores(model, batch).split(torch.bincount(batch.rows).tolist())
+        return task.scores(model, batch).split([row.scored for row in rows])
 
 
 # The table
@@ -53,6 +54,7 @@ def test_tasks_are_listed_under_their_name_with_the_unit_they_label():
         "nli": ("nli", "example", "accuracy"),
         "paraphrase": ("paraphrase", "example", "accuracy"),
         "qa": ("qa", "span", "f1"),
+        "multiple-choice": ("multiple-choice", "option", "accuracy"),
     }
 
 
@@ -85,7 +87,7 @@ def test_perfect_scores_decode_to_the_gold_answers_in_any_order(task, tokenizer,
     examples = examples_of(task.name)
     rows = task.encode(examples, tokenizer, limit=limit, overlap=overlap)
     random.Random(0).shuffle(rows)
-    assert max(len(row.subwords) for row in rows) <= limit
+    assert max(len(text.subwords) for row in rows for text in row.texts()) <= limit
     assert {row.example for row in rows} == set(range(8))
     kept = [max(sum(len(r.words) for r in rows if r.example == n), 1) for n in range(8)]
     found, gold = task.decode(examples, rows, perfect(task, rows, examples)), task.gold(examples)
@@ -226,13 +228,14 @@ def test_the_loss_of_a_batch_is_that_of_its_parts(task, folder, tokenizer):
     rows = task.encode(examples_of(task.name), tokenizer, limit=26, overlap=8)
     batch = collate(rows, padding=tokenizer.pad_token_id, languages=("en", *("de",) * (len(rows) - 1)))
     parts = batch.parts(3)
-    assert sum(len(part.subwords) for part, _ in parts) == len(rows)
+    assert sum(part.items for part, _ in parts) == len(rows)
+    assert sum(len(part.subwords) for part, _ in parts) == len(batch.subwords)
     assert [code for part, _ in parts for code in part.languages] == list(batch.languages)
     assert sum(share for _, share in parts) == pytest.approx(1)
     with torch.no_grad():
         whole = task.loss(model, batch)
         torch.testing.assert_close(sum(share * task.loss(model, part) for part, share in parts), whole)
-    assert [len(part.subwords) for part, _ in batch.parts(len(rows) + 1)] == [1] * len(rows)
+    assert [part.items for part, _ in batch.parts(len(rows) + 1)] == [1] * len(rows)
 
 
 # Measures
@@ -270,6 +273,7 @@ DRAWN = {
     "word": tags,
     "tree": trees,
     "example": label_pairs,
+    "option": lambda _: st.tuples(st.integers(0, 3), st.integers(0, 3)),
     "span": answers,
 }
 

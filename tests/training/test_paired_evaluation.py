@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from in_translation import pairs, questions, sentences, setting
+from in_translation import READ, sentences, setting
+from isogloss.core.errors import DataError
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup, mixing
 from isogloss.nn.mixup_ratio import MixupRatio
@@ -11,7 +12,8 @@ from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training.evaluation import beside_translations, evaluation
 
-READ = {"nli": pairs, "upos": sentences, "qa": questions}
+ONE_ANSWER = ("nli", "multiple-choice")
+"""Tasks whose answers to both sides are averaged."""
 
 
 def mixup(**changes):
@@ -22,7 +24,7 @@ def mixup(**changes):
     return Mixup(layer=2, ratio=ratio, **changes)
 
 
-@pytest.fixture(params=["nli", "upos", "qa"])
+@pytest.fixture(params=["nli", "upos", "qa", "multiple-choice"])
 def task(request):
     return TASKS[request.param]
 
@@ -63,8 +65,8 @@ def by_hand(task, model, tokenizer, how, example, translation):
     batch = collate(rows, padding=tokenizer.pad_token_id)
     with torch.no_grad(), mixing(model, mixup(), batch.mask) as noted:
         scores = task.scores(model, batch)
-    before = int((batch.rows == 0).sum())
-    return scores[:before], scores[before:], noted.ratios.item()
+    before = rows[0].scored
+    return scores[:before], scores[before:], noted.ratios.mean().item()
 
 
 def test_each_example_is_scored_beside_its_own_translation(task, model, tokenizer, how):
@@ -76,9 +78,9 @@ def test_each_example_is_scored_beside_its_own_translation(task, model, tokenize
     for example, scores, ratio in zip(examples, found, ratios.tolist(), strict=True):
         of_source, of_target, expected = by_hand(task, model, tokenizer, how, example, there[example.id])
         assert ratio == pytest.approx(expected, abs=1e-5)
-        if task.name == "nli":
+        if task.name in ONE_ANSWER:
             mean = (of_source.softmax(dim=1) + of_target.softmax(dim=1)) / 2
-            assert torch.allclose(scores.exp(), mean, atol=1e-5)
+            assert torch.allclose(scores.exp()[:, : mean.size(1)], mean, atol=1e-5)
         else:
             assert torch.allclose(scores, of_target, atol=1e-4)
     assert ratios.std() > 0
@@ -105,7 +107,9 @@ def test_examples_without_a_translation_run_among_others_that_have_one(task, mod
     plain = evaluation(task, examples, tokenizer, how).scores(model)
     scorer = beside(task, tokenizer, how, examples, some)
     for example, found, with_all, without in zip(examples, scorer.scores(model), mixed, plain, strict=True):
-        assert torch.allclose(found, with_all if int(example.id) % 3 else without, atol=1e-5)
+        own = slice(len(example.options) if task.name == "multiple-choice" else None)
+        expected = with_all if int(example.id) % 3 else without
+        assert torch.allclose(found[:, own], expected[:, own], atol=1e-5)
     ratios = scorer.ratios(model)
     assert [not int(one.id) % 3 for one in examples] == ratios.isnan().tolist()
 
@@ -115,7 +119,7 @@ def test_without_a_ratio_the_target_side_is_that_of_the_plain_model(task, model,
     scorer = beside(task, tokenizer, how, examples, translations, largest=0.0)
     plain = evaluation(task, examples, tokenizer, how).scores(model)
     assert scorer.ratios(model).tolist() == [0.0] * len(examples)
-    if task.name == "nli":
+    if task.name in ONE_ANSWER:
         there = evaluation(task, translations, tokenizer, how).scores(model)
         plain = [
             ((one.softmax(dim=1) + other.softmax(dim=1)) / 2).log()
@@ -131,13 +135,25 @@ def test_a_constant_ratio_is_that_of_every_pair(task, model, tokenizer, how):
 
 
 def test_labels_of_examples_and_translations_are_not_looked_at(model, task, tokenizer, how):
-    field = {"nli": {"label": ""}, "upos": {"tags": ()}, "qa": {"answers": ()}}[task.name]
+    field = {
+        "nli": {"label": ""},
+        "upos": {"tags": ()},
+        "qa": {"answers": ()},
+        "multiple-choice": {"label": None},
+    }[task.name]
     examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
     labelled = beside(task, tokenizer, how, examples, translations)
     bare = beside(
         task, tokenizer, how, *([replace(one, **field) for one in some] for some in (examples, translations))
     )
     assert close(labelled.scores(model), bare.scores(model), atol=0)
+
+
+def test_a_translation_with_other_options_is_refused(bert_folder, tokenizer, how):
+    examples = READ["multiple-choice"]("de", 3)
+    there = [replace(one, options=one.options[:2], label=None) for one in READ["multiple-choice"]("en", 3)]
+    with pytest.raises(DataError, match="example '1' has 3 options and its translation 2; expected as many"):
+        beside(TASKS["multiple-choice"], tokenizer, how, examples, there)
 
 
 def test_each_window_of_a_long_sentence_is_scored_once(bert_folder, tokenizer, how):

@@ -157,6 +157,23 @@ def test_the_lines_of_the_card_run(make_model, tmp_path, task, monkeypatch):
     exec(code, {})
 
 
+def test_the_card_of_a_choice_scores_options_as_isogloss_does(make_model, encoder_folder, tmp_path):
+    model = make_model("multiple-choice", encoder_folder, limit=64)
+    text = (export(model, tmp_path / "out") / "README.md").read_text()
+    code = text.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
+    asked = [f"{ITEM['question']} {option}" for option in ITEM["options"]]
+    code = code.replace('["what is asked an option", "what is asked another"]', repr(asked))
+    code = code.replace('["the context"] * 2', repr([ITEM["context"]] * 3)).replace(
+        "model(**", "found = model(**"
+    )
+    names: dict[str, object] = {}
+    exec(code, names)
+    (answer,) = model.predict([ITEM], scores=True)
+    assert names["found"].tolist() == pytest.approx(list(answer.scores.values()), abs=1e-5)
+    assert answer.scores[str(answer.answer)] == max(answer.scores.values())
+    assert load_model(tmp_path / "out", precision="float32").predict([ITEM]) == [answer.answer]
+
+
 @pytest.mark.slow
 def test_a_parser_is_exported_whole_and_its_encoder_is_anyones(make_model, encoder_folder, tmp_path):
     from transformers import AutoModel
@@ -187,7 +204,13 @@ def test_a_model_of_questions_loads_anywhere_and_answers_here(make_model, encode
     assert "transformers 5 has no pipeline for questions" in (folder / "README.md").read_text()
 
 
-ASKED = {"upos": [WORDS], "nli": [("Anna saw", "happen slow")], "qa": [("Anna saw", "happen slow casually")]}
+ITEM = {"context": "Anna saw", "question": "happen slow", "options": ["casually", "the cat", "Anna"]}
+ASKED = {
+    "upos": [WORDS],
+    "nli": [("Anna saw", "happen slow")],
+    "qa": [("Anna saw", "happen slow casually")],
+    "multiple-choice": [ITEM],
+}
 
 
 @pytest.mark.parametrize("task", ASKED)

@@ -132,6 +132,37 @@ def test_a_word_a_line_keeps_its_other_columns():
         through("ner", "Anna\tO\n\tO\n", [])
 
 
+def test_choices_get_the_index_of_an_option_and_its_probabilities():
+    item = {"context": "a", "options": ["b", "c"], "prompt": "cause", "source": "x"}
+    out = through("multiple-choice", json.dumps(item), [0], scores=[{"0": 0.75, "1": 0.25}])
+    assert json.loads(out) == item | {"label": 0, "scores": {"0": 0.75, "1": 0.25}}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"context": "a"}', "input:1: the keys context; expected context and options"),
+        (
+            '{"context": "a", "options": ["b"]}',
+            "input:1: expected texts, two or more of them as options; found",
+        ),
+        (
+            '{"context": "a", "options": "bc"}',
+            "input:1: expected texts, two or more of them as options; found",
+        ),
+        ('{"context": 3, "options": ["b", "c"]}', "input:1: expected texts, two or more of them as options"),
+        ('{"context": "a", "question": null, "options": ["b", "c"]}', "input:1: expected texts, two or more"),
+    ],
+)
+def test_a_choice_that_is_none_is_named_with_its_line(line, said):
+    with pytest.raises(DataError, match=said):
+        through("multiple-choice", line, [])
+    with pytest.raises(
+        DataError, match="input 0: expected a mapping with context and options, also question"
+    ):
+        KINDS["multiple-choice"].example(("a", ["b", "c"]), "input 0", "")
+
+
 def test_pairs_keep_their_columns_and_get_a_label():
     assert through("nli", "a\tb\n\nc\td\n", ["neutral"] * 2) == "a\tb\tneutral\n\nc\td\tneutral\n"
     assert through("nli", "a\tb\tgold\n", ["neutral"]) == "a\tb\tgold\tneutral\n"

@@ -148,7 +148,8 @@ def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
     broken = [one for one in found if one.error]
     if not as_json and not quiet:
         kind = f"{corpus.kind}, {corpus.tasks[0]}, read as {corpus.format}"
-        show_line(f"{corpus.name}: {kind}. Labels: {', '.join(corpus.labels) or 'none'}.")
+        none = "options, counted from 0" if corpus.kind == "choice" else "none"
+        show_line(f"{corpus.name}: {kind}. Labels: {', '.join(corpus.labels) or none}.")
         rows = [(*one[:3], _counts(one.labels), one.repeated, one.trained, one.first[:40]) for one in found]
         Display().table(("language", "split", "examples", "labels", "repeated", "trained", "first"), rows)
     for one in broken:

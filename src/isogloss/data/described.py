@@ -19,6 +19,7 @@ from isogloss.data.bitext import two_languages
 from isogloss.data.catalogue import NLI
 from isogloss.data.corpora import SPLITS, Source, Split, nonempty, not_there, only, some, unique_id
 from isogloss.data.examples import (
+    Choice,
     Example,
     LabelledText,
     SentencePair,
@@ -30,7 +31,7 @@ from isogloss.data.files import DiskFolder, File, Folder, is_unicode
 from isogloss.data.tables import Column, Columns, FileFormat, Row, rows
 from isogloss.data.tag_projection import OUTSIDE, are_bio
 
-Kind = Literal["tagging", "text", "pair", "bitext", "raw"]
+Kind = Literal["tagging", "text", "pair", "choice", "bitext", "raw"]
 SUFFIXES: Mapping[str, FileFormat] = {
     ".txt": "conll", ".conll": "conll", ".conllu": "conllu", ".tsv": "tsv", ".csv": "csv",
     ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
@@ -45,6 +46,10 @@ class Form(NamedTuple):
     """Where cells stand if the description does not say."""
     task: str
     """The task of its labels; that of tagging depends on the labels."""
+    more: tuple[str, ...] = ()
+    """Parts that are there where the description names their column."""
+    several: tuple[str, ...] = ()
+    """Parts that may stand in several columns."""
 
 
 _BY_NAME = ("tsv", "csv", "jsonl", "json", "parquet")
@@ -67,6 +72,12 @@ FORMS: Mapping[Kind, Form] = {
     ),
     "text": Form(_named("text", "label"), "text-classification"),
     "pair": Form(_named("first", "second", "label"), "pair-classification"),
+    "choice": Form(
+        _named("context", "options", "label"),
+        "multiple-choice",
+        ("question", "prompt"),
+        ("context", "options"),
+    ),
     "bitext": Form({"lines": {"first": 0, "second": 0}, **_named("first", "second")}, "bitext"),
     "raw": Form({"lines": {"text": 0}, **_named("text")}, "text"),
 }
@@ -85,7 +96,8 @@ class DescribedCorpus:
     separator: str | None = None
     """What stands between the cells of CSV; none: a comma."""
     labels: tuple[str, ...] = ()
-    """The inventory; none for bitext and raw text."""
+    """The inventory; none for bitext and raw text. Of choices the names of the options, in their order; none
+    where they are counted from 0."""
     spelled: Mapping[str, str] = field(default_factory=dict)
     """Labels by how files spell them, where that is not the label itself."""
     languages: Mapping[str, str] = field(default_factory=dict)
@@ -199,7 +211,7 @@ class DescribedCorpus:
 
     def _translations(self, first: File, second: File) -> Iterator[Translation]:
         """Yield the lines of two files side by side; DataError where one ends before the other."""
-        sides = (rows(file, "lines", self.columns) for file in (first, second))
+        sides = (rows(file, "lines", (0,)) for file in (first, second))
         for number, (one, other) in enumerate(zip_longest(*sides)):
             if one is None or other is None:
                 file, longer = (first, second) if one is None else (second, first)
@@ -213,11 +225,12 @@ class DescribedCorpus:
     def examples(self, file: File, where: Mapping[str, str] = MappingProxyType({})) -> Iterator[Example]:
         """Yield the examples of a file: of the rows in whose columns these texts stand."""
         seen = dict[str, int]()
-        columns = {**self.columns, **{f"where {column}": column for column in where}}
+        columns = [*where, *(column for part in self.columns for column in self.columns_of(part))]
         for number, row in enumerate(rows(file, self.format, columns, self.separator or ",")):
             if any(str(self._at(file, row, column, "where")) != text for column, text in where.items()):
                 continue
-            name = unique_id(str(self.cell(file, row, "id")), seen) if "id" in self.columns else str(number)
+            said = " ".join(map(str, self.cells(file, row, "id"))) if "id" in self.columns else ""
+            name = unique_id(said, seen) if "id" in self.columns else str(number)
             found = _MAKE[self.kind](self, file, row, name)
             if found is not None:
                 yield found
@@ -226,28 +239,33 @@ class DescribedCorpus:
         """Yield JSON lines whose keys are the parts of an example."""
         kind = _EXAMPLES[self.kind]
         for example in only(kind, examples, self.name):
-            yield json.dumps(_parts(example), ensure_ascii=False)
+            yield json.dumps(_parts(example, self.labels), ensure_ascii=False)
 
-    def cell(self, file: File, row: Row, part: str) -> Any:
-        """Return the cell of a part of an example; DataError where the row has none."""
-        return self._at(file, row, self.columns[part], part)
+    def columns_of(self, part: str) -> tuple[Column, ...]:
+        """Return where a part of an example stands, often in one column."""
+        found = self.columns[part]
+        return found if isinstance(found, tuple) else (found,)
+
+    def cells(self, file: File, row: Row, part: str) -> list[Any]:
+        """Return the cells of a part of an example; DataError where the row has none."""
+        return [self._at(file, row, column, part) for column in self.columns_of(part)]
 
     def _at(self, file: File, row: Row, column: Column, part: str) -> Any:
-        try:
-            return row.cells[column]
-        except KeyError:
+        if column not in row.cells:
             there = ", ".join(map(str, row.cells))
             raise file.broken(
                 row.line, f"no column {column!r} for {part}", f"one of {there}", "Correct the columns"
-            ) from None
+            )
+        return row.cells[column]
+
+    def cell(self, file: File, row: Row, part: str) -> Any:
+        """Return the one cell of a part of an example; DataError where the row has none."""
+        (found,) = self.cells(file, row, part)
+        return found
 
     def text(self, file: File, row: Row, part: str) -> str:
-        """Return a cell that must be a text."""
-        found: object = self.cell(file, row, part)
-        if isinstance(found, str) and found.strip() and is_unicode(found):
-            return found
-        what = f"{part} is {str(found)[:60]!r}"
-        raise file.broken(row.line, what, "a text that is not blank", "Take it out")
+        """Return what must be a text; of several columns one after the other."""
+        return " ".join(_text_in(file, row, part, found) for found in self.cells(file, row, part))
 
     def label(self, file: File, row: Row, found: Any) -> str:
         """Return a label by its spelling, or by its number in the inventory."""
@@ -270,9 +288,21 @@ def _with(file: File, described: str) -> Callable[[], str]:
     return lambda: f"{file.fingerprint()}-{described}"
 
 
-def _parts(example: Example) -> dict[str, Any]:
+def _text_in(file: File, row: Row, part: str, found: object) -> str:
+    if isinstance(found, str) and found.strip() and is_unicode(found):
+        return found
+    what = f"{part} is {str(found)[:60]!r}"
+    raise file.broken(row.line, what, "a text that is not blank", "Take it out")
+
+
+def _parts(example: Example, labels: Sequence[str]) -> dict[str, Any]:
     if isinstance(example, TaggedSentence):
         return {"words": example.words, "labels": example.tags}
+    if isinstance(example, Choice):
+        asked = {"question": example.question, "prompt": example.prompt}
+        label = labels[example.label] if labels and example.label is not None else example.label
+        told = {"context": example.context, **asked, "options": example.options, "label": label}
+        return {name: value for name, value in told.items() if value != ""}
     told = {one.name: getattr(example, one.name) for one in fields(example)}
     return {name: value for name, value in told.items() if name in ("text", "first", "second", "label")}
 
@@ -307,13 +337,43 @@ def _pair(corpus: DescribedCorpus, file: File, row: Row, name: str) -> SentenceP
     return SentencePair(id=name, first=first, second=second, label=corpus.label(file, row, found))
 
 
+def _choice(corpus: DescribedCorpus, file: File, row: Row, name: str) -> Choice | None:
+    said = str(corpus.cell(file, row, "label")).strip()
+    if said in corpus.skip:
+        return None
+    options = _options(corpus, file, row)
+    names = (corpus.labels or [str(number) for number in range(len(options))])[: len(options)]
+    if said not in names:
+        what = f"label {said!r} for {len(options)} options"
+        raise file.broken(
+            row.line, what, f"one of {some(names)}", "Correct it, or the labels of the description"
+        )
+    asked = {part: corpus.text(file, row, part) for part in FORMS["choice"].more if part in corpus.columns}
+    context = corpus.text(file, row, "context")
+    return Choice(id=name, context=context, options=options, label=names.index(said), **asked)
+
+
+def _options(corpus: DescribedCorpus, file: File, row: Row) -> tuple[str, ...]:
+    """Return the options of a row: a list in one cell, or a cell each; the last ones may be empty."""
+    cells = corpus.cells(file, row, "options")
+    found: Any = cells if len(cells) > 1 else cells[0]
+    if not isinstance(found, list | tuple):
+        what = f"options {str(found)[:60]!r}"
+        raise file.broken(row.line, what, "a list of texts, or a column for each", "Name their columns")
+    while found and found[-1] in ("", None):
+        found = found[:-1]
+    if len(found) < 2:
+        raise file.broken(row.line, f"{len(found)} options", "two or more", "Take the row out")
+    return tuple(_text_in(file, row, "an option", one) for one in found)
+
+
 def _translation(corpus: DescribedCorpus, file: File, row: Row, name: str) -> Translation:
     first, second = (corpus.text(file, row, part) for part in ("first", "second"))
     return Translation(id=name, first=first, second=second)
 
 
 def _line(corpus: DescribedCorpus, file: File, row: Row, name: str) -> TextLine | None:
-    if corpus.format == "lines" and not row.cells[corpus.columns["text"]].strip():
+    if corpus.format == "lines" and not corpus.cell(file, row, "text").strip():
         return None  # Empty lines stand between paragraphs.
     return TextLine(id=name, text=corpus.text(file, row, "text"))
 
@@ -322,6 +382,7 @@ _MAKE: Mapping[Kind, Callable[[DescribedCorpus, File, Row, str], Example | None]
     "tagging": _sentence,
     "text": _text,
     "pair": _pair,
+    "choice": _choice,
     "bitext": _translation,
     "raw": _line,
 }
@@ -329,6 +390,7 @@ _EXAMPLES: Mapping[Kind, type[Any]] = {
     "tagging": TaggedSentence,
     "text": LabelledText,
     "pair": SentencePair,
+    "choice": Choice,
     "bitext": Translation,
     "raw": TextLine,
 }

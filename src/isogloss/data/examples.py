@@ -74,6 +74,23 @@ class LabelledText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A context and two or more options (XCOPA, Belebele).
+
+    ``label`` is the index of the right option, None for an unlabelled item. ``question`` is a text of the
+    language; ``prompt`` is what a corpus asks in a code of its own, the same in every language (XCOPA: cause,
+    effect), and is not translated. Either may be empty.
+    """
+
+    id: str
+    context: str
+    options: tuple[str, ...]
+    label: int | None
+    question: str = ""
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextLine:
     """One sentence or paragraph of raw text; ``document`` counts from 0."""
 
@@ -118,7 +135,9 @@ class Question:
     repaired: str = field(default="", compare=False)
 
 
-Example = TaggedSentence | ParsedSentence | SentencePair | LabelledText | TextLine | Translation | Question
+Example = (
+    TaggedSentence | ParsedSentence | SentencePair | LabelledText | Choice | TextLine | Translation | Question
+)
 
 KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Example)}
 """Every kind of example, by its name."""
@@ -200,7 +219,8 @@ Per = Literal["all", "label"]
 def shots(examples: Iterable[Kind], count: int, *, seed: int, per: Per = "all") -> list[Kind]:
     """Choose ``count`` examples of all, or of each label, first in rank first; DataError if there are fewer.
 
-    With ``per="label"`` every label that occurs counts, and examples must have one label each (pairs).
+    With ``per="label"`` every label that occurs counts, and examples must have one label each (texts, pairs;
+    of choices, the place of the right option).
     """
     if count < 0:
         raise ConfigError(f"shots: {count} examples; expected 0 or more. Give how many to choose.")
@@ -225,9 +245,11 @@ def shots(examples: Iterable[Kind], count: int, *, seed: int, per: Per = "all") 
 def _label(example: Example) -> str:
     if isinstance(example, SentencePair | LabelledText) and example.label:
         return example.label
+    if isinstance(example, Choice) and example.label is not None:
+        return str(example.label)
     raise DataError(
-        f"shots: example {example.id!r} ({type(example).__name__}) has no label of its own; expected texts "
-        f"or pairs with labels. Choose shots of all examples instead of each label (per = 'all')."
+        f"shots: example {example.id!r} ({type(example).__name__}) has no label of its own; expected texts, "
+        f"pairs or choices with labels. Choose shots of all examples instead of each label (per = 'all')."
     )
 
 

@@ -24,6 +24,7 @@ from isogloss.data.answer_projection import (
 )
 from isogloss.data.conllu import text_comment
 from isogloss.data.examples import (
+    Choice,
     Example,
     LabelledText,
     ParsedSentence,
@@ -110,9 +111,9 @@ def translate_examples(
 ) -> TranslatedExamples:
     """Translate examples under the same ids.
 
-    Pairs and lines keep their labels. A Translation becomes its first text and that one's translation. Tagged
-    and parsed sentences become words, with tags where these are projected. ``language`` is the target, for
-    questions that state the language of their passage.
+    Texts, pairs and choices keep their labels. A Translation becomes its first text and that one's
+    translation. Tagged and parsed sentences become words, with tags where these are projected. ``language``
+    is the target, for questions that state the language of their passage.
     """
     every, how = list(examples), projection or Projection()
     questions = [one for one in every if isinstance(one, Question)]
@@ -234,6 +235,15 @@ _PARTS: Mapping[type, _Parts] = {
     SentencePair: _Parts(
         lambda one: [one.first, one.second],
         lambda one, texts: replace(one, first=texts[0].text, second=texts[1].text),
+    ),
+    Choice: _Parts(
+        lambda one: [one.context, *filter(None, [one.question]), *one.options],
+        lambda one, texts: replace(
+            one,
+            context=texts[0].text,
+            question=texts[1].text if one.question else "",
+            options=tuple(text.text for text in texts[-len(one.options) :]),
+        ),
     ),
     LabelledText: _Parts(lambda one: [one.text], lambda one, texts: replace(one, text=texts[0].text)),
     TextLine: _Parts(lambda one: [one.text], lambda one, texts: replace(one, text=texts[0].text)),

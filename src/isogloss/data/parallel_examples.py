@@ -17,7 +17,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import is_built_in
 from isogloss.core.seeds import derive
 from isogloss.data.corpora import Split, some
-from isogloss.data.examples import Example, LabelledText, Question, SentencePair
+from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 
 PARALLEL: Mapping[str, tuple[Split, ...]] = {
     "xnli": ("dev", "test"),
@@ -86,10 +86,10 @@ def matched(
     differ = [one.id for one, other in both if _labels_differ(one, other)]
     if len(differ) > (FEW * len(both) if partial else 0):
         raise DataError(
-            f"{names[0]} and {names[1]}: {len(differ)} of {len(both)} examples have another label in the one "
-            f"than in the other (ids {some(differ)}); expected the same examples under the same ids. Check "
-            f"that both files have the same rows in the same order; a few that differ can be left out "
-            f"(partial)."
+            f"{names[0]} and {names[1]}: {len(differ)} of {len(both)} examples have another label (or "
+            f"number of options) in the one than in the other (ids {some(differ)}); expected the same "
+            f"examples under the same ids. Check that both files have the same rows in the same order; a few "
+            f"that differ can be left out (partial)."
         )
     return [(one, other) for one, other in both if not _labels_differ(one, other)]
 
@@ -144,6 +144,9 @@ def _by_id(examples: Iterable[One], name: str) -> dict[str, One]:
 
 
 def _labels_differ(one: Example, other: Example) -> bool:
+    if isinstance(one, Choice) and isinstance(other, Choice):
+        labels = {one.label, other.label} - {None}
+        return len(labels) > 1 or len(one.options) != len(other.options)
     if isinstance(one, SentencePair | LabelledText) and isinstance(other, SentencePair | LabelledText):
         return one.label != other.label and "" not in (one.label, other.label)
     return False

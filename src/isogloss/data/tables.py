@@ -17,8 +17,8 @@ from isogloss.data.files import File
 
 FileFormat = Literal["conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines"]
 Column = int | str
-Columns = Mapping[str, Column]
-"""Where the parts of an example stand."""
+Columns = Mapping[str, Column | tuple[Column, ...]]
+"""Where the parts of an example stand; some parts in several columns."""
 
 
 _COMMENT = re.compile("-DOCSTART-|# id |# .* = ")
@@ -36,8 +36,8 @@ class Row(NamedTuple):
     cells: Mapping[Column, Any]
 
 
-def rows(file: File, form: FileFormat, columns: Columns, separator: str = ",") -> Iterator[Row]:
-    """Yield the rows of a file; of CoNLL's the sentences, a list in each column.
+def rows(file: File, form: FileFormat, columns: Sequence[Column], separator: str = ",") -> Iterator[Row]:
+    """Yield the rows of a file with these columns; of CoNLL's the sentences, a list in each column.
 
     ``separator`` is what stands between the cells of CSV.
     """
@@ -47,7 +47,7 @@ def rows(file: File, form: FileFormat, columns: Columns, separator: str = ",") -
         yield from _READ[form](file, columns)
 
 
-def _conll(file: File, columns: Columns) -> Iterator[Row]:
+def _conll(file: File, columns: Sequence[Column]) -> Iterator[Row]:
     """Yield sentences: lines of columns parted by tabs or spaces, an empty line after each."""
     begun, kept = 0, list[list[str]]()
     for number, line in file.lines():
@@ -57,29 +57,27 @@ def _conll(file: File, columns: Columns) -> Iterator[Row]:
             kept = []
         elif not _COMMENT.match(line):
             cells = line.split("\t") if "\t" in line else line.split()
-            if not all(_has(column, cells) for column in columns.values()) or len(cells) < len(columns):
-                raise file.broken(
-                    number, f"{line[:60]!r}", f"columns {', '.join(map(str, columns.values()))}"
-                )
+            if not all(_has(column, cells) for column in columns) or len(cells) < len(columns):
+                raise file.broken(number, f"{line[:60]!r}", f"columns {', '.join(map(str, columns))}")
             begun = begun if kept else number
             kept.append(cells)
     if kept:
         yield _sentence_of(begun, kept, columns)
 
 
-def _sentence_of(line: int, kept: Sequence[Sequence[str]], columns: Columns) -> Row:
-    return Row(line, {column: [cells[int(column)] for cells in kept] for column in columns.values()})
+def _sentence_of(line: int, kept: Sequence[Sequence[str]], columns: Sequence[Column]) -> Row:
+    return Row(line, {column: [cells[int(column)] for cells in kept] for column in columns})
 
 
-def _conllu(file: File, columns: Columns) -> Iterator[Row]:
+def _conllu(file: File, columns: Sequence[Column]) -> Iterator[Row]:
     """Yield sentences without multi-word ranges, empty nodes and comments."""
     for block in read_sentences(file):
         kept = [cells for _, cells in block.rows]
-        places = {one: NAMES.index(one) if isinstance(one, str) else one for one in columns.values()}
+        places = {one: NAMES.index(one) if isinstance(one, str) else one for one in columns}
         yield Row(block.number, {one: [cells[at] for cells in kept] for one, at in places.items()})
 
 
-def _tabbed(file: File, columns: Columns) -> Iterator[Row]:
+def _tabbed(file: File, columns: Sequence[Column]) -> Iterator[Row]:
     lines = ((number, line.split("\t")) for number, line in file.lines() if line.strip())
     return _headed(lines, file, columns)
 
@@ -96,14 +94,14 @@ def _csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
         raise file.broken(before, str(error), "cells as CSV writes them") from error
 
 
-def _headed(lines: Iterable[tuple[int, list[str]]], file: File, columns: Columns) -> Iterator[Row]:
+def _headed(lines: Iterable[tuple[int, list[str]]], file: File, columns: Sequence[Column]) -> Iterator[Row]:
     """Yield rows of cells; where columns are named, the first row is a header."""
     header: list[str] | None = None
-    named = any(isinstance(column, str) for column in columns.values())
+    named = any(isinstance(column, str) for column in columns)
     for number, cells in lines:
         if named and header is None:
             header = [cell.strip() for cell in cells]
-            missing = [one for one in columns.values() if isinstance(one, str) and one not in header]
+            missing = [one for one in columns if isinstance(one, str) and one not in header]
             if missing:
                 near = did_you_mean(str(missing[0]), header)
                 raise file.broken(
@@ -119,7 +117,7 @@ def _headed(lines: Iterable[tuple[int, list[str]]], file: File, columns: Columns
         by_name = dict(zip(header or (), cells, strict=False))
         yield Row(
             number,
-            {c: by_name[c] if isinstance(c, str) else cells[c] for c in columns.values() if _has(c, cells)},
+            {c: by_name[c] if isinstance(c, str) else cells[c] for c in columns if _has(c, cells)},
         )
 
 
@@ -127,7 +125,7 @@ def _has(column: Column, cells: Sequence[str]) -> bool:
     return isinstance(column, str) or -len(cells) <= column < len(cells)
 
 
-def _objects(file: File, _: Columns) -> Iterator[Row]:
+def _objects(file: File, _: Sequence[Column]) -> Iterator[Row]:
     for number, line in file.lines():
         if line.strip():
             try:
@@ -139,7 +137,7 @@ def _objects(file: File, _: Columns) -> Iterator[Row]:
             yield Row(number, body)
 
 
-def _array(file: File, _: Columns) -> Iterator[Row]:
+def _array(file: File, _: Sequence[Column]) -> Iterator[Row]:
     """Yield the objects of one JSON list, each with the line it begins in."""
     text, read, line, closed = "".join(file.read()), 0, 1, None
     step, decode = _OPENS.match(text), json.JSONDecoder().raw_decode
@@ -157,12 +155,12 @@ def _array(file: File, _: Columns) -> Iterator[Row]:
         raise file.broken(line, "no list, or one that does not end", _LIST)
 
 
-def _lines(file: File, columns: Columns) -> Iterator[Row]:
+def _lines(file: File, columns: Sequence[Column]) -> Iterator[Row]:
     for number, line in file.lines():
-        yield Row(number, dict.fromkeys(columns.values(), line))
+        yield Row(number, dict.fromkeys(columns, line))
 
 
-def _parquet(file: File, _: Columns) -> Iterator[Row]:
+def _parquet(file: File, _: Sequence[Column]) -> Iterator[Row]:
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -181,7 +179,7 @@ def _parquet(file: File, _: Columns) -> Iterator[Row]:
         raise DataError(f"{file.name}: this is no parquet file, or a damaged one ({error}).") from error
 
 
-_READ: Mapping[FileFormat, Callable[[File, Columns], Iterator[Row]]] = {
+_READ: Mapping[FileFormat, Callable[[File, Sequence[Column]], Iterator[Row]]] = {
     "conll": _conll,
     "conllu": _conllu,
     "tsv": _tabbed,

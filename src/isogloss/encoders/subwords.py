@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -273,6 +273,31 @@ def windows(length: int, *, limit: int, overlap: int) -> list[Window]:
     borders = [(stop + start + 1) // 2 for stop, start in zip(stops, starts[1:], strict=False)]
     owned = pairwise([0, *borders, length])
     return [Window(start, stop, *own) for start, stop, own in zip(starts, stops, owned, strict=True)]
+
+
+class EncodedText(NamedTuple):
+    """A text, or a pair of them, as an encoder reads it."""
+
+    subwords: Sequence[int]
+    """Special ones included."""
+    segments: Sequence[int]
+    """Of each subword; empty where the encoder has none, or all are in the first."""
+
+
+def encode_texts(
+    texts: Sequence[tuple[str, ...]], tokenizer: "PreTrainedTokenizerFast", *, limit: int
+) -> list[EncodedText]:
+    """Encode texts, or pairs of them, the longer text cut until both fit into ``limit`` subwords."""
+    if not texts:
+        return []
+    options = {"padding": False, "return_attention_mask": False, "verbose": False}
+    sides = map(list, zip(*texts, strict=True))
+    encoded = tokenizer(*sides, truncation="longest_first", max_length=limit, **options)
+    segments = encoded.get("token_type_ids") or [()] * len(texts)
+    return [
+        EncodedText(tuple(subwords), tuple(kinds) if any(kinds) else ())
+        for subwords, kinds in zip(encoded["input_ids"], segments, strict=True)
+    ]
 
 
 def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> Tensor:

@@ -27,7 +27,7 @@ from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import DiskFolder
 from isogloss.data.hub import data_source
 from isogloss.data.label_projection import texts_of
-from isogloss.data.tables import Column, FileFormat
+from isogloss.data.tables import Column, Columns, FileFormat
 from isogloss.data.tag_projection import are_bio, entities
 from isogloss.experiments.checking import checked, located
 
@@ -45,7 +45,8 @@ class Description:
     """The fields of a description."""
 
     kind: str
-    """tagging (a label for each word), text or pair (a label each), bitext, raw (text alone)."""
+    """tagging (a label for each word), text or pair (a label each), choice (one of several options is right),
+    bitext, raw (text alone)."""
     files: str | dict[str, str]
     """Path of the files beside the description, or below the data folder: {language}, {split}; or one for
     each of train, dev and test. One path without {split} is training data, unless ``where`` has it."""
@@ -54,12 +55,14 @@ class Description:
     format: str = ""
     """conll, conllu, tsv, csv, jsonl, json (one list of objects), parquet, or lines (of raw text, or bitext
     with a file for each language); by the suffix when left out."""
-    columns: dict[str, str | int] = field(default_factory=dict)
-    """Where parts stand: a name in the header, of CoNLL-U (XPOS), a key, a number from 0 (-1: the last)."""
+    columns: dict[str, str | int | tuple[str | int, ...]] = field(default_factory=dict)
+    """Where parts stand: a name in the header, of CoNLL-U (XPOS), a key, a number from 0 (-1: the last); a
+    list of them for options, a context or an id in several columns."""
     separator: str = ","
     """What stands between the cells of csv: one character."""
     labels: tuple[str, ...] | dict[str, str] = ()
-    """The inventory, or each spelling with its label; read from the training data when left out."""
+    """The inventory, or each spelling with its label; read from the training data when left out. Of choices
+    what the first option is called, the second and so on; 0, 1 … when left out."""
     splits: dict[str, str] = field(default_factory=dict)
     """What stands for {split}, where that is not train, dev or test."""
     where: dict[str, str] = field(default_factory=dict)
@@ -94,6 +97,11 @@ def described(path: Path, data: str = "") -> DescribedCorpus:
     if name in CORPORA or not name.replace("-", "").replace("_", "").isalnum():
         raise ConfigError(
             f"{where}: name: {name!r} is taken, or no name. Give letters, digits and hyphens (name = …)."
+        )
+    if told.kind == "choice" and isinstance(told.labels, dict):
+        raise ConfigError(
+            f"{where}: labels: found a table; expected a list of what the first option is called, the second "
+            f'and so on (labels = ["A", "B"]).'
         )
     kind: Kind = told.kind  # type: ignore[assignment]
     files = _files(told, where)
@@ -177,17 +185,29 @@ def _format(told: Description, files: Mapping[Split, str], where: str) -> FileFo
     return SUFFIXES[Path(path).suffix]
 
 
-def _columns(told: Description, kind: Kind, form: FileFormat, where: str) -> dict[str, Column]:
+def _columns(told: Description, kind: Kind, form: FileFormat, where: str) -> Columns:
     """Return where each part of an example stands: as told, else where it usually stands in the format."""
-    usual = FORMS[kind].columns
+    usual, several = FORMS[kind].columns, (*FORMS[kind].several, ID)
     if form not in usual:
         raise unknown_name(f"{where}: format", f"format of {kind}", form, usual)
-    for part in told.columns:
-        if part not in {*usual[form], ID}:
-            raise unknown_name(f"{where}: columns", "part of an example", part, [*usual[form], ID])
-    columns: dict[str, Column] = {**usual[form], **told.columns}
+    known = [*usual[form], *FORMS[kind].more, ID]
+    for part, found in told.columns.items():
+        if part not in known:
+            raise unknown_name(f"{where}: columns", "part of an example", part, known)
+        if isinstance(found, tuple) and (part not in several or not found):
+            raise ConfigError(
+                f"{where}: columns: {part} stands in {len(found)} columns; expected one. A list of one or "
+                f"more is for {', '.join(several)}."
+            )
     if len(told.separator) != 1:
         raise ConfigError(f"{where}: separator: found {told.separator!r}; expected one character.")
+    columns: dict[str, Column | tuple[Column, ...]] = {**usual[form], **told.columns}
+    _check_columns(columns, form, where)
+    return columns
+
+
+def _check_columns(columns: Columns, form: FileFormat, where: str) -> None:
+    """Raise ConfigError for columns that a format of a line a word does not have."""
     if form == "conll" and not all(isinstance(one, int) for one in columns.values()):
         raise ConfigError(
             f"{where}: columns: those of conll have no names. Number them from 0 (-1: the last)."
@@ -195,7 +215,6 @@ def _columns(told: Description, kind: Kind, form: FileFormat, where: str) -> dic
     for column in columns.values() if form == "conllu" else ():
         if column not in NAMES and column not in range(-len(NAMES), len(NAMES)):
             raise unknown_name(f"{where}: columns", "column of CoNLL-U", str(column), NAMES)
-    return columns
 
 
 def _languages(
@@ -368,4 +387,4 @@ def labels_of(example: Any) -> Sequence[str]:
         tags = example.tags
         return [one.type for one in entities(tags)] if are_bio(tags) else tags
     label = getattr(example, "label", None)
-    return () if label is None else (label,)
+    return () if label is None else (str(label),)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from isogloss.core.errors import ModelError
 from isogloss.core.run_parts import Architecture, Modules
+from isogloss.data.described import KNOWN
 from isogloss.encoders import load_encoder_config
 from isogloss.encoders.language_context import read_module_info
 from isogloss.encoders.language_modules import ATTENTION, FEED_FORWARD, SHARED_ADAPTER
@@ -28,6 +29,7 @@ from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.methods.peft_adapters import IA3, LoRA
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.x_mixup import XMixup
+from isogloss.tasks import find_task
 from isogloss.training.evaluation import BUDGET
 from isogloss.training.memory import Load, Machine, Shape, scoring_memory, shape_of, training_memory
 from isogloss.training.precision import device, resolved_precision
@@ -49,7 +51,7 @@ def peak_memory(run: Run, folders: Folders) -> int | None:
     """Return the bytes that a run takes at its peak: 0 without a model, None where that is not known.
 
     Not known are encoders that are not on this machine, meta-learning, translation models that were made
-    elsewhere, and diagnostics that compute gradients.
+    elsewhere, diagnostics that compute gradients, and training on choices whose options are lists.
     """
     if isinstance(run, Pretrain):
         return _pretrain(run, folders)
@@ -64,7 +66,8 @@ def peak_memory(run: Run, folders: Folders) -> int | None:
     scoring = _score(shape, run.precision)  # Dev sets, states before an adjustment.
     if isinstance(run, Adjust):
         return max(scoring, _adjust(run, shape))
-    return max(scoring, _fine_tune(run, shape)) if isinstance(run, FineTune) else scoring
+    tuned = _fine_tune(run, shape) if isinstance(run, FineTune) else 0
+    return None if tuned is None else max(scoring, tuned)
 
 
 def _encoder_of(run: Run) -> Encoder | None:
@@ -112,10 +115,21 @@ def _adjust(run: Adjust, shape: Shape) -> int:
     return training_memory(dropped, load, method.updates, _machine(run.precision), best=False)
 
 
-def _fine_tune(run: FineTune, shape: Shape) -> int:
-    how = run.optimization
+def _options(run: FineTune) -> int | None:
+    """Return the rows of an item: its options, as the corpus has columns for them; 1 in other tasks."""
+    if find_task(run.task).labels_are != "option":
+        return 1
+    parts = [KNOWN.get(name.partition("[")[0]) for name in run.corpus.split("+")]
+    counts = [len(one.columns_of("options")) if one else 1 for one in parts]
+    return None if 1 in counts else max(counts)
+
+
+def _fine_tune(run: FineTune, shape: Shape) -> int | None:
+    how, options = run.optimization, _options(run)
+    if options is None:
+        return None
     sides = 2 if isinstance(run.method, XMixup | Consistency) and run.target else 1
-    rows = sides * how.batch_size
+    rows = sides * how.batch_size * options
     if isinstance(run.auxiliary, AlignmentLoss):  # As many rows more as its sentences are like.
         rows += -(-2 * run.auxiliary.pairs * _subwords(run.auxiliary.longest) // how.limit)
     copies = 5 * shape.parameters if isinstance(run.peft, LotteryTicket) else 0  # What was, and the mask.

@@ -39,6 +39,7 @@ from isogloss.experiments.runs import (
 from isogloss.methods import TRANSLATION_TRAINING, Method, UsesTeacher
 from isogloss.tasks import find_task
 from isogloss.tasks.classification import TextClassification
+from isogloss.tasks.multiple_choice import MultipleChoice
 from isogloss.tasks.span_qa import SpanQA
 from isogloss.tasks.tagging import Tagging
 from isogloss.training.precision import check_precision
@@ -239,12 +240,13 @@ def check_labels(task: str, method: Method | None, where: str) -> None:
     ``method`` is what trains on translations; None where they are what a model is tested on.
     """
     kind = find_task(task)
-    if isinstance(kind, TextClassification | SpanQA):
+    if isinstance(kind, TextClassification | MultipleChoice | SpanQA):
         return
     if method is None:
         raise ConfigError(
             f"{where}: labels of {task} belong to words, and a translation has others, so a translated test "
-            f"set has none. Measure it for tasks that label pairs or find answers, or leave inputs out."
+            f"set has none. Measure it for tasks that label texts, choose or find answers, or leave inputs "
+            f"out."
         )
     if not isinstance(kind, Tagging):
         raise ConfigError(

@@ -25,6 +25,7 @@ from isogloss.core.run_parts import Weight
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.classification import TextClassification
+from isogloss.tasks.multiple_choice import MultipleChoice
 from isogloss.tasks.task import Model
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
 from isogloss.training.pairs import PairedBatch, paired_batches
@@ -86,9 +87,9 @@ def inconsistency(x: Float[Tensor, "pair label"], y: Float[Tensor, "pair label"]
 
 def check_task(task: Task) -> None:
     """Raise ConfigError for a task whose predictions a translation does not line up with."""
-    if not isinstance(task, TextClassification):
+    if not isinstance(task, TextClassification | MultipleChoice):
         raise ConfigError(
             f"consistency: task {task.name!r} predicts places in a text, and those of a translation do not "
             f"line up with them (xTune takes subword sampling for tagging and code-switching for questions "
-            f"instead). Take translate-train or x-mixup, or a task with a label for each text or pair."
+            f"instead). Take translate-train or x-mixup, or a task with a label for each text or choice."
         )

@@ -140,7 +140,7 @@ class XMixup:
         loss = loss + (1 - alpha) * share.target * task.loss_of(target, batch.target)
         if self.mse:
             r_source, r_target = mean_states(states[-1], batch.both).chunk(2)
-            loss = loss + self.mse * share.pairs * mse_loss(r_source, r_target)
+            loss = loss + self.mse * share.rows * mse_loss(r_source, r_target)
         if self.kl and kind.one_answer:
             loss = loss + self.kl * share.pairs * divergence(source, target)
         return loss

@@ -6,12 +6,13 @@ from dataclasses import replace
 from isogloss.core.errors import unknown_name
 from isogloss.core.plug_ins import check_value, find_plug_in, plugged_names
 from isogloss.tasks.classification import NLI, PARAPHRASE, PairClassification, TextClassification
+from isogloss.tasks.multiple_choice import CHOICE
 from isogloss.tasks.parsing import PARSING
 from isogloss.tasks.span_qa import QA
 from isogloss.tasks.tagging import NER, UPOS, Tagging
 from isogloss.tasks.task import Task, all_measures
 
-_ALL: tuple[Task, ...] = (UPOS, NER, PARSING, NLI, PARAPHRASE, QA)
+_ALL: tuple[Task, ...] = (UPOS, NER, PARSING, NLI, PARAPHRASE, QA, CHOICE)
 TASKS = {task.name: task for task in _ALL}
 
 _OF_ANY_LABELS: tuple[Tagging | TextClassification, ...] = (

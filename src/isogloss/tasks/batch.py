@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import torch
@@ -47,6 +47,10 @@ class EncodedRow:
     """Indices of the scored subwords, such as the first subword of each word; empty when the row is scored as
     a whole. A ``range`` where they are consecutive, which keeps long rows small."""
 
+    options: Sequence[int] = ()
+    """For multiple choice: the number of subwords of each option's text. ``subwords`` has these texts one
+    after the other, ``positions`` the scored subword of each; one label says which option is right."""
+
     words: Sequence[int] = ()
     """Index of the word at each scored position."""
 
@@ -63,6 +67,28 @@ class EncodedRow:
     heads: tuple[int, ...] = ()
     """For trees: the head of the word at each scored position as a 1-based position number; 0 is the root, -1
     (``OUTSIDE``) a head outside the row. Empty for unlabelled rows."""
+
+    @property
+    def scored(self) -> int:
+        """Return how many labels are scored in it."""
+        return 1 if self.options else len(self.positions) or 1
+
+    def texts(self) -> list["EncodedRow"]:
+        """Return the text of each option as a row without a label; the row itself where there are none."""
+        if not self.options:
+            return [self]
+        starts = accumulate(self.options, initial=0)
+        return [
+            replace(
+                self,
+                subwords=self.subwords[start : start + length],
+                segments=None if self.segments is None else self.segments[start : start + length],
+                positions=(position - start,),
+                options=(),
+                gold=(),
+            )
+            for start, length, position in zip(starts, self.options, self.positions, strict=False)
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,25 +131,42 @@ class Batch:
     spans: bool = False
     """Whether the answer to a row is a span of its scored positions."""
 
+    options: tuple[int, ...] = ()
+    """For multiple choice: the number of options of each item. Each option is a row with one scored position,
+    those of an item one after the other; ``gold`` has one label an item. Empty for other tasks."""
+
     def to(self, device: torch.device | str) -> Self:
         """Return the batch on a device."""
         return to_device(self, device)
 
     def parts(self, count: int) -> list[tuple[Self, float]]:
-        """Split into at most ``count`` batches of nearly equal rows, each with its share of the mean loss."""
+        """Split into at most ``count`` batches of nearly as many items, each with its share of the loss."""
         terms = self.terms
-        parts = [self.chosen(rows) for rows in row_ranges(len(self.subwords), count)]
+        parts = [self.chosen(items) for items in row_ranges(self.items, count)]
         return [(part, part.terms / max(1, terms)) for part in parts]
+
+    @property
+    def items(self) -> int:
+        """Return how many rows there are, or items with several rows each."""
+        return len(self.options or self.subwords)
+
+    @property
+    def scored(self) -> int:
+        """Return how many labels are scored."""
+        return len(self.options or self.rows)
 
     @property
     def terms(self) -> int:
         """Return of how many terms the loss is the mean: answers, heads in the row, or labels."""
         if self.spans:
             return len(self.subwords)
-        return int((self.heads != OUTSIDE).sum()) if len(self.heads) else len(self.rows)
+        return int((self.heads != OUTSIDE).sum()) if len(self.heads) else self.scored
 
-    def chosen(self, rows: Sequence[int]) -> Self:
-        """Return the batch of some rows, in ascending order; they stay as wide as they are."""
+    def chosen(self, items: Sequence[int]) -> Self:
+        """Return the batch of some items, in ascending order; their rows stay as wide as they are."""
+        counts = self.options or (1,) * len(self.subwords)
+        ends = list(accumulate(counts))
+        rows = [row for item in items for row in range(ends[item] - counts[item], ends[item])]
         taken = torch.tensor(rows)
         number = torch.full((len(self.subwords),), -1).index_copy(0, taken, torch.arange(len(taken)))
         inside = number[self.rows] >= 0
@@ -134,13 +177,14 @@ class Batch:
             segments=None if self.segments is None else self.segments[taken],
             rows=number[self.rows][inside],
             columns=self.columns[inside],
-            gold=self.gold[inside] if len(self.gold) else self.gold,
+            gold=self.gold[torch.tensor(items) if self.options else inside] if len(self.gold) else self.gold,
             heads=self.heads[inside] if len(self.heads) else self.heads,
             examples=self.examples[taken],
             soft=None if self.soft is None else self.soft[inside],
             languages=tuple(self.languages[row] for row in rows)
             if len(self.languages) > 1
             else self.languages,
+            options=tuple(self.options[item] for item in items) if self.options else (),
         )
 
     def inputs(self) -> dict[str, Tensor]:
@@ -182,40 +226,50 @@ def own_scores(model: "PreTrainedModel", batch: "Batch") -> Tensor:
 
 
 def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, ...] = ()) -> Batch:
-    """Pad rows to the longest with the subword id ``padding``.
+    """Pad rows to the longest with the subword id ``padding``; each option of a choice becomes a row.
 
-    If some rows have soft labels, the gold labels of the others become one-hot. ValueError when only some
-    rows have labels.
+    ``languages`` has one for all, or one for each of ``rows``. If some rows have soft labels, the gold labels
+    of the others become one-hot. ValueError when only some rows have labels.
     """
-    lengths = [len(row.subwords) for row in rows]
+    texts = [row.texts() for row in rows]
+    options = tuple(map(len, texts)) if rows[0].options else ()
+    every = list(chain.from_iterable(texts))
+    lengths = [len(row.subwords) for row in every]
     longest = max(lengths)
-    positions = [row.positions or (0,) for row in rows]
+    positions = [row.positions or (0,) for row in every]
     counts = torch.tensor([len(one) for one in positions])
     soft = _soft_labels(rows)
     gold = [label for row in rows for label in row.gold] if soft is None else []
     heads = [head for row in rows for head in row.heads]
     for what, given in (("labels", gold), ("heads", heads)):
-        if given and len(given) != int(counts.sum()):
-            raise ValueError(
-                f"{len(given)} {what} for {int(counts.sum())} places: a batch has all {what} or none."
-            )
+        places = len(options) or int(counts.sum())
+        if given and len(given) != places:
+            raise ValueError(f"{len(given)} {what} for {places} places: a batch has all {what} or none.")
     return Batch(
-        subwords=pad_rows([row.subwords for row in rows], padding),
+        subwords=pad_rows([row.subwords for row in every], padding),
         mask=padding_mask(lengths) if min(lengths) < longest else None,
         segments=(
             None
-            if all(row.segments is None for row in rows)
-            else pad_rows([row.segments or (0,) * len(row.subwords) for row in rows], 0)
+            if all(row.segments is None for row in every)
+            else pad_rows([row.segments or (0,) * len(row.subwords) for row in every], 0)
         ),
-        rows=torch.repeat_interleave(torch.arange(len(rows)), counts),
+        rows=torch.repeat_interleave(torch.arange(len(every)), counts),
         columns=torch.tensor([place for one in positions for place in one]),
         gold=torch.tensor(gold, dtype=torch.long),
         heads=torch.tensor(heads, dtype=torch.long),
-        examples=torch.tensor([row.example for row in rows]),
+        examples=torch.tensor([row.example for row in every]),
         soft=soft,
-        languages=languages,
+        languages=_of_each(languages, options),
         spans=any(row.characters for row in rows),
+        options=options,
     )
+
+
+def _of_each(languages: tuple[str, ...], options: Sequence[int]) -> tuple[str, ...]:
+    """Return the languages of the rows of items, from those of the items."""
+    if len(languages) <= 1 or not options:
+        return languages
+    return tuple(one for one, count in zip(languages, options, strict=True) for _ in range(count))
 
 
 def row_ranges(rows: int, count: int) -> list[range]:

@@ -19,7 +19,7 @@ from isogloss.core.errors import DataError
 from isogloss.data.examples import LabelledText, SentencePair
 from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
-from isogloss.encoders.subwords import for_causal
+from isogloss.encoders.subwords import encode_texts, for_causal
 from isogloss.metrics.labels import accuracy, label_contributions
 from isogloss.tasks.batch import Batch, EncodedRow, forward, own_scores
 from isogloss.tasks.task import LIMIT, OVERLAP, LabelsAre, encode_labels, label_ids, most_frequent
@@ -60,26 +60,21 @@ class TextClassification:
         Examples with an empty label are unlabelled. DataError for a label not in the inventory.
         """
         del overlap
-        if not examples:
-            return []
-        options = {"padding": False, "return_attention_mask": False, "verbose": False}
-        texts = ([getattr(one, side) for one in examples] for side in self.texts)
-        encoded = tokenizer(*texts, truncation="longest_first", max_length=limit, **options)
-        segments = encoded.get("token_type_ids") or [()] * len(examples)
+        texts = [tuple(getattr(one, side) for side in self.texts) for one in examples]
         causal = for_causal(tokenizer)
         ids = label_ids(self.labels)
         return [
             EncodedRow(
                 example=number,
-                subwords=tuple(subwords),
-                segments=tuple(kinds) if any(kinds) else None,
-                positions=(len(subwords) - 1,) if causal else (),
+                subwords=text.subwords,
+                segments=text.segments or None,
+                positions=(len(text.subwords) - 1,) if causal else (),
                 gold=encode_labels(
                     (example.label,) if example.label else (), ids, task=self.name, example=example.id
                 ),
             )
-            for number, (example, subwords, kinds) in enumerate(
-                zip(examples, encoded["input_ids"], segments, strict=True)
+            for number, (example, text) in enumerate(
+                zip(examples, encode_texts(texts, tokenizer, limit=limit), strict=True)
             )
         ]
 

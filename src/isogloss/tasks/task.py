@@ -29,8 +29,9 @@ OVERLAP = 64
 SPECIAL = 2
 """Special subwords of a single text: one opens it, one closes it."""
 
-LabelsAre = Literal["example", "word", "span", "tree"]
-"""The unit that is labelled: a whole example, each word, a span of a passage, or the words as a tree."""
+LabelsAre = Literal["example", "option", "word", "span", "tree"]
+"""The unit that is labelled: a whole example, one of its options, each word, a span of a passage, or the
+words as a tree."""
 
 Example: TypeAlias = Any
 """An example of the task: the concrete class depends on the task (``data.examples``)."""

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.core.languages import BOTH
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.run_parts import Optimization
@@ -98,11 +98,11 @@ class Evaluation:
         Where both sides answer they are logarithms of mean probabilities.
         """
         found: list[Tensor] = [torch.empty(0)] * len(self.rows)
-        for (numbers, batch, before), scores, _ in self._passes(model, self.batches):
+        for (numbers, _, before), scores, _ in self._passes(model, self.batches):
             own = scores[before:]
             if before and self.averaged:
                 own = mean_probabilities(scores[:before], own).log()
-            counts = torch.bincount(batch.rows)[-len(numbers) :].tolist()
+            counts = [self.rows[number].scored for number in numbers]
             for number, part in zip(numbers, torch.split(own, counts), strict=True):
                 found[number] = part
         return found
@@ -114,10 +114,11 @@ class Evaluation:
         """
         found: list[list[float]] = [[] for _ in self.examples]
         paired = [each for each in self.batches if each.before]
-        for (numbers, _, _), _, noted in self._passes(model, paired):
-            ratios = [0.0] * len(numbers) if noted.ratios is None else noted.ratios.tolist()
-            for number, ratio in zip(numbers, ratios, strict=True):
-                found[self.rows[number].example].append(ratio)
+        for (numbers, batch, _), _, noted in self._passes(model, paired):
+            counts = batch.options[-len(numbers) :] or (1,) * len(numbers)
+            ratios = torch.zeros(sum(counts)) if noted.ratios is None else noted.ratios.cpu()
+            for number, own in zip(numbers, torch.split(ratios, list(counts)), strict=True):
+                found[self.rows[number].example] += own.tolist()
         return torch.tensor([sum(each) / len(each) if each else float("nan") for each in found])
 
     def _passes(
@@ -205,6 +206,7 @@ def beside_translations(
     limit = _limit(task, tokenizer, optimization)
     encoded = task.encode(there, tokenizer, limit=limit, overlap=optimization.overlap)
     partners = _partners(rows, encoded, [numbers[one.id] for one in there])
+    _check_options(own.examples, rows, partners)
     alone = {row.example for number, row in enumerate(rows) if number not in partners}
     return replace(
         own,
@@ -239,6 +241,19 @@ def _partners(
         if example in others
         for place, number in enumerate(numbers)
     }
+
+
+def _check_options(
+    examples: Sequence[Example], rows: Sequence[EncodedRow], partners: Mapping[int, EncodedRow]
+) -> None:
+    """Raise DataError for a choice whose translation has more options, or fewer."""
+    for number, partner in partners.items():
+        row = rows[number]
+        if len(row.options) != len(partner.options):
+            raise DataError(
+                f"example {examples[row.example].id!r} has {len(row.options)} options and its translation "
+                f"{len(partner.options)}; expected as many. Correct the translation."
+            )
 
 
 def scored_batches(
@@ -288,7 +303,7 @@ def _paired(
         unlabelled = [replace(row, gold=(), heads=()) for row in (*before, *(rows[one] for one in numbers))]
         source, target = ((language,) * len(group) for language in languages)
         batch = collate(unlabelled, padding=padding, languages=source + target)
-        found.append(ScoredBatch(numbers, batch, sum(len(row.positions) or 1 for row in before)))
+        found.append(ScoredBatch(numbers, batch, sum(row.scored for row in before)))
     return found
 
 

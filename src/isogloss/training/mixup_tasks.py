@@ -6,6 +6,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Share
 from isogloss.tasks import TASKS, find_task
 from isogloss.tasks.classification import PairClassification, TextClassification
+from isogloss.tasks.multiple_choice import MultipleChoice
 from isogloss.tasks.span_qa import SpanQA
 from isogloss.tasks.tagging import Tagging
 
@@ -48,6 +49,7 @@ QUESTIONS = MixupTask(alpha=0.2, decay=2000, layer=8, grows=True)
 KINDS: dict[type, MixupTask] = {
     TextClassification: CLASSIFICATION,
     PairClassification: CLASSIFICATION,
+    MultipleChoice: CLASSIFICATION,
     Tagging: STRUCTURED,
     SpanQA: QUESTIONS,
 }

@@ -50,11 +50,12 @@ class PairedRow:
 
 
 class Shares(NamedTuple):
-    """The shares of a part of a batch in the means over all labels of each side, and over all pairs."""
+    """The shares of a part of a batch in the means over all labels of each side, all pairs, and all rows."""
 
     source: float = 1.0
     target: float = 1.0
     pairs: float = 1.0
+    rows: float = 1.0
 
 
 WHOLE = Shares()
@@ -80,21 +81,23 @@ class PairedBatch:
 
     def parts(self, count: int) -> list[tuple["PairedBatch", float]]:
         """Split into at most ``count`` batches of nearly equal pairs; each knows its shares of the loss."""
-        pairs = len(self.source.subwords)
+        pairs = self.source.items
         parts = []
         for rows in row_ranges(pairs, count):
             source, target = self.source.chosen(rows), self.target.chosen(rows)
             both = self.both.chosen([*rows, *(pairs + row for row in rows)])
             shares = Shares(
-                source.terms / self.source.terms, target.terms / self.target.terms, len(rows) / pairs
+                source.terms / self.source.terms,
+                target.terms / self.target.terms,
+                len(rows) / pairs,
+                len(source.subwords) / len(self.source.subwords),
             )
             parts.append((PairedBatch(both=both, source=source, target=target, shares=shares), 1.0))
         return parts
 
     def split(self, scores: Tensor) -> tuple[Tensor, Tensor]:
         """Split scores [label class] of ``both`` into those of source and target."""
-        places = len(self.source.columns)
-        return scores[:places], scores[places:]
+        return scores[: self.source.scored], scores[self.source.scored :]
 
 
 def paired_batches(

@@ -330,7 +330,13 @@ def example_rows(
     limit = min(limit, family_of(model).longest_text(model.config))
     found: dict[int, EncodedRow] = {}
     for row in task.encode(examples, tokenizer, limit=limit, overlap=0):
-        bare = EncodedRow(example=row.example, subwords=row.subwords, segments=row.segments)
+        bare = EncodedRow(
+            example=row.example,
+            subwords=row.subwords,
+            segments=row.segments,
+            options=row.options,
+            positions=row.positions if row.options else (),
+        )
         found.setdefault(row.example, bare)
     return [found[number] for number in range(len(examples))]
 
@@ -340,9 +346,9 @@ def row_states(
 ) -> Float[Tensor, "layer row dim"]:
     """Return the mean of each row's states in some layers, special subwords left out, on the CPU.
 
-    A row of nothing else is all zeros. Beside its translation a row has the states that a model of X-Mixup
-    computes for it at inference: the translation stands in the source's half of the batch, and one layer
-    mixes (``encoders.mixup``).
+    A row of nothing else is all zeros; that of a choice is the context with each option in turn. Beside its
+    translation a row has the states that a model of X-Mixup computes for it at inference: the translation
+    stands in the source's half of the batch, and one layer mixes (``encoders.mixup``).
     """
     model, tokenizer = loaded
     special = torch.tensor(sorted({*tokenizer.all_special_ids} - {tokenizer.unk_token_id}))
@@ -350,7 +356,8 @@ def row_states(
     model.eval()
     with scoring(model, wanted.precision) as device:
         for each in batches:
-            own = slice(-len(each.numbers), None)  # Of pairs the second half are the examples.
+            counts = each.batch.options[-len(each.numbers) :] or (1,) * len(each.numbers)
+            own = slice(-sum(counts), None)  # Of pairs the second half are the examples.
             real = ~torch.isin(each.batch.subwords[own], special)
             if each.batch.mask is not None:
                 real &= each.batch.mask[own].bool()
@@ -358,12 +365,20 @@ def row_states(
             with mixing_translations(model, mixup, each, batch):
                 states = forward(model.base_model, batch, output_hidden_states=True).hidden_states
             chosen = torch.stack([states[layer].float() for layer in wanted.layers])[:, own]
-            pooled = _mean(chosen, real.to(device)).cpu()
+            pooled = _mean(chosen, real.to(device), counts).cpu()
             found |= dict(zip(each.numbers, pooled.unbind(dim=1), strict=True))
     release_memory()
     return torch.stack([found[number] for number in range(len(found))], dim=1)
 
 
-def _mean(states: Float[Tensor, "layer row subword dim"], real: Tensor) -> Float[Tensor, "layer row dim"]:
+def _mean(
+    states: Float[Tensor, "layer row subword dim"], real: Tensor, counts: Sequence[int]
+) -> Float[Tensor, "layer item dim"]:
+    """Return the mean over the real subwords of each item, of so many rows."""
     weights = real.to(states.dtype).unsqueeze(2)
-    return (states * weights).sum(dim=2) / weights.sum(dim=1).clamp(min=1)
+    sums, sizes = (states * weights).sum(dim=2), weights.sum(dim=1)
+    if sum(counts) > len(counts):
+        item = torch.repeat_interleave(torch.tensor(counts)).to(states.device)
+        sums = sums.new_zeros(len(sums), len(counts), sums.size(2)).index_add(1, item, sums)
+        sizes = sizes.new_zeros(len(counts), 1).index_add(0, item, sizes)
+    return sums / sizes.clamp(min=1)

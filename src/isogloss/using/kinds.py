@@ -1,7 +1,8 @@
 """The form of each task's inputs and answers.
 
-Words have a file of their own; here are pairs of texts with a label each (rows of tab-separated columns, JSON
-lines), and questions about passages with an answer each (SQuAD's JSON, JSON lines).
+Words have a file of their own; here are texts and pairs of them with a label each (rows of tab-separated
+columns, JSON lines), contexts with options (JSON lines), and questions about passages with an answer each
+(SQuAD's JSON, JSON lines).
 """
 
 import json
@@ -12,7 +13,7 @@ from functools import partial
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.examples import Example, LabelledText, Question, SentencePair
+from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 from isogloss.data.files import File, numbered_objects
 from isogloss.data.pairs import Header
 from isogloss.data.questions import read_questions
@@ -230,6 +231,69 @@ _TEXTS_ALONE = Kind(
 )
 
 
+def _choice(value: object, where: str, language: str = "") -> Choice:
+    if not isinstance(value, Mapping):
+        raise DataError(
+            f"{where}: expected a mapping with context and options, also question or prompt; found "
+            f"{str(value)[:60]!r}."
+        )
+    return _choice_from_json(value, where, language)
+
+
+def _choice_from_json(body: Mapping[str, object], where: str, language: str) -> Choice:  # noqa: ARG001
+    if not {"context", "options"} <= body.keys():
+        raise keys_missing(body, where, "context and options")
+    given = body["options"]
+    options = tuple(given) if isinstance(given, list | tuple) else ()
+    context, question, prompt = (body.get(name, "") for name in ("context", "question", "prompt"))
+    if len(options) < 2 or not all(isinstance(one, str) for one in (context, question, prompt, *options)):
+        raise DataError(f"{where}: expected texts, two or more of them as options; found {str(body)[:120]}.")
+    return Choice(
+        id=where,
+        context=str(context),
+        question=str(question),
+        prompt=str(prompt),
+        options=options,
+        label=None,
+    )
+
+
+def _choice_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
+    told: dict[str, object] = {"context": "", "options": []}
+    if isinstance(example, Choice):
+        asked = {"question": example.question, "prompt": example.prompt}
+        told = {"context": example.context, "options": list(example.options)}
+        told |= {name: text for name, text in asked.items() if text}
+    body = _pair_to_json(None, prediction)
+    return told | {name: value for name, value in body.items() if name != "texts"}
+
+
+def _choice_probabilities(
+    _task: Task,
+    _examples: Sequence[Example],
+    rows: Sequence[EncodedRow],
+    scores: Sequence[Tensor],
+    answers: Sequence[int],
+) -> list[Mapping[str, float]]:
+    """Return the probability of each option, by its index."""
+    found: list[Mapping[str, float]] = [{} for _ in answers]
+    for row, raw in zip(rows, scores, strict=True):
+        probabilities = raw.flatten().softmax(dim=-1)[: len(row.options)].tolist()
+        found[row.example] = {str(number): one for number, one in enumerate(probabilities)}
+    return found
+
+
+_CHOICES = Kind(
+    formats=(Format(name="jsonl", matches=bool, read=partial(_read_objects, _choice_from_json)),),
+    example=_choice,
+    from_json=_choice_from_json,
+    to_json=_choice_to_json,
+    answered=lambda example, answer: replace(example, label=answer),
+    auto_class="AutoModelForSequenceClassification",
+    probabilities=_choice_probabilities,
+)
+
+
 def _read_squad(file: File, language: str) -> Iterator[Entry]:
     for example in read_questions(file, language=language, answers="ignored"):
         yield Entry(lines=(), example=example, about={"id": example.id})
@@ -276,6 +340,8 @@ def kind_of(task: Task) -> Kind:
     """Return the form of a task's inputs and answers."""
     if isinstance(task, TextClassification) and task.texts == ("text",):
         return _TEXTS_ALONE
+    if task.labels_are == "option":
+        return _CHOICES
     if task.labels_are in ("word", "tree"):
         return words(task)
     return _PAIRS if task.labels_are == "example" else _QUESTIONS

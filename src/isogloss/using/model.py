@@ -90,11 +90,12 @@ class Model:
         translations: Iterable[object] | None = None,
         scores: bool = False,
     ) -> list[Any]:
-        """Predict a label for each word of sentences, or one for each pair of texts.
+        """Predict a label for each word of sentences, one for each pair of texts, or an option of a choice.
 
-        A sentence is a list of words, or a text that is split at white space; a pair is two texts. Either may
-        be an example of a corpus, whose labels are ignored. ``translations`` are the inputs in the source
-        language, in their order and form, None for one without a translation; only for a model that mixes.
+        A sentence is a list of words, or a text that is split at white space; a pair is two texts; a choice
+        is a mapping with context and options, its answer the index of one. Each may be an example of a
+        corpus, whose labels are ignored. ``translations`` are the inputs in the source language, in their
+        order and form, None for one without a translation; only for a model that mixes.
         With ``scores``, answers are ``Prediction``s with probabilities. DataError, with the number of the
         input, at anything else, and if inputs and translations differ in number; ConfigError for scores of a
         task that has no probabilities.
