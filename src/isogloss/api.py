@@ -30,6 +30,7 @@ from isogloss.experiments.store import Outcome, Store
 
 if TYPE_CHECKING:
     from isogloss.data.described import DescribedCorpus
+    from isogloss.experiments.described_rows import Rows
     from isogloss.experiments.engine import Announce
     from isogloss.reports import Report
     from isogloss.reports.measurements import Measurements, Run
@@ -150,19 +151,36 @@ def run(
     return Result(planned.store.root, outcome, report, tuple(map(identity, planned.runs)))
 
 
-def corpus(description: str | Path, *, data: str | Path = "") -> "DescribedCorpus":
-    """Read a TOML file that describes a corpus; from then on it is known by its name in this process.
+def corpus(
+    description: str | Path | Mapping[str, Any],
+    *,
+    data: str | Path = "",
+    rows: Mapping[str, Mapping[str, "Rows"]] | None = None,
+) -> "DescribedCorpus":
+    """Read a description of a corpus; from then on it is known by its name in this process.
 
-    Its files lie beside it or below ``data``. ConfigError or DataError, with file and field or line, where
+    It is a TOML file, whose files lie beside it or below ``data``; or its fields as a mapping, with ``rows``
+    by language and split: mappings, a ``datasets.Dataset`` or a DataFrame, which are written into the user's
+    cache folder, for other processes to read. ConfigError or DataError, with file and field or line, where
     the description or the rows that labels are read from do not fit.
 
     >>> topics = isogloss.corpus("topics.toml")                         # doctest: +SKIP
-    >>> model.evaluate(topics.name, ["sw"])                             # doctest: +SKIP
+    >>> told = {"name": "own", "kind": "text", "labels": ["weather"]}
+    >>> rows = {"sw": {"test": [{"text": "Mvua ilinyesha.", "label": "weather"}]}}
+    >>> own = isogloss.corpus(told, rows=rows)                          # doctest: +SKIP
+    >>> model.evaluate(own.name, ["sw"])                                # doctest: +SKIP
     """
     from isogloss.data.described import KNOWN
+    from isogloss.experiments.described_rows import written
     from isogloss.experiments.descriptions import known_as
 
-    return KNOWN[known_as(str(description), str(data))]
+    if (rows is None) == isinstance(description, Mapping):
+        raise ConfigError(
+            "corpus: a description as a mapping comes with its rows, and that of a TOML file with none. Give "
+            "either."
+        )
+    path = written(description, rows or {}) if isinstance(description, Mapping) else description
+    return KNOWN[known_as(str(path), str(data))]
 
 
 def finished(

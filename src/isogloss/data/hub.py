@@ -195,13 +195,13 @@ def remote_builder(repository: str, config: str, split: str, name: str) -> Any:
 
 
 def _rows(dataset: Any, name: str) -> Iterator[Row]:
-    names = {column: _names_of(kind) for column, kind in (dataset.features or {}).items()}
+    names = {column: names_of(kind) for column, kind in (dataset.features or {}).items()}
     rows = iter(dataset)
     while (row := _try(name, lambda: next(rows, None))) is not None:
         yield _with_label_names(row, {column: known for column, known in names.items() if known}, name)
 
 
-def _names_of(kind: Any) -> list[str]:
+def names_of(kind: Any) -> list[str]:
     """Return the names of a label's values, also of a list of labels; none for any other column."""
     return list(getattr(kind, "names", None) or getattr(getattr(kind, "feature", None), "names", None) or ())
 
@@ -214,12 +214,13 @@ def _with_label_names(row: Row, names: Mapping[str, list[str]], where: str) -> R
                 f"{where}: column {column!r} has numbers and the file does not name them. "
                 f"Save it with the datasets library, which keeps the names of labels."
             )
-    return {**row, **{column: _named(row[column], known, where) for column, known in names.items()}}
+    return {**row, **{column: named(row[column], known, where) for column, known in names.items()}}
 
 
-def _named(value: Any, names: list[str], where: str) -> Any:
+def named(value: Any, names: list[str], where: str) -> Any:
+    """Return the name of a label, or those of a list; DataError for a number that has none."""
     if isinstance(value, list):
-        return [_named(one, names, where) for one in value]
+        return [named(one, names, where) for one in value]
     if isinstance(value, str) or value is None or value == NO_LABEL:
         return value
     if not 0 <= value < len(names):

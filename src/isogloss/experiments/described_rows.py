@@ -1,0 +1,64 @@
+"""Corpora of rows that Python has: JSON lines beside a description, and from then on as any other."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.records import write_text
+from isogloss.data.corpora import SPLITS
+from isogloss.data.hub import named, names_of
+from isogloss.experiments.recipe_text import to_toml
+
+Rows = Iterable[Mapping[str, Any]]
+"""Rows of a split, by column: mappings, a ``datasets.Dataset`` or a pandas DataFrame."""
+
+
+def written(told: Mapping[str, Any], rows: Mapping[str, Mapping[str, Rows]]) -> Path:
+    """Write rows, by language and split, with their description into the user's cache; return that file.
+
+    What is equal is written once. DataError, with its place, for a row that is no mapping or that JSON cannot
+    say.
+    """
+    files: dict[str, str] = {}
+    for language, by_split in rows.items():
+        for split, own in by_split.items():
+            if split not in SPLITS:
+                raise unknown_name(f"rows[{language!r}]", "split", split, SPLITS)
+            files[f"{language}.{split}.jsonl"] = "".join(_json_lines(own, f"rows[{language!r}][{split!r}]"))
+    taken = told.keys() & {"files", "format", "languages"}
+    if taken:
+        raise ConfigError(f"corpus: {', '.join(sorted(taken))}: that of rows is known. Leave it out.")
+    about = {"files": "{language}.{split}.jsonl", "format": "jsonl", "languages": [*rows]}
+    name, text = str(told.get("name", "corpus")), to_toml({"name": "corpus", **told, **about})
+    digest = sha256(json.dumps([text, sorted(files.items())]).encode()).hexdigest()[:12]
+    folder = _cache() / "corpora" / f"{name}-{digest}"
+    for place, lines in {**files, f"{name}.toml": text}.items():
+        if not (folder / place).is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            write_text(folder / place, lines)
+    return folder / f"{name}.toml"
+
+
+def _json_lines(rows: Any, where: str) -> Iterator[str]:
+    kinds = getattr(rows, "features", None) or {}
+    known = {column: found for column, kind in kinds.items() if (found := names_of(kind))}
+    if not kinds and hasattr(rows, "to_dict"):
+        rows = rows.to_dict("records")
+    for number, row in enumerate(rows):
+        try:
+            told = {**row, **{column: named(row[column], own, where) for column, own in known.items()}}
+            yield json.dumps(told, ensure_ascii=False, default=lambda one: one.tolist()) + "\n"
+        except (TypeError, AttributeError, ValueError, LookupError) as error:
+            raise DataError(
+                f"{where}: row {number}: {row!r:.60} ({error}); expected a mapping from columns to texts, "
+                f"numbers or lists of them. Correct it."
+            ) from error
+
+
+def _cache() -> Path:
+    """Return the folder for what can be made again: of XDG, else ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "isogloss"

@@ -1,0 +1,96 @@
+"""Rows of Python's are a corpus: of mappings, of a dataset with named labels, of a frame."""
+
+import pandas as pd
+import pytest
+
+import isogloss
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.examples import LabelledText, TaggedSentence
+from isogloss.data.sources import Sources
+
+ROWS = [{"text": "Mvua ilinyesha.", "label": "weather"}, {"text": "Timu ilishinda.", "label": "sport"}]
+READ = [LabelledText(id=str(n), text=row["text"], label=row["label"]) for n, row in enumerate(ROWS)]
+LABELS = ("weather", "sport")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def dataset():
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=[*LABELS])}
+    )
+    return datasets.Dataset.from_list(
+        [{**row, "label": LABELS.index(row["label"])} for row in ROWS], features
+    )
+
+
+@pytest.mark.parametrize("make", [lambda: ROWS, lambda: iter(ROWS), dataset, lambda: pd.DataFrame(ROWS)])
+def test_rows_of_any_kind_are_the_same_corpus(make, cache):
+    told = {"name": "own-news", "kind": "text", "labels": [*LABELS]}
+    corpus = isogloss.corpus(told, rows={"sw": {"train": make(), "test": ROWS[:1]}})
+    assert (corpus.name, corpus.labels, dict(corpus.languages)) == ("own-news", LABELS, {"sw": "sw"})
+    assert Sources().examples("own-news", "sw", "train") == READ
+    assert Sources().examples("own-news", "sw", "test") == READ[:1]
+    first = Sources().fingerprint("own-news", "sw", "train")
+    again = isogloss.corpus(told, rows={"sw": {"train": ROWS, "test": ROWS[:1]}})
+    assert again == corpus
+    assert Sources().fingerprint("own-news", "sw", "train") == first
+    assert len(list(cache.glob("isogloss/corpora/*"))) == 1
+    isogloss.corpus(told, rows={"sw": {"train": ROWS[::-1], "test": ROWS[:1]}})
+    assert Sources().fingerprint("own-news", "sw", "train") != first
+
+
+def test_columns_and_lists_of_named_labels():
+    datasets = pytest.importorskip("datasets")
+    tags = datasets.List(datasets.ClassLabel(names=["O", "B-PER", "I-PER"]))
+    features = datasets.Features({"tokens": datasets.List(datasets.Value("string")), "ner_tags": tags})
+    rows = datasets.Dataset.from_list([{"tokens": ["Ana", "Li", "anaimba"], "ner_tags": [1, 2, 0]}], features)
+    told = {"name": "own-names", "kind": "tagging", "columns": {"words": "tokens", "labels": "ner_tags"}}
+    corpus = isogloss.corpus(told, rows={"sw": {"train": rows}})
+    assert corpus.tasks == ("span-tagging",)
+    expected = TaggedSentence(id="0", words=("Ana", "Li", "anaimba"), tags=("B-PER", "I-PER", "O"))
+    assert Sources().examples("own-names", "sw", "train") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("told", "rows", "error", "message"),
+    [
+        ({"kind": "text"}, None, ConfigError, "a mapping comes with its rows"),
+        (
+            {"kind": "text"},
+            {"sw": {"tset": ROWS}},
+            ConfigError,
+            r"rows\['sw'\]: .*'tset'.* Did you mean 'test'",
+        ),
+        (
+            {"kind": "text", "files": "x"},
+            {"sw": {"train": ROWS}},
+            ConfigError,
+            "files: that of rows is known",
+        ),
+        (
+            {"kind": "text"},
+            {"sw": {"train": [*ROWS, "x"]}},
+            DataError,
+            r"rows\['sw'\]\['train'\]: row 2: 'x'",
+        ),
+        (
+            {"kind": "text"},
+            {"sw": {"train": [{"text": "a"}]}},
+            DataError,
+            r"train\.jsonl:1: no column 'label'",
+        ),
+        ({"kind": "txt"}, {"sw": {"train": ROWS}}, ConfigError, "Did you mean 'text'"),
+        ({"kind": "text", "label": []}, {"sw": {"train": ROWS}}, ConfigError, "Did you mean 'labels'"),
+    ],
+)
+def test_what_is_no_corpus_is_said_with_its_place(told, rows, error, message):
+    with pytest.raises(error, match=message):
+        isogloss.corpus(told, rows=rows)
+    with pytest.raises(ConfigError, match="Give either"):
+        isogloss.corpus("topics.toml", rows={"sw": {"train": ROWS}})
