@@ -39,6 +39,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+RECIPES_MADE = ("made", "mixup_runs")
+"""Fixtures that make all runs of a recipe, which takes seconds: whatever looks at these is slow."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if {*RECIPES_MADE} & {*getattr(item, "fixturenames", ())}:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_collection_finish() -> None:
     """Leave what imports and collection made, and no test drops, out of every garbage collection."""
     gc.collect()
