@@ -73,9 +73,7 @@ def in_plane(out: Path) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("engine", "moment"), [("serial", in_training), ("processes", in_training), ("serial", in_plane)]
-)
+@pytest.mark.parametrize(("engine", "moment"), [("processes", in_training), ("serial", in_plane)])
 def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, moment: Callable[[Path], bool]):
     folder, undisturbed = whole
     out = folder / f"{engine}-{moment.__name__}"

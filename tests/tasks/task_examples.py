@@ -111,7 +111,7 @@ def perfect(task, rows, examples):
         return [_tree_scores(task, row, examples[row.example]) for row in rows]
     if task.labels_are == "span":
         return [span_scores(row) for row in rows]
-    width = max(len(row.options) for row in rows) or len(task.labels)
+    width = max((len(row.options) for row in rows), default=0) or len(task.labels)
     return [torch.eye(width)[list(row.gold)] for row in rows]
 
 

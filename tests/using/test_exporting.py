@@ -287,7 +287,7 @@ def test_onnx_without_what_it_needs_is_refused_before_anything_is_written(make_m
 @pytest.mark.parametrize(
     ("task", "encoder"),
     [
-        *(("nli", name) for name in ("bert", "deberta_v2", "modernbert")),
+        *(("nli", name) for name in ("deberta_v2", "modernbert")),
         ("ner", "xlm_roberta"),
         ("qa", "distilbert"),
     ],

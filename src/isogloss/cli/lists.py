@@ -54,11 +54,10 @@ def _languages(_: Path) -> Listing:
 
 
 def _language_facts(_: Path) -> Listing:
-    from langcodes import Language
-
     from isogloss.core.language_facts import LanguageFacts, all_language_facts
+    from isogloss.core.languages import shortest_code
 
-    rows = [(Language.get(code).language or code, *facts) for code, facts in all_language_facts().items()]
+    rows = [(shortest_code(code), *facts) for code, facts in all_language_facts().items()]
     return ("language", *LanguageFacts._fields), rows
 
 

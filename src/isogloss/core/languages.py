@@ -79,6 +79,13 @@ def code_of_three_letters(language: str) -> str:
         return language
 
 
+def shortest_code(language: str) -> str:
+    """Return the code of two letters of a language named by three, if it has one; else this."""
+    from langcodes import Language
+
+    return str(Language.get(language).language or language)
+
+
 def language_of_text(language: str) -> str:
     """Return the language a text is in: of a pair such as en-sw, translated from en into sw, the last."""
     return language.rpartition("-")[2]
