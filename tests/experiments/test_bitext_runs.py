@@ -42,7 +42,7 @@ name = "source-only"
 
 [[grid.method]]
 name = "source-only"
-auxiliary = { name = "alignment-loss", bitext = "bitext", pairs = 2 }
+auxiliary = { name = "alignment-loss", bitext = "bitext[dev]", pairs = 2 }
 encoders = ["original"]
 
 [[measure]]
