@@ -1,0 +1,48 @@
+"""Files as somebody may have them, made from the built-in languages: names, topics, and choices of two."""
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from isogloss.data.languages import examples
+
+NAMES = {"PER": "PERSON", "LOC": "PLACE", "ORG": "GROUP"}
+SIZES = {"train": 600, "dev": 100, "test": 200}
+
+
+def some(corpus: str, language: str, split: str) -> list[Any]:
+    return list(islice(examples(corpus, language, split), SIZES[split]))
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def tag_of(tag: str) -> str:
+    return tag if tag == "O" else tag[:2] + NAMES[tag[2:]]
+
+
+def topic_of(tags: tuple[str, ...]) -> str:
+    return next((name for kind, name in (("LOC", "places"), ("PER", "people")) if kind in str(tags)), "other")
+
+
+for language in ("qaa", "qab", "qad"):
+    for split in SIZES:
+        tagged = some("wikiann", language, split)
+        sentences = [
+            "".join(f"{word} {tag_of(tag)}\n" for word, tag in zip(one.words, one.tags, strict=True))
+            for one in tagged
+        ]
+        write(f"names/{language}/{split}.txt", "\n".join(sentences))
+        topics = "".join(f"{topic_of(one.tags)}\t{' '.join(one.words)}\n" for one in tagged)
+        write(f"topics/{split}-{language}.tsv", f"label\ttext\n{topics}")
+        pairs = some("xnli", language, split)
+        follow, others = ([p for p in pairs if (p.label == "entailment") == which] for which in (True, False))
+        lines = ""
+        for number, (one, other) in enumerate(zip(follow, others, strict=False)):
+            label = number % 2
+            options = [one.second, other.second][:: -1 if label else 1]
+            lines += json.dumps({"premise": one.first, "options": options, "label": label}) + "\n"
+        write(f"picks/{language}-{split}.jsonl", lines)
