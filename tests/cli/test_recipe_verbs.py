@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import isogloss
 from each import each
+from isogloss.cli.recipe_verbs import schema_of
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.diagnostics.scores import Scores
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe import EncoderTable, GridTable
 from isogloss.experiments.recipe_text import as_table, merged, packaged_recipes, recipe_text, to_toml
-from isogloss.experiments.schema import schema
 from isogloss.methods.plain import Bilingual, SourceOnly
 from isogloss.training.gradient_conflict import Conflict
 from tiny import TINY, body, tiny
@@ -178,7 +178,7 @@ def valid(value, rule, root):
     "path", [*RECIPES, *sorted((ROOT / "src/isogloss/recipes").glob("*.toml"))], ids=lambda p: p.stem
 )
 def test_every_recipe_fits_the_schema(path):
-    rules = schema("recipe")
+    rules = schema_of("recipe")
     assert valid(tomllib.loads(path.read_text(encoding="utf-8")), rules, rules)
 
 
@@ -197,7 +197,7 @@ def test_every_recipe_fits_the_schema(path):
     ],
 )
 def test_what_a_plan_refuses_the_schema_refuses(old, new):
-    rules = schema("recipe")
+    rules = schema_of("recipe")
     assert valid(tomllib.loads(TINY), rules, rules)
     assert not valid(tomllib.loads(TINY.replace(old, new, 1)), rules, rules)
 
@@ -210,8 +210,8 @@ def test_descriptions_of_corpora_fit_their_schema_and_its_fields_are_explained(c
         assert valid(told, rules, rules)
         assert not valid({**told, "file": "x"}, rules, rules)
     assert rules["properties"]["labels"]["description"].startswith("The inventory, or each spelling")
-    assert json.loads(command("schema").out) == schema("recipe")
-    grid = schema("recipe")["$defs"]["GridTable"]["properties"]
+    assert json.loads(command("schema").out) == schema_of("recipe")
+    grid = schema_of("recipe")["$defs"]["GridTable"]["properties"]
     assert grid["seeds"]["description"] == "Seeds; each makes its own head, order and dropout."
     assert "no schema 'recipes'. Did you mean 'recipe'?" in command("schema", "recipes").message
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.described import FORMS, SUFFIXES, DescribedCorpus, inventory
+from isogloss.data.described import DescribedCorpus, inventory
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, TextLine, Translation
 from isogloss.data.files import File
+from isogloss.data.forms import FORMS, SUFFIXES
 from isogloss.data.sources import Sources
 from isogloss.data.tables import rows
 from isogloss.experiments.descriptions import described, known_as, looked_through
@@ -502,8 +503,8 @@ def test_a_broken_row_is_named_with_its_line(tmp_path, text, said):
 def test_broken_lines_of_other_formats(tmp_path):
     for suffix, text, said in (
         ("jsonl", '{"text": "a"}\n', r"\.jsonl:1: no column 'label' for label; expected one of text"),
-        ("jsonl", "[1]\n", r"\.jsonl:1: '\[1\]'; expected a JSON object in each line"),
-        ("jsonl", "{\n", r"\.jsonl:1: '{'"),
+        ("jsonl", "[1]\n", r"\.jsonl:1: '\[1\]'; expected a JSON object"),
+        ("jsonl", "{\n", r"\.jsonl:1: no JSON \(.*expected a JSON object"),
         ("csv", 'text,label\n"a,b\n', r"\.csv:2: unexpected end of data"),
     ):
         body = f'kind = "text"\nfiles = "{{language}}.{suffix}"\nlabels = ["b"]\n'

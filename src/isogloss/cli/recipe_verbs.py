@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,8 @@ from isogloss.core.errors import ConfigError, unknown_name
 
 recipe_verbs = typer.Typer()
 recipes_app = typer.Typer(help="The packaged recipes.", invoke_without_command=True, suggest_commands=False)
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
 
@@ -49,9 +51,28 @@ def schema(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Print the JSON schema of recipes, or of descriptions of corpora, for editors."""
-    from isogloss.experiments.schema import schema as schema_of
-
     show_line(json.dumps(schema_of(what), indent=1, ensure_ascii=False))
+
+
+def schema_of(what: str) -> dict[str, Any]:
+    """Return a JSON schema: pydantic's, with the help text of every field.
+
+    Tables of a recipe may have fields from what it extends, or from [pretrain]: none is required. The fields
+    of methods, diagnostics and the like are checked by a plan alone, as plug-ins add to them.
+    """
+    from isogloss.experiments.checking import adapter
+    from isogloss.experiments.descriptions import Description
+    from isogloss.experiments.recipe import Recipe
+
+    kinds: dict[str, type[Any]] = {"recipe": Recipe, "corpus": Description}
+    if what not in kinds:
+        raise unknown_name("schema", "schema", what, kinds)
+    found: dict[str, Any] = {"$schema": DIALECT, **adapter(kinds[what]).json_schema()}  # type: ignore[arg-type]
+    if what == "recipe":
+        found["anyOf"] = [{"required": found.pop("required")}, {"required": ["extends"]}]
+        for table in found["$defs"].values():
+            table.pop("required", None)
+    return found
 
 
 @recipe_verbs.command()

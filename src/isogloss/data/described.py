@@ -11,7 +11,7 @@ from importlib.resources import files as package_files
 from itertools import chain, zip_longest
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import code_of_three_letters
@@ -28,59 +28,9 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder, File, Folder, is_unicode
+from isogloss.data.forms import BY_WORD, FORMS, Kind
 from isogloss.data.tables import Column, Columns, FileFormat, Row, rows
 from isogloss.data.tag_projection import OUTSIDE, are_bio
-
-Kind = Literal["tagging", "text", "pair", "choice", "bitext", "raw"]
-SUFFIXES: Mapping[str, FileFormat] = {
-    ".txt": "conll", ".conll": "conll", ".conllu": "conllu", ".tsv": "tsv", ".csv": "csv",
-    ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
-}  # fmt: skip
-"""The format of a file whose description names none."""
-
-
-class Form(NamedTuple):
-    """What a kind of corpus needs of a row, and the example it makes of it."""
-
-    columns: Mapping[FileFormat, Columns]
-    """Where cells stand if the description does not say."""
-    task: str
-    """The task of its labels; that of tagging depends on the labels."""
-    more: tuple[str, ...] = ()
-    """Parts that are there where the description names their column."""
-    several: tuple[str, ...] = ()
-    """Parts that may stand in several columns."""
-
-
-_BY_NAME = ("tsv", "csv", "jsonl", "json", "parquet")
-_BY_WORD = ("conll", "conllu")
-"""Formats with a line a word."""
-
-
-def _named(*names: str) -> dict[FileFormat, Columns]:
-    return {one: {name: name for name in names} for one in _BY_NAME}  # type: ignore[misc]
-
-
-FORMS: Mapping[Kind, Form] = {
-    "tagging": Form(
-        {
-            "conll": {"word": 0, "label": -1},
-            "conllu": {"word": "FORM", "label": "UPOS"},
-            **_named("words", "labels"),
-        },
-        "",
-    ),
-    "text": Form(_named("text", "label"), "text-classification"),
-    "pair": Form(_named("first", "second", "label"), "pair-classification"),
-    "choice": Form(
-        _named("context", "options", "label"),
-        "multiple-choice",
-        ("question", "prompt"),
-        ("context", "options"),
-    ),
-    "bitext": Form({"lines": {"first": 0, "second": 0}, **_named("first", "second")}, "bitext"),
-    "raw": Form({"lines": {"text": 0}, **_named("text")}, "text"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,7 +258,7 @@ def _parts(example: Example, labels: Sequence[str]) -> dict[str, Any]:
 
 
 def _sentence(corpus: DescribedCorpus, file: File, row: Row, name: str) -> TaggedSentence:
-    words, tags = ("word", "label") if corpus.format in _BY_WORD else ("words", "labels")
+    words, tags = ("word", "label") if corpus.format in BY_WORD else ("words", "labels")
     texts, labels = corpus.cell(file, row, words), corpus.cell(file, row, tags)
     lists = isinstance(texts, list | tuple) and isinstance(labels, list | tuple)
     if not lists or len(texts) != len(labels):

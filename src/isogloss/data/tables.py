@@ -8,12 +8,12 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.conllu import NAMES, read_sentences
 from isogloss.data.corpora import some
-from isogloss.data.files import File
+from isogloss.data.files import File, numbered_objects
 
 FileFormat = Literal["conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines"]
 Column = int | str
@@ -126,15 +126,8 @@ def _has(column: Column, cells: Sequence[str]) -> bool:
 
 
 def _objects(file: File, _: Sequence[Column]) -> Iterator[Row]:
-    for number, line in file.lines():
-        if line.strip():
-            try:
-                body = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise file.broken(number, f"{line[:60]!r} ({error})", "a JSON object in each line") from error
-            if not isinstance(body, dict):
-                raise file.broken(number, f"{line[:60]!r}", "a JSON object in each line")
-            yield Row(number, body)
+    for number, _line, body in numbered_objects(file):
+        yield Row(number, cast(Mapping[Column, Any], body))
 
 
 def _array(file: File, _: Sequence[Column]) -> Iterator[Row]:

@@ -14,17 +14,10 @@ from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.conllu import NAMES
 from isogloss.data.corpora import SPLITS, Source, Split, spelled_there
-from isogloss.data.described import (
-    FORMS,
-    SUFFIXES,
-    DescribedCorpus,
-    Kind,
-    inventory,
-    register,
-    shipped,
-)
+from isogloss.data.described import DescribedCorpus, inventory, register, shipped
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import DiskFolder
+from isogloss.data.forms import FORMS, SUFFIXES, Kind
 from isogloss.data.hub import data_source
 from isogloss.data.label_projection import texts_of
 from isogloss.data.tables import Column, Columns, FileFormat

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from torch.nn import Module
 
 from isogloss.core.errors import IsoglossError, RunError
 from isogloss.core.identity import content, identity
+from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, Row
 from isogloss.core.rows import as_row
 from isogloss.core.run_parts import with_fields
@@ -34,7 +35,7 @@ from isogloss.experiments.context import RunContext, RunResult
 from isogloss.experiments.encoder_runs import Adjust, Align, Pretrain, SplitRead
 from isogloss.experiments.encoders import predicts_text
 from isogloss.experiments.measuring import measure
-from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs, packages_of
+from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs
 from isogloss.experiments.store import WORK
 from isogloss.experiments.translating import train_translator, translate
 from isogloss.training.distributed import barrier, is_main_process
@@ -233,13 +234,24 @@ def _plug_ins_named(run: Run) -> Iterator[None]:
     except (IsoglossError, torch.OutOfMemoryError):
         raise
     except Exception as error:
-        if not (packages := packages_of(run)):
+        if not (packages := _packages_of(run)):
             raise
         place = extract_tb(error.__traceback__)[-1]
         raise RunError(
             f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno}), in a run with "
             f"plug-ins of {', '.join(packages)}. Mend them, or leave them out."
         ) from error
+
+
+def _packages_of(part: object) -> list[str]:
+    """List the packages, with versions, that a run's plug-ins come from."""
+    if isinstance(part, tuple):
+        return list(dict.fromkeys(name for one in part for name in _packages_of(one)))
+    if not is_dataclass(part) or isinstance(part, type):
+        return []
+    own = [package_of(type(part).__module__), *([part.package or ""] if isinstance(part, FineTune) else ())]
+    inside = _packages_of(tuple(getattr(part, one.name) for one in fields(part)))
+    return list(dict.fromkeys(filter(None, (*own, *inside))))
 
 
 @contextmanager

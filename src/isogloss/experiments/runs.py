@@ -4,12 +4,11 @@ A run knows which splits it reads, the precision it asks for and what it is call
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 from isogloss.aligners import Aligner
 from isogloss.core.identity import identity
-from isogloss.core.plug_ins import package_of
 from isogloss.core.run_parts import Count, Named, Optimization, Whole, precision_of, values_of
 from isogloss.data.corpora import Split
 from isogloss.data.label_projection import TagWay
@@ -300,17 +299,6 @@ class Measure:
 
 TranslationModel = TrainTranslator | Pretrained
 Run = Pretrain | Pretrained | Align | Adjust | TrainTranslator | Translate | FineTune | Measure
-
-
-def packages_of(part: object) -> list[str]:
-    """List the packages, with versions, that a run's plug-ins come from."""
-    if isinstance(part, tuple):
-        return list(dict.fromkeys(name for one in part for name in packages_of(one)))
-    if not is_dataclass(part) or isinstance(part, type):
-        return []
-    own = [package_of(type(part).__module__), *([part.package or ""] if isinstance(part, FineTune) else ())]
-    inside = packages_of(tuple(getattr(part, one.name) for one in fields(part)))
-    return list(dict.fromkeys(filter(None, (*own, *inside))))
 
 
 def parts_of(run: Run) -> tuple[Run, ...]:

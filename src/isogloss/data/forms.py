@@ -1,0 +1,57 @@
+"""Kinds of described corpora: the parts of an example, where they stand in each format, and the task."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from isogloss.data.tables import Columns, FileFormat
+
+Kind = Literal["tagging", "text", "pair", "choice", "bitext", "raw"]
+SUFFIXES: Mapping[str, FileFormat] = {
+    ".txt": "conll", ".conll": "conll", ".conllu": "conllu", ".tsv": "tsv", ".csv": "csv",
+    ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
+}  # fmt: skip
+"""The format of a file whose description names none."""
+
+
+class Form(NamedTuple):
+    """What a kind of corpus needs of a row, and the example it makes of it."""
+
+    columns: Mapping[FileFormat, Columns]
+    """Where cells stand if the description does not say."""
+    task: str
+    """The task of its labels; that of tagging depends on the labels."""
+    more: tuple[str, ...] = ()
+    """Parts that are there where the description names their column."""
+    several: tuple[str, ...] = ()
+    """Parts that may stand in several columns."""
+
+
+_BY_NAME = ("tsv", "csv", "jsonl", "json", "parquet")
+BY_WORD = ("conll", "conllu")
+"""Formats with a line a word."""
+
+
+def _named(*names: str) -> dict[FileFormat, Columns]:
+    return {one: {name: name for name in names} for one in _BY_NAME}  # type: ignore[misc]
+
+
+FORMS: Mapping[Kind, Form] = {
+    "tagging": Form(
+        {
+            "conll": {"word": 0, "label": -1},
+            "conllu": {"word": "FORM", "label": "UPOS"},
+            **_named("words", "labels"),
+        },
+        "",
+    ),
+    "text": Form(_named("text", "label"), "text-classification"),
+    "pair": Form(_named("first", "second", "label"), "pair-classification"),
+    "choice": Form(
+        _named("context", "options", "label"),
+        "multiple-choice",
+        ("question", "prompt"),
+        ("context", "options"),
+    ),
+    "bitext": Form({"lines": {"first": 0, "second": 0}, **_named("first", "second")}, "bitext"),
+    "raw": Form({"lines": {"text": 0}, **_named("text")}, "text"),
+}
