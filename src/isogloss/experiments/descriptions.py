@@ -74,16 +74,7 @@ class Description:
 
 def described(path: Path, data: str = "") -> DescribedCorpus:
     """Read a description; labels that it lacks are read from the training data."""
-    where = str(path)
-    try:
-        body = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: no such description of a corpus. Give the path of a TOML file."
-        ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: this is no TOML ({error}). Mend the line and run again.") from error
-    told = checked(Description, body, where)
+    where, told = str(path), _read(path)
     name = told.name or path.stem
     if told.kind not in FORMS:
         raise unknown_name(f"{where}: kind", "kind of corpus", told.kind, FORMS)
@@ -118,6 +109,18 @@ def described(path: Path, data: str = "") -> DescribedCorpus:
     )
     with located(where):
         return _with_labels(corpus, data_source(data)) if kind in ("tagging", "text", "pair") else corpus
+
+
+def _read(path: Path) -> Description:
+    try:
+        body = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: no such description of a corpus. Give the path of a TOML file."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: this is no TOML ({error}). Mend the line and run again.") from error
+    return checked(Description, body, str(path))
 
 
 def _files(told: Description, where: str) -> dict[Split, str]:
