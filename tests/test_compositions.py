@@ -152,7 +152,7 @@ def made(tmp_path_factory, few_sentences):
     """Make all runs; return their records by id, the labels of encoders by id, and the store's folder."""
     folder = tmp_path_factory.mktemp("compositions")
     (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
-    result = isogloss.run(folder / "recipe.toml", out=folder / "runs", jobs=1)
+    result = isogloss.run(folder / "recipe.toml", out=folder / "runs", jobs=1, report=False)
     assert not result.outcome.failed
     labels = json.loads((result.out / "plan.json").read_text(encoding="utf-8"))["labels"]
     return {record.id: record for record in result.records}, labels, result.out

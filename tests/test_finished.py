@@ -95,6 +95,7 @@ CHANGES: dict[str, Callable[[Path, Path, Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_files_is_noticed(folder: Places, change: str) -> None:
     recipe, data, out = folder

@@ -79,9 +79,13 @@ class Result:
 
     out: Path
     outcome: Outcome
-    report: "Report"
     runs: tuple[str, ...]
     """Ids of the plan's runs, what is needed first."""
+
+    @cached_property
+    def report(self) -> "Report":
+        """The report, written on first access where it is missing or outdated."""
+        return self._study.report()
 
     @cached_property
     def records(self) -> list[Record]:
@@ -90,7 +94,11 @@ class Result:
 
     def frame(self, name: str) -> Any:
         """Return all rows of a kind with the facts of their models (``Study.frame``)."""
-        return self.report.measurements.frame(name)
+        return self._study.frame(name)
+
+    @cached_property
+    def _study(self) -> Study:
+        return Study(self.out)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the summary of the report, and the folder."""
@@ -118,6 +126,7 @@ def run(
     scale: str = "",
     jobs: int = 0,
     threads: int = 1,
+    report: bool = True,
     on_progress: OnProgress = no_progress,
     announce: "Announce" = lambda *_: None,
     command: str = "",
@@ -147,8 +156,9 @@ def run(
         outcome = make_planned(
             planned, jobs=jobs, threads=threads, announce=announce, on_progress=on_progress
         )
-        report = write_report(planned.store.root)
-    return Result(planned.store.root, outcome, report, tuple(map(identity, planned.runs)))
+        if report:
+            write_report(planned.store.root)
+    return Result(planned.store.root, outcome, tuple(map(identity, planned.runs)))
 
 
 def corpus(
@@ -207,8 +217,9 @@ def finished(
         return None
     from isogloss.reports import finished_report
 
-    report = finished_report(store.root)
-    return Result(store.root, Outcome(done=plan["runs"]), report, tuple(plan["runs"])) if report else None
+    if not finished_report(store.root):
+        return None
+    return Result(store.root, Outcome(done=plan["runs"]), tuple(plan["runs"]))
 
 
 SEVERAL = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")

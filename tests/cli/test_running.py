@@ -112,9 +112,10 @@ def test_quiet_says_nothing_on_standard_error(command, tiny_runs):
 
 @pytest.mark.slow
 def test_a_failed_run_ends_with_1_and_says_why(command, tmp_path):
-    diverging = ["--set", "grid.optimization.learning_rate=1e30", "--jobs", 1, "--quiet"]
+    diverging = ["--set", "grid.optimization.learning_rate=1e30", "--jobs", 1, "--quiet", "--no-report"]
     ended = command("run", tiny(tmp_path), "--out", tmp_path / "runs", *diverging)
-    assert ended.status == 1
+    assert (ended.status, ended.out) == (1, "")
+    assert not (tmp_path / "runs/report.html").exists()
     assert "failed: fine-tuning on qaa: the loss is" in ended.err
     assert all(line.startswith("isogloss: run ") for line in ended.err.splitlines())
     assert "Traceback" not in ended.err

@@ -141,7 +141,7 @@ draws = 1
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("conflict")
-    result = isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1)
+    result = isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1, report=False)
     assert not result.outcome.failed
     kinds = {record.id: record.kind for record in result.records}
     found = {

@@ -170,7 +170,7 @@ block = 16
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gates")
-    result = isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1)
+    result = isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1, report=False)
     assert not result.outcome.failed
     (record,) = result.records
     return record, read_masks(folder / "runs" / record.id / "masks.safetensors")
@@ -247,7 +247,7 @@ def test_a_penalty_may_stand_in_for_a_sparsity():
 )
 def test_text_that_does_not_fit_is_an_error_that_says_what_to_do(tmp_path, old, new, said):
     text = RECIPE.replace("batch_subwords = 64", "batch_subwords = 512").replace(old, new)
-    made = isogloss.run(tiny(tmp_path, text), out=tmp_path / "runs", jobs=1)
+    made = isogloss.run(tiny(tmp_path, text), out=tmp_path / "runs", jobs=1, report=False)
     (why,) = made.outcome.failed.values()
     assert re.search(said, why)
 

@@ -147,6 +147,7 @@ def test_a_damaged_one_is_an_error_that_says_what_to_do(family, tmp_path, text):
         read_tokenizer(tmp_path / "tokenizer.json", family=family)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.text(max_size=20), max_size=12), st.integers(1, 80), st.sampled_from(FAMILIES))
 def test_a_vocabulary_is_never_larger_than_asked_for(lines, size, family):

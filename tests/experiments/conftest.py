@@ -45,6 +45,6 @@ def refused(planned: Callable[..., Planned]) -> Callable[..., str]:
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> isogloss.Result:
     """The recipe of the test file, run once."""
     folder = tmp_path_factory.mktemp("made")
-    result = isogloss.run(tiny(folder, request.module.RECIPE), out=folder / "runs", jobs=1)
+    result = isogloss.run(tiny(folder, request.module.RECIPE), out=folder / "runs", jobs=1, report=False)
     assert not result.outcome.failed
     return result

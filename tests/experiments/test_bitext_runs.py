@@ -98,7 +98,7 @@ def test_an_adjusted_encoder_is_an_ordinary_folder_that_isogloss_uses(made):
 
 @pytest.mark.slow
 def test_a_second_call_makes_nothing(made):
-    again = isogloss.run(made.out.parent / "tiny.toml", out=made.out, jobs=1)
+    again = isogloss.run(made.out.parent / "tiny.toml", out=made.out, jobs=1, report=False)
     assert again.outcome.made == []
 
 

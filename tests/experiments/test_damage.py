@@ -92,7 +92,7 @@ def test_damaged_predictions_are_made_again(tiny_runs, tmp_path, damage):
     path = min(runs.glob(f"*/{PREDICTIONS}"))
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
-    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1).outcome
+    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1, report=False).outcome
     assert outcome.made == list(outcome.damaged) == [path.parent.name]
     assert f"{path}: these predictions cannot be read (" in outcome.damaged[path.parent.name]
     assert path.read_bytes() == whole

@@ -24,7 +24,7 @@ def recipe(tmp_path, encoder, **fields):
 def test_a_decoder_is_trained_and_saved_without_its_mask(gemma3_text_folder, tmp_path):
     path = recipe(tmp_path, gemma3_text_folder, attention="bidirectional")
     changes = {"grid.seeds": [0], "grid.targets": ["qab"]}
-    result = isogloss.run(path, out=tmp_path / "runs", changes=changes, jobs=1)
+    result = isogloss.run(path, out=tmp_path / "runs", changes=changes, jobs=1, report=False)
     assert not result.outcome.failed
     (record,) = result.records
     assert record.run["encoder"]["attention"] == "bidirectional"

@@ -242,7 +242,7 @@ def test_models_of_xnli_are_measured_on_described_nli_and_on_lines_of_bitext(tmp
 
 @pytest.mark.slow
 def test_a_recipe_runs_in_other_processes_and_its_models_are_used(folder, tmp_path):
-    result = isogloss.run(folder / "own.toml", out=tmp_path / "runs", jobs=2)
+    result = isogloss.run(folder / "own.toml", out=tmp_path / "runs", jobs=2, report=False)
     assert not result.outcome.failed
     scores = result.frame("scores")
     assert {(row.task, row.metric) for row in scores.itertuples()} == {
@@ -280,7 +280,7 @@ def test_a_plan_of_choices_refuses_what_mixes_parts_of_pairs(choices):
 
 @pytest.mark.slow
 def test_methods_and_measurements_work_on_choices(choices, tmp_path):
-    result = isogloss.run(choices / "own.toml", out=tmp_path / "runs")
+    result = isogloss.run(choices / "own.toml", out=tmp_path / "runs", report=False)
     assert not result.outcome.failed
     scores = result.frame("scores")
     assert set(scores["task"]) == {"multiple-choice"}

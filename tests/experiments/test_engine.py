@@ -36,19 +36,20 @@ def failed(tmp_path_factory):
     """The tiny recipe with one method that diverges."""
     folder = tmp_path_factory.mktemp("failed")
     recipe = tiny(folder, DIVERGING)
-    return recipe, isogloss.run(recipe, out=folder / "runs", jobs=1)
+    return recipe, isogloss.run(recipe, out=folder / "runs", jobs=1, report=False)
 
 
 @pytest.mark.slow
 def test_processes_leave_the_records_of_one_process(tiny_runs, tmp_path):
-    result = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=2)
+    result = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=2, report=False)
     assert len(result.outcome.made) == RUNS
     assert records(result.out) == records(tiny_runs)
 
 
+@pytest.mark.slow
 def test_a_second_call_makes_nothing(tiny_runs, monkeypatch):
     monkeypatch.setattr(engine, "make", None)
-    outcome = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs, jobs=2).outcome
+    outcome = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs, jobs=2, report=False).outcome
     assert (outcome.made, len(outcome.done), outcome.failed) == ([], RUNS, {})
 
 
@@ -88,7 +89,7 @@ def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
 def test_a_second_call_tries_the_failed_ones_again_and_only_those(failed):
     recipe, first = failed
     before = records(first.out)
-    again = isogloss.run(recipe, out=first.out, jobs=1).outcome
+    again = isogloss.run(recipe, out=first.out, jobs=1, report=False).outcome
     assert (len(again.made), len(again.done)) == (0, RUNS - HEIRS)
     assert again.failed == first.outcome.failed
     assert records(first.out) == before
@@ -102,9 +103,9 @@ def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
         raise DivergedError("not today")
 
     monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
-    failed = isogloss.run(recipe, out=tmp_path / "runs", jobs=1, scale="least").outcome.failed
+    failed = isogloss.run(recipe, out=tmp_path / "runs", jobs=1, scale="least", report=False).outcome.failed
     monkeypatch.setitem(execute._MAKERS, "fine-tune", right)
-    later = isogloss.run(recipe, out=tmp_path / "runs", jobs=1, scale="least").outcome
+    later = isogloss.run(recipe, out=tmp_path / "runs", jobs=1, scale="least", report=False).outcome
     assert sorted(later.made) == sorted(failed)
     assert not list((tmp_path / "runs").glob("*/failed.json"))
 
@@ -122,7 +123,7 @@ def test_an_input_error_of_one_run_leaves_the_others_running(tmp_path, monkeypat
         right(context, run)
 
     monkeypatch.setattr(engine, "make", wrong)
-    outcome = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least").outcome
+    outcome = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least", report=False).outcome
     assert len(outcome.failed) == HEIRS / 2
     assert len(outcome.made) == (RUNS - HEIRS) / 2
     assert "not this one" in outcome.failed.values()
@@ -134,7 +135,7 @@ def test_an_error_that_is_every_runs_ends_everything(tmp_path, monkeypatch):
 
     monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
     with pytest.raises(StorageError):
-        isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1)
+        isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, report=False)
     assert not records(tmp_path / "runs")
 
 
@@ -144,7 +145,7 @@ def test_a_damaged_record_is_made_again_when_it_is_deleted_and_nothing_else(tiny
     whole = records(runs)
     victim = next(key for key in whole if read_record(runs / key).kind == "fine-tune")
     (runs / victim / RECORD).unlink()
-    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1).outcome
+    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1, report=False).outcome
     assert outcome.made == [victim]
     assert records(runs) == whole
 
@@ -159,7 +160,7 @@ def test_a_damaged_model_is_set_aside_and_made_again_with_what_needs_it(tiny_run
     weights = runs / model / "model" / "model.safetensors"
     content = weights.read_bytes()
     weights.write_bytes(content[: len(content) // 2])
-    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1).outcome
+    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1, report=False).outcome
     assert outcome.made == [model, needing]
     assert list(outcome.damaged) == [model]
     assert "these weights are damaged" in outcome.damaged[model]
@@ -180,7 +181,7 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_training_starts_over(
     checkpoint = runs / model / "work" / "deep" / "checkpoint-000000001"
     checkpoint.mkdir(parents=True)
     (checkpoint / name).write_text("{")
-    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1).outcome
+    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1, report=False).outcome
     assert (outcome.made, outcome.failed) == ([model], {})
     assert f"{checkpoint}: this checkpoint is damaged ({name}: " in outcome.damaged[model]
     assert records(runs) == whole
@@ -200,7 +201,7 @@ if __name__ == "__main__":
         METHODS["mine"] = kind
         out = Path("runs", f"{kind.__module__}-{jobs}")
         try:
-            outcome = isogloss.run("tiny.toml", out=out, jobs=jobs, scale="least").outcome
+            outcome = isogloss.run("tiny.toml", out=out, jobs=jobs, scale="least", report=False).outcome
             print(len(outcome.made), outcome.failed)
         except isogloss.IsoglossError as error:
             print(error)
@@ -252,7 +253,7 @@ def test_the_number_of_threads_is_given_back(tmp_path):
     import torch
 
     before = torch.get_num_threads()
-    isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least", threads=1)
+    isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least", threads=1, report=False)
     assert torch.get_num_threads() == before
 
 
@@ -271,7 +272,7 @@ def test_a_process_that_dies_ends_everything_at_once(tmp_path, monkeypatch, whic
     monkeypatch.setattr(engine, "_collect", kill_one)
     recipe = tiny(tmp_path, TINY.replace("epochs = 1", "epochs = 2000"))
     with pytest.raises(RunError, match=r"its process was ended from outside \(did the memory run out\?\)"):
-        isogloss.run(recipe, out=tmp_path / "runs", jobs=2)
+        isogloss.run(recipe, out=tmp_path / "runs", jobs=2, report=False)
     ((_, since),) = killed
     while multiprocessing.active_children():
         assert time.monotonic() - since < 20

@@ -118,7 +118,7 @@ def accuracy_of(folder: Path, language: str) -> float:
 
 @pytest.mark.slow
 def test_models_of_a_trainer_have_their_scores_and_a_path(recipe):
-    result = isogloss.run(recipe, out=recipe.parent / "runs", jobs=1)
+    result = isogloss.run(recipe, out=recipe.parent / "runs", jobs=1, report=False)
     assert not result.outcome.failed
     first, second, few = of("fine-tune", result.records)
     assert (first.title, few.title) == (
@@ -162,7 +162,7 @@ def headless(bert_folder, tmp_path, monkeypatch) -> str:
 def test_a_model_without_the_head_fails_and_says_why(headless, tmp_path):
     text = headless.partition('[[grid.method]]\nname = "few-shot"')[0]
     (tmp_path / "r.toml").write_text(text + '[[measure]]\nname = "scores"\nexamples = 8\n')
-    failed = isogloss.run(tmp_path / "r.toml", out=tmp_path / "runs", jobs=1).outcome.failed
+    failed = isogloss.run(tmp_path / "r.toml", out=tmp_path / "runs", jobs=1, report=False).outcome.failed
     own = [reason for reason in failed.values() if not reason.startswith("needs run")]
     assert (len(failed), len(own)) == (2, 1)  # One folder under two names is one model.
     assert "no head for task nli with the labels entailment, neutral, contradiction" in own[0]

@@ -48,7 +48,7 @@ def test_the_same_runs_keep_the_same_bytes(tiny_runs, tmp_path):
     for folder in score_runs(again):
         (folder / RECORD).unlink()
         (folder / PREDICTIONS).unlink()
-    outcome = isogloss.run(tiny(tmp_path), out=again, jobs=1).outcome
+    outcome = isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False).outcome
     assert len(outcome.made) == len(score_runs(tiny_runs)) == len(score_runs(again))
     for before, after in zip(score_runs(tiny_runs), score_runs(again), strict=True):
         for name in (PREDICTIONS, RECORD):
@@ -69,7 +69,7 @@ def test_what_a_model_was_trained_on_is_read_once_for_all_languages(tiny_runs, t
         return examples(context, run, language, split, count)
 
     monkeypatch.setattr(RunContext, "examples", noted)
-    isogloss.run(tiny(tmp_path), out=again, jobs=1)
+    isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False)
     assert {split for _, split in read} == {"train", "dev"}
     assert len(read) == len(set(read))
 
@@ -86,5 +86,5 @@ def test_a_run_is_not_finished_before_its_predictions_are_written(tiny_runs, tmp
 
     monkeypatch.setattr(execute, "write_predictions", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        isogloss.run(tiny(tmp_path), out=again, jobs=1)
+        isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False)
     assert not (folder / RECORD).exists()

@@ -59,7 +59,7 @@ def whole(tmp_path_factory):
     """The folder with the recipe, and the records of a run that nobody disturbed."""
     folder = tmp_path_factory.mktemp("killed")
     (folder / "r.toml").write_text(RECIPE)
-    return folder, records(isogloss.run(folder / "r.toml", out=folder / "whole", jobs=1).out)
+    return folder, records(isogloss.run(folder / "r.toml", out=folder / "whole", jobs=1, report=False).out)
 
 
 def in_training(out: Path) -> bool:
@@ -86,7 +86,7 @@ def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, momen
     assert records(out) != undisturbed
     begun = records(out)
 
-    isogloss.run(folder / "r.toml", out=out, jobs=1 if engine == "serial" else 2)
+    isogloss.run(folder / "r.toml", out=out, jobs=1 if engine == "serial" else 2, report=False)
     assert records(out) == undisturbed
     assert begun.items() <= undisturbed.items()
     assert not list(out.glob("*/work")) + list(out.glob("*/.*.tmp"))
@@ -99,7 +99,7 @@ def test_two_at_once_do_not_get_in_each_others_way(whole):
     wait_until(lambda: any((folder / "twice").glob("*/")))
     first.send_signal(signal.SIGSTOP)  # It holds the folder, however long the second one takes to start.
     with pytest.raises(StorageError, match=rf"another process \({first.pid}\) is making runs in this folder"):
-        isogloss.run(folder / "r.toml", out=folder / "twice", jobs=1)
+        isogloss.run(folder / "r.toml", out=folder / "twice", jobs=1, report=False)
     first.send_signal(signal.SIGCONT)
     assert first.wait() == 0
     assert records(folder / "twice") == undisturbed

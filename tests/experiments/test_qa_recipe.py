@@ -60,7 +60,7 @@ def data(tmp_path):
 
 @pytest.mark.slow
 def test_questions_are_learned_on_one_corpus_and_asked_in_another(data, tmp_path):
-    result = isogloss.run(tiny(tmp_path, RECIPE), out=tmp_path / "runs", data=data, jobs=1)
+    result = isogloss.run(tiny(tmp_path, RECIPE), out=tmp_path / "runs", data=data, jobs=1, report=False)
     assert not result.outcome.failed
     (model,) = (record for record in result.records if record.kind == "fine-tune")
     assert (

@@ -151,7 +151,7 @@ def test_text_on_disk_is_read_once_before_anything_runs(plan):
 
 @pytest.mark.slow
 def test_a_measurement_leaves_rows_and_tensors(tmp_path):
-    result = isogloss.run(tiny(tmp_path, RECIPE), out=tmp_path / "runs", jobs=1)
+    result = isogloss.run(tiny(tmp_path, RECIPE), out=tmp_path / "runs", jobs=1, report=False)
     assert not result.outcome.failed
     (record,) = result.records
     assert [(row["language"], row["same"]) for row in record.rows] == [("qaa", True), ("qab", True)]

@@ -49,7 +49,7 @@ def recipe(folder: Path, accumulation: int) -> Path:
 def test_a_script_in_several_processes_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr("isogloss.training.distributed.world_size", lambda: 2)
     with pytest.raises(ConfigError, match="one of 2 processes, and each would make the same"):
-        isogloss.run(recipe(tmp_path, 2), out=tmp_path / "runs")
+        isogloss.run(recipe(tmp_path, 2), out=tmp_path / "runs", report=False)
 
 
 def test_several_processes_that_have_nothing_to_make_together_are_refused(tmp_path):
@@ -72,7 +72,7 @@ def test_two_processes_make_the_encoder_of_one_and_leave_the_rest(tmp_path):
     assert "1 encoders made in 2 processes, 0 failed. 1 runs have no record yet" in ended.stderr
     assert not ended.stdout
 
-    alone = isogloss.run(path, out=tmp_path / "one", jobs=1)
+    alone = isogloss.run(path, out=tmp_path / "one", jobs=1, report=False)
     encoder = next(record for record in alone.records if record.kind == "pretrain")
     together = json.loads((tmp_path / "two" / encoder.id / "record.json").read_text(encoding="utf-8"))
     assert [row.keys() for row in together["rows"]] == [row.keys() for row in encoder.rows]
@@ -82,6 +82,6 @@ def test_two_processes_make_the_encoder_of_one_and_leave_the_rest(tmp_path):
     files = [load_file(tmp_path / out / encoder.id / "model/model.safetensors") for out in ("one", "two")]
     assert all(torch.allclose(files[0][name], files[1][name], atol=1e-5) for name in files[0])
 
-    rest = isogloss.run(path, out=tmp_path / "two", jobs=1)
+    rest = isogloss.run(path, out=tmp_path / "two", jobs=1, report=False)
     assert rest.outcome.done == [encoder.id]
     assert len(rest.outcome.made) == 1

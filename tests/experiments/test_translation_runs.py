@@ -277,7 +277,7 @@ def test_a_model_that_is_there_is_known_by_its_files(context, trained, tmp_path)
 @pytest.mark.slow
 def test_a_recipe_trains_a_translator_translates_and_learns_from_it(tmp_path):
     (tmp_path / "translated.toml").write_text(RECIPE)
-    result = isogloss.run(tmp_path / "translated.toml", out=tmp_path / "runs", jobs=1)
+    result = isogloss.run(tmp_path / "translated.toml", out=tmp_path / "runs", jobs=1, report=False)
     assert result.outcome.failed == {}
     kinds = [record.kind for record in result.records]
     assert kinds.count(TrainTranslator.name) == 1
@@ -288,8 +288,8 @@ def test_a_recipe_trains_a_translator_translates_and_learns_from_it(tmp_path):
         if record.kind == "measure":
             assert "by seq2seq (longest=24" in record.title or "trained" in record.title
             assert {row["examples"] for row in record.rows} == {6}
-    report = (result.out / "tables/translations.csv").read_text(encoding="utf-8").splitlines()
-    assert len(report) == 1 + 2 * 3
-    again = isogloss.run(tmp_path / "translated.toml", out=result.out, jobs=1)
+    tables = result.report.html.parent / "tables"
+    assert len((tables / "translations.csv").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 3
+    again = isogloss.run(tmp_path / "translated.toml", out=result.out, jobs=1, report=False)
     assert again.outcome.made == []
     assert read_record(Path(result.out) / result.records[0].id).id == result.records[0].id

@@ -36,6 +36,7 @@ def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(mak
         torch.testing.assert_close(found.model.get_parameter(name), weight, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("weighs", "stay"), [("both", 0.3), ("pull", 1.0)])
 @pytest.mark.parametrize("form", ["sum", "mean"])
 def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, weighs, stay, bert_folder):

@@ -53,6 +53,7 @@ def further(bert_folder, tmp_path):
     return make
 
 
+@pytest.mark.slow
 def test_no_step_leaves_every_weight_and_the_tokenizer_as_they_were(further, encoder_folder, tmp_path):
     model, tokenizer, _ = NOTHING.train(further(start=str(encoder_folder)))
     save_model(model, tokenizer, tmp_path / "saved")

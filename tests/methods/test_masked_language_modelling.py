@@ -106,6 +106,7 @@ def test_another_seed_gives_another_encoder(setting, whole):
     assert tokenizer.get_vocab() == tokenizer_again.get_vocab()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [0, 2, 3, 5, 7])
 @pytest.mark.parametrize(
     "how", [{}, {"evaluate_every": 3}, {"evaluate_every": 3, "accumulation": 3}], ids=str

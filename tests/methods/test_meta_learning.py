@@ -104,6 +104,7 @@ def test_one_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monke
     assert fitted_again.rows == fitted.rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "kind"),
     [

@@ -394,6 +394,7 @@ def adjusted(tmp_path):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ADJUSTING)
 def test_adjusting_with_modules_for_all_is_adjusting_to_the_bit(name, bert_folder, with_modules, adjusted):
     plain = adjusted(ADJUSTING[name], bert_folder, "plain")

@@ -115,6 +115,7 @@ def test_the_interval_holds_what_is_not_rejected(values, example_error):
         assert inside == (found.p_value(bound) > LEVEL) or abs(found.p_value(bound) - LEVEL) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("units", [3, 5])
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_a_true_null_is_rejected_no_more_often_than_said(units, ratio):

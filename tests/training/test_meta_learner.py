@@ -105,6 +105,7 @@ def trained(learning=LEARNING, *, steps=None, updates=UPDATES, **callbacks):
 # Algorithm 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second_order", SECOND_ORDER)
 @pytest.mark.parametrize("inner_step", INNER_STEPS)
 def test_own_parameters_that_never_move_leave_plain_training_of_the_shared_ones(second_order, inner_step):

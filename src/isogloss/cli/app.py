@@ -64,6 +64,9 @@ def run(
     threads: Threads = 1,
     dry_run: DryRun = False,
     change: Set = None,
+    write_report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the report when all is done.")
+    ] = True,
     quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
@@ -84,7 +87,13 @@ def run(
     else:
         jobs = 1 if engine == "serial" else jobs
         runs.run_and_report(
-            request, jobs=jobs, threads=threads, quiet=quiet, as_json=as_json, command=command
+            request,
+            jobs=jobs,
+            threads=threads,
+            report=write_report,
+            quiet=quiet,
+            as_json=as_json,
+            command=command,
         )
 
 

@@ -46,11 +46,12 @@ def run_and_report(
     *,
     jobs: int = 0,
     threads: int = 1,
+    report: bool = True,
     quiet: bool = False,
     as_json: bool = False,
     command: str = "",
 ) -> None:
-    """Run a recipe with progress and write its report; exit with 1 if runs failed."""
+    """Run a recipe with progress and write its report, if asked; exit with 1 if runs failed."""
     from isogloss import api
 
     with Display(quiet=quiet, as_json=as_json) as display:
@@ -66,6 +67,7 @@ def run_and_report(
             changes=request.changes,
             jobs=jobs,
             threads=threads,
+            report=report,
             on_progress=display.on_progress,
             announce=announce,
             command=command,
@@ -74,7 +76,8 @@ def run_and_report(
         display.say(
             f"{len(outcome.made)} runs made, {len(outcome.done)} were there, {len(outcome.failed)} failed."
         )
-    show_report(result.report, as_json=as_json)
+    if report:
+        show_report(result.report, as_json=as_json)
     for key, message in outcome.damaged.items():
         display.say(f"isogloss: run {key} was damaged. {message}")
     _exit_if(outcome.failed)
