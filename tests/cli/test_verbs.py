@@ -25,6 +25,7 @@ VERBS = {
         *("runs", "--against", "--predictions", "--by", "--gold"),
         *("--measure", "--split", "--points", "--in", "--json", "--debug"),
     ],
+    "choose": ["folder", "--language", "--json", "--debug"],
     "show": ["identity", "--in", "--json", "--debug"],
     "list": ["what", "--in", "--json", "--debug"],
     "predict": [

@@ -177,6 +177,24 @@ def compare(
 
 
 @app.command()
+def choose(
+    folder: Annotated[Path, typer.Argument(help="A folder of runs with measurements by label-free.")],
+    languages: Annotated[
+        list[str] | None, typer.Option("--language", help="Show all candidates for this language.")
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Choose a model for each language without its labels, predict its score, or say "don't know".
+
+    Labels of other languages, where there are some, say how well that works and how far predictions are off.
+    """
+    from isogloss.cli.choosing import print_choices
+
+    print_choices(folder, languages or (), as_json=as_json)
+
+
+@app.command()
 def show(
     identity: Annotated[str, typer.Argument(help="The id of a run, or how it begins.")],
     folder: Folder = Path("runs/quickstart"),

@@ -41,6 +41,20 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelFree:
+    """What a model's answers in a language say of its score there, where its labels are not looked at."""
+
+    frame: ClassVar[str] = "label-free"
+    model: str
+    language: str
+    split: str
+    signal: str
+    """confidence, entropy, steadiness; in the source score, in other languages atc and doc."""
+    value: float
+    examples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PathPoint:
     """One point of a straight path between two models (Eqs 1 and 2 of the first paper)."""
 
@@ -349,6 +363,7 @@ ROWS: dict[str, tuple[type, ...]] = {
     "deltas": (Delta,),
     "run-variance": (SeedSpread,),
     "transfer-gap": (Gap,),
+    "label-free": (LabelFree,),
     "retrieval": (Retrieval,),
     "anisotropy": (Anisotropy,),
     "word-distance": (WordDistance, DistanceBin),

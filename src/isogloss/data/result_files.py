@@ -84,10 +84,32 @@ def read_predictions(path: Path) -> dict[str, StoredPredictions]:
         groups = [file.read_row_group(number, columns=columns) for number in range(file.num_row_groups)]
         return {table["language"][0].as_py(): _kept(table) for table in groups if len(table)}
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        raise StorageError(
-            f"{path}: these predictions cannot be read ({' '.join(str(error).split())}). Delete the folder's "
-            f"record.json and run again; only this run is repeated."
-        ) from error
+        raise _unreadable(path, error) from error
+
+
+def read_answers(path: Path) -> dict[str, dict[str, str]]:
+    """Read what was predicted: for each language, from an example's id to the answer as JSON.
+
+    Empty without a file; StorageError where it is damaged.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path, columns=["language", "id", "predicted"]) if path.is_file() else None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+    found: dict[str, dict[str, str]] = {}
+    for row in table.to_pylist() if table is not None else ():
+        found.setdefault(row["language"], {})[row["id"]] = row["predicted"]
+    return found
+
+
+def _unreadable(path: Path, error: Exception) -> StorageError:
+    return StorageError(
+        f"{path}: these predictions cannot be read ({' '.join(str(error).split())}). Delete the folder's "
+        f"record.json and run again; only this run is repeated."
+    )
 
 
 def _table(one: Predictions) -> Any:

@@ -7,6 +7,7 @@ from isogloss.core.run_parts import Named
 from isogloss.diagnostics.anisotropy import Anisotropy
 from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
+from isogloss.diagnostics.label_free import LabelFree
 from isogloss.diagnostics.language_gates import LanguageGates
 from isogloss.diagnostics.mixup import MixupRatio, MixupSweep
 from isogloss.diagnostics.representation_map import RepresentationMap
@@ -41,6 +42,7 @@ _ALL: tuple[type[Diagnostic], ...] = (
     Deltas,
     RunVariance,
     TransferGap,
+    LabelFree,
     Retrieval,
     Anisotropy,
     WordDistance,

@@ -152,14 +152,15 @@ class _Inputs:
         source = model.source_languages
         inputs = ORIGINAL_INPUTS if run.inputs in (None, PAIRED) else run.inputs
         examples = examples_of(inputs, language, source, self._read)
-        return evaluation(
+        found = evaluation(
             task,
             examples,
             load_tokenizer(self.folder),
             self.context.optimization(model.optimization),
-            baseline=task.majority(self.trained_on, examples) if self.trained_on else None,
             language=language_read(inputs, language, source),
         )
+        labelled = any(row.gold for row in found.rows) and self.trained_on
+        return replace(found, baseline=task.majority(self.trained_on, examples)) if labelled else found
 
     def paired(self, language: str) -> Evaluation:
         """Pair a language's examples with their translations; the source's, which have none, run alone."""

@@ -44,7 +44,7 @@ def mean_std(values: Sequence[float]) -> MeanStd:
     if n == 1:
         return MeanStd(mean, math.nan, math.nan, math.nan, 1)
     std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    half = _t_quantile(1 - LEVEL / 2, n - 1) * std / math.sqrt(n)
+    half = t_quantile(1 - LEVEL / 2, n - 1) * std / math.sqrt(n)
     return MeanStd(mean, std, mean - half, mean + half, n)
 
 
@@ -74,9 +74,7 @@ class Estimate:
     @property
     def smallest_seen(self) -> float:
         """The smallest effect detected with 80 % power: a multiple of the error (Bloom 1995)."""
-        return max(
-            (_t_quantile(1 - LEVEL / 2, n) + _t_quantile(POWER, n)) * error for error, n in self._errors
-        )
+        return max((t_quantile(1 - LEVEL / 2, n) + t_quantile(POWER, n)) * error for error, n in self._errors)
 
     def p_value(self, bound: float = 0.0) -> float:
         """Return the two-sided p of the mean being this bound: the larger of both tests; nan for one unit.
@@ -103,7 +101,7 @@ class Estimate:
     def _half(self) -> float:
         if self.units < 2:
             return math.nan
-        return max(_t_quantile(1 - LEVEL / 2, n) * error for error, n in self._errors)
+        return max(t_quantile(1 - LEVEL / 2, n) * error for error, n in self._errors)
 
 
 def crossed_estimate(values: Sequence[float], *, example_error: float = 0.0, examples: int = 0) -> Estimate:
@@ -123,7 +121,7 @@ def crossed_estimate(values: Sequence[float], *, example_error: float = 0.0, exa
 
 
 @cache
-def _t_quantile(share: float, freedom: float) -> float:
+def t_quantile(share: float, freedom: float) -> float:
     """Return a quantile of Student's t, cached: a report asks for few different ones, often."""
     from scipy.special import stdtrit
 

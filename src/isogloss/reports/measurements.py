@@ -21,7 +21,7 @@ from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain, without_folders
 from isogloss.core.records import MADE, RECORD, Record, read_record
 from isogloss.core.rows import ROWS, kind_of
-from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_predictions
+from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
 
 PLAN, FAILED = "plan.json", "failed.json"
 
@@ -144,6 +144,12 @@ class Measurements:
                 path = self._by_id[run].folder / PREDICTIONS
                 self._predictions[run] = read_predictions(path) if path.is_file() else {}
         return self._predictions[run].get(language)
+
+    def answers(self, run: str) -> dict[str, dict[str, str]]:
+        """Return what a run's model predicted, as JSON, by language and example's id; empty where unknown."""
+        with suppress(StorageError, KeyError):
+            return read_answers(self._by_id[run].folder / PREDICTIONS)
+        return {}
 
     def finished(self, kind: str) -> list[Run]:
         """Return the finished runs of a kind, or the measurements of a diagnostic."""

@@ -18,6 +18,7 @@ from isogloss.core.plain_text import plain
 from isogloss.core.rows import ROWS
 from isogloss.core.version import VERSION
 from isogloss.reports import (
+    choosing,
     landscapes,
     language_groups,
     line_figures,
@@ -196,6 +197,8 @@ FIGURES: Mapping[str, Part] = {
 TABLES: Mapping[str, Part] = {
     "scores": scores.score_tables,
     "language-groups": language_groups.group_tables,
+    "choice": choosing.choice_tables,
+    "choice-regret": choosing.regret_tables,
     "others": others,
     **{
         one.name or str(one.frame): one.tables

@@ -1,0 +1,71 @@
+"""Choosing a model of a folder of runs for languages without labels."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from isogloss.cli.display import Display, show_line
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.reports.candidates import RULE, Candidates, all_candidates
+from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
+from isogloss.reports.measurements import Measurements, read_measurements
+from isogloss.reports.names import percent
+
+
+def print_choices(folder: Path, languages: Sequence[str], *, as_json: bool) -> None:
+    """Print the choice for every language and how good such choices are; for named ones all candidates."""
+    m = read_measurements(folder)
+    found = all_candidates(m)
+    if not found:
+        raise ConfigError(
+            f"{folder}: there is nothing to choose among: fewer than two models were measured by label-free. "
+            f'Add [[measure]] name = "label-free" (split = "dev") to the recipe and run it again.'
+        )
+    known = list(dict.fromkeys(code for one in found for code in one.languages))
+    for code in languages:
+        if code not in known:
+            raise unknown_name("--language", "language of these measurements", code, known)
+    display = Display(as_json=as_json)
+    if as_json:
+        _emit(display, found, languages or known)
+        return
+    if languages:
+        for one in found:
+            for code in languages:
+                _show_candidates(display, one, code)
+        return
+    _show(display, m)
+
+
+def _emit(display: Display, found: Sequence[Candidates], languages: Sequence[str]) -> None:
+    for one in found:
+        data = choice_data(one)
+        for row in data[data["language"].isin(languages)].to_dict("records"):
+            display.emit({str(name): _plain(value) for name, value in row.items()})
+
+
+def _plain(value: object) -> object:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _show(display: Display, m: Measurements) -> None:
+    for table in (*choice_tables(m), *regret_tables(m)):
+        show_line(table.title)
+        head, *rows = [[cell.text for cell in row] for row in (table.header, *table.rows)]
+        display.table(head, rows)
+        show_line(f"{table.caption}\n")
+
+
+def _show_candidates(display: Display, one: Candidates, code: str) -> None:
+    """Print all candidates for a language, the rule's choice first."""
+    if code not in one.languages:
+        return
+    data = candidate_data(one, code).drop(columns="model").dropna(axis=1, how="all")
+    numbers = data.columns.drop(["candidate", RULE])
+    texts = data.assign(**{RULE: data[RULE].map("{:+.2f}".format)})
+    texts[numbers] = data[numbers].map(lambda value: "–" if pd.isna(value) else percent(value))
+    about = " ".join(one.about[name] for name in ("corpus", "treebank", "task") if one.about[name])
+    show_line(f"{about}, source {one.about['source']}: candidates for {code}, the rule's choice first")
+    display.table([*texts], texts.to_numpy().tolist())

@@ -1,0 +1,161 @@
+"""What a model tells of its score in a language without labels there: signals to choose a model by.
+
+With p the probabilities of a unit (a text, a word, the options of a choice, an answer's start and end, a
+word's head), their mean maximum and their mean entropy, as a share of the largest possible; then, from the
+source's labels, two estimates of the score (Garg et al. 2022, "Leveraging Unlabeled Data to Predict
+Out-of-Distribution Performance", Sections 3 and 4):
+
+    ATC = share of the units with max p >= t,  where t is such that in the source this share is the score
+    DoC = source score - (mean max p in the source - mean max p here)
+
+Steadiness is the share of units whose prediction stays when every weight is moved, w + noise · rms · N(0, 1)
+with rms that of its tensor: a model in a flat place keeps them. The predictions are kept, from which
+``reports.choosing`` takes how far candidates agree (Baek et al. 2022, "Agreement-on-the-Line").
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from isogloss.core.rows import LabelFree as LabelFreeRow
+from isogloss.core.run_parts import Count, Rate
+from isogloss.data.result_files import Predictions
+from isogloss.diagnostics.setting import MeasureSetting, role_of
+from isogloss.tasks.task import LabelsAre
+from isogloss.training.evaluation import Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a model made of one language's examples, by unit."""
+
+    evaluation: Evaluation
+    confidence: Tensor
+    entropy: Tensor
+    best: Tensor
+    predicted: list[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelFree:
+    """Confidence, estimated score and steadiness in each language, from the labels of the source alone."""
+
+    name: ClassVar[str] = "label-free"
+    subject: ClassVar[str] = "model"
+    version: ClassVar[int] = 1
+
+    noise: Rate = 0.05
+    """Standard deviation of the move of a weight, as a share of its tensor's root mean square."""
+
+    draws: Count = 2
+    """Moves over which steadiness is a mean; 0 leaves it out."""
+
+    def measure(self, setting: MeasureSetting) -> list[LabelFreeRow]:
+        """Return a row for each language and signal; ``score`` is the source's own, from its labels."""
+        model = setting.load(setting.subjects[0])
+        read = {language: self._read(setting, model, language) for language in setting.languages}
+        signals = {language: _own_signals(one) for language, one in read.items()}
+        sources = [one for one in read if role_of(one, setting.source) == "source"]
+        if sources:
+            _estimate_scores(read, sources, signals)
+        for language, steadiness in self._steadiness(model, read).items():
+            signals[language]["steadiness"] = steadiness
+        return [
+            LabelFreeRow(
+                model=setting.subjects[0].id,
+                language=language,
+                split=setting.split,
+                signal=name,
+                value=value,
+                examples=len(read[language].evaluation.examples),
+            )
+            for language, own in signals.items()
+            for name, value in own.items()
+        ]
+
+    def _read(self, setting: MeasureSetting, model: Any, language: str) -> _Read:
+        evaluation = replace(setting.evaluation(language), on_progress=setting.on_progress)
+        scores = evaluation.scores(model)
+        predicted = evaluation.task.decode(evaluation.examples, evaluation.rows, scores)
+        setting.keep(
+            Predictions(
+                language=language,
+                ids=[example.id for example in evaluation.examples],
+                predicted=[json.dumps(one, ensure_ascii=False, default=asdict) for one in predicted],
+                contributions={},
+            )
+        )
+        return _Read(evaluation, *_units(evaluation, scores), predicted)
+
+    def _steadiness(self, model: Any, read: Mapping[str, _Read]) -> dict[str, float]:
+        """Return for each language the share of units whose best label stays, over all draws."""
+        kept: dict[str, list[float]] = {language: [] for language in read if self.draws}
+        for draw in range(self.draws):
+            moved = moved_weights(model, self.noise, seed=draw)
+            for language, shares in kept.items():
+                evaluation = read[language].evaluation
+                *_, best = _units(evaluation, evaluation.scores(moved))
+                shares.append(float((best == read[language].best).double().mean()))
+        return {language: fmean(shares) for language, shares in kept.items()}
+
+
+def _own_signals(read: _Read) -> dict[str, float]:
+    return {"confidence": float(read.confidence.mean()), "entropy": float(read.entropy.mean())}
+
+
+def _estimate_scores(
+    read: Mapping[str, _Read], sources: Sequence[str], signals: Mapping[str, dict[str, float]]
+) -> None:
+    """Add each source's score, and from these ATC and DoC of every other language."""
+    for language in sources:
+        evaluation = read[language].evaluation
+        signals[language]["score"] = evaluation.task.score(evaluation.gold, read[language].predicted)
+    score = fmean(signals[language]["score"] for language in sources)
+    confidence = torch.cat([read[language].confidence for language in sources])
+    for language in read.keys() - {*sources}:
+        here = read[language].confidence
+        signals[language]["atc"] = estimated_by_threshold(confidence, score, here)
+        signals[language]["doc"] = score - float(confidence.mean() - here.mean())
+
+
+def estimated_by_threshold(source: Tensor, score: float, target: Tensor) -> float:
+    """Return the share of the target's confidences that reach the source's threshold for its score.
+
+    Confidences [unit], of any units alike in both; ``score`` in [0, 1].
+    """
+    below = round((1 - score) * len(source))
+    if below == len(source):
+        return float((target > source.max()).double().mean())
+    return float((target >= source.sort().values[below]).double().mean())
+
+
+def _units(evaluation: Evaluation, scores: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return confidence, entropy and best label [unit] of the raw scores of all rows."""
+    every = [_probabilities(evaluation.task.labels_are, one) for one in scores]
+    confidence = torch.cat([one.amax(dim=-1) for one in every])
+    possible = torch.cat([(one > 0).sum(dim=-1) for one in every]).clamp(min=2)
+    entropy = torch.cat([torch.special.entr(one).sum(dim=-1) for one in every]) / possible.log()
+    return confidence, entropy, torch.cat([one.argmax(dim=-1) for one in every])
+
+
+def _probabilities(labels_are: LabelsAre, scores: Tensor) -> Tensor:
+    """Return [unit label]: start and end among a row's places, a word's head among the words, or labels."""
+    if labels_are == "span":
+        return scores.T.double().softmax(dim=-1)
+    return (scores[..., 0] if labels_are == "tree" else scores).double().softmax(dim=-1)
+
+
+def moved_weights(model: nn.Module, noise: float, *, seed: int) -> nn.Module:
+    """Return a copy of a model, each weight moved by ``noise`` times its tensor's root mean square."""
+    moved, generator = deepcopy(model), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in moved.parameters():
+            step = torch.randn(weight.shape, generator=generator).to(weight)
+            weight.add_(step, alpha=noise * float(weight.float().square().mean().sqrt()))
+    return moved

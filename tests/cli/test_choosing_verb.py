@@ -1,0 +1,45 @@
+"""choose: a choice with its regrets, the candidates of a language, JSON lines, and what it needs."""
+
+import pytest
+
+from tiny import TINY, tiny
+
+MEASURED = """
+[[measure]]
+name = "label-free"
+split = "dev"
+examples = 8
+
+[[measure]]
+name = "scores"
+examples = 8
+"""
+
+
+def test_choose_needs_measurements_by_label_free(command, tiny_runs):
+    message = command("choose", tiny_runs).message
+    assert "there is nothing to choose among" in message
+    assert '[[measure]] name = "label-free"' in message
+
+
+@pytest.mark.slow
+def test_choose_prints_choices_regrets_and_candidates(command, tmp_path):
+    text = TINY.partition("[[measure]]")[0].replace(
+        '[[grid.method]]\nname = "bilingual"\ntargets = ["qab"]', ""
+    )
+    free = '[[measure]]\nname = "label-free"\nsplit = "dev"\nexamples = 8\n'
+    scores = '[[measure]]\nname = "scores"\nexamples = 8\n'
+    made = command(
+        "run", tiny(tmp_path, text + free + scores), "--out", tmp_path / "r", "--jobs", 1, "--no-report"
+    )
+    assert (made.status, made.out) == (0, "")
+    table = command("choose", tmp_path / "r").out
+    assert table.splitlines()[0] == "wikiann ner, source qaa: the choice without labels"
+    assert "don't know" in table and "chosen by" in table and "source score" in table
+    rows = command("choose", tmp_path / "r", "--json", "--language", "qad").lines
+    assert [row["language"] for row in rows] == ["qad"]
+    assert rows[0]["candidates"] == 2 and rows[0]["predicted"] is None and rows[0]["regret"] >= 0
+    shown = command("choose", tmp_path / "r", "--language", "qab").out
+    assert all(f"source-only, seed {seed}" in shown for seed in (0, 1))
+    assert "atc" in shown and "agreement" in shown
+    assert "Known: qab, qad" in command("choose", tmp_path / "r", "--language", "sw").message
