@@ -52,7 +52,7 @@ def averaged(request: AverageRequest) -> FineTune:
         parts += [(part, weight / len(own)) for part in own]
     parts.sort(key=lambda one: (seedless(one[0]), identity(one[0])))
     equal = all(abs(weight * len(parts) - 1) < TOLERANCE for _, weight in parts)
-    method = replace(request.method, weights=() if equal else tuple(weight for _, weight in parts))
+    method = replace(request.method, weights=None if equal else tuple(weight for _, weight in parts))
     _check_models(request, method, parts)
     return _run(request, method, tuple(part for part, _ in parts))
 

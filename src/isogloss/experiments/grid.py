@@ -316,6 +316,11 @@ def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sourc
     most = most_subwords(cell.encoder, sources.encoders)
     found = _lengths(changes, cell, most, entry.where)
     check_precision(found.updates.precision, f"{entry.where}: precision")
+    if (found.averaged_epochs or 0) > found.epochs:
+        raise ConfigError(
+            f"{entry.where}: averaged_epochs: found {found.averaged_epochs}, and there are {found.epochs} "
+            f"epochs. Choose at most that many."
+        )
     if found.overlap >= found.limit - SPECIAL:
         raise ConfigError(
             f"{entry.where}: overlap: windows of {found.limit} subwords cannot overlap by {found.overlap}. "

@@ -149,7 +149,7 @@ def of_seeds(request: MeasureRequest) -> Iterator[Measure]:
         key = (
             *(model.encoder, model.corpus, model.method),
             *(model.source, model.target, model.optimization, model.translated, scores.languages),
-            *map(seedless, filter(None, (model.start, *(model.parts or ())))),
+            *(seedless(one) for one in (model.start, *(model.parts or ())) if one),
         )
         groups.setdefault(key, []).append((model.seed, scores))
     for group in groups.values():

@@ -200,7 +200,7 @@ class FineTune:
     def label(self) -> str:
         """Name in tables: the method, its fields that are not the default, the translator, the start."""
         if isinstance(self.method, Average):
-            return f"{described(replace(self.method, weights=()))} of {self._parts_label(self.method)}"
+            return f"{described(replace(self.method, weights=None))} of {self._parts_label(self.method)}"
         name = " + ".join(described(part) for part in (self.method, self.auxiliary, self.peft) if part)
         if self.translated:
             name = f"{name} by {translator_label(self.translated)}"

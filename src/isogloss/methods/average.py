@@ -35,7 +35,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.rows import as_row
 from isogloss.core.seeds import derive
 from isogloss.core.training_rows import AveragedModel
-from isogloss.encoders import fastest_attention, load_model, load_tokenizer
+from isogloss.encoders import fastest_attention, load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.family import encoder_prefix
 from isogloss.tasks.task import Model
@@ -63,7 +63,7 @@ class Average:
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
     needs_start: ClassVar[bool] = False
 
-    weights: tuple[float, ...] = ()
+    weights: tuple[float, ...] | None = None
     """Weight of each of ``of``; equal ones that sum to 1 when left out. What they lack to 1 is the pretrained
     encoder's: [0.5] is half the way from it to a model, [1.0, 1.0] the sum of two task vectors."""
 
@@ -76,9 +76,9 @@ class Average:
 
     def __post_init__(self) -> None:
         """Refuse weights below 0 where signs are elected by them."""
-        if self.density and any(weight < 0 for weight in self.weights):
+        if self.density and any(weight < 0 for weight in self.weights or ()):
             raise ConfigError(
-                f"{self.name}: weights: {list(self.weights)} has numbers below 0, and with density each "
+                f"{self.name}: weights: {list(self.weights or ())} has numbers below 0; with density each "
                 f"weight votes for a sign. Give weights above 0, or leave density out."
             )
 
@@ -228,6 +228,13 @@ def _shared(own: dict[str, Tensor], parts: Sequence[_Part]) -> list[str]:
 
 def _loaded(setting: Setting, part: Averaged, tokenizer: Tokenizer) -> Model:
     """Load a part; ModelError for one with another tokenizer."""
+    own, other = (load_encoder_config(folder) for folder in (part.folder, setting.start))
+    if (own.model_type, own.num_hidden_layers) != (other.model_type, other.num_hidden_layers):
+        raise ModelError(
+            f"{part.folder}: this cannot be averaged: it is a {own.model_type} of {own.num_hidden_layers} "
+            f"layers, and the encoder of the others a {other.model_type} of {other.num_hidden_layers}. "
+            f"Average what comes from one encoder."
+        )
     if load_tokenizer(part.folder).get_vocab() != tokenizer.get_vocab():
         raise ModelError(
             f"{part.folder}: this cannot be averaged with the others: its tokenizer has other subwords, so "
