@@ -5,13 +5,13 @@
 Where Σ wᵢ = 1 the origin θ₀ falls out: a mean of models (model soups, Wortsman et al. 2022, Section 2) or a
 point of the path between two (Wu et al. 2022, Eq. 1). Otherwise θ₀ is the pretrained encoder: task arithmetic
 (Ilharco et al. 2023, Section 2). A θᵢ may be an encoder that was trained on text from there: a language
-vector. TIES (Yadav et al. 2023, Section 4) makes one vector of several that disagree:
+vector. TIES (Yadav et al. 2023, Algorithm 1) makes one vector of several that disagree:
 
     τ̂ᵢ = τᵢ where |τᵢ| is among the largest, else 0                                           (2)
     γ = sgn(Σᵢ wᵢ τ̂ᵢ)                                                                        (3)
     θ = θ₀ + Σᵢ wᵢ · Σ_A wᵢ τ̂ᵢ / Σ_A wᵢ,  A = {i : sgn τ̂ᵢ = γ}, for each weight by itself       (4)
 
-DARE (Yu et al. 2024, Eq. 2) drops a share p of each τᵢ at random and divides the rest by 1 - p. What encoders
+DARE (Yu et al. 2024) drops a share p of each τᵢ at random and divides the rest by 1 - p. What encoders
 lack, the head, has no origin: it is the mean of the models' heads by their wᵢ.
 """
 
