@@ -52,14 +52,16 @@ def way_names(rows: pd.DataFrame) -> dict[str, str]:
     """Name each way of training: its method, translator, and the fields that are not the commonest."""
     found: dict[str, str] = {}
     for method, group in rows.drop_duplicates("way").groupby("method", sort=False):
-        fields = [
-            name
-            for name in group
-            if name.startswith(OF_A_WAY) and name not in NOT_NAMED and not name.endswith(".way")
-        ]
+        fields = [name for name in group if name.startswith(OF_A_WAY) and not _is_told(group, name)]
         for way, fields_text in _distinguish(group.set_index("way")[fields]).items():
             found[way] = f"{method} ({fields_text})" if fields_text else str(method)
     return found
+
+
+def _is_told(group: pd.DataFrame, name: str) -> bool:
+    """Return whether names leave a column out: of an average's models what ``of`` says of them already."""
+    told = name.startswith("of.") and group.groupby("of")[name].nunique(dropna=False).le(1).all()
+    return bool(told) or name in NOT_NAMED or name.endswith(".way")
 
 
 def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
