@@ -108,4 +108,5 @@ def test_sides_say_whose_labels_are_used():
         "consistency": ("source", "target"),
         "x-mixup": ("source", "target"),
         "given": ("source",),
+        "average": ("source", "target"),
     }

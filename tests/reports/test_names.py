@@ -63,6 +63,23 @@ def test_what_a_model_goes_on_from_tells_it_apart(tmp_path: Path) -> None:
     assert all("learning_rate" in name for name in names)
 
 
+def test_averages_are_told_apart_by_what_they_are_of(tmp_path: Path) -> None:
+    def average(*parts: Content, **fields: object) -> Content:
+        return {**model("average", fields=fields), "parts": list(parts)}
+
+    plain, both = [model(seed=0), model(seed=1)], [model(), model("bilingual")]
+    shots = [model("few-shot", fields={"shots": shots}) for shots in (4, 8)]
+    continued = [model(), pretrain(("qab",))]
+    names = names_of(tmp_path, average(*plain), average(*both, weights=[0.7, 0.3]), average(*continued))
+    assert names == {
+        "average (of=source-only)",
+        "average (of=source-only+bilingual, weights=0.7 0.3)",
+        "average (of=source-only+qab)",
+    }
+    few = names_of(tmp_path / "few", *(average(one, {**one, "seed": 1}) for one in shots))
+    assert few == {"average (shots=4)", "average (shots=8)"}
+
+
 def test_encoders_are_named_before_systems_where_there_are_several(tmp_path: Path) -> None:
     names = names_of(tmp_path, model(), model(encoder=adjust(size=100)), model(encoder=adjust(size=300)))
     assert names == {

@@ -12,6 +12,7 @@ from typing import ClassVar
 from isogloss.core.records import Row
 from isogloss.core.training_rows import (
     Alignment,
+    AveragedModel,
     BitextRead,
     ConflictStep,
     Epoch,
@@ -376,7 +377,7 @@ ROWS: dict[str, tuple[type, ...]] = {
     "language-gates": (MaskSimilarity, MaskPerplexity, MaskKept, SpecificGates),
     "pretrain": (TrainingStep, Perplexity, SubwordsAdded, Parameters, ConflictStep),
     "adjust": (TrainingStep, BitextRead),
-    "fine-tune": (TrainingStep, Epoch, BitextRead, ConflictStep, TrainedParameters),
+    "fine-tune": (TrainingStep, Epoch, BitextRead, ConflictStep, TrainedParameters, AveragedModel),
     "align": (Alignment,),
     "translate": (TranslatedSplit,),
     "train-translator": (TrainingStep,),

@@ -243,6 +243,9 @@ class Optimization:
     head_learning_rate: Rate | None = None
     """Highest rate of the head (and a pooler), as 1e-3 for a new one on an encoder that learns at 2e-5;
     learning_rate when left out."""
+    averaged_epochs: Positive | None = None
+    """The model is the mean of the weights after so many epochs, the last ones (stochastic weight averaging,
+    Izmailov et al. 2018); the epoch that is best on dev data when left out."""
     updates: Updates = field(default=Updates(), metadata=NESTED)
     """How weights are updated."""
 

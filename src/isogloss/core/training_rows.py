@@ -73,6 +73,19 @@ class TrainedParameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AveragedModel:
+    """A model in an average on one dev set, with its weight; the average itself where ``part`` is ""."""
+
+    frame: ClassVar[str] = "averaged"
+    part: str
+    weight: float | None
+    language: str
+    split: str
+    metric: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictStep:
     """Cosine of gradients while a model trains, after one step."""
 

@@ -32,7 +32,7 @@ from isogloss.encoders import save_model
 from isogloss.encoders.language_parameters import parameter_counts
 from isogloss.experiments.alignments import align
 from isogloss.experiments.context import RunContext, RunResult
-from isogloss.experiments.encoder_runs import Adjust, Align, Pretrain, SplitRead
+from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, SplitRead
 from isogloss.experiments.encoders import predicts_text
 from isogloss.experiments.measuring import measure
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs
@@ -40,7 +40,7 @@ from isogloss.experiments.store import WORK
 from isogloss.experiments.translating import train_translator, translate
 from isogloss.training.distributed import barrier, is_main_process
 from isogloss.training.memory import measured_peak, restart_measurement
-from isogloss.training.setting import AdjustSetting, Setting, TextSetting
+from isogloss.training.setting import AdjustSetting, Averaged, Setting, TextSetting
 
 
 def make(context: RunContext, run: Run) -> Record:
@@ -202,6 +202,7 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
         teacher="" if run.teacher is None else str(context.store.model(run.teacher)),
         auxiliary=run.auxiliary,
         peft=run.peft,
+        parts=tuple(_averaged(context, part) for part in run.parts or ()),
         on_progress=context.on_progress,
     )
     trained = run.method.train(setting)
@@ -213,6 +214,12 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
         difference=trained.difference,
     )
     return RunResult(trained.rows, (*trained.warnings, *filter(None, repairs)))
+
+
+def _averaged(context: RunContext, run: FineTune | Encoder) -> Averaged:
+    has_head = isinstance(run, FineTune)
+    folder = str(context.store.model(run)) if isinstance(run, FineTune) else context.encoder(run)
+    return Averaged(id=identity(run), folder=folder, has_head=has_head)
 
 
 _MAKERS: dict[str, Callable[[RunContext, Any], RunResult]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
+from itertools import groupby, product
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
@@ -14,15 +14,24 @@ from isogloss.data.corpora import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.averages import AverageRequest, averaged
 from isogloss.experiments.checking import checked, located, names, refuse_empty_or_twice, refuse_unknown
 from isogloss.experiments.encoder_plan import seeds_for
 from isogloss.experiments.encoder_runs import Align, Encoder
 from isogloss.experiments.encoders import check_read, family_of_encoder, most_subwords, place_of, pretrained
-from isogloss.experiments.grid_methods import MethodEntry, many, method_entries, of_seed, starts_first
+from isogloss.experiments.grid_methods import (
+    MethodEntry,
+    comes_after,
+    many,
+    method_entries,
+    of_seed,
+    starts_first,
+)
 from isogloss.experiments.recipe import GridTable, Recipe, Table
 from isogloss.experiments.runs import FineTune, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels, needs_tags
 from isogloss.methods import Mixing, UsesTeacher
+from isogloss.methods.average import Average
 from isogloss.methods.given import Given
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, find_task, task_names
@@ -80,15 +89,65 @@ def cells(planning: Planning) -> list[Cell]:
         return []
     _check_lists(grid, where)
     entries = method_entries(grid, planning.translators, where)
-    found = []
-    for cell, changes in _points(grid, planning):
-        models: dict[str, FineTune] = {}
-        for entry in starts_first(entries):
-            if _takes(entry, cell, grid, planning.encoders):
-                models[entry.label] = _started(planning, cell, entry, models, changes)
-        # In the order of the recipe, whichever starts from whichever.
-        found.append(replace(cell, models={e.label: models[e.label] for e in entries if e.label in models}))
-    return found
+    alike = [
+        [_Point(*one) for one in group]
+        for _, group in groupby(_points(grid, planning), lambda one: (replace(one[0], seed=0), one[1]))
+    ]
+    for entry in starts_first(entries):
+        for seeds in alike:
+            if _takes(entry, seeds[0].cell, grid, planning.encoders):
+                _add(planning, entry, seeds, comes_after(entry, entries))
+    # In the order of the recipe, whichever starts from whichever.
+    return [
+        replace(one.cell, models={e.label: one.models[e.label] for e in entries if e.label in one.models})
+        for seeds in alike
+        for one in seeds
+    ]
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A cell, what it changes of the optimization, and the models that are built so far."""
+
+    cell: Cell
+    changes: Table
+    models: dict[str, FineTune] = field(default_factory=dict)
+
+
+def _add(planning: Planning, entry: MethodEntry, seeds: Sequence[_Point], after: Sequence[str]) -> None:
+    """Build the models of a method in cells that differ in their seed, where those it comes after are.
+
+    An average of several seeds is a model of the first of them, and so is what starts from it.
+    """
+    there = [one for one in seeds if all(label in one.models for label in after)]
+    if not there:
+        missing = next(label for label in after if all(label not in one.models for one in seeds))
+        raise ConfigError(
+            f"{entry.where}: {'start' if entry.choice.start else 'of'}: {missing!r} is not trained for "
+            f"target {seeds[0].cell.target!r}. Add it to that method's targets, or take it out of these."
+        )
+    if not isinstance(entry.method, Average):
+        for one in there:
+            one.models[entry.label] = _started(planning, one, entry)
+        return
+    size = entry.choice.size or len(there)
+    if len(there) % size:
+        raise ConfigError(
+            f"{entry.where}: size: {len(there)} seeds of one encoder do not make averages of {size}. Give a "
+            f"size that divides them, 0 for one average of all, or other seeds."
+        )
+    for first in range(0, len(there), size):
+        request = AverageRequest(
+            method=entry.method,
+            of=entry.choice.of,
+            members=[one.models for one in there[first : first + size]],
+            seed=there[first].cell.seed,
+            encoder=there[first].cell.encoder,
+            encoders=planning.encoders,
+            sources=planning.sources,
+            where=entry.where,
+        )
+        there[first].models[entry.label] = averaged(request)
 
 
 def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
@@ -102,10 +161,9 @@ def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encod
     return of_encoder and of_source and cell.target in (choice.targets or grid.targets)
 
 
-def _started(
-    planning: Planning, cell: Cell, entry: MethodEntry, models: Mapping[str, FineTune], changes: Table
-) -> FineTune:
+def _started(planning: Planning, point: _Point, entry: MethodEntry) -> FineTune:
     """Build a model of a cell with the model it starts from and its teacher, if it has any."""
+    cell, changes = point.cell, point.changes
     named = f"{entry.where}: encoder {planning.encoders[cell.encoder]!r}"
     check_read(cell.encoder, (*cell.source, *cell.targets), planning.sources.encoders, named)
     if isinstance(entry.method, Given):
@@ -113,25 +171,14 @@ def _started(
             its = pretrained(of_seed(entry.method.model, cell.seed))
         cell = replace(cell, encoder=its)
         entry = replace(entry, method=Given(model=its.label))
-    start = _start(cell, entry, models)
+    if entry.method.needs_start and not entry.choice.start:
+        raise ConfigError(
+            f"{entry.where}: {entry.method.name} goes on from the model of another method. Name one of "
+            f'this grid, as in start = "source-only".'
+        )
+    start = point.models[entry.choice.start] if entry.choice.start else None
     model = _model(planning, cell, entry, {**changes, **entry.changes})
     return replace(model, start=start, teacher=_teacher(planning, cell, entry, changes))
-
-
-def _start(cell: Cell, entry: MethodEntry, models: Mapping[str, FineTune]) -> FineTune | None:
-    if not entry.choice.start:
-        if entry.method.needs_start:
-            raise ConfigError(
-                f"{entry.where}: {entry.method.name} goes on from the model of another method. Name one of "
-                f'this grid, as in start = "source-only".'
-            )
-        return None
-    if entry.choice.start not in models:
-        raise ConfigError(
-            f"{entry.where}: start: {entry.choice.start!r} is not trained for target {cell.target!r}. "
-            f"Add it to that method's targets, or take it out of these."
-        )
-    return models[entry.choice.start]
 
 
 def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]:
@@ -269,6 +316,11 @@ def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sourc
     most = most_subwords(cell.encoder, sources.encoders)
     found = _lengths(changes, cell, most, entry.where)
     check_precision(found.updates.precision, f"{entry.where}: precision")
+    if (found.averaged_epochs or 0) > found.epochs:
+        raise ConfigError(
+            f"{entry.where}: averaged_epochs: found {found.averaged_epochs}, and there are {found.epochs} "
+            f"epochs. Choose at most that many."
+        )
     if found.overlap >= found.limit - SPECIAL:
         raise ConfigError(
             f"{entry.where}: overlap: windows of {found.limit} subwords cannot overlap by {found.overlap}. "

@@ -18,6 +18,7 @@ from isogloss.experiments.checking import (
 from isogloss.experiments.recipe import GridTable, MethodTable, OneOrMany, Recipe, Table
 from isogloss.experiments.translations import RecipeTranslator
 from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
+from isogloss.methods.average import Average
 from isogloss.methods.given import Given
 
 CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
@@ -76,8 +77,13 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> M
     for source in choice.sources:
         if source not in many(grid.source):
             raise unknown_name(f"{where}: sources", "source of this grid", source, many(grid.source))
-    if issubclass(kind, Given):
-        return _given(part_of(table, kind, where), choice, grid, where)
+    if issubclass(kind, Given | Average):
+        return _untrained(part_of(table, kind, where), choice, grid, where)
+    if choice.of or choice.size != 1:
+        raise ConfigError(
+            f"{where}: of and size say what is averaged, and {kind.name} trains a model. Leave them out, or "
+            f'add a method name = "{Average.name}" for the mean of several models.'
+        )
     auxiliary = _auxiliary(choice.auxiliary, f"{where}: auxiliary")
     own = _peft(choice.peft, f"{where}: peft")
     added = [part.name for part in (auxiliary, own) if part]
@@ -93,15 +99,12 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> M
     )
 
 
-def _given(method: Given, choice: MethodTable, grid: GridTable, where: str) -> MethodEntry:
-    """Check the entry of a model that is given: nothing is added to it."""
-    if not method.model:
-        raise ConfigError(f'{where}: {method.name} takes a model: a folder or name, as in model = "theirs".')
-    if len(grid.seeds) > 1 and SEED not in method.model:
-        raise ConfigError(
-            f"{where}: model: {method.model!r} is one model, and the grid has {len(grid.seeds)} seeds. Write "
-            f"{SEED} where their names differ, or give the grid one seed."
-        )
+def _untrained(method: Given | Average, choice: MethodTable, grid: GridTable, where: str) -> MethodEntry:
+    """Check the entry of a model that is given, or made of others: nothing is added to it."""
+    if isinstance(method, Given):
+        _check_given(method, grid, where)
+    else:
+        _check_average(method, choice, where)
     if choice.start or choice.auxiliary or choice.peft:
         raise ConfigError(
             f"{where}: {method.name} trains nothing, so it has no start, auxiliary or peft. Let another "
@@ -110,6 +113,26 @@ def _given(method: Given, choice: MethodTable, grid: GridTable, where: str) -> M
     return MethodEntry(
         choice=choice, label=choice.label or method.name, method=method, changes={}, where=where
     )
+
+
+def _check_given(method: Given, grid: GridTable, where: str) -> None:
+    if not method.model:
+        raise ConfigError(f'{where}: {method.name} takes a model: a folder or name, as in model = "theirs".')
+    if len(grid.seeds) > 1 and SEED not in method.model:
+        raise ConfigError(
+            f"{where}: model: {method.model!r} is one model, and the grid has {len(grid.seeds)} seeds. Write "
+            f"{SEED} where their names differ, or give the grid one seed."
+        )
+
+
+def _check_average(method: Average, choice: MethodTable, where: str) -> None:
+    refuse_empty_or_twice(choice.of, f"{where}: of")
+    of_one = method == Average() and len(choice.of) == choice.size == 1
+    if of_one:
+        raise ConfigError(
+            f"{where}: size: the mean of one model is that model. Give size = 3 for averages of three seeds "
+            f"each (0 for one of all), name several methods in of, or give weights."
+        )
 
 
 def models_given(recipe: Recipe) -> list[str]:
@@ -163,25 +186,33 @@ def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[Meth
 
 
 def starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
-    """Order methods so that each comes after the one it goes on from."""
+    """Order methods so that each comes after the one it goes on from, or those it is an average of."""
     labels, ordered = [entry.label for entry in entries], list[MethodEntry]()
     waiting = list(entries)
     while waiting:
         done = {entry.label for entry in ordered}
-        ready = [entry for entry in waiting if not entry.choice.start or entry.choice.start in done]
+        ready = [entry for entry in waiting if {*comes_after(entry, entries)} <= done]
         if not ready:
-            entry = next((e for e in waiting if e.choice.start not in labels), waiting[0])
-            where = f"{entry.where}: start"
-            if entry.choice.start in labels:
+            entry = next((e for e in waiting if e.choice.start and e.choice.start not in labels), waiting[0])
+            first = next(label for label in comes_after(entry, entries) if label not in done)
+            where = f"{entry.where}: {'start' if entry.choice.start else 'of'}"
+            if first in labels:
                 raise ConfigError(
-                    f"{where}: {entry.label!r} goes on from {entry.choice.start!r}, and that from it again. "
+                    f"{where}: {entry.label!r} goes on from {first!r}, and that from it again. "
                     f"Let one of them start from the encoder."
                 )
             others = [label for label in labels if label != entry.label]
-            raise unknown_name(where, "method of this grid", entry.choice.start, others)
+            raise unknown_name(where, "method of this grid", first, others)
         ordered += ready
         waiting = [entry for entry in waiting if entry not in ready]
     return ordered
+
+
+def comes_after(entry: MethodEntry, entries: Sequence[MethodEntry]) -> list[str]:
+    """List the labels of the methods whose models come first; other names in ``of`` are encoders'."""
+    labels = {one.label for one in entries}
+    start = [entry.choice.start] if entry.choice.start else []
+    return start + [label for label in entry.choice.of if label in labels]
 
 
 def many(value: OneOrMany) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from isogloss.data.corpora import SPLITS, Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.diagnostics.weight_space import FACTORS
+from isogloss.experiments.averages import seedless
 from isogloss.experiments.checking import located, names, part_of, plug_in, refuse_unknown
 from isogloss.experiments.encoder_runs import Encoder
 from isogloss.experiments.encoders import check_read
@@ -146,11 +147,14 @@ def of_seeds(request: MeasureRequest) -> Iterator[Measure]:
     groups: dict[object, list[tuple[int, Measure]]] = {}
     for model, scores in _scores(request):
         key = (
-            *(model.encoder, model.corpus, model.method, _without_seeds(model.start)),
+            *(model.encoder, model.corpus, model.method),
             *(model.source, model.target, model.optimization, model.translated, scores.languages),
+            *(seedless(one) for one in (model.start, *(model.parts or ())) if one),
         )
         groups.setdefault(key, []).append((model.seed, scores))
     for group in groups.values():
+        if len(group) < 2 and group[0][1].models[0].parts:
+            continue  # Of an average of all seeds there are no others.
         if len(group) < 2:
             raise ConfigError(
                 f"{request.where}: {request.diagnostic.name} compares seeds, and there is only one. "
@@ -176,11 +180,6 @@ def _of_measurements(request: MeasureRequest, subjects: tuple[Measure, ...]) -> 
         examples=0,
         data="",
     )
-
-
-def _without_seeds(model: FineTune | None) -> FineTune | None:
-    """Return what a model starts from as one value for all seeds."""
-    return model and replace(model, seed=0, start=_without_seeds(model.start))
 
 
 def of_cells(request: MeasureRequest) -> Iterator[Measure]:

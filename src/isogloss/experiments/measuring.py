@@ -138,8 +138,13 @@ class _Inputs:
 
     @cached_property
     def trained_on(self) -> list[Example]:
-        """What the model was trained on, whose commonest label is the baseline; nothing for a given one."""
+        """What the model was trained on, whose commonest label is the baseline; nothing for a given one.
+
+        Of an average it is what the first of its models was trained on.
+        """
         model = self.model
+        while model.parts:
+            model = next(one for one in model.parts if isinstance(one, FineTune))
         return [
             example
             for code in model.method.reads(model.source, model.target).train

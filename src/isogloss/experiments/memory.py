@@ -126,6 +126,8 @@ def _options(run: FineTune) -> int | None:
 
 def _fine_tune(run: FineTune, shape: Shape) -> int | None:
     how, options = run.optimization, _options(run)
+    if run.parts:
+        return _score(shape, run.precision, models=2)
     if options is None:
         return None
     sides = 2 if isinstance(run.method, XMixup | Consistency) and run.target else 1

@@ -142,6 +142,12 @@ class MethodTable:
     """Which weights it trains, instead of what the grid says: { kind = "none" } is all of them."""
     encoders: tuple[str, ...] = ()
     """Labels of the encoders it starts from ("original" where an encoder has none); all when left out."""
+    of: tuple[str, ...] = ()
+    """Of an average: labels of the methods whose models are averaged, and of encoders that were trained on
+    from the grid's (language vectors)."""
+    size: Count = 1
+    """Of an average: seeds of the grid in each; 3 makes averages of the first three, the next three …, under
+    the first seed of each; 0 makes one of all seeds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,8 @@ A run knows which splits it reads, the precision it asks for and what it is call
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from math import fsum
 from typing import ClassVar
 
 from isogloss.aligners import Aligner
@@ -16,6 +17,7 @@ from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics import ON_BITEXT, Diagnostic
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, Pretrained, SplitRead
 from isogloss.methods import AuxiliaryLoss, Method, Peft
+from isogloss.methods.average import Average
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.tasks import Task, find_task, task_names
 from isogloss.training.evaluation import ORIGINAL_INPUTS, codes_read
@@ -152,6 +154,8 @@ class FineTune:
     """Steps, rates, lengths."""
     start: "FineTune | None" = None
     """The model it starts from, head included; without one a new head is put on the encoder."""
+    parts: "tuple[FineTune | Encoder, ...] | None" = None
+    """What its weights are made of, in the order of the method's weights; None where they are trained."""
     aligned: tuple[Align, ...] | None = None
     """Bitext with word alignments, one for each pair of languages, for methods that read some."""
     translated: tuple[Translate, ...] | None = None
@@ -195,10 +199,22 @@ class FineTune:
     @property
     def label(self) -> str:
         """Name in tables: the method, its fields that are not the default, the translator, the start."""
+        if isinstance(self.method, Average):
+            return f"{described(replace(self.method, weights=None))} of {self._parts_label(self.method)}"
         name = " + ".join(described(part) for part in (self.method, self.auxiliary, self.peft) if part)
         if self.translated:
             name = f"{name} by {translator_label(self.translated)}"
         return f"{name} after {self.start.label}" if self.start else name
+
+    def _parts_label(self, method: Average) -> str:
+        """Name what it is an average of: each kind of model once, with its weight where these differ."""
+        parts = self.parts or ()
+        weights: dict[str, list[float]] = {}
+        for part, weight in zip(parts, method.weights_of(len(parts)), strict=True):
+            weights.setdefault(part.label, []).append(weight)
+        each = [f"{fsum(own):g} {label}" if method.weights else label for label, own in weights.items()]
+        seeds = len({one.seed for one in parts if isinstance(one, FineTune)})
+        return " + ".join(each) + (f", {seeds} seeds" if seeds > 1 else "")
 
     @property
     def title(self) -> str:

@@ -5,6 +5,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from isogloss.core.run_parts import Modules, Named
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.methods.alignment_loss import AlignmentLoss
+from isogloss.methods.average import Average
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
@@ -117,6 +118,7 @@ _ALL: tuple[type[Method], ...] = (
     Consistency,
     XMixup,
     Given,
+    Average,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {AlignmentLoss.name: AlignmentLoss}

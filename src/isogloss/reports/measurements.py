@@ -33,7 +33,19 @@ ABOUT = {"interpolation": ("end", "start"), "plane": CORNERS, "deltas": CORNERS}
 """Columns of ids in frames about several models; the first is of the model whose facts are joined."""
 
 FACTS = (
-    *("kind", "task", "source", "target", "seed", "method", "way", "translator", "after.method", "encoder"),
+    *(
+        "kind",
+        "task",
+        "source",
+        "target",
+        "seed",
+        "method",
+        "way",
+        "translator",
+        "after.method",
+        "of",
+        "encoder",
+    ),
     *("auxiliary", "auxiliary.method"),
     *(f"encoder.{one}" for one in ("run", "seed", "kind", "name", "languages", "method", "modules")),
     *(f"encoder.{one}" for one in ("adjusted", "pairs", "size", "original")),
@@ -319,9 +331,25 @@ def _way(run: Content) -> Facts:
     found |= _part(own["peft"], "peft") if own.get("peft") else {}
     found |= {"examples": own["examples"]} if own.get("examples") else {}
     found |= _translator(own.get("translated"))
+    found |= _parts_facts(own) if own.get("parts") else {}
     if own.get("start"):
         found |= {f"after.{name}": value for name, value in _way(own["start"]).items()}
     return {**found, "way": identity(found)}
+
+
+def _parts_facts(own: Content) -> Facts:
+    """Return what an average is of: each way of training and each encoder once, with its whole weight."""
+    weights = fields_of(own["method"]).get("weights") or [None] * len(own["parts"])
+    ways, totals, names = dict[str, Facts](), dict[str, float](), list[str]()
+    for part, weight in zip(own["parts"], weights, strict=True):
+        facts = {"way": identity(_seedless(part))} if part["kind"] in ENCODERS else _way(part)
+        key = facts["way"]
+        if key not in ways:
+            names.append(facts.get("method") or "+".join(fields_of(part).get("languages") or (part["kind"],)))
+        ways[key], totals[key] = facts, totals.get(key, 0.0) + (weight or 0.0)
+    found = {f"of.{n}.{name}": one for n, way in enumerate(ways.values()) for name, one in way.items()}
+    of_weights = {"method.weights": " ".join(f"{one:g}" for one in totals.values())} if weights[0] else {}
+    return {"of": "+".join(names), "of.size": len(own["parts"]), **of_weights, **found}
 
 
 def _of_today(own: Content) -> Content:

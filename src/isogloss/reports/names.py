@@ -14,8 +14,8 @@ from isogloss.core.languages import language_name
 INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
 """Suffixes of a system's name for the form of its inputs."""
 
-OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "translator", "examples")
-NOT_NAMED = ("optimization.limit", "optimization.overlap", "after.way", "examples_read")
+OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "of", "translator", "examples")
+NOT_NAMED = ("optimization.limit", "optimization.overlap", "examples_read")
 """Prefixes of the columns on how a model was trained; and columns that names leave out."""
 
 NONE = "none"
@@ -52,10 +52,16 @@ def way_names(rows: pd.DataFrame) -> dict[str, str]:
     """Name each way of training: its method, translator, and the fields that are not the commonest."""
     found: dict[str, str] = {}
     for method, group in rows.drop_duplicates("way").groupby("method", sort=False):
-        fields = [name for name in group if name.startswith(OF_A_WAY) and name not in NOT_NAMED]
+        fields = [name for name in group if name.startswith(OF_A_WAY) and not _is_told(group, name)]
         for way, fields_text in _distinguish(group.set_index("way")[fields]).items():
             found[way] = f"{method} ({fields_text})" if fields_text else str(method)
     return found
+
+
+def _is_told(group: pd.DataFrame, name: str) -> bool:
+    """Return whether names leave a column out: of an average's models what ``of`` says of them already."""
+    told = name.startswith("of.") and group.groupby("of")[name].nunique(dropna=False).le(1).all()
+    return bool(told) or name in NOT_NAMED or name.endswith(".way")
 
 
 def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:

@@ -173,6 +173,7 @@ def fine_tune(
     callbacks = Callbacks(
         evaluate=lambda done: selection.notes(model, done),
         evaluate_at=tuple(steps * epoch for epoch in range(1, setting.optimization.epochs + 1)),
+        averaged=setting.optimization.averaged_epochs or 0,
         periodic=(_conflict_callback(conflict, setting, model, tokenizer, batches),) if conflict else (),
         checkpoints=checkpoints,
         on_progress=setting.on_progress,
@@ -185,7 +186,7 @@ def fine_tune(
     trained = training.trained or model
     counts = _counts(trained, parameters=whole, fixed=prepared.fixed)
     fitted = fit(trained, every, added, updates=updates, seed=setting.seed, callbacks=callbacks)
-    rows = [counts, *mark_chosen(fitted.rows), *(term.rows if term else ())]
+    rows = [counts, *mark_chosen(fitted.rows, setting.optimization), *(term.rows if term else ())]
     found = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
     difference = setting.peft.finish(model, setting.start) if setting.peft else None
     return Trained(model, tokenizer, rows, (*prepared.warnings, *found), training.extras, difference)
@@ -287,11 +288,12 @@ class Selection:
         return tuple(found)
 
 
-def mark_chosen(rows: list[Note]) -> list[dict[str, Value]]:
-    """Mark the rows of the epoch whose mean dev score was the first to be the highest."""
+def mark_chosen(rows: list[Note], how: Optimization) -> list[dict[str, Value]]:
+    """Mark the rows of the epoch whose mean dev score was the first to be the highest, or those averaged."""
     epochs: dict[int, list[float]] = {}
     for row in rows:
         if "epoch" in row:
             epochs.setdefault(int(row["epoch"] or 0), []).append(float(row["score"] or 0.0))
     best = max(epochs, key=lambda epoch: (sum(epochs[epoch]) / len(epochs[epoch]), -epoch), default=0)
-    return [{**row, "chosen": row["epoch"] == best} if "epoch" in row else dict(row) for row in rows]
+    last = {*range(how.epochs - how.averaged_epochs + 1, how.epochs + 1)} if how.averaged_epochs else {best}
+    return [{**row, "chosen": row["epoch"] in last} if "epoch" in row else dict(row) for row in rows]

@@ -65,6 +65,8 @@ class Callbacks:
     """Called with the number of finished steps; returns rows whose mean ``score`` selects the model."""
     evaluate_at: tuple[int, ...] = ()
     """Steps after which it is called."""
+    averaged: int = 0
+    """The weights at the last so many of these steps are averaged; 0 leaves the best ones in the model."""
     periodic: tuple[Callback, ...] = ()
     checkpoints: Checkpoints | None = None
     on_progress: OnProgress = no_progress
@@ -235,10 +237,22 @@ class _Fit:
         notes = self.callbacks.evaluate(done)
         self.model.train()
         self.rows += notes
+        if self.callbacks.averaged:
+            self._average(done)
+            return
         score = sum(float(note["score"] or 0.0) for note in notes) / max(1, len(notes))
         if score > self.best_score:
             self.best_score = score
             self.best = {name: weight.detach().clone() for name, weight in unfrozen(self.model).items()}
+
+    def _average(self, done: int) -> None:
+        """Let the mean of the last evaluated weights take the place of the best ones."""
+        last = self.callbacks.evaluate_at[-self.callbacks.averaged :]
+        if done not in last:
+            return
+        share, now = 1 / (last.index(done) + 1), unfrozen(self.model)
+        before = self.best or now
+        self.best = {name: torch.lerp(before[name], one.detach(), share) for name, one in now.items()}
 
     def _is_checkpoint(self, done: int, total: int) -> bool:
         keep = self.callbacks.checkpoints

@@ -199,6 +199,18 @@ class Peft(Named, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Averaged:
+    """A model, or an encoder, whose weights others are made of."""
+
+    id: str
+    """Of its run."""
+    folder: str
+    """Folder, or name on the hub."""
+    has_head: bool
+    """Whether it is a model; an encoder changes no head."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Setting:
     """The input of a fine-tuning method."""
 
@@ -222,4 +234,6 @@ class Setting:
     """Which weights are trained; all when left out."""
     teacher: str = ""
     """Folder of the model that labels translations, where the method needs one."""
+    parts: tuple[Averaged, ...] = ()
+    """What the weights are made of, where the method makes them of others."""
     on_progress: OnProgress = no_progress

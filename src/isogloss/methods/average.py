@@ -1,0 +1,296 @@
+"""Weights made of other models' weights: means, points of paths, sums of task and language vectors.
+
+    θ = θ₀ + Σᵢ wᵢ τᵢ,  τᵢ = θᵢ - θ₀                                                         (1)
+
+Where Σ wᵢ = 1 the origin θ₀ falls out: a mean of models (model soups, Wortsman et al. 2022, Section 2) or a
+point of the path between two (Wu et al. 2022, Eq. 1). Otherwise θ₀ is the pretrained encoder: task arithmetic
+(Ilharco et al. 2023, Section 2). A θᵢ may be an encoder that was trained on text from there: a language
+vector. TIES (Yadav et al. 2023, Algorithm 1) makes one vector of several that disagree:
+
+    τ̂ᵢ = τᵢ where |τᵢ| is among the largest, else 0                                           (2)
+    γ = sgn(Σᵢ wᵢ τ̂ᵢ)                                                                        (3)
+    θ = θ₀ + Σᵢ wᵢ · Σ_A wᵢ τ̂ᵢ / Σ_A wᵢ,  A = {i : sgn τ̂ᵢ = γ}, for each weight by itself       (4)
+
+DARE (Yu et al. 2024) drops a share p of each τᵢ at random and divides the rest by 1 - p. What encoders
+lack, the head, has no origin: it is the mean of the models' heads by their wᵢ.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from math import fsum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, ClassVar
+
+import torch
+from pydantic import Field
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.progress import Progress
+from isogloss.core.rows import as_row
+from isogloss.core.seeds import derive
+from isogloss.core.training_rows import AveragedModel
+from isogloss.encoders import fastest_attention, load_encoder_config, load_model, load_tokenizer
+from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import encoder_prefix
+from isogloss.tasks.task import Model
+from isogloss.training.evaluation import evaluation
+from isogloss.training.fine_tuning import Trained
+from isogloss.training.fit import Note
+from isogloss.training.precision import device
+from isogloss.training.setting import Averaged, Reads, Setting
+
+TOLERANCE = 1e-6
+"""Weights whose sum is this near to 1 sum to 1: 0.1 has no exact floating-point number."""
+
+WORSE = 0.01
+"""An average that scores this much below its worst model is warned of."""
+
+POOLER = ".pooler."
+"""In the names of weights that an encoder may have and a model for tagging lacks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Average:
+    """Train nothing: the weights are a mean of other models', or a sum of task and language vectors."""
+
+    name: ClassVar[str] = "average"
+    uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    needs_start: ClassVar[bool] = False
+
+    weights: tuple[float, ...] | None = None
+    """Weight of each of ``of``; equal ones that sum to 1 when left out. What they lack to 1 is the pretrained
+    encoder's: [0.5] is half the way from it to a model, [1.0, 1.0] the sum of two task vectors."""
+
+    density: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
+    """TIES: share of each vector's changes, the largest ones, that are kept (0.2 in the paper); among these
+    the sign with more weight wins. A plain sum when left out."""
+
+    dropped: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
+    """DARE: share of each vector's changes that is dropped at random, by the seed."""
+
+    def __post_init__(self) -> None:
+        """Refuse weights below 0 where signs are elected by them."""
+        if self.density and any(weight < 0 for weight in self.weights or ()):
+            raise ConfigError(
+                f"{self.name}: weights: {list(self.weights or ())} has numbers below 0; with density each "
+                f"weight votes for a sign. Give weights above 0, or leave density out."
+            )
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether a part of each vector is left out."""
+        return self.density is not None or self.dropped > 0
+
+    def weights_of(self, count: int) -> tuple[float, ...]:
+        """Return the weights of so many parts."""
+        return self.weights or (1 / count,) * count
+
+    def needs_origin(self, count: int) -> bool:
+        """Return whether the pretrained encoder has a part in it."""
+        return self.is_sparse or abs(1 - fsum(self.weights_of(count))) > TOLERANCE
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Read the source's dev sets, which choose nothing: they show what the average lost."""
+        return Reads(dev=source or target)
+
+    def train(self, setting: Setting) -> Trained:
+        """Read one model after the other, score each on dev data, and combine all tensor by tensor."""
+        first = next(one.folder for one in setting.parts if one.has_head)
+        tokenizer, rows = load_tokenizer(first), list[Note]()
+        score = _scorer(setting, tokenizer, self.reads(setting.source, setting.target).dev)
+        weights = self.weights_of(len(setting.parts))
+        of_parts = list(zip(setting.parts, weights, strict=True))
+        if self.needs_origin(len(weights)):
+            of_parts.append((Averaged(id="", folder=setting.start, has_head=False), 1 - fsum(weights)))
+        setting.folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=setting.folder) as folder, ExitStack() as files:
+            parts = []
+            for number, (part, weight) in enumerate(of_parts):
+                model, path = _loaded(setting, part, tokenizer), Path(folder) / f"{number}.safetensors"
+                rows += score(model, part.id, weight) if part.has_head else []
+                save_file(_tensors(model), path)
+                parts.append(_Part(part, weight, files.enter_context(safe_open(path, framework="pt"))))
+                setting.on_progress(Progress("reading models", number + 1, len(of_parts)))
+            model = setting.task.head(first, seed=0, attention=fastest_attention())
+            self._combine(_tensors(model), parts, len(weights), seed=setting.seed)
+        made = score(model, "", None)
+        return Trained(model, tokenizer, [*rows, *made], _warnings(rows, made))
+
+    def _combine(self, own: dict[str, Tensor], parts: "Sequence[_Part]", count: int, *, seed: int) -> None:
+        """Overwrite the tensors of a model; after the first ``count`` parts comes the origin, if any."""
+        shared, models = _shared(own, parts), [one for one in parts if one.part.has_head]
+        weights = [one.weight for one in parts[:count]]
+
+        def vector(number: int, name: str) -> Tensor:
+            change = parts[number].read(name) - parts[-1].read(name)
+            return dropped(change, self.dropped, seed=derive(seed, "dropped", number, name))
+
+        limits = [
+            limit_of((vector(number, name) for name in shared), self.density)
+            for number in range(count)
+            if self.density
+        ]
+        for name, tensor in own.items():
+            if name in shared and self.is_sparse:
+                vectors = [vector(number, name) for number in range(count)]
+                added = elected(weights, vectors, limits) if limits else summed(weights, vectors)
+                tensor.copy_(parts[-1].read(name) + added)
+            else:
+                there = parts if name in shared else models
+                tensor.copy_(mean([one.weight for one in there], [one.read(name) for one in there]))
+
+
+def mean(weights: Sequence[float], tensors: Sequence[Tensor]) -> Tensor:
+    """Return Σ wᵢ θᵢ / Σ wᵢ in float32; one tensor alone, and tensors that are equal, come back to the bit.
+
+    ModelError for different whole numbers.
+    """
+    if not tensors[0].is_floating_point():
+        if any(not torch.equal(tensors[0], one) for one in tensors[1:]):
+            raise ModelError("these models cannot be averaged: they hold different whole numbers.")
+        return tensors[0]
+    # Weights below 0 come last: then no sum on the way is 0.
+    ordered = sorted(zip(weights, tensors, strict=True), key=lambda one: one[0] < 0)
+    (total, found), *others = [(weight, one.float()) for weight, one in ordered if weight]
+    for weight, one in others:
+        total += weight
+        found = torch.lerp(found, one, weight / total)
+    return found
+
+
+def summed(weights: Sequence[float], changes: Sequence[Tensor]) -> Tensor:
+    """Return Σ wᵢ τᵢ."""
+    return torch.stack([w * one for w, one in zip(weights, changes, strict=True)]).sum(dim=0)
+
+
+def dropped(change: Tensor, share: float, *, seed: int) -> Tensor:
+    """Return DARE's vector: a share of its numbers set to 0 at random, the others divided by 1 - share."""
+    if not share:
+        return change
+    drawn = torch.rand(change.shape, generator=torch.Generator().manual_seed(seed))
+    return torch.where(drawn >= share, change / (1 - share), 0.0)
+
+
+def limit_of(changes: Iterable[Tensor], density: float) -> float:
+    """Return the size from which on a number of a vector, given in parts, is among a share, the largest."""
+    sizes = torch.cat([one.abs().flatten() for one in changes])
+    kept = max(1, round(density * len(sizes)))
+    return float(sizes.kthvalue(len(sizes) - kept + 1).values)
+
+
+def elected(weights: Sequence[float], changes: Sequence[Tensor], limits: Sequence[float]) -> Tensor:
+    """Return what TIES adds to the origin (Eqs 2 to 4)."""
+    trimmed = [torch.where(one.abs() >= limit, one, 0.0) for one, limit in zip(changes, limits, strict=True)]
+    sign = summed(weights, trimmed).sign()
+    agreeing = [(one.sign() == sign) & (sign != 0) for one in trimmed]
+    voted = summed(weights, [one.float() for one in agreeing])
+    total = summed(
+        weights, [torch.where(there, one, 0.0) for there, one in zip(agreeing, trimmed, strict=True)]
+    )
+    return torch.where(voted > 0, fsum(weights) * total / voted, 0.0)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A model or encoder with its weight; its tensors are in a file, under their names in a model."""
+
+    part: Averaged
+    weight: float
+    tensors: Any
+
+    def read(self, name: str) -> Tensor:
+        found: Tensor = self.tensors.get_tensor(name)
+        return found
+
+
+def _shared(own: dict[str, Tensor], parts: Sequence[_Part]) -> list[str]:
+    """Return the names of the tensors that encoders have, too; ModelError for parts that do not fit."""
+    for one in parts:
+        there = set(one.tensors.keys())
+        asked = own.keys() | there if one.part.has_head else {n for n in there if POOLER not in n}
+        for name in sorted(asked):
+            shape = tuple(one.tensors.get_slice(name).get_shape()) if name in there else None
+            if name not in own or shape != tuple(own[name].shape):
+                raise ModelError(
+                    f"{one.part.folder}: this cannot be averaged with the others: {name} has the shape "
+                    f"{shape} here, and {tuple(own[name].shape) if name in own else None} there. All must "
+                    f"come from one encoder, with heads for one task."
+                )
+    encoders = [set(one.tensors.keys()) for one in parts if not one.part.has_head]
+    return [n for n, one in own.items() if one.is_floating_point() and all(n in names for names in encoders)]
+
+
+def _loaded(setting: Setting, part: Averaged, tokenizer: Tokenizer) -> Model:
+    """Load a part; ModelError for one with another tokenizer."""
+    own, other = (load_encoder_config(folder) for folder in (part.folder, setting.start))
+    if (own.model_type, own.num_hidden_layers) != (other.model_type, other.num_hidden_layers):
+        raise ModelError(
+            f"{part.folder}: this cannot be averaged: it is a {own.model_type} of {own.num_hidden_layers} "
+            f"layers, and the encoder of the others a {other.model_type} of {other.num_hidden_layers}. "
+            f"Average what comes from one encoder."
+        )
+    if load_tokenizer(part.folder).get_vocab() != tokenizer.get_vocab():
+        raise ModelError(
+            f"{part.folder}: this cannot be averaged with the others: its tokenizer has other subwords, so "
+            f"its embeddings are those of others. Average what comes from one encoder."
+        )
+    if part.has_head:
+        return setting.task.head(part.folder, seed=0, attention=fastest_attention())
+    return load_model(part.folder)
+
+
+def _tensors(model: Model) -> dict[str, Tensor]:
+    """Return parameters and saved buffers of a model, each once, by their names in one with a head."""
+    inside = "" if encoder_prefix(model) else f"{model.base_model_prefix}."
+    own = {name for name, _ in chain(model.named_parameters(), model.named_buffers())}
+    return {f"{inside}{n}": one.detach() for n, one in model.state_dict().items() if n in own}
+
+
+Scorer = Callable[[Model, str, float | None], list[Note]]
+"""From a model, its id ("" for the average) and its weight to rows."""
+
+
+def _scorer(setting: Setting, tokenizer: Tokenizer, languages: Sequence[str]) -> Scorer:
+    """Return what scores models on the dev sets of some languages."""
+    dev = {
+        code: evaluation(setting.task, setting.dev(code), tokenizer, setting.optimization, language=code)
+        for code in languages
+    }
+
+    def score(model: Model, part: str, weight: float | None) -> list[Note]:
+        model.to(device())
+        found = [
+            AveragedModel(
+                part=part,
+                weight=weight,
+                language=code,
+                split="dev",
+                metric=one.metric,
+                score=one.score(model),
+            )
+            for code, one in dev.items()
+        ]
+        model.to("cpu")
+        return [dict(as_row(one)) for one in found]
+
+    return score
+
+
+def _warnings(parts: Sequence[Note], made: Sequence[Note]) -> tuple[str, ...]:
+    """Warn of an average that is worse than every model in it."""
+    found = []
+    for row in made:
+        scores = [float(one["score"] or 0) for one in parts if one["language"] == row["language"]]
+        if float(row["score"] or 0) < min(scores) - WORSE:
+            found.append(
+                f"the average's {row['metric']} on {row['language']} dev is {row['score']:.3f}, and that of "
+                f"the worst model in it {min(scores):.3f}: they lie in different basins, or the weights are "
+                f"too large. Look at the path between them (interpolation)."
+            )
+    return tuple(found)

@@ -1,0 +1,400 @@
+"""Averages: the models themselves at the ends, in any order; task and language vectors; what is refused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+
+import isogloss
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.identity import identity
+from isogloss.encoders import load_tokenizer, save_model
+from isogloss.experiments.plan import plan_recipe
+from isogloss.methods.average import Average, dropped, elected, limit_of, mean, summed
+from isogloss.tasks import TASKS
+from isogloss.training.setting import Averaged
+from tiny import changed, of
+from trained import equal, interrupted, weights
+
+NUMBERS = st.floats(-4, 4, width=32)
+TENSORS = st.lists(st.lists(NUMBERS, min_size=3, max_size=3).map(torch.tensor), min_size=2, max_size=4)
+
+
+# The equations
+
+
+@given(TENSORS)
+def test_a_mean_of_one_model_or_of_equal_ones_is_that_model_to_the_bit(tensors):
+    first = tensors[0]
+    assert torch.equal(mean([0.1], [first]), first)
+    assert torch.equal(mean([0.1, 0.7, -0.2], [first] * 3), first)
+    for end, parts in enumerate(([1.0, 0.0], [0.0, 1.0])):
+        assert torch.equal(mean(parts, tensors[:2]), tensors[end])
+
+
+@given(TENSORS, st.lists(st.sampled_from([-0.5, 0.25, 1.0, 2.0]), min_size=4, max_size=4))
+def test_a_mean_is_the_weighted_sum_in_any_order(tensors, weights):
+    weights = weights[: len(tensors)]
+    if (total := sum(weights)) <= 0:
+        return
+    expected = sum(w / total * one.double() for w, one in zip(weights, tensors, strict=True))
+    for found in (mean(weights, tensors), mean(weights[::-1], tensors[::-1])):
+        torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-3)
+
+
+@given(TENSORS)
+def test_ties_of_vectors_that_agree_in_sign_is_their_scaled_mean(tensors):
+    agreeing = [one.abs() for one in tensors]
+    weights = [0.7] * len(agreeing)
+    limits = [limit_of([one], 1.0) for one in agreeing]
+    found = elected(weights, agreeing, limits)
+    mean_of_those_there = torch.stack(agreeing).sum(0) / torch.stack(agreeing).sign().sum(0).clamp(min=1)
+    torch.testing.assert_close(found, sum(weights) * mean_of_those_there)
+
+
+def test_ties_trims_elects_and_averages_those_that_agree():
+    first, second, third = torch.tensor([[4.0, -1.0, 0.1], [2.0, 3.0, 0.2], [-1.0, -5.0, 3.0]])
+    limits = [limit_of([one[:1], one[1:]], 2 / 3) for one in (first, second, third)]
+    assert limits == [1.0, 2.0, 3.0]
+    # Second numbers: -1 + 3 - 5 < 0, so the mean of -1 and -5; the third's -1 is trimmed.
+    found = elected([1 / 3] * 3, [first, second, third], limits)
+    torch.testing.assert_close(found, torch.tensor([3.0, -3.0, 3.0]))
+
+
+def test_dare_keeps_the_mean_and_drops_its_share_by_the_seed():
+    ones = torch.ones(20_000)
+    found = dropped(ones, 0.9, seed=1)
+    assert found.unique().tolist() == pytest.approx([0, 10])
+    assert float(found.mean()) == pytest.approx(1, abs=0.1)
+    assert torch.equal(found, dropped(ones, 0.9, seed=1))
+    assert not torch.equal(found, dropped(ones, 0.9, seed=2))
+    assert dropped(ones, 0.0, seed=1) is ones
+
+
+def test_whole_numbers_are_kept_where_they_are_equal_and_refused_elsewhere():
+    counts = torch.arange(3)
+    assert torch.equal(mean([0.5, 0.5], [counts, counts.clone()]), counts)
+    with pytest.raises(ModelError, match="different whole numbers"):
+        mean([0.5, 0.5], [counts, counts + 1])
+
+
+def test_a_sum_of_vectors_is_weighted():
+    one, other = torch.tensor([1.0, 2.0]), torch.tensor([3.0, -1.0])
+    assert summed([1.0, -0.5], [one, other]).tolist() == [-0.5, 2.5]
+
+
+# Models in folders
+
+
+@pytest.fixture
+def parts(bert_folder, tmp_path):
+    """Two models with heads of their own, around encoders that moved from one start."""
+    found = []
+    for seed in (1, 2):
+        model = TASKS["upos"].head(bert_folder, seed=seed)
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
+        folder = tmp_path / f"model-{seed}"
+        save_model(model, load_tokenizer(bert_folder), folder)
+        found.append(Averaged(id=str(seed), folder=str(folder), has_head=True))
+    return tuple(found)
+
+
+def weights_in(trained, folder: Path):
+    save_model(trained.model, trained.tokenizer, folder)
+    return load_file(folder / "model.safetensors")
+
+
+def test_ends_of_paths_and_task_vectors_are_the_models_to_the_bit(parts, make_setting, tmp_path, bert_folder):
+    setting = make_setting()
+    ends = [load_file(Path(one.folder) / "model.safetensors") for one in parts]
+
+    def made(own, **about):
+        return weights_in(Average(**about).train(replace(setting, parts=own)), tmp_path / "made")
+
+    def same(one, other):
+        return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+    assert same(made(parts[:1]), ends[0])
+    assert same(made(parts[:1], weights=(1.0,)), ends[0])
+    assert same(made(parts, weights=(1.0, 0.0)), ends[0])
+    assert same(made(parts, weights=(0.0, 1.0)), ends[1])
+    half = made(parts)
+    name = "bert.encoder.layer.0.output.dense.weight"
+    start = load_file(bert_folder / "model.safetensors")[name]
+    one, other = (end[name] for end in ends)
+    torch.testing.assert_close(half[name], (one + other) / 2)
+    # The sum of both vectors; the head, which has no start, is their mean.
+    both = made(parts, weights=(1.0, 1.0))
+    torch.testing.assert_close(both[name], one + other - start, rtol=1e-4, atol=1e-5)
+    assert same({"head": both["classifier.weight"]}, {"head": half["classifier.weight"]})
+    language = Averaged(id="qab", folder=parts[1].folder, has_head=False)
+    with_language = made((parts[0], language), weights=(1.0, 1.0))
+    assert same({"encoder": with_language[name]}, {"encoder": both[name]})
+    assert torch.equal(with_language["classifier.weight"], ends[0]["classifier.weight"])
+    # TIES of one whole vector, and DARE of nothing, are that model within rounding.
+    torch.testing.assert_close(made(parts[:1], density=1.0)[name], one)
+
+
+def test_rows_hold_the_dev_scores_of_the_parts_and_of_the_average(parts, make_setting):
+    trained = Average(weights=(40.0, -39.0)).train(replace(make_setting(), parts=parts))
+    found = [(row["part"], row["weight"], row["language"]) for row in trained.rows]
+    assert found == [("1", 40.0, "en"), ("2", -39.0, "en"), ("", None, "en")]
+    scores = [row["score"] for row in trained.rows]
+    assert bool(trained.warnings) == (scores[2] < min(scores[:2]) - 0.01)
+
+
+def test_an_average_that_is_worse_than_all_its_models_is_warned_of():
+    from isogloss.methods.average import _warnings
+
+    def row(score):
+        return {"language": "en", "metric": "accuracy", "score": score}
+
+    (text,) = _warnings([row(0.8), row(0.9)], [row(0.3)])
+    assert "accuracy on en dev is 0.300, and that of the worst model in it 0.800" in text
+    assert not _warnings([row(0.8), row(0.9)], [row(0.795)])
+
+
+@pytest.mark.parametrize("strange", ["layers", "subwords", "width"])
+def test_what_comes_from_another_encoder_is_refused(strange, parts, make_setting, bert_folder, tmp_path):
+    from transformers import AutoConfig, AutoModel
+
+    config, tokenizer = AutoConfig.from_pretrained(bert_folder), load_tokenizer(bert_folder)
+    if strange == "layers":
+        config.num_hidden_layers += 1
+    if strange == "width":
+        config.intermediate_size *= 2
+    if strange == "subwords":
+        tokenizer.add_tokens(["zebra"])
+    save_model(AutoModel.from_config(config), tokenizer, tmp_path / "strange")
+    other = Averaged(id="x", folder=str(tmp_path / "strange"), has_head=False)
+    message = {"layers": "is a bert of 4 layers", "subwords": "other subwords", "width": "has the shape"}
+    with pytest.raises(ModelError, match=message[strange]):
+        Average().train(replace(make_setting(), parts=(parts[0], other)))
+
+
+# In recipes
+
+RECIPE = """
+title = "Averages"
+encoder = ["shipped", { label = "qab", pretrain = PRETRAIN }]
+
+[grid]
+corpus = "wikiann"
+source = "qaa"
+targets = ["qab"]
+seeds = [0, 1]
+examples = 8
+dev_examples = 8
+optimization = { epochs = 1, batch_size = 8, checkpoint_every = 0, precision = "float32" }
+
+[[grid.method]]
+name = "source-only"
+encoders = ["original"]
+
+[[grid.method]]
+name = "bilingual"
+encoders = ["original"]
+
+[[grid.method]]
+name = "average"
+label = "mean"
+of = ["source-only"]
+size = 0
+encoders = ["original"]
+
+[[grid.method]]
+name = "average"
+label = "point"
+of = ["source-only", "bilingual"]
+weights = [0.75, 0.25]
+encoders = ["original"]
+
+[[grid.method]]
+name = "average"
+label = "vectors"
+of = ["source-only", "qab"]
+weights = [1.0, 1.0]
+encoders = ["original"]
+
+[[grid.method]]
+name = "few-shot"
+start = "mean"
+shots = 0
+encoders = ["original"]
+
+[[measure]]
+name = "scores"
+methods = ["source-only", "mean", "vectors", "few-shot"]
+examples = 8
+
+[[measure]]
+name = "interpolation"
+between = ["source-only", "mean"]
+alphas = [0.0, 0.5, 1.0]
+examples = 8
+""".replace(
+    "PRETRAIN",
+    '{ start = "shipped", text = ["rawtext"], languages = ["qab"], '
+    'method = { name = "masked-language-modelling", steps = 1, block = 32, batch_subwords = 64 } }',
+)
+
+
+def planned(tmp_path, text=RECIPE, **changes):
+    path = tmp_path / "averages.toml"
+    path.write_text(text)
+    return plan_recipe(str(path), changes=changed(**changes))
+
+
+def averages(runs):
+    return [one for one in runs if getattr(one, "parts", None)]
+
+
+def test_an_average_of_seeds_is_a_run_for_each_group_under_its_first_seed(tmp_path):
+    runs = planned(tmp_path, grid__seeds=[3, 1, 4, 0], grid__method__2__size=2).runs
+    found = [one for one in averages(runs) if len({part.name for part in one.parts}) == len(one.source) == 1]
+    assert [(one.seed, sorted(part.seed for part in one.parts)) for one in found if not one.target] == [
+        (3, [1, 3]),
+        (4, [0, 4]),
+    ]
+    few = [one for one in runs if one.name == "fine-tune" and one.start]
+    assert [one.start.seed for one in few] == [one.seed for one in few] == [3, 4]
+    assert found[0].label == "average of source-only, 2 seeds"
+    assert (found[0].source, found[0].target, found[0].method.weights) == (("qaa",), (), None)
+
+
+def test_neither_order_nor_names_change_what_an_average_is(tmp_path):
+    order = {"grid__method__3__of": ["bilingual", "source-only"], "grid__method__3__weights": [0.25, 0.75]}
+    renamed = RECIPE.replace('label = "point"', 'label = "other"')
+    first, second, third = (
+        {identity(one) for one in averages(planned(tmp_path, text, **changes).runs)}
+        for text, changes in ((RECIPE, {}), (RECIPE, order), (renamed, {}))
+    )
+    assert first == second == third
+    (point, _) = (one for one in averages(planned(tmp_path).runs) if one.target and len(one.parts) == 2)
+    assert point.label in (
+        "average of 0.75 source-only + 0.25 bilingual",
+        "average of 0.25 bilingual + 0.75 source-only",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": 1}, r"method\[2\]: size: the mean of one model is that model"),
+        ({"size": 3}, r"method\[2\]: size: 2 seeds of one encoder do not make averages of 3"),
+        ({"of": []}, r"method\[2\].*of"),
+        ({"of": ["source-onli"]}, r"of: no method trained here, or encoder, 'source-onli'. Did you mean"),
+        ({"of": ["mean", "source-only"]}, "'mean' goes on from 'mean'"),
+        ({"of": ["qab"], "size": 0}, r"of: \['qab'\] has no method, and a head is the mean of models' heads"),
+        ({"of": ["source-only", "original"]}, "an encoder that did not start from the grid's"),
+        ({"weights": [0.5, 0.5]}, "weights: found 2, and of names 1"),
+        ({"weights": [-1.0], "density": 0.2}, "each weight votes for a sign"),
+        ({"of": ["source-only", "bilingual"], "weights": [1.0, -1.0]}, "methods whose weights sum to 0"),
+        ({"density": 0.0}, "density"),
+        ({"start": "bilingual"}, "trains nothing, so it has no start"),
+    ],
+)
+def test_what_cannot_be_averaged_is_refused_in_the_plan(tmp_path, changes, message):
+    own = {f"grid__method__2__{name}": value for name, value in changes.items()}
+    with pytest.raises(ConfigError, match=message):
+        planned(tmp_path, **own)
+
+
+def test_models_with_and_without_adapters_and_other_methods_of_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="trained with peft layer-freezing and none"):
+        peft = {"kind": "layer-freezing"}
+        planned(tmp_path, grid__method__1__peft=peft, grid__method__1__label="bilingual")
+    with pytest.raises(ConfigError, match="say what is averaged, and bilingual trains a model"):
+        planned(tmp_path, grid__method__1__of=["source-only"])
+    with pytest.raises(ConfigError, match="'bilingual' is not trained for target 'qad'"):
+        planned(tmp_path, grid__targets=["qab", "qad"], grid__method__1__targets=["qab"])
+    with pytest.raises(ConfigError, match="subwords or language modules that 'shipped' lacks"):
+        planned(tmp_path, encoder__1__pretrain__vocabulary={"size": 100})
+
+
+@pytest.mark.slow
+def test_averages_are_models_like_any_other(tmp_path):
+    head, *methods = RECIPE.split("[[grid.method]]")
+    less = [one for one in methods if "bilingual" not in one]
+    plan = planned(tmp_path, "[[grid.method]]".join((head, *less)))
+    first = isogloss.run(tmp_path / "averages.toml", out=tmp_path / "one", jobs=1)
+    assert not first.outcome.failed
+    mean_run = next(
+        one for one in plan.runs if one.name == "fine-tune" and one.label.startswith("average of s")
+    )
+    folder = tmp_path / "one" / isogloss.core.identity.identity(mean_run)
+
+    # Two processes, and a second call after one that ended half-way, leave the same records.
+    second = isogloss.run(tmp_path / "averages.toml", out=tmp_path / "two", jobs=2)
+    assert [one.id for one in first.records] == [one.id for one in second.records]
+    (tmp_path / "two" / folder.name / "record.json").unlink()
+    (tmp_path / "two" / folder.name / "work").mkdir()
+    isogloss.run(tmp_path / "averages.toml", out=tmp_path / "two", jobs=1)
+    for path in (tmp_path / "one").glob("*/record.json"):
+        assert path.read_bytes() == (tmp_path / "two" / path.parent.name / path.name).read_bytes()
+    assert not (folder / "work").exists()
+
+    # The end of a path, the start of few-shot, and a model to use.
+    scores = {
+        (one.needs[0], row["language"]): row["score"]
+        for one in of("measure", first.records)
+        if one.title.startswith("scores")
+        for row in one.rows
+        if row.get("main")
+    }
+    (path,) = (one for one in of("measure", first.records) if one.title.startswith("interpolation"))
+    ends = {row["language"]: row["score"] for row in path.rows if row["alpha"] == 1}
+    assert ends == {code: scores[folder.name, code] for code in ("qaa", "qab")}
+    (few,) = (one for one in first.records if one.title.startswith("few-shot"))
+    assert few.title.startswith("few-shot (shots=0) after average of source-only, 2 seeds")
+    assert {scores[few.id, code] for code in ends} == {scores[folder.name, code] for code in ends}
+    model = isogloss.load_model(folder)
+    model.export(tmp_path / "exported")
+    weights = load_file(tmp_path / "exported" / "model.safetensors")
+    (needs,) = (one.needs for one in first.records if one.id == folder.name)
+    models = [load_file(tmp_path / "one" / one / "model" / "model.safetensors") for one in needs]
+    for name, weight in weights.items():
+        torch.testing.assert_close(weight, torch.stack([one[name] for one in models if name in one]).mean(0))
+
+
+# Epochs of one training
+
+
+def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, tmp_path, monkeypatch):
+    from isogloss.methods.plain import SourceOnly
+    from isogloss.training.batching import Bucketed
+    from isogloss.training.fit import _Fit
+
+    after: list[dict[str, torch.Tensor]] = []
+    evaluate = _Fit._evaluate
+
+    def watched(self, done):
+        after.append(weights(self.model))
+        evaluate(self, done)
+
+    def train(name, count):
+        setting = make_setting(folder=tmp_path / name, epochs=3, averaged_epochs=count)
+        return SourceOnly().train(setting)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Fit, "_evaluate", watched)
+        whole = train("whole", 2)
+    expected = {name: torch.lerp(after[1][name], one, 0.5) for name, one in after[2].items()}
+    assert equal(whole, expected)
+    assert [row["epoch"] for row in whole.rows if row.get("chosen")] == [2, 3]
+    assert equal(train("last", 1), after[2])
+    with interrupted(Bucketed, monkeypatch, at=-1):
+        train("cut", 2)
+    assert equal(train("cut", 2), whole)
+
+
+def test_more_epochs_than_there_are_cannot_be_averaged(tmp_path):
+    with pytest.raises(ConfigError, match="averaged_epochs: found 2, and there are 1 epochs"):
+        planned(tmp_path, grid__optimization__averaged_epochs=2)
