@@ -243,7 +243,15 @@ class Optimization:
     head_learning_rate: Rate | None = None
     """Highest rate of the head (and a pooler), as 1e-3 for a new one on an encoder that learns at 2e-5;
     learning_rate when left out."""
+    patience: Count | None = None
+    """Epochs in a row without a higher dev score after which training stops; the rate falls as if all epochs
+    were to come. Never when left out or 0."""
     updates: Updates = field(default=Updates(), metadata=NESTED)
     """How weights are updated."""
 
     _nested = nested_fields()
+
+    def __post_init__(self) -> None:
+        """Let 0, as a grid's list says it, be what leaving it out is."""
+        if self.patience == 0:
+            object.__setattr__(self, "patience", None)

@@ -185,6 +185,11 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     made = _made(cell, entry, wanted, sources)
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
     optimization = _optimization(changes, cell, entry, sources)
+    if optimization.patience and reads.train and not reads.dev:
+        raise ConfigError(
+            f"{entry.where}: patience: no dev set chooses the epoch of {entry.method.name}, so none says "
+            f"when to stop. Leave patience out, or let the method read a dev set."
+        )
     family = family_of_encoder(cell.encoder, sources.encoders)
     if entry.peft and family:
         with located(entry.where):

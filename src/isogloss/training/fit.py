@@ -65,6 +65,8 @@ class Callbacks:
     """Called with the number of finished steps; returns rows whose mean ``score`` selects the model."""
     evaluate_at: tuple[int, ...] = ()
     """Steps after which it is called."""
+    patience: int = 0
+    """Training stops after so many evaluations in a row without a higher score; 0: never."""
     periodic: tuple[Callback, ...] = ()
     checkpoints: Checkpoints | None = None
     on_progress: OnProgress = no_progress
@@ -130,6 +132,7 @@ class _Fit:
         self.rows: list[Note] = []
         self.best: dict[str, Tensor] | None = None
         self.best_score = -math.inf
+        self.without_gain = 0
 
     def run(self) -> Fitted:
         start, total = self._resume(), len(self.batches)
@@ -147,6 +150,8 @@ class _Fit:
         if start == 0:
             self._observe([one for one in self.callbacks.periodic if one.before], 0)
         for step in range(start, total):
+            if self._is_stopped():
+                return
             seen.append(self._update(step))
             done = step + 1
             evaluated, kept = done in self.callbacks.evaluate_at, self._is_checkpoint(done, total)
@@ -154,7 +159,8 @@ class _Fit:
                 self._look(done, total, seen)
             if evaluated:
                 self._evaluate(done)
-            due = [one for one in self.callbacks.periodic if done % one.every == 0 or done == total]
+            last = done == total or self._is_stopped()
+            due = [one for one in self.callbacks.periodic if done % one.every == 0 or last]
             self._observe(due, done)
             if kept:
                 self._keep(done)
@@ -236,9 +242,17 @@ class _Fit:
         self.model.train()
         self.rows += notes
         score = sum(float(note["score"] or 0.0) for note in notes) / max(1, len(notes))
+        self.without_gain += 1
         if score > self.best_score:
-            self.best_score = score
+            self.best_score, self.without_gain = score, 0
             self.best = {name: weight.detach().clone() for name, weight in unfrozen(self.model).items()}
+
+        if self._is_stopped():
+            remark = f"stopped after {self.without_gain} evaluations without a higher score"
+            self._tell(Progress(self.callbacks.what, done, done, remark))
+
+    def _is_stopped(self) -> bool:
+        return 0 < self.callbacks.patience <= self.without_gain
 
     def _is_checkpoint(self, done: int, total: int) -> bool:
         keep = self.callbacks.checkpoints
@@ -248,6 +262,7 @@ class _Fit:
         if self.callbacks.checkpoints and is_main_process():
             best_score = None if self.best is None else self.best_score
             notes = {"rows": self.rows, "best_score": best_score, "precision": self.precision}
+            notes |= {"without_gain": self.without_gain}
             self.callbacks.checkpoints.save(self.model, self.optimizer, State(done, notes, self.best))
 
     def _resume(self) -> int:
@@ -258,6 +273,7 @@ class _Fit:
         self.rows, self.best = state.notes["rows"], state.best
         if self.best is not None:
             self.best_score = state.notes["best_score"]
+            self.without_gain = state.notes.get("without_gain", 0)
         return state.step
 
 
