@@ -36,6 +36,7 @@ KNOWN_TO = {
     "transformers": {"encoders", "tasks"},
     "huggingface_hub": {"encoders"},
     "accelerate": {"training"},
+    "mlflow": {"training"},
     "typer": {"cli"},
     "rich": {"cli"},
     "jinja2": {"reports", "using"},

@@ -118,6 +118,7 @@ def run(
     scale: str = "",
     jobs: int = 0,
     threads: int = 1,
+    track: str | Sequence[str] = (),
     on_progress: OnProgress = no_progress,
     announce: "Announce" = lambda *_: None,
     command: str = "",
@@ -129,8 +130,14 @@ def run(
 
     ``changes`` are dotted keys of the recipe and their values. ``jobs`` runs are made side by side (0: as
     many as this machine has cores for), each with ``threads`` threads; records are the same for any number
-    of jobs, and for the same number of threads.
+    of jobs, and for the same number of threads. ``track`` names trackers that follow the runs while they
+    train: tensorboard, mlflow, wandb.
     """
+    track = (track,) if isinstance(track, str) else tuple(track)
+    if track:
+        from isogloss.training.tracking import check_trackers
+
+        check_trackers(track)
     if there := finished(recipe, out=out, data=data, changes=changes, scale=scale):
         return there
     from isogloss.core.identity import identity
@@ -145,7 +152,7 @@ def run(
     with planned.store.lock():
         planned.write(command or f"isogloss run {name}")
         outcome = make_planned(
-            planned, jobs=jobs, threads=threads, announce=announce, on_progress=on_progress
+            planned, jobs=jobs, threads=threads, track=track, announce=announce, on_progress=on_progress
         )
         report = write_report(planned.store.root)
     return Result(planned.store.root, outcome, report, tuple(map(identity, planned.runs)))

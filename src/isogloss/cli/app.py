@@ -21,6 +21,7 @@ from isogloss.cli.options import (
     Scale,
     Set,
     Threads,
+    Track,
 )
 from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
 from isogloss.core.errors import ConfigError, unknown_name
@@ -64,6 +65,7 @@ def run(
     threads: Threads = 1,
     dry_run: DryRun = False,
     change: Set = None,
+    track: Track = None,
     quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
@@ -73,7 +75,9 @@ def run(
 
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
-    request = runs.RecipeRequest(recipe=recipe, out=out, data=data, scale=scale, change=change or ())
+    request = runs.RecipeRequest(
+        recipe=recipe, out=out, data=data, scale=scale, change=change or (), track=tuple(track or ())
+    )
     command = f"isogloss {' '.join(sys.argv[1:])}"
     if dry_run:
         runs.print_plan(request, as_json=as_json)

@@ -133,6 +133,7 @@ class _Fit:
         self.best: dict[str, Tensor] | None = None
         self.best_score = -math.inf
         self.without_gain = 0
+        self.told = 0
 
     def run(self) -> Fitted:
         start, total = self._resume(), len(self.batches)
@@ -155,13 +156,15 @@ class _Fit:
             seen.append(self._update(step))
             done = step + 1
             evaluated, kept = done in self.callbacks.evaluate_at, self._is_checkpoint(done, total)
-            if done % LOOK_EVERY == 0 or done == total or evaluated or kept:
-                self._look(done, total, seen)
+            looked = done % LOOK_EVERY == 0 or done == total or evaluated or kept
+            remark = self._look(done, total, seen) if looked else ""
             if evaluated:
                 self._evaluate(done)
             last = done == total or self._is_stopped()
             due = [one for one in self.callbacks.periodic if done % one.every == 0 or last]
             self._observe(due, done)
+            if remark:
+                self._tell(done, total, remark)
             if kept:
                 self._keep(done)
 
@@ -197,7 +200,8 @@ class _Fit:
         value.backward()  # type: ignore[no-untyped-call]
         return value.detach()
 
-    def _look(self, done: int, total: int, seen: list[Tensor]) -> None:
+    def _look(self, done: int, total: int, seen: list[Tensor]) -> str:
+        """Record the mean loss since the last look; return it as a remark."""
         losses = all_reduced(torch.stack(seen).float())
         mean = float(losses.mean())
         if not math.isfinite(mean):
@@ -207,11 +211,15 @@ class _Fit:
         self.rows.append({"step": done, "loss": round(mean, 6), "rate": self.rate(done - 1)})
         seen.clear()
         release_memory()
-        self._tell(Progress(self.callbacks.what, done, total, f"loss {mean:.3f}"))
+        return f"loss {mean:.3f}"
 
-    def _tell(self, progress: Progress) -> None:
+    def _tell(self, done: int, total: int, remark: str) -> None:
+        """Report progress with the rows since; a training that is resumed tells of its first ones again."""
+        if self._is_stopped():
+            total, remark = done, f"stopped after {self.without_gain} evaluations without a higher score"
+        rows, self.told = tuple(self.rows[self.told :]), len(self.rows)
         if is_main_process():
-            self.callbacks.on_progress(progress)
+            self.callbacks.on_progress(Progress(self.callbacks.what, done, total, remark, rows))
 
     def _observe(self, due: Iterable[Callback], done: int) -> None:
         """Call the callbacks that are due; in the main process alone, which holds the rows."""
@@ -246,10 +254,6 @@ class _Fit:
         if score > self.best_score:
             self.best_score, self.without_gain = score, 0
             self.best = {name: weight.detach().clone() for name, weight in unfrozen(self.model).items()}
-
-        if self._is_stopped():
-            remark = f"stopped after {self.without_gain} evaluations without a higher score"
-            self._tell(Progress(self.callbacks.what, done, done, remark))
 
     def _is_stopped(self) -> bool:
         return 0 < self.callbacks.patience <= self.without_gain
