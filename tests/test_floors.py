@@ -37,6 +37,7 @@ KNOWN_TO = {
     "huggingface_hub": {"encoders"},
     "accelerate": {"training"},
     "mlflow": {"training"},
+    "optuna": {"experiments"},
     "typer": {"cli"},
     "rich": {"cli"},
     "jinja2": {"reports", "using"},

@@ -54,6 +54,10 @@ VERBS = {
         *("file", "--corpus", "--task", "--source", "--target", "--encoder", "--method", "--seeds", "--data"),
         *("--force", "--quiet -q", "--debug"),
     ],
+    "search": [
+        *("recipe", "--over", "--trials", "--by", "--target-dev", "--seed", "--to", "--out", "--data"),
+        *("--scale", "--jobs", "--threads", "--set", "--track", "--quiet -q", "--json", "--debug"),
+    ],
     "corpus check": ["description", "--data", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],
     "languages": ["--json", "--debug"],
