@@ -45,6 +45,9 @@ VERBS = {
         *("--out", "--data", "--set", "--quiet -q", "--json", "--debug"),
     ],
     "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
+    "push": [
+        *("run", "name", "--private", "--revision", "--update", "--dry-run", "--to", "--quiet -q", "--debug"),
+    ],
     "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
     "corpus": [],
     "recipes": ["--json", "--debug"],

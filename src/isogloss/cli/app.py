@@ -318,6 +318,30 @@ def export_model(
     export_to(run, folder, onnx=onnx, force=force, quiet=quiet)
 
 
+@app.command(name="push")
+def push_model(
+    run: Model,
+    name: Annotated[str, typer.Argument(help="Its name on the Hugging Face hub: owner/name.")],
+    private: Annotated[bool, typer.Option("--private", help="Let nobody else see it.")] = False,
+    revision: Annotated[str, typer.Option("--revision", help="A branch, made if missing; else main.")] = "",
+    update: Annotated[
+        bool, typer.Option("--update", help="Give a repository that is there already a new commit.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write the folder, print what would be uploaded, and stop.")
+    ] = False,
+    to: Annotated[Path | None, typer.Option("--to", help="That folder; else the name's last part.")] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Upload what export writes to the Hugging Face hub, under the login of this machine (hf auth login)."""
+    from isogloss.cli.using import push_to
+    from isogloss.using.pushing import PushOptions
+
+    options = PushOptions(name=name, private=private, revision=revision, update=update)
+    push_to(run, options, dry_run=dry_run, to=to, quiet=quiet)
+
+
 app.add_typer(data_app)
 
 
