@@ -34,6 +34,8 @@ NO_ZERO_SHOT = (
     "transfer, and must not be reported as such."
 )
 
+EXPECTED = "as in optimization.learning_rate=1e-5..1e-3:log or optimization.epochs=2,4,8"
+
 WRITTEN = "# Found by isogloss search"
 """How a file begins that a search may replace."""
 
@@ -96,9 +98,6 @@ def parse_over(text: str) -> tuple[str, str]:
     if not equals or not key.strip() or not values.strip():
         raise ConfigError(f"--over {text}: expected key=values, {EXPECTED}.")
     return key.strip(), values.strip()
-
-
-EXPECTED = "as in optimization.learning_rate=1e-5..1e-3:log or optimization.epochs=2,4,8"
 
 
 def space_of(key: str, told: str | Sequence[Any]) -> Space:
