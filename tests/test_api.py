@@ -22,6 +22,7 @@ PUBLIC = [
     "load_model",
     "read",
     "run",
+    "search",
 ]
 
 
@@ -33,7 +34,7 @@ def models(tiny_runs, pair_model):
 
 def test_the_public_names_are_those_promised():
     assert dir(isogloss) == sorted(isogloss.__all__) == PUBLIC
-    assert sorted(api.__all__) == ["Result", "Study", "corpus", "read", "run"]
+    assert sorted(api.__all__) == ["Result", "Study", "corpus", "read", "run", "search"]
 
 
 @pytest.mark.parametrize("name", PUBLIC)

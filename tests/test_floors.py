@@ -34,8 +34,10 @@ FLOORS = (
 FLOOR = {package: number for number, floor in enumerate(FLOORS) for package in floor}
 KNOWN_TO = {
     "transformers": {"encoders", "tasks"},
-    "huggingface_hub": {"encoders"},
+    "huggingface_hub": {"encoders", "using"},
     "accelerate": {"training"},
+    "mlflow": {"training"},
+    "optuna": {"experiments"},
     "typer": {"cli"},
     "rich": {"cli"},
     "jinja2": {"reports", "using"},

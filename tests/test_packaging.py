@@ -22,12 +22,17 @@ if not PROJECT.is_file():
     pytest.skip("this is no checkout", allow_module_level=True)
 
 DECLARED = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
-UNIMPORTED = {"protobuf", "eflomal", "gguf", "onnx", "onnxscript"}
-"""What others import: transformers for sentencepiece and GGUF, torch for ONNX; eflomal is a program."""
+UNIMPORTED = {
+    *("protobuf", "eflomal", "gguf", "onnx", "onnxscript"),
+    *("tensorboard", "wandb", "SQLAlchemy", "alembic"),
+}
+"""What others import: transformers for sentencepiece and GGUF, torch for ONNX, Accelerate for trackers,
+MLflow for its database; eflomal is a program."""
 
 
 def names(requirements: list[str]) -> set[str]:
-    return {re.split(r"[^\w.-]", one)[0].replace("-", "_") for one in requirements}
+    found = {re.split(r"[^\w.-]", one)[0].replace("-", "_") for one in requirements}
+    return {one.removesuffix("_skinny") for one in found}  # mlflow-skinny is imported as mlflow.
 
 
 def imported() -> set[str]:

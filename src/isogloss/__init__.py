@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from isogloss.core.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from isogloss.api import Result, Study, corpus, read, run
+    from isogloss.api import Result, Study, corpus, read, run, search
     from isogloss.core.errors import IsoglossError
     from isogloss.experiments.recipe import Recipe
     from isogloss.using import Model, load_model
@@ -24,6 +24,7 @@ _HOMES = {
     "load_model": "isogloss.using",
     "read": "isogloss.api",
     "run": "isogloss.api",
+    "search": "isogloss.api",
 }
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "load_model",
     "read",
     "run",
+    "search",
 ]
 
 

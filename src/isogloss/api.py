@@ -14,9 +14,9 @@ What needs torch or pandas is imported where it is used.
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from isogloss.data.described import DescribedCorpus
     from isogloss.experiments.described_rows import Rows
     from isogloss.experiments.engine import Announce
+    from isogloss.experiments.searching import Search, Trial
     from isogloss.reports import Report
     from isogloss.reports.measurements import Measurements, Run
 
@@ -127,6 +128,7 @@ def run(
     jobs: int = 0,
     threads: int = 1,
     report: bool = True,
+    track: str | Sequence[str] = (),
     on_progress: OnProgress = no_progress,
     announce: "Announce" = lambda *_: None,
     command: str = "",
@@ -138,8 +140,10 @@ def run(
 
     ``changes`` are dotted keys of the recipe and their values. ``jobs`` runs are made side by side (0: as
     many as this machine has cores for), each with ``threads`` threads; records are the same for any number
-    of jobs, and for the same number of threads.
+    of jobs, and for the same number of threads. ``track`` names trackers that follow the runs while they
+    train: tensorboard, mlflow, wandb.
     """
+    trackers = _checked_trackers(track)
     if there := finished(recipe, out=out, data=data, changes=changes, scale=scale):
         return there
     from isogloss.core.identity import identity
@@ -154,11 +158,72 @@ def run(
     with planned.store.lock():
         planned.write(command or f"isogloss run {name}")
         outcome = make_planned(
-            planned, jobs=jobs, threads=threads, announce=announce, on_progress=on_progress
+            planned, jobs=jobs, threads=threads, track=trackers, announce=announce, on_progress=on_progress
         )
         if report:
             write_report(planned.store.root)
     return Result(planned.store.root, outcome, tuple(map(identity, planned.runs)))
+
+
+def search(
+    recipe: Source,
+    *,
+    over: Mapping[str, str | Sequence[Any]],
+    trials: int = 20,
+    by: str = "",
+    target_dev: bool = False,
+    seed: int = 0,
+    to: str | Path | None = None,
+    out: str | Path | None = None,
+    data: str | Path | None = None,
+    changes: Mapping[str, Any] | None = None,
+    scale: str = "",
+    jobs: int = 0,
+    threads: int = 1,
+    track: str | Sequence[str] = (),
+    on_progress: OnProgress = no_progress,
+    announce: "Announce" = lambda *_: None,
+    on_trial: "Callable[[Trial], None]" = lambda _: None,
+    command: str = "isogloss search (in Python)",
+) -> "Search":
+    """Search for the setting of a recipe whose models score highest on the source's dev set.
+
+    ``over`` holds dotted keys of the recipe, each with a range ("1e-5..1e-3:log") or a list of values; ``by``
+    is a measure (the task's metric when left out). A trial's score is the mean over the recipe's seeds. With
+    ``target_dev`` the targets' dev sets choose: what is found then is no zero-shot transfer. Trials are
+    ordinary runs in the folder, so the same call, or one with more ``trials``, goes on where it was. The
+    best one's recipe is written ``to`` a file that extends the recipe. All else is as for ``run``.
+    """
+    from isogloss.experiments.engine import make_planned
+    from isogloss.experiments.searching import SearchRequest
+    from isogloss.experiments.searching import search as search_plans
+    from isogloss.reports import write_report
+
+    refuse_several_processes()
+    request = SearchRequest(
+        recipe=recipe,
+        over=over,
+        trials=trials,
+        by=by,
+        target_dev=target_dev,
+        seed=seed,
+        out=folder_for(recipe, out),
+        data=data,
+        changes=changes or {},
+        scale=scale,
+    )
+    make = partial(
+        make_planned,
+        jobs=jobs,
+        threads=threads,
+        track=_checked_trackers(track),
+        announce=announce,
+        on_progress=on_progress,
+    )
+    place = Path(to) if to else None
+    found = search_plans(request, make, to=place, command=command, on_trial=on_trial)
+    write_report(folder_for(recipe, out))
+    return found
 
 
 def corpus(
@@ -222,6 +287,17 @@ def finished(
     return Result(store.root, Outcome(done=plan["runs"]), tuple(plan["runs"]))
 
 
+def _checked_trackers(track: str | Sequence[str]) -> tuple[str, ...]:
+    """Return trackers by name; ConfigError for one that is unknown or not installed."""
+    if not track:
+        return ()
+    from isogloss.training.tracking import check_trackers
+
+    names = (track,) if isinstance(track, str) else tuple(track)
+    check_trackers(names)
+    return names
+
+
 SEVERAL = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 """Environment variables in which launchers say how many processes they started (as Accelerate reads them)."""
 
@@ -243,4 +319,4 @@ def refuse_several_processes() -> None:
         )
 
 
-__all__ = ["Result", "Study", "corpus", "read", "run"]
+__all__ = ["Result", "Study", "corpus", "read", "run", "search"]

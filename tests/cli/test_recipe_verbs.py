@@ -260,3 +260,24 @@ def test_notebooks_show_what_a_folder_of_runs_holds(study_folder):
     shown = isogloss.read(study_folder("transfer"))._repr_html_()
     assert "<th>runs</th>" in shown and "finished" in shown
     assert "interpolation" in shown and "cka" not in shown
+
+
+@pytest.mark.slow
+def test_a_search_shows_its_trials_and_says_loudly_what_is_no_zero_shot_transfer(command, tmp_path):
+    asked = ("search", tiny(tmp_path), "--over", "optimization.epochs=1,2", "--scale", "least")
+    only = ("--set", 'grid.method=[{name="source-only"}]', "--out", tmp_path / "runs", "--jobs", 1)
+    ended = command(*asked, *only, "--target-dev", "--quiet")
+    assert ended.status == 0
+    assert ended.err.startswith(
+        "isogloss: the targets' dev sets choose, which takes labels in the target lan"
+    )
+    best = tmp_path / "tiny-best.toml"
+    assert ended.out.splitlines()[-1] == f"Recipe: {best}"
+    assert "optimization.epochs" in ended.out and "metric on target dev, percent" in ended.out
+    assert "# the targets' dev sets choose" in best.read_text()
+    again = command(*asked, *only, "--target-dev", "--json")
+    assert [line["made"] for line in again.lines if line["event"] == "trial"] == [0, 0]
+    assert [line["recipe"] for line in again.lines if line["event"] == "search"] == [str(best)]
+    assert command("search", tmp_path / "tiny.toml", "--over", "optimization.epochs").message.startswith(
+        "--over optimization.epochs: expected key=values, as in optimization.learning_rate=1e-5..1e-3:log"
+    )

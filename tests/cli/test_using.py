@@ -222,3 +222,23 @@ def test_export_takes_along_what_mixes(command, mixing, tmp_path):
     options = ("-", "--translations", tmp_path / "there", "--scores")
     one, other = (command("predict", run, *options, stdin=stdin).out for run in (mixing, tmp_path / "out"))
     assert one == other
+
+
+@pytest.mark.slow
+def test_a_push_is_tried_dry_and_refused_without_a_login(command, tiny_runs, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
+    monkeypatch.chdir(tmp_path)
+    run = min(tiny_runs.glob("*/model")).parent
+    ended = command("push", run, "me/tagger", "--dry-run", "--private", "--quiet")
+    first, *files = ended.out.splitlines()
+    assert first == f"Would be uploaded to me/tagger (private, branch main) from {tmp_path / 'tagger'}:"
+    assert [line.split(":")[0].strip() for line in files] == sorted(
+        path.name for path in (tmp_path / "tagger").iterdir()
+    )
+    assert 'model="me/tagger"' in (tmp_path / "tagger" / "README.md").read_text()
+    said = command("push", run, "me/tagger").message
+    assert said.startswith("push: no login to the Hugging Face hub is on this machine. Log in with a token")
+    assert command("push", run, "no name").message.startswith("push: 'no name' is no name of a model")

@@ -18,7 +18,7 @@ VERBS = {
     "run": [
         "recipe",
         *("--out", "--data", "--scale", "--engine", "--jobs", "--threads"),
-        *("--dry-run", "--set", "--report", "--quiet -q", "--json", "--debug"),
+        *("--dry-run", "--set", "--report", "--track", "--quiet -q", "--json", "--debug"),
     ],
     "report": ["folder", "--open", "--json", "--debug"],
     "compare": [
@@ -46,6 +46,9 @@ VERBS = {
         *("--out", "--data", "--set", "--quiet -q", "--json", "--debug"),
     ],
     "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
+    "push": [
+        *("run", "name", "--private", "--revision", "--update", "--dry-run", "--to", "--quiet -q", "--debug"),
+    ],
     "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
     "corpus": [],
     "recipes": ["--json", "--debug"],
@@ -54,6 +57,10 @@ VERBS = {
     "init": [
         *("file", "--corpus", "--task", "--source", "--target", "--encoder", "--method", "--seeds", "--data"),
         *("--force", "--quiet -q", "--debug"),
+    ],
+    "search": [
+        *("recipe", "--over", "--trials", "--by", "--target-dev", "--seed", "--to", "--out", "--data"),
+        *("--scale", "--jobs", "--threads", "--set", "--track", "--quiet -q", "--json", "--debug"),
     ],
     "corpus check": ["description", "--data", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],

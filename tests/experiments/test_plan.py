@@ -17,7 +17,9 @@ from isogloss.experiments.encoder_runs import Pretrain
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe_text import packaged_recipes
 from isogloss.experiments.runs import FineTune, Measure, needs, not_looked_up
+from isogloss.methods.plain import SourceOnly
 from isogloss.training.evaluation import examples_of
+from isogloss.training.setting import Reads
 from tiny import MODELS, RUNS, TINY, lines, tiny
 from tiny_models import marian
 
@@ -331,6 +333,7 @@ grid.method.1.targets = ["qac"] -> grid.method[1]: targets: no target of this gr
 grid.method.1.targets = "qab" -> grid.method[1]: targets: found 'qab'; expected a list.
 grid.optimization.epoch = 1 -> grid.optimization: epoch: the optimization has no such field. Did
 grid.optimization.epochs = [] -> grid.optimization.epochs: the list is empty
+grid.optimization.patience = -1 -> grid.optimization: patience: found -1; expected at least 0.
 grid.optimization.epochs = [1, 0] -> grid.optimization: epochs: found 0; expected at least 1.
 grid.optimization.precision = "half" -> grid.optimization.precision: no precision 'half'
 grid.optimization.overlap = 126 -> grid.method[0]: overlap: windows of 128 subwords cannot overlap
@@ -417,6 +420,18 @@ def test_a_mistake_is_found_before_anything_is_made(refused, line):
     changes, said = line.split(" -> ")
     message = refused(**dict(map(parse_change, changes.split("; "))))
     assert message.startswith(f"tiny.toml: {said}")
+
+
+def test_patience_needs_a_dev_set_that_chooses(plan, refused, monkeypatch):
+    ids, patient = ({*map(identity, plan(grid__optimization__patience=count))} for count in (0, 2))
+    assert ids == {*map(identity, plan())}
+    assert not ids & patient
+    monkeypatch.setattr(SourceOnly, "reads", lambda _, source, __: Reads(train=source))
+    assert plan()
+    assert refused(grid__optimization__patience=2) == (
+        "tiny.toml: grid.method[0]: patience: no dev set chooses the epoch of source-only, so none says when "
+        "to stop. Leave patience out, or let the method read a dev set."
+    )
 
 
 def test_a_recipe_that_asks_for_nothing_is_refused(plan):

@@ -398,3 +398,5 @@ def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, t
 def test_more_epochs_than_there_are_cannot_be_averaged(tmp_path):
     with pytest.raises(ConfigError, match="averaged_epochs: found 2, and there are 1 epochs"):
         planned(tmp_path, grid__optimization__averaged_epochs=2)
+    with pytest.raises(ConfigError, match="patience: a training that stops early has no last epochs"):
+        planned(tmp_path, grid__optimization__averaged_epochs=1, grid__optimization__patience=1)

@@ -104,3 +104,14 @@ def test_systems_that_share_their_names_keep_lines_of_their_own() -> None:
     rows = [{**one, "model": way, "way": way} for way in ("w1", "w2")]
     lines = table(measured(retrieval=rows), "retrieval-by-layer").rows
     assert [line[-1].text for line in lines] == ["1", "1"]
+
+
+def test_where_trainings_with_patience_ended_is_shown_as_a_mean_over_seeds() -> None:
+    ends = [(40, 100, 4, 2), (60, 100, 6, 4)]
+    names = ("updates", "planned", "last_epoch", "chosen_epoch")
+    rows = [
+        {**ALONE, "model": str(n), "seed": n, **dict(zip(names, one, strict=True))}
+        for n, one in enumerate(ends)
+    ]
+    (row,) = table(measured(stopping=rows), "stopping").rows
+    assert [cell.text for cell in row[-5:-1]] == ["50.0 ± 14.1", "100.0 ± 0.0", "5.0 ± 1.4", "3.0 ± 1.4"]

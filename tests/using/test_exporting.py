@@ -138,9 +138,8 @@ def test_the_card_says_what_the_model_is(make_model, tmp_path):
     scores = ({"corpus": "ud", "language": "sw", "split": "test", "metric": "accuracy", "score": 0.5},)
     model = make_model(limit=96, scores=scores, target=("de", "qab"))
     text = (export(model, tmp_path / "out") / "README.md").read_text()
-    assert text.startswith(
-        "---\nlibrary_name: transformers\npipeline_tag: token-classification\nlanguage:\n- en\n- de\n"
-    )
+    assert text.startswith("---\ndatasets:\n- universal-dependencies/universal_dependencies\nlanguage:\n")
+    assert "\nlanguage:\n- en\n- de\nlibrary_name: transformers\nlicense: other\n" in text
     assert "| ud | sw | test | accuracy | 0.5000 |  |  |" in text
     assert "English (en)" in text and "German (de), qab" in text
     assert "mostly CC BY-SA" in text

@@ -20,7 +20,7 @@ __all__ = ["main"]
 INTERRUPTED, TERMINATED = 130, 143
 """Exit codes after Ctrl-C (128 + SIGINT) and SIGTERM (128 + SIGTERM)."""
 
-RESUMABLE = ("run", "quickstart", "align", "fetch")
+RESUMABLE = ("run", "quickstart", "search", "align", "fetch")
 """Verbs that resume after an interruption."""
 
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]

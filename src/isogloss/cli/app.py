@@ -21,6 +21,7 @@ from isogloss.cli.options import (
     Scale,
     Set,
     Threads,
+    Track,
 )
 from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
 from isogloss.core.errors import ConfigError, unknown_name
@@ -67,6 +68,7 @@ def run(
     write_report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write the report when all is done.")
     ] = True,
+    track: Track = None,
     quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
@@ -76,7 +78,9 @@ def run(
 
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
-    request = runs.RecipeRequest(recipe=recipe, out=out, data=data, scale=scale, change=change or ())
+    request = runs.RecipeRequest(
+        recipe=recipe, out=out, data=data, scale=scale, change=change or (), track=tuple(track or ())
+    )
     command = f"isogloss {' '.join(sys.argv[1:])}"
     if dry_run:
         runs.print_plan(request, as_json=as_json)
@@ -339,6 +343,30 @@ def export_model(
     from isogloss.cli.using import export_to
 
     export_to(run, folder, onnx=onnx, force=force, quiet=quiet)
+
+
+@app.command(name="push")
+def push_model(
+    run: Model,
+    name: Annotated[str, typer.Argument(help="Its name on the Hugging Face hub: owner/name.")],
+    private: Annotated[bool, typer.Option("--private", help="Let nobody else see it.")] = False,
+    revision: Annotated[str, typer.Option("--revision", help="A branch, made if missing; else main.")] = "",
+    update: Annotated[
+        bool, typer.Option("--update", help="Give a repository that is there already a new commit.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write the folder, print what would be uploaded, and stop.")
+    ] = False,
+    to: Annotated[Path | None, typer.Option("--to", help="That folder; else the name's last part.")] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Upload what export writes to the Hugging Face hub, under the login of this machine (hf auth login)."""
+    from isogloss.cli.using import push_to
+    from isogloss.using.pushing import PushOptions
+
+    options = PushOptions(name=name, private=private, revision=revision, update=update)
+    push_to(run, options, dry_run=dry_run, to=to, quiet=quiet)
 
 
 app.add_typer(data_app)

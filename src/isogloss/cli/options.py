@@ -22,6 +22,12 @@ Threads = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")]
 Scale = Annotated[str, typer.Option("--scale", help="A named size of the recipe.")]
+Track = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--track", help="Show runs while they train: tensorboard, mlflow, wandb; several, if again."
+    ),
+]
 Set = Annotated[list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")]
 Engine = Annotated[
     str, typer.Option("--engine", help="serial: one run after the other; processes: side by side.")

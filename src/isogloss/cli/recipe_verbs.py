@@ -2,14 +2,19 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from isogloss.cli.display import show_line
-from isogloss.cli.options import Data, Debug, Json, Quiet
+from isogloss.cli.options import Data, Debug, Jobs, Json, Out, Quiet, Scale, Set, Threads, Track
 from isogloss.core.errors import ConfigError, unknown_name
+
+if TYPE_CHECKING:
+    from isogloss.cli.display import Display
+    from isogloss.experiments.searching import Search, Trial
 
 recipe_verbs = typer.Typer()
 recipes_app = typer.Typer(help="The packaged recipes.", invoke_without_command=True, suggest_commands=False)
@@ -119,6 +124,107 @@ def init(
     text = first_recipe(answers)
     _check_plan(text, file, data)
     _write(file, text, force=force)
+
+
+@recipe_verbs.command()
+def search(
+    recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a packaged recipe.")],
+    over: Annotated[
+        list[str],
+        typer.Option(
+            "--over",
+            metavar="KEY=VALUES",
+            help="A field and its values, as in optimization.learning_rate=1e-5..1e-3:log or "
+            "optimization.epochs=2,4,8; again for more fields.",
+        ),
+    ],
+    trials: Annotated[int, typer.Option("--trials", min=1, help="Settings that are tried, at most.")] = 20,
+    by: Annotated[str, typer.Option("--by", help="A measure; else the task's metric.")] = "",
+    target_dev: Annotated[
+        bool,
+        typer.Option("--target-dev", help="Let the targets' dev sets choose: this is no zero-shot transfer."),
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the settings that are proposed.")] = 0,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="The best recipe's file; default RECIPE-best.toml.")
+    ] = None,
+    out: Out = None,
+    data: Data = None,
+    scale: Scale = "",
+    jobs: Jobs = 0,
+    threads: Threads = 1,
+    change: Set = None,
+    track: Track = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Search for the setting whose models score highest on the source's dev set, over the recipe's seeds.
+
+    Trials are ordinary runs in the folder: the same command, or one with more trials, goes on where it was.
+    """
+    from isogloss import api
+    from isogloss.cli.display import Display
+    from isogloss.experiments.asking import parse_change
+    from isogloss.experiments.searching import NO_ZERO_SHOT, parse_over
+
+    with Display(quiet=quiet, as_json=as_json) as display:
+        found = api.search(
+            recipe,
+            over=dict(map(parse_over, over)),
+            trials=trials,
+            by=by,
+            target_dev=target_dev,
+            seed=seed,
+            to=to,
+            out=out,
+            data=data,
+            changes=dict(map(parse_change, change or ())),
+            scale=scale,
+            jobs=jobs,
+            threads=threads,
+            track=track or (),
+            on_progress=display.on_progress,
+            announce=lambda run, number, total: display.say(f"[{number}/{total}] {run.title}"),
+            on_trial=lambda trial: display.say(_line(trial)),
+            command=f"isogloss {' '.join(sys.argv[1:])}",
+        )
+    _show_search(found, display, as_json=as_json)
+    if target_dev:
+        print(f"isogloss: {NO_ZERO_SHOT}", file=sys.stderr)
+    if found.best is None:
+        raise typer.Exit(1)
+
+
+def _line(trial: "Trial") -> str:
+    setting = ", ".join(f"{key.removeprefix('grid.')} = {value}" for key, value in trial.values.items())
+    return f"trial {trial.number}: {setting}: {_score(trial)}"
+
+
+def _score(trial: "Trial") -> str:
+    if trial.score is None:
+        return f"failed: {trial.failed[0]}"
+    spread = "" if trial.std is None else f" ± {100 * trial.std:.1f}"
+    return f"{100 * trial.score:.1f}{spread}"
+
+
+def _show_search(found: "Search", display: "Display", *, as_json: bool) -> None:
+    """Print the trials, the best one's changes and its recipe."""
+    best = found.best
+    if as_json:
+        for trial in found.trials:
+            display.emit({"event": "trial", **asdict(trial), "best": trial == best})
+        display.emit({"event": "search", "recipe": found.recipe and str(found.recipe), "by": found.chosen_by})
+        return
+    keys = [key.removeprefix("grid.") for key in found.trials[0].values]
+    rows = [
+        (one.number, *one.values.values(), _score(one), one.made, "best" if one == best else "")
+        for one in found.trials
+    ]
+    display.table(("trial", *keys, f"{found.chosen_by}, percent", "runs made", ""), rows)
+    if best and found.recipe:
+        show_line(f"Best: {_line(best)}")
+        show_line(f"Recipe: {found.recipe}")
 
 
 def _check_plan(text: str, file: Path, data: str | None) -> None:

@@ -26,6 +26,7 @@ class RecipeRequest:
     data: str | None = None
     scale: str = ""
     change: Sequence[str] = ()
+    track: tuple[str, ...] = ()
 
     @property
     def changes(self) -> Mapping[str, object]:
@@ -35,9 +36,11 @@ class RecipeRequest:
         return dict(map(parse_change, self.change))
 
     def plan(self) -> "Planned":
-        """Return the plan of all runs."""
+        """Return the plan of all runs; ConfigError for a tracker that cannot follow them."""
         from isogloss.experiments.plan import plan_recipe
+        from isogloss.training.tracking import check_trackers
 
+        check_trackers(self.track)
         return plan_recipe(self.recipe, out=self.out, data=self.data, scale=self.scale, changes=self.changes)
 
 
@@ -68,6 +71,7 @@ def run_and_report(
             jobs=jobs,
             threads=threads,
             report=report,
+            track=request.track,
             on_progress=display.on_progress,
             announce=announce,
             command=command,
@@ -117,6 +121,7 @@ def pretrain_in_all_processes(
             announce=lambda run, number, total: display.say(f"[{number}/{total}] {planned.title(run)}"),
             on_progress=display.on_progress,
             threads=threads,
+            track=request.track,
         )
         display.say(
             f"{len(found.outcome.made)} encoders made in {world_size()} processes, "

@@ -1,4 +1,4 @@
-"""The verbs that use models: predict, evaluate, export."""
+"""The verbs that use models: predict, evaluate, export, push."""
 
 import sys
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language
 from isogloss.core.records import Row, writing
+from isogloss.data.downloading import megabytes
 from isogloss.data.files import File, byte_stream, disk_file
 from isogloss.data.sources import Sources
 from isogloss.experiments.descriptions import known_as
@@ -19,7 +20,9 @@ from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_
 from isogloss.using import evaluate as evaluate_model
 from isogloss.using.exporting import check_free
 from isogloss.using.fine_tuned import is_on_hub
+from isogloss.using.front_matter import non_commercial
 from isogloss.using.predicting import Warn, check_translations, input_translator
+from isogloss.using.pushing import PushOptions, check_login, check_name, push, with_card
 from isogloss.using.scoring import check_evaluation
 
 STANDARD_INPUT = "-"
@@ -130,6 +133,29 @@ def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) 
         display.say("Writing" + (" and checking the ONNX file" if onnx else ""))
         written = export(model, folder, onnx=onnx, force=force)
     show_line(written)
+
+
+def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, quiet: bool) -> None:
+    """Push a model and print the commit; for a dry run, write its folder and print what would be uploaded."""
+    check_name(options.name)
+    folder = (to or Path(options.name.rpartition("/")[2])).expanduser().resolve()
+    if dry_run:
+        check_free(folder, force=False)
+    else:
+        check_login()
+    with Display(quiet=quiet) as display:
+        display.say(f"Loading {run}")
+        model = load_model(run)
+        if warning := non_commercial(model.provenance):
+            display.say(f"Warning: {warning}")
+        if not dry_run:
+            show_line(push(model, options))
+            return
+        with_card(model, export(model, folder), options.name)
+    how = f"{'private' if options.private else 'public'}, branch {options.revision or 'main'}"
+    show_line(f"Would be uploaded to {options.name} ({how}) from {folder}:")
+    for path in sorted(folder.iterdir()):
+        show_line(f"  {path.name}: {megabytes(path.stat().st_size)}")
 
 
 def _warner(display: Display) -> Warn:

@@ -6,11 +6,14 @@ from pathlib import Path
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[bool]:
-    """Hold a file's lock; yield False if another process has it. OSError where no file can be written."""
+def locked(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Hold a file's lock; yield False if another process has it, or ``wait`` until it is free.
+
+    OSError where no file can be written.
+    """
     from filelock import FileLock, Timeout
 
-    lock = FileLock(path, blocking=False)
+    lock = FileLock(path, blocking=wait)
     try:
         lock.acquire()
     except Timeout:

@@ -246,7 +246,15 @@ class Optimization:
     averaged_epochs: Positive | None = None
     """The model is the mean of the weights after so many epochs, the last ones (stochastic weight averaging,
     Izmailov et al. 2018); the epoch that is best on dev data when left out."""
+    patience: Count | None = None
+    """Epochs in a row without a higher dev score after which training stops; the rate falls as if all epochs
+    were to come. Never when left out or 0."""
     updates: Updates = field(default=Updates(), metadata=NESTED)
     """How weights are updated."""
 
     _nested = nested_fields()
+
+    def __post_init__(self) -> None:
+        """Let 0, as a grid's list says it, be what leaving it out is."""
+        if self.patience == 0:
+            object.__setattr__(self, "patience", None)

@@ -86,6 +86,17 @@ class AveragedModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stopping:
+    """How many updates a fine-tuning with patience made of those planned, its last epoch, and that chosen."""
+
+    frame: ClassVar[str] = "stopping"
+    updates: int
+    planned: int
+    last_epoch: int
+    chosen_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictStep:
     """Cosine of gradients while a model trains, after one step."""
 

@@ -64,9 +64,9 @@ def read_recipe(
         if not isinstance(scales, dict) or scale not in scales:
             raise unknown_name(f"{where}: --scale", "scale", scale, scales or ["(this recipe has none)"])
         for key, value in _flat(scales[scale]):
-            _set(body, key.split("."), value, f"{where}: scale.{scale}")
+            set_key(body, key.split("."), value, f"{where}: scale.{scale}")
     for key, value in (changes or {}).items():
-        _set(body, key.split("."), value, where)
+        set_key(body, key.split("."), value, where)
     if isinstance(body.get("pretrain"), dict):
         refuse_unknown(body["pretrain"], names(PretrainTable), "pretraining", f"{where}: pretrain")
     return checked(Recipe, _with_shared(prepare(body), where), where)
@@ -222,7 +222,8 @@ def _flat(table: object, before: str = "") -> Iterator[tuple[str, object]]:
         yield from _flat(value, f"{before}.{key}" if before else key)
 
 
-def _set(body: Table, path: list[str], value: object, where: str) -> None:
+def set_key(body: Table, path: list[str], value: object, where: str) -> None:
+    """Set a field of a recipe's body in place, tables on the way to it included."""
     inner: Any = body
     for depth, part in enumerate(path):
         here = ".".join(path[:depth]) or "the recipe"

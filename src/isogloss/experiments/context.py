@@ -41,6 +41,8 @@ class RunContext:
     the machine nor from how many runs are made side by side."""
     precision: str = "auto"
     """What "auto" comes to."""
+    track: tuple[str, ...] = ()
+    """Trackers that follow the runs."""
 
     def resolved(self, precision: str) -> str:
         """Return the precision a run is made in."""

@@ -66,6 +66,7 @@ def make_planned(
     announce: Announce,
     on_progress: OnProgress = no_progress,
     threads: int = 1,
+    track: tuple[str, ...] = (),
 ) -> Outcome:
     """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for).
 
@@ -78,7 +79,7 @@ def make_planned(
     fetch_translators(missing)
     _read_once(missing, planned.sources, on_progress)
     context = RunContext(
-        store=planned.store, sources=planned.sources, on_progress=on_progress, threads=threads
+        store=planned.store, sources=planned.sources, on_progress=on_progress, threads=threads, track=track
     )
     if missing:
         context = replace(context, precision=precision_here(planned.store))
@@ -337,6 +338,7 @@ def pretrain_together(
     announce: Announce,
     on_progress: OnProgress = no_progress,
     threads: int = 1,
+    track: tuple[str, ...] = (),
 ) -> Together:
     """Make the encoders of a plan that are pretrained from text, in all processes at once.
 
@@ -350,7 +352,9 @@ def pretrain_together(
             f"{len(missing)} of its runs have no record yet. Start the same command alone: it makes "
             f"runs side by side (--jobs)."
         )
-    context = RunContext(store=store, sources=planned.sources, on_progress=on_progress, threads=threads)
+    context = RunContext(
+        store=store, sources=planned.sources, on_progress=on_progress, threads=threads, track=track
+    )
     with store.lock() if is_main_process() else nullcontext():
         if is_main_process():
             planned.write(command)

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, Row
 from isogloss.core.rows import as_row
-from isogloss.core.run_parts import with_fields
+from isogloss.core.run_parts import is_nested, with_fields
 from isogloss.core.seeds import derive
 from isogloss.core.training_rows import Parameters
 from isogloss.core.version import VERSION
@@ -32,7 +32,7 @@ from isogloss.encoders import save_model
 from isogloss.encoders.language_parameters import parameter_counts
 from isogloss.experiments.alignments import align
 from isogloss.experiments.context import RunContext, RunResult
-from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, SplitRead
+from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, Pretrained, SplitRead
 from isogloss.experiments.encoders import predicts_text
 from isogloss.experiments.measuring import measure
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs
@@ -41,6 +41,7 @@ from isogloss.experiments.translating import train_translator, translate
 from isogloss.training.distributed import barrier, is_main_process
 from isogloss.training.memory import measured_peak, restart_measurement
 from isogloss.training.setting import AdjustSetting, Averaged, Setting, TextSetting
+from isogloss.training.tracking import TrackedRun, tracked
 
 
 def make(context: RunContext, run: Run) -> Record:
@@ -48,8 +49,16 @@ def make(context: RunContext, run: Run) -> Record:
     context.store.start(run)
     start = perf_counter()
     restart_measurement()
-    with _threads(context.threads), _plug_ins_named(run):
-        made = _MAKERS[run.name](context, run)
+    followed = TrackedRun(
+        id=identity(run), title=run.title, folder=context.store.root, settings=dict(_settings(run))
+    )
+    with (
+        _threads(context.threads),
+        _plug_ins_named(run),
+        tracked(context.track, followed, context.on_progress) as tracking,
+    ):
+        made = _MAKERS[run.name](replace(context, on_progress=tracking.on_progress), run)
+        tracking.finish(made.rows)
     if made.predictions:  # Before the record: a run is finished with all it made.
         write_predictions(context.store.folder(run) / PREDICTIONS, made.predictions)
     record = Record(
@@ -64,6 +73,27 @@ def make(context: RunContext, run: Run) -> Record:
     context.store.finish(record, _circumstances(perf_counter() - start, context, run))
     context.store.remove_leftovers(run, WORK)
     return record
+
+
+def _settings(part: Any, before: str = "") -> Iterator[tuple[str, str | int | float | bool]]:
+    """Yield the fields of a run and of its parts by dotted names; other runs by their ids."""
+    for one in fields(part):
+        value, name = getattr(part, one.name), before + one.name
+        if is_nested(one):
+            yield from _settings(value, before)
+        elif isinstance(value, int | float | str):
+            yield name, value
+        elif is_dataclass(value) and not isinstance(value, Run):
+            yield name, getattr(value, "name", type(value).__name__)
+            yield from _settings(value, f"{name}.")
+        elif value is not None:
+            yield name, " ".join(map(_called, value if isinstance(value, tuple) else (value,)))
+
+
+def _called(part: object) -> str:
+    if isinstance(part, Pretrained):
+        return part.pinned
+    return identity(part) if isinstance(part, Run) else str(part)
 
 
 def compute_without_recording(context: RunContext, run: Run) -> None:

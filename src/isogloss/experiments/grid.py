@@ -232,6 +232,11 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     made = _made(cell, entry, wanted, sources)
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
     optimization = _optimization(changes, cell, entry, sources)
+    if optimization.patience and reads.train and not reads.dev:
+        raise ConfigError(
+            f"{entry.where}: patience: no dev set chooses the epoch of {entry.method.name}, so none says "
+            f"when to stop. Leave patience out, or let the method read a dev set."
+        )
     family = family_of_encoder(cell.encoder, sources.encoders)
     if entry.peft and family:
         with located(entry.where):
@@ -316,11 +321,7 @@ def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sourc
     most = most_subwords(cell.encoder, sources.encoders)
     found = _lengths(changes, cell, most, entry.where)
     check_precision(found.updates.precision, f"{entry.where}: precision")
-    if (found.averaged_epochs or 0) > found.epochs:
-        raise ConfigError(
-            f"{entry.where}: averaged_epochs: found {found.averaged_epochs}, and there are {found.epochs} "
-            f"epochs. Choose at most that many."
-        )
+    _check_averaged(found, entry.where)
     if found.overlap >= found.limit - SPECIAL:
         raise ConfigError(
             f"{entry.where}: overlap: windows of {found.limit} subwords cannot overlap by {found.overlap}. "
@@ -332,6 +333,20 @@ def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sourc
             f"encoder {cell.encoder.label!r}. Lower limit (in grid.optimization) to {most} or less."
         )
     return found
+
+
+def _check_averaged(found: Optimization, where: str) -> None:
+    """Raise ConfigError where there are no last epochs to average."""
+    if (found.averaged_epochs or 0) > found.epochs:
+        raise ConfigError(
+            f"{where}: averaged_epochs: found {found.averaged_epochs}, and there are {found.epochs} "
+            f"epochs. Choose at most that many."
+        )
+    if found.averaged_epochs and found.patience:
+        raise ConfigError(
+            f"{where}: patience: a training that stops early has no last epochs to average. Leave out "
+            f"patience, or averaged_epochs."
+        )
 
 
 def _lengths(changes: Table, cell: Cell, most: int | None, where: str) -> Optimization:

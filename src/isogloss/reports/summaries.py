@@ -220,6 +220,17 @@ SUMMARIES = (
         group_by=("encoder", "way"),
     ),
     Summary(
+        frame="stopping",
+        title="Early stopping",
+        caption="Where trainings with patience ended: updates made of those planned, epochs run and chosen.",
+        by=heads("corpus", "task", *MODEL),
+        keep=("name",),
+        values=numbers(
+            {"updates": "updates", "of": "planned", "epochs": "last_epoch", "chosen": "chosen_epoch"}, 1
+        ),
+        group_by=("encoder", "way"),
+    ),
+    Summary(
         frame=partial(data_runs, kind="align", part="aligner"),
         name="word-alignment",
         title="Word alignments against gold links",

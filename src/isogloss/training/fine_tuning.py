@@ -174,6 +174,7 @@ def fine_tune(
         evaluate=lambda done: selection.notes(model, done),
         evaluate_at=tuple(steps * epoch for epoch in range(1, setting.optimization.epochs + 1)),
         averaged=setting.optimization.averaged_epochs or 0,
+        patience=setting.optimization.patience or 0,
         periodic=(_conflict_callback(conflict, setting, model, tokenizer, batches),) if conflict else (),
         checkpoints=checkpoints,
         on_progress=setting.on_progress,
@@ -186,7 +187,9 @@ def fine_tune(
     trained = training.trained or model
     counts = _counts(trained, parameters=whole, fixed=prepared.fixed)
     fitted = fit(trained, every, added, updates=updates, seed=setting.seed, callbacks=callbacks)
-    rows = [counts, *mark_chosen(fitted.rows, setting.optimization), *(term.rows if term else ())]
+    marked = mark_chosen(fitted.rows, setting.optimization)
+    ended = [_stopping(marked, planned=len(batches))] if setting.optimization.patience else []
+    rows = [counts, *marked, *ended, *(term.rows if term else ())]
     found = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
     difference = setting.peft.finish(model, setting.start) if setting.peft else None
     return Trained(model, tokenizer, rows, (*prepared.warnings, *found), training.extras, difference)
@@ -216,6 +219,18 @@ def _counts(model: nn.Module, *, parameters: int, fixed: int) -> dict[str, Value
     """Return the row of how many numbers a training changes, but for ``fixed`` that stay as they are."""
     changed = sum(one.numel() for one in model.parameters() if one.requires_grad)
     return dict(as_row(TrainedParameters(trained=changed - fixed, parameters=parameters)))
+
+
+def _stopping(rows: list[dict[str, Value]], *, planned: int) -> dict[str, Value]:
+    """Return the row of where a training with patience ended, from the rows of its epochs."""
+    epochs = [row for row in rows if "epoch" in row]
+    chosen = next(row for row in epochs if row["chosen"])
+    return {
+        "updates": epochs[-1]["step"],
+        "planned": planned,
+        "last_epoch": epochs[-1]["epoch"],
+        "chosen_epoch": chosen["epoch"],
+    }
 
 
 def _conflict_callback(

@@ -67,6 +67,8 @@ class Callbacks:
     """Steps after which it is called."""
     averaged: int = 0
     """The weights at the last so many of these steps are averaged; 0 leaves the best ones in the model."""
+    patience: int = 0
+    """Training stops after so many evaluations in a row without a higher score; 0: never."""
     periodic: tuple[Callback, ...] = ()
     checkpoints: Checkpoints | None = None
     on_progress: OnProgress = no_progress
@@ -132,6 +134,8 @@ class _Fit:
         self.rows: list[Note] = []
         self.best: dict[str, Tensor] | None = None
         self.best_score = -math.inf
+        self.without_gain = 0
+        self.told = 0
 
     def run(self) -> Fitted:
         start, total = self._resume(), len(self.batches)
@@ -149,15 +153,20 @@ class _Fit:
         if start == 0:
             self._observe([one for one in self.callbacks.periodic if one.before], 0)
         for step in range(start, total):
+            if self._is_stopped():
+                return
             seen.append(self._update(step))
             done = step + 1
             evaluated, kept = done in self.callbacks.evaluate_at, self._is_checkpoint(done, total)
-            if done % LOOK_EVERY == 0 or done == total or evaluated or kept:
-                self._look(done, total, seen)
+            looked = done % LOOK_EVERY == 0 or done == total or evaluated or kept
+            remark = self._look(done, total, seen) if looked else ""
             if evaluated:
                 self._evaluate(done)
-            due = [one for one in self.callbacks.periodic if done % one.every == 0 or done == total]
+            last = done == total or self._is_stopped()
+            due = [one for one in self.callbacks.periodic if done % one.every == 0 or last]
             self._observe(due, done)
+            if remark:
+                self._tell(done, total, remark)
             if kept:
                 self._keep(done)
 
@@ -193,7 +202,8 @@ class _Fit:
         value.backward()  # type: ignore[no-untyped-call]
         return value.detach()
 
-    def _look(self, done: int, total: int, seen: list[Tensor]) -> None:
+    def _look(self, done: int, total: int, seen: list[Tensor]) -> str:
+        """Record the mean loss since the last look; return it as a remark."""
         losses = all_reduced(torch.stack(seen).float())
         mean = float(losses.mean())
         if not math.isfinite(mean):
@@ -203,11 +213,15 @@ class _Fit:
         self.rows.append({"step": done, "loss": round(mean, 6), "rate": self.rate(done - 1)})
         seen.clear()
         release_memory()
-        self._tell(Progress(self.callbacks.what, done, total, f"loss {mean:.3f}"))
+        return f"loss {mean:.3f}"
 
-    def _tell(self, progress: Progress) -> None:
+    def _tell(self, done: int, total: int, remark: str) -> None:
+        """Report progress with the rows since; a training that is resumed tells of its first ones again."""
+        if self._is_stopped():
+            total, remark = done, f"stopped after {self.without_gain} evaluations without a higher score"
+        rows, self.told = tuple(self.rows[self.told :]), len(self.rows)
         if is_main_process():
-            self.callbacks.on_progress(progress)
+            self.callbacks.on_progress(Progress(self.callbacks.what, done, total, remark, rows))
 
     def _observe(self, due: Iterable[Callback], done: int) -> None:
         """Call the callbacks that are due; in the main process alone, which holds the rows."""
@@ -241,8 +255,9 @@ class _Fit:
             self._average(done)
             return
         score = sum(float(note["score"] or 0.0) for note in notes) / max(1, len(notes))
+        self.without_gain += 1
         if score > self.best_score:
-            self.best_score = score
+            self.best_score, self.without_gain = score, 0
             self.best = {name: weight.detach().clone() for name, weight in unfrozen(self.model).items()}
 
     def _average(self, done: int) -> None:
@@ -254,6 +269,9 @@ class _Fit:
         before = self.best or now
         self.best = {name: torch.lerp(before[name], one.detach(), share) for name, one in now.items()}
 
+    def _is_stopped(self) -> bool:
+        return 0 < self.callbacks.patience <= self.without_gain
+
     def _is_checkpoint(self, done: int, total: int) -> bool:
         keep = self.callbacks.checkpoints
         return bool(keep and keep.every and done % keep.every == 0 and done < total)
@@ -262,6 +280,7 @@ class _Fit:
         if self.callbacks.checkpoints and is_main_process():
             best_score = None if self.best is None else self.best_score
             notes = {"rows": self.rows, "best_score": best_score, "precision": self.precision}
+            notes |= {"without_gain": self.without_gain}
             self.callbacks.checkpoints.save(self.model, self.optimizer, State(done, notes, self.best))
 
     def _resume(self) -> int:
@@ -272,6 +291,7 @@ class _Fit:
         self.rows, self.best = state.notes["rows"], state.best
         if self.best is not None:
             self.best_score = state.notes["best_score"]
+            self.without_gain = state.notes.get("without_gain", 0)
         return state.step
 
 

@@ -23,7 +23,6 @@ from isogloss.core.errors import ConfigError, RunError, StorageError
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD, writing
 from isogloss.core.version import VERSION
-from isogloss.data import CORPORA
 from isogloss.encoders import family_of, save_model
 from isogloss.encoders.annotations import Network
 from isogloss.encoders.language_context import MAPS_FILE, MODULES_FILE, language_maps_of
@@ -32,11 +31,14 @@ from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces
 from isogloss.encoders.task_adapter import TASK_FILE, task_adapter
 from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, exported_entry
+from isogloss.using.front_matter import corpus_of, front_matter, non_commercial
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"
 GENERIC_TOKENIZER = "PreTrainedTokenizerFast"
 """The class that uses tokenizer.json as it is: others rebuild theirs and lose tables of characters."""
+
+CARD = "README.md"
 
 LOCAL_KEYS = ("is_local", "local_files_only")
 """What transformers notes about how a tokenizer was loaded on this machine."""
@@ -79,7 +81,7 @@ def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = 
                 path.rename(new / path.name)
             (new / "model").rmdir()
             _complete(new, model)
-            (new / "README.md").write_text(card(model, onnx=onnx), encoding="utf-8")
+            (new / CARD).write_text(card(model, onnx=onnx), encoding="utf-8")
         if onnx:
             write_onnx(model, new / "model.onnx")
     return folder
@@ -138,8 +140,8 @@ def _change(path: Path, values: Mapping[str, object], without: tuple[str, ...] =
     path.write_text(json.dumps(body, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def card(model: FineTuned, *, onnx: bool) -> str:
-    """Return the model card (README.md): what the model is, its scores, and how to load it."""
+def card(model: FineTuned, *, onnx: bool, place: str = "FOLDER") -> str:
+    """Return the model card: what the model is, its scores, and how to load it from ``place``."""
     from jinja2 import Environment, StrictUndefined
 
     engine = Environment(  # noqa: S701 (Markdown, not HTML)
@@ -152,9 +154,11 @@ def card(model: FineTuned, *, onnx: bool) -> str:
         provenance=provenance,
         onnx=onnx,
         version=VERSION,
-        real_languages=[code for code in provenance.languages if not is_built_in(code)],
+        place=place,
+        front_matter=front_matter(model),
+        non_commercial=non_commercial(provenance),
         built_in=all(map(is_built_in, provenance.languages)),
-        corpus=CORPORA.get(provenance.corpus.partition(":")[0]),
+        corpus=corpus_of(provenance),
         maps=language_maps_of(model.network),
         maps_file=MAPS_FILE,
         modules=modules_of(model.network),

@@ -34,6 +34,7 @@ from isogloss.using.fine_tuned import (
 from isogloss.using.formats import Answered, Entry, Kind, Prediction, Probabilities
 from isogloss.using.kinds import kind_of, probabilities_of
 from isogloss.using.predicting import pair_in_order, warn_of_unmixed
+from isogloss.using.pushing import PushOptions, push
 from isogloss.using.scoring import EvaluateOptions, evaluate
 
 GROUP_SIZE = 256
@@ -198,6 +199,10 @@ class Model:
     def export(self, folder: str | Path, *, onnx: bool = False, force: bool = False) -> Path:
         """Write a folder that transformers loads without isogloss, and return it; see docs/use.md."""
         return export(self, Path(folder), onnx=onnx, force=force)
+
+    def push(self, name: str, *, private: bool = False, revision: str = "", update: bool = False) -> str:
+        """Upload the model to the Hugging Face hub and return the commit's address; see docs/use.md."""
+        return push(self, PushOptions(name=name, private=private, revision=revision, update=update))
 
     def solving(self, task: Task) -> "Model":
         """Return the same model with another task, whose labels are its own under other names."""

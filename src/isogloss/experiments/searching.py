@@ -1,0 +1,384 @@
+"""Hyper-parameter search: trials of a recipe, proposed by Optuna and chosen by a dev set.
+
+Every trial is an ordinary plan of ordinary runs in one folder, so no study is stored: the sampler is seeded
+and told the scores of trials in order, so the same command proposes the same trials and finds their records.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Generator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from itertools import product
+from math import prod
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.records import Row, write_text
+from isogloss.experiments.checking import names, read_recipe, set_key
+from isogloss.experiments.grid_methods import many
+from isogloss.experiments.plan import Planned, plan_recipe
+from isogloss.experiments.recipe import GridTable, Recipe
+from isogloss.experiments.recipe_text import Source, packaged_recipes, recipe_text, to_toml
+from isogloss.experiments.runs import Measure, Run, in_order
+from isogloss.experiments.store import Outcome
+
+DIGITS = 4
+"""Significant digits of a number drawn from a range: recipes are read by people."""
+
+NO_ZERO_SHOT = (
+    "the targets' dev sets choose, which takes labels in the target languages: what is found is no zero-shot "
+    "transfer, and must not be reported as such."
+)
+
+EXPECTED = "as in optimization.learning_rate=1e-5..1e-3:log or optimization.epochs=2,4,8"
+
+WRITTEN = "# Found by isogloss search"
+"""How a file begins that a search may replace."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Values a field may have."""
+
+    values: tuple[Any, ...]
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        """The values that are planned before anything is made."""
+        return self.values
+
+    def distribution(self) -> Any:
+        """Return what Optuna draws: the place of a value."""
+        from optuna.distributions import CategoricalDistribution
+
+        return CategoricalDistribution(range(len(self.values)))
+
+    def value(self, drawn: int) -> Any:
+        """Return the value at a place."""
+        return self.values[drawn]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers a field may have, both ends included; whole ones between whole ends."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The values that are planned before anything is made."""
+        return self.low, self.high
+
+    def distribution(self) -> Any:
+        """Return what Optuna draws."""
+        from optuna.distributions import FloatDistribution, IntDistribution
+
+        kind = IntDistribution if isinstance(self.low, int) else FloatDistribution
+        return kind(self.low, self.high, log=self.log)
+
+    def value(self, drawn: float) -> float:
+        """Return a number as recipes have it."""
+        if isinstance(drawn, int):
+            return drawn
+        return min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
+
+
+Space = Choices | Range
+
+
+def parse_over(text: str) -> tuple[str, str]:
+    """Read one --over key=values."""
+    key, equals, values = text.partition("=")
+    if not equals or not key.strip() or not values.strip():
+        raise ConfigError(f"--over {text}: expected key=values, {EXPECTED}.")
+    return key.strip(), values.strip()
+
+
+def space_of(key: str, told: str | Sequence[Any]) -> Space:
+    """Return the values of a field: of a text, or listed; ConfigError where there are not two."""
+    where = f"--over {key}={told}"
+    if isinstance(told, str) and ".." in told and "," not in told:
+        return _range(told, where)
+    values = tuple(map(_plain, told.split(","))) if isinstance(told, str) else tuple(told)
+    if len(values) < 2 or any(values.count(one) > 1 for one in values):
+        raise ConfigError(f"{where}: expected two different values or more, {EXPECTED}. One is for --set.")
+    return Choices(values)
+
+
+def _range(told: str, where: str) -> Range:
+    """Read a range; its ends are both whole, or both fractions."""
+    log = told.endswith(":log")
+    ends = [_plain(text) for text in told.removesuffix(":log").split("..")]
+    if len(ends) == 2 and all(type(end) in (int, float) for end in ends) and ends[0] < ends[1]:
+        low, high = ends if all(isinstance(end, int) for end in ends) else map(float, ends)
+        if low > 0 or not log:
+            return Range(low, high, log)
+    raise ConfigError(
+        f"{where}: expected a range from a number{' above 0' if log else ''} up to a larger one, {EXPECTED}."
+    )
+
+
+def _plain(text: str) -> Any:
+    """Read a value as TOML, or else as a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRequest:
+    """What is searched for, where, and by which score."""
+
+    recipe: Source
+    over: Mapping[str, str | Sequence[Any]]
+    """By dotted key of the recipe (``grid.`` may be left out): a range, or values."""
+    trials: int = 20
+    by: str = ""
+    """The measure; empty: the task's metric."""
+    target_dev: bool = False
+    """Whether the targets' dev sets choose, and not the source's: then transfer is not zero-shot."""
+    seed: int = 0
+    """Seed of the proposals."""
+    out: Path | None = None
+    data: str | Path | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    scale: str = ""
+
+    @property
+    def spaces(self) -> dict[str, Space]:
+        """The values of each field, in an order that does not depend on how they were told."""
+        if not self.over:
+            raise ConfigError(f"search: nothing to search over. Add --over, {EXPECTED}.")
+        within = names(GridTable) - names(Recipe)
+        found = {
+            f"grid.{key}" if key.partition(".")[0] in within else key: space_of(key, told)
+            for key, told in self.over.items()
+        }
+        return dict(sorted(found.items()))
+
+    @property
+    def chosen_by(self) -> str:
+        """The score in words."""
+        return f"{self.by or 'metric'} on {'target' if self.target_dev else 'source'} dev"
+
+    def decides(self, run: Measure) -> bool:
+        """Return whether scores of a model are among those that choose."""
+        return self.target_dev or bool(run.source_languages)
+
+    def takes(self, row: Row, run: Measure) -> bool:
+        """Return whether a row of its scores is: of the measure, in a language that chooses."""
+        is_source = row["language"] in run.source_languages
+        return is_source != self.target_dev and (row["metric"] == self.by if self.by else bool(row["main"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One setting and its score: the mean over seeds, and its deviation over them."""
+
+    number: int
+    values: Mapping[str, Any]
+    score: float | None = None
+    """None where runs failed."""
+    std: float | None = None
+    seeds: int = 0
+    made: int = 0
+    """Runs made now; the others were there."""
+    failed: tuple[str, ...] = ()
+    """Why runs failed."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """The trials of a search, in order, and the recipe of the best one."""
+
+    trials: tuple[Trial, ...]
+    recipe: Path | None
+    """None where every trial failed."""
+    chosen_by: str
+
+    @property
+    def best(self) -> Trial | None:
+        """The first trial with the highest score; None where every trial failed."""
+        scored = [one for one in self.trials if one.score is not None]
+        return max(scored, key=lambda one: one.score or 0.0, default=None)
+
+    def frame(self) -> Any:
+        """Return the trials as a DataFrame: a column for each field, score, std and failures."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"trial": one.number, **one.values, "score": one.score, "std": one.std, "failed": len(one.failed)}
+            for one in self.trials
+        )
+
+
+Make = Callable[[Planned], Outcome]
+"""Makes what has no record yet."""
+
+
+def search(
+    request: SearchRequest,
+    make: Make,
+    *,
+    to: Path | None = None,
+    command: str = "isogloss search",
+    on_trial: Callable[[Trial], None] = lambda _: None,
+) -> Search:
+    """Make trials one after the other and write the best one's recipe.
+
+    ConfigError, before anything is made, where an end of a range or a value makes no plan.
+    """
+    first = _check(request)
+    store, to = first.store, to or _beside(request, first.store.root)
+    if to.exists() and not to.read_text(encoding="utf-8").startswith(WRITTEN):
+        raise ConfigError(f"{to}: this file was not written by a search. Name another by --to.")
+    trials: list[Trial] = []
+    runs: list[Run] = []
+    with store.lock():
+        proposals = _proposals(request)
+        values = next(proposals)
+        while values:
+            trial = Trial(number=len(trials) + 1, values=values)
+            try:
+                planned = _plan(request, values)
+            except ConfigError as error:  # Each value is possible, and these together are not.
+                trials.append(replace(trial, failed=(str(error),)))
+            else:
+                runs += planned.runs
+                replace(planned, runs=in_order(runs)).write(command)
+                trials.append(_scored(trial, request, planned, make(planned)))
+            on_trial(trials[-1])
+            values = proposals.send(trials[-1].score)
+    found = Search(tuple(trials), to, request.chosen_by)
+    if found.best is None:
+        return replace(found, recipe=None)
+    write_text(to, _best_recipe(request, found, found.best, to))
+    return found
+
+
+def _check(request: SearchRequest) -> Planned:
+    """Plan every value and every end of a range, the others as they come first; return the first plan."""
+    spaces = request.spaces
+    if not _all(spaces, request.trials) and find_spec("optuna") is None:
+        raise ConfigError(
+            'search: the package optuna is not installed. Install: pip install "isogloss[search]"'
+        )
+    first = {key: space.ends[0] for key, space in spaces.items()}
+    plans = [_plan(request, {**first, key: end}) for key, space in spaces.items() for end in space.ends]
+    models = [run.model for run in plans[0].runs if isinstance(run, Measure) and run.model]
+    if not models:
+        raise ConfigError(
+            "search: no model of this recipe has a source language whose dev set could choose. Let those of "
+            "the targets choose by --target-dev."
+        )
+    known = {name for model in models for name in model.solves.contributions([], [])}
+    if request.by and request.by not in known:
+        raise unknown_name("--by", "measure", request.by, known)
+    return plans[0]
+
+
+def _plan(request: SearchRequest, values: Mapping[str, Any]) -> Planned:
+    """Plan the models of a setting, their scores on the dev sets that choose, and nothing else."""
+    text, where = recipe_text(request.recipe)
+    grid = read_recipe(text, where=where, changes=request.changes, scale=request.scale).grid
+    if grid is None:
+        raise ConfigError("search: this recipe trains no model that could be scored. Add [grid].")
+    chosen = grid.targets if request.target_dev else many(grid.source)
+    languages = list(dict.fromkeys(code for group in chosen for code in group.split("+")))
+    scores = {"name": "scores", "split": "dev", "languages": languages, "examples": grid.dev_examples}
+    planned = plan_recipe(
+        request.recipe,
+        out=request.out,
+        data=request.data,
+        changes={**request.changes, **values, "measure": [scores]},
+        scale=request.scale,
+    )
+    deciding = [one for one in planned.runs if isinstance(one, Measure) and request.decides(one)]
+    return replace(planned, runs=in_order(deciding))
+
+
+def _scored(trial: Trial, request: SearchRequest, planned: Planned, outcome: Outcome) -> Trial:
+    """Return a trial with the mean over seeds of the scores that choose."""
+    trial = replace(trial, made=len(outcome.made), failed=tuple(outcome.failed.values()))
+    if trial.failed:
+        return trial
+    by_seed: dict[int, list[float]] = {}
+    for run in planned.runs:
+        if isinstance(run, Measure) and run.model:
+            own = [row for row in planned.store.record(run).rows if request.takes(row, run)]
+            by_seed.setdefault(run.model.seed, []).extend(float(row["score"] or 0.0) for row in own)
+    means = [fmean(scores) for scores in by_seed.values()]
+    std = stdev(means) if len(means) > 1 else None
+    return replace(trial, score=fmean(means), std=std, seeds=len(means))
+
+
+def _all(spaces: Mapping[str, Space], trials: int) -> list[dict[str, Any]]:
+    """List every setting, where there are at most so many; else none."""
+    lists = [space.values for space in spaces.values() if isinstance(space, Choices)]
+    if len(lists) < len(spaces) or prod(map(len, lists)) > trials:
+        return []
+    return [dict(zip(spaces, values, strict=True)) for values in product(*lists)]
+
+
+def _proposals(request: SearchRequest) -> Generator[dict[str, Any], float | None, None]:
+    """Yield settings, each after the score of the one before was sent: all of them, or those Optuna draws.
+
+    An empty one is the end.
+    """
+    spaces = request.spaces
+    if every := _all(spaces, request.trials):
+        yield from (values for values in [*every, {}])  # A list takes no scores.
+        return
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=request.seed))
+    drawn_from = {key: space.distribution() for key, space in spaces.items()}
+    for _ in range(request.trials):
+        trial = study.ask(drawn_from)
+        score = yield {key: space.value(trial.params[key]) for key, space in spaces.items()}
+        state = optuna.trial.TrialState.FAIL if score is None else None
+        study.tell(trial, score, state=state)
+    yield {}
+
+
+def _beside(request: SearchRequest, folder: Path) -> Path:
+    """Return where the best recipe is written: beside the file it extends, or among the runs."""
+    file = Path(request.recipe) if isinstance(request.recipe, str | Path) else Path()
+    return file.with_name(f"{file.stem}-best.toml") if file.is_file() else folder / "best.toml"
+
+
+def _best_recipe(request: SearchRequest, found: Search, best: Trial, to: Path) -> str:
+    """Return the recipe of a trial: what it changes of the recipe that was searched, which it extends."""
+    text, where = recipe_text(request.recipe)
+    body = tomllib.loads(text)
+    changed = deepcopy(body)
+    for key, value in best.values.items():
+        set_key(changed, key.split("."), value, where)
+    name = request.recipe
+    if isinstance(name, str | Path):
+        if str(name) not in packaged_recipes():
+            name = Path(os.path.relpath(Path(name).resolve(), to.parent.resolve())).as_posix()
+        changed = {"extends": str(name), **_difference(body, changed)}
+    about = f"trial {best.number} of {len(found.trials)}, {found.chosen_by} {best.score:.4f}"
+    warning = f"# {NO_ZERO_SHOT}\n" if request.target_dev else ""
+    return f"{WRITTEN}: {about}, mean over {best.seeds} seeds.\n{warning}{to_toml(changed)}"
+
+
+def _difference(base: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a table that another one lacks or has otherwise; lists are whole."""
+    found = {}
+    for key, value in changed.items():
+        if isinstance(value, Mapping) and isinstance(base.get(key), Mapping):
+            if inside := _difference(base[key], value):
+                found[key] = inside
+        elif key not in base or base[key] != value:
+            found[key] = value
+    return found

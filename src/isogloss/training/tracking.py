@@ -1,0 +1,199 @@
+"""Trackers that follow runs while they train: TensorBoard, MLflow, Weights & Biases, by Accelerate's classes.
+
+A run's tracker starts with the first numbers there are, and is no part of the run: what goes wrong in it is a
+warning.
+"""
+
+import logging
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.locking import locked
+from isogloss.core.progress import OnProgress, Progress
+from isogloss.core.records import Row
+from isogloss.training.distributed import is_main_process
+
+LONGEST_NAME = 100
+"""Letters of a folder that TensorBoard reads a run from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackedRun:
+    """What trackers say of a run."""
+
+    id: str
+    title: str
+    folder: Path
+    """The folder of the study: its name is that of MLflow's experiment and of W&B's project."""
+    settings: Mapping[str, str | int | float | bool]
+
+    @property
+    def study(self) -> str:
+        """Name of the folder, without what a tracker could not take."""
+        return re.sub(r"[^\w.-]+", "-", self.folder.resolve().name)
+
+
+@contextmanager
+def _tensorboard(run: TrackedRun) -> Iterator[Any]:
+    from accelerate.tracking import TensorBoardTracker
+
+    name = re.sub(r"[^\w.+-]+", "-", run.title)[:LONGEST_NAME]
+    with _started(TensorBoardTracker(f"{name}-{run.id}", run.folder / "tensorboard")) as tracker:
+        yield tracker
+
+
+@contextmanager
+def _mlflow(run: TrackedRun) -> Iterator[Any]:
+    """Follow a run where MLflow is told to write; where it is not, in a database in the folder."""
+    import mlflow
+    from accelerate.tracking import MLflowTracker
+
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # It would say that it makes a database.
+    ours = not mlflow.is_tracking_uri_set()
+    if ours:
+        mlflow.set_tracking_uri(f"sqlite:///{run.folder.resolve() / 'mlflow.db'}")
+    try:
+        with _started(MLflowTracker(run.study, run_name=run.title, nested_run=True)) as tracker:
+            yield tracker
+    finally:
+        if ours:
+            mlflow.set_tracking_uri(None)
+
+
+@contextmanager
+def _wandb(run: TrackedRun) -> Iterator[Any]:
+    from accelerate.tracking import WandBTracker
+
+    with _started(WandBTracker(run.study, name=run.title, dir=str(run.folder))) as tracker:
+        yield tracker
+
+
+@contextmanager
+def _started(tracker: Any) -> Iterator[Any]:
+    tracker.start()
+    try:
+        yield tracker
+    finally:
+        tracker.finish()
+
+
+@dataclass(frozen=True)
+class _Library:
+    """How a tracker follows a run, and the modules that takes."""
+
+    follow: Callable[[TrackedRun], AbstractContextManager[Any]]
+    modules: tuple[str, ...]
+
+
+TRACKERS: Mapping[str, _Library] = {
+    "tensorboard": _Library(_tensorboard, ("tensorboard",)),
+    "mlflow": _Library(_mlflow, ("mlflow", "sqlalchemy", "alembic")),
+    "wandb": _Library(_wandb, ("wandb",)),
+}
+"""By name, which is also that of the extra that installs it."""
+
+
+def check_trackers(names: Iterable[str]) -> None:
+    """Raise ConfigError for a tracker that is unknown or not installed."""
+    for name in names:
+        if name not in TRACKERS:
+            raise unknown_name("--track", "tracker", name, TRACKERS)
+        if lacking := [module for module in TRACKERS[name].modules if find_spec(module) is None]:
+            raise ConfigError(
+                f"--track {name}: {' and '.join(lacking)} not installed. Install: "
+                f'pip install "isogloss[{name}]", or leave --track away.'
+            )
+
+
+@contextmanager
+def tracked(names: Sequence[str], run: TrackedRun, on_progress: OnProgress) -> Iterator["Tracking"]:
+    """Let trackers follow a run until the end of the block."""
+    tracking = Tracking(names, run, on_progress)
+    try:
+        yield tracking
+    finally:
+        tracking.close()
+
+
+class Tracking:
+    """The trackers of one run; give its ``on_progress`` to what trains."""
+
+    def __init__(self, names: Sequence[str], run: TrackedRun, on_progress: OnProgress) -> None:
+        self.run, self.tell = run, on_progress
+        self.waiting = list(names) if is_main_process() else []
+        self.open: dict[str, tuple[Any, ExitStack]] = {}
+        self.before = self.done = 0
+
+    def on_progress(self, progress: Progress) -> None:
+        """Log the numbers of a training and pass its progress on."""
+        if progress.rows:
+            if progress.done <= self.done:  # A further training of this run: its steps come after.
+                self.before += self.done
+            self.done = progress.done
+            self._log_rows(progress.rows)
+        self.tell(progress)
+
+    def finish(self, rows: Iterable[Row]) -> None:
+        """Log the scores that a run is known by: those of the epoch chosen, or measured ones."""
+        chosen = {
+            f"chosen/{name}": value for row in rows if row.get("chosen") for name, value in _values(row)
+        }
+        measured = {name: value for row in rows if "main" in row for name, value in _values(row)}
+        self._log(chosen | measured, self.before + self.done)
+
+    def close(self) -> None:
+        """End what was started."""
+        for name in [*self.open]:
+            self._carefully(name, self.open[name][1].close)
+        self.open.clear()
+
+    def _log_rows(self, rows: Iterable[Row]) -> None:
+        by_step: dict[int, dict[str, float]] = {}
+        for row in rows:
+            by_step.setdefault(int(row.get("step") or 0), {}).update(_values(row))
+        for step, values in by_step.items():
+            self._log(values, self.before + step)
+
+    def _log(self, values: Mapping[str, float], step: int) -> None:
+        if values:
+            for name in self.waiting:
+                self._carefully(name, partial(self._start, name))
+            self.waiting = []
+            for name in [*self.open]:
+                self._carefully(name, partial(self.open[name][0].log, dict(values), step=step))
+
+    def _start(self, name: str) -> None:
+        stack = ExitStack()
+        # One process at a time: the first one may have to make a database.
+        with locked(self.run.folder / ".tracking.lock", wait=True):
+            tracker = stack.enter_context(TRACKERS[name].follow(self.run))
+        self.open[name] = tracker, stack
+        about = {"run": self.run.id, "title": self.run.title, **self.run.settings}
+        tracker.store_init_configuration(about)
+
+    def _carefully(self, name: str, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Exception as error:  # Whatever it is, a training is worth more than its curves.
+            self.open.pop(name, None)
+            warnings.warn(
+                f"{name} could not be written to ({type(error).__name__}: {error}). Runs go on without it.",
+                stacklevel=2,
+            )
+
+
+def _values(row: Row) -> Iterator[tuple[str, float]]:
+    """Yield the numbers of a row of a training, or of a score, under names that all runs share."""
+    language = f"/{row['language']}" if row.get("language") else ""
+    found = {"learning_rate": row.get("rate"), f"loss{language}": row.get("loss")}
+    if "metric" in row and "split" in row:
+        found[f"{row['split']}/{row['metric']}{language}"] = row.get("score")
+    yield from ((name, value) for name, value in found.items() if isinstance(value, int | float))

@@ -1,0 +1,143 @@
+"""The front matter of a model card: what the Hugging Face hub reads of a model, in its own words."""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from isogloss.core.languages import is_built_in, language_name
+from isogloss.data import CORPORA
+from isogloss.data.corpora import Corpus
+from isogloss.data.described import KNOWN
+from isogloss.data.hub import hub_splits
+from isogloss.using.fine_tuned import FineTuned, Provenance
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult
+
+PIPELINES = {
+    "AutoModelForTokenClassification": "token-classification",
+    "AutoModelForSequenceClassification": "text-classification",
+    "AutoModelForQuestionAnswering": "question-answering",
+}
+"""The hub's name of what a model does, by the class of transformers that loads its head."""
+
+CHOOSES = "multiple-choice"
+
+METRICS = {"span_f1": "f1", "word_f1": "f1", "seqeval_f1": "f1", "em": "exact_match"}
+"""The hub's names of metrics, where they are not those of here."""
+
+OTHER = "other"
+"""The hub's name of a licence that it has none for; its own name and a link stand beside it."""
+
+_NON_COMMERCIAL = re.compile(r"\bNC\b|non-?commercial", re.IGNORECASE)
+_COMMONS = re.compile(r"CC BY((?:-(?:NC|SA|ND))*) (\d\.\d)")
+_ON_THE_HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@[0-9a-f]{40}")
+"""An encoder of the hub as its model's provenance names it, with the commit."""
+
+
+def front_matter(model: FineTuned) -> str:
+    """Return the front matter of a model's card as YAML, which the hub's library has checked."""
+    from huggingface_hub import ModelCardData
+
+    provenance = model.provenance
+    base = _ON_THE_HUB.match(provenance.encoder)
+    licence, corpus = licence_of(provenance), corpus_of(provenance)
+    results = list(_results(model))
+    about = ModelCardData(
+        base_model=base[1] if base else None,
+        datasets=datasets_of(provenance) or None,
+        language=[bcp_47(code) for code in provenance.languages if not is_built_in(code)] or None,
+        library_name="transformers",
+        license=licence,
+        license_name=f"that-of-{corpus.name}" if corpus and licence == OTHER else None,
+        license_link=corpus.url or None if corpus and licence == OTHER else None,
+        metrics=list(dict.fromkeys(one.metric_type for one in results)) or None,
+        model_name=provenance.title,
+        pipeline_tag=_pipeline(model),
+        tags=["isogloss", "cross-lingual-transfer", provenance.task],
+        eval_results=results or None,
+    )
+    if not results:
+        about.model_name = None
+    text: str = about.to_yaml()
+    return text
+
+
+def bcp_47(code: str) -> str:
+    """Return a language's code as BCP 47 has it: zh-Hant."""
+    return code.replace("_", "-")
+
+
+def corpus_of(provenance: Provenance) -> Corpus | None:
+    """Return the corpus a model was trained on; None where it is not known here."""
+    name = provenance.corpus.partition(":")[0]
+    return CORPORA.get(name) or KNOWN.get(name)
+
+
+def datasets_of(provenance: Provenance) -> list[str]:
+    """List the datasets of the hub that hold what a model was trained on."""
+    own = {
+        one.repository: None
+        for one in hub_splits().values()
+        if one.corpus.name == provenance.corpus and one.language in provenance.languages
+    }
+    return [*own]
+
+
+def licence_of(provenance: Provenance) -> str | None:
+    """Return the hub's name of the licence of a model's training data; None where it is not known."""
+    corpus = corpus_of(provenance)
+    if _is_built_in(provenance) or (corpus and corpus.licence.startswith("Apache-2.0")):
+        return "apache-2.0"
+    if corpus is None or not corpus.licence:
+        return None
+    found = _COMMONS.match(corpus.licence)
+    return f"cc-by{found[1].lower()}-{found[2]}" if found else OTHER
+
+
+def non_commercial(provenance: Provenance) -> str:
+    """Return a warning where a part of the training data is not for commercial use; else an empty text."""
+    corpus = corpus_of(provenance)
+    if corpus is None or _is_built_in(provenance) or not _NON_COMMERCIAL.search(corpus.licence):
+        return ""
+    return (
+        f"the licence of corpus {corpus.name} ({corpus.licence}) forbids commercial use, at least of a part."
+    )
+
+
+def _is_built_in(provenance: Provenance) -> bool:
+    return bool(provenance.languages) and all(map(is_built_in, provenance.languages))
+
+
+def _pipeline(model: FineTuned) -> str | None:
+    found = PIPELINES.get(model.kind.auto_class)
+    return CHOOSES if found and model.task.labels_are == "option" else found
+
+
+def _results(model: FineTuned) -> "Iterator[EvalResult]":
+    """Yield each score as the hub has it: on which dataset, which language and split of it."""
+    from huggingface_hub import EvalResult
+
+    for row in model.provenance.scores:
+        corpus, *how = str(row["corpus"]).split()  # How: a treebank, the form of inputs, their translator.
+        language = str(row["language"])
+        repository = next(
+            (
+                one.repository
+                for one in hub_splits().values()
+                if (one.corpus.name, one.language) == (corpus, language)
+            ),
+            corpus,
+        )
+        metric = str(row["metric"])
+        yield EvalResult(
+            task_type=_pipeline(model) or model.task.name,
+            task_name=model.task.name,
+            dataset_type=repository,
+            dataset_name=f"{row['corpus']}, {language_name(language)}",
+            dataset_config=" ".join((bcp_47(language), *how)),
+            dataset_split=str(row["split"]),
+            metric_type=METRICS.get(metric, metric),
+            metric_name=metric,
+            metric_value=row["score"],
+        )

@@ -1,0 +1,117 @@
+"""Pushing a model to the Hugging Face hub: its export in one commit, under the login of this machine."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from isogloss.core.errors import ConfigError, RunError
+from isogloss.core.version import VERSION
+from isogloss.using.exporting import CARD, card, export
+from isogloss.using.fine_tuned import FineTuned
+
+LOGIN = "Log in with a token that may write: hf auth login (or set HF_TOKEN)."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PushOptions:
+    """Where a model goes."""
+
+    name: str
+    """Its name on the hub: owner/name, or a name of one's own account."""
+    private: bool = False
+    revision: str = ""
+    """Branch; made where it is missing. main when empty."""
+    update: bool = False
+    """Whether a repository that is there already gets a new commit."""
+
+
+def check_name(name: str) -> None:
+    """Raise ConfigError for a name the hub does not take."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils._validators import validate_repo_id
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError as error:
+        raise ConfigError(
+            f"push: {name!r} is no name of a model on the hub ({error}). Give owner/name."
+        ) from error
+
+
+def check_login() -> None:
+    """Raise ConfigError where the hub's library has no token."""
+    from huggingface_hub import get_token
+
+    if get_token() is None:
+        raise ConfigError(f"push: no login to the Hugging Face hub is on this machine. {LOGIN}")
+
+
+def push(model: FineTuned, options: PushOptions) -> str:
+    """Upload a model's export in one commit and return the commit's address.
+
+    ConfigError without a login or permission and where the name is taken; RunError where the hub cannot be
+    reached or refuses the files.
+    """
+    from huggingface_hub import HfApi
+
+    check_name(options.name)
+    check_login()
+    hub = HfApi()
+    with TemporaryDirectory() as temporary, _explained(options, hub.endpoint):
+        folder = export(model, Path(temporary) / "model")
+        name = hub.create_repo(options.name, private=options.private or None, exist_ok=options.update).repo_id
+        if options.revision:
+            hub.create_branch(name, branch=options.revision, exist_ok=True)
+        commit = hub.upload_folder(
+            repo_id=name,
+            folder_path=with_card(model, folder, name),
+            revision=options.revision or None,
+            commit_message=f"{model.provenance.title} (run {model.provenance.run}, isogloss {VERSION})",
+            delete_patterns="*" if options.update else None,  # No file of an earlier model stays.
+        )
+    return str(commit.commit_url)
+
+
+def with_card(model: FineTuned, folder: Path, name: str) -> Path:
+    """Let the card of an exported model load it by its name on the hub; return the folder."""
+    (folder / CARD).write_text(card(model, onnx=False, place=name), encoding="utf-8")
+    return folder
+
+
+@contextmanager
+def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
+    """Turn an error of the hub, or on the way to it, into one that says what to do."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    client_error: Any = HfHubHTTPError.__mro__[1]  # That of its HTTP client, which differs by version.
+    try:
+        yield
+    except HfHubHTTPError as error:
+        raise _refused(options, error.response.status_code, error.server_message or str(error)) from error
+    except (client_error, ConnectionError) as error:
+        raise RunError(
+            f"push: the Hugging Face hub ({endpoint}) cannot be reached ({type(error).__name__}: {error}). "
+            f"Run the same command again where it can; what was uploaded already is not uploaded twice."
+        ) from error
+
+
+def _refused(options: PushOptions, status: int, said: str) -> ConfigError | RunError:
+    said = " ".join(said.split())
+    if status == 401:
+        return ConfigError(f"push: the hub does not know the login of this machine ({said}). {LOGIN}")
+    if status == 403:
+        return ConfigError(
+            f"push: this login may not write to {options.name} ({said}). Take a token that may write, or a "
+            f"name of your own account."
+        )
+    if status == 409:
+        return ConfigError(
+            f"push: {options.name} is there already. Choose another name, or give it a new commit "
+            f"by --update."
+        )
+    return RunError(
+        f"push: the hub refused {options.name} ({status}: {said}). Mend what it says, and push again."
+    )

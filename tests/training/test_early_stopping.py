@@ -1,0 +1,107 @@
+"""A training with patience is the first part of the one without, wherever it is interrupted."""
+
+from dataclasses import replace
+
+import pytest
+from toys import UPDATES, Drawn, loss, toy
+
+from isogloss.core.identity import identity
+from isogloss.core.run_parts import Optimization
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.fine_tuning import fine_tune
+from isogloss.training.fit import Callback, Callbacks, fit
+from made_up import on
+from trained import equal, weights
+
+SCORES = {2: 0.1, 4: 0.5, 6: 0.5, 8: 0.2, 10: 0.9, 12: 0.3}
+"""Dev scores after these steps: with patience 2, step 8 is the last and step 4 the best."""
+
+
+def train(patience=2, *, checkpoints=None, stop=-1, on_progress=lambda _: None):
+    """Train the toy; return its weights, rows, and the steps whose batches were asked for."""
+
+    class Asked(Drawn):
+        def __getitem__(self, step):
+            asked.append(step)
+            return super().__getitem__(step)
+
+    model, asked = toy(), []
+    callbacks = Callbacks(
+        evaluate=lambda done: [{"step": done, "score": SCORES[done]}],
+        evaluate_at=tuple(SCORES),
+        patience=patience,
+        periodic=(Callback(rows=lambda done: [{"step": done, "seen": True}], every=5),),
+        checkpoints=checkpoints,
+        on_progress=on_progress,
+    )
+    fitted = fit(model, Asked(stop=stop), loss, updates=UPDATES, seed=5, callbacks=callbacks)
+    return weights(model), fitted.rows, asked
+
+
+@pytest.mark.parametrize(("patience", "updates"), [(0, 12), (1, 6), (2, 8), (3, 12), (9, 12)])
+def test_a_training_stops_after_so_many_evaluations_without_gain(patience, updates):
+    _, rows, asked = train(patience)
+    assert asked == list(range(updates))
+    assert [row["step"] for row in rows if "loss" in row][-1] == updates
+    assert [row["step"] for row in rows if "seen" in row][-1] == updates  # Observers see the last step.
+
+
+def test_what_is_trained_is_the_beginning_of_the_whole_training():
+    _, rows, _ = train(2)
+    _, whole, _ = train(0)
+    begun = [row for row in whole if row["step"] <= 8]
+    assert [row for row in rows if row != {"step": 8, "seen": True}] == begun
+    seen = {}
+    model = toy()
+    keep = Callbacks(
+        evaluate=lambda done: seen.update({done: weights(model)}) or [{"score": SCORES[done]}],
+        evaluate_at=tuple(SCORES),
+    )
+    fit(model, Drawn(), loss, updates=UPDATES, seed=5, callbacks=keep)
+    assert equal(train(2)[0], seen[4])
+
+
+@pytest.mark.parametrize("every", [1, 3, 4])
+def test_an_interrupted_training_stops_where_it_would_have(tmp_path, every):
+    whole, rows, _ = train(checkpoints=Checkpoints(tmp_path / "whole", every))
+    for stop in range(8):
+        checkpoints = Checkpoints(tmp_path / str(stop), every)
+        with pytest.raises(KeyboardInterrupt):
+            train(checkpoints=checkpoints, stop=stop)
+        again, rows_again, _ = train(checkpoints=checkpoints)
+        assert equal(again, whole)
+        assert rows_again == rows
+
+
+def test_a_training_that_had_stopped_already_does_nothing_more(tmp_path):
+    checkpoints = Checkpoints(tmp_path, 8)
+    first = train(checkpoints=checkpoints)
+    again = train(checkpoints=checkpoints)
+    assert equal(again[0], first[0])
+    assert (again[1], again[2]) == (first[1], [])
+
+
+def test_progress_ends_where_the_training_does():
+    told = []
+    train(on_progress=told.append)
+    assert (told[-1].done, told[-1].total) == (8, 8)
+    assert told[-1].remark == "stopped after 2 evaluations without a higher score"
+
+
+def test_no_patience_is_no_part_of_an_id():
+    assert identity(Optimization(patience=0)) == identity(Optimization())
+    assert identity(Optimization(patience=1)) != identity(Optimization())
+    assert replace(Optimization(patience=2), patience=0) == Optimization()
+
+
+@pytest.mark.slow
+def test_fine_tuning_records_where_it_stopped(make_setting, tmp_path):
+    def trained(name, **how):
+        setting = make_setting(folder=tmp_path / name, epochs=5, learning_rate=1e-12, batch_size=40, **how)
+        return fine_tune(setting, on("en")).rows
+
+    patient, plain = trained("patient", patience=1), trained("plain")
+    (stopping,) = [row for row in patient if "planned" in row]
+    assert stopping == {"updates": 2, "planned": 5, "last_epoch": 2, "chosen_epoch": 1}
+    assert [row for row in patient if row != stopping] == [row for row in plain if row.get("step", 0) <= 2]
+    assert not any("planned" in row for row in plain)

@@ -1,0 +1,139 @@
+"""A hub on this machine: it really receives commits, as the Hugging Face hub's client makes them."""
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+OWNER, TOKEN, STRANGER = "me", "hf_mine", "hf_of_a_reader"
+
+
+@dataclass
+class Repository:
+    """Files by branch, and what was said about them."""
+
+    private: bool
+    branches: dict[str, dict[str, bytes]] = field(default_factory=lambda: {"main": {}})
+    messages: list[str] = field(default_factory=list)
+
+
+@dataclass
+class FakeHub:
+    """Repositories by name, and large files by the digest of their content."""
+
+    address: str = ""
+    repositories: dict[str, Repository] = field(default_factory=dict)
+    large: dict[str, bytes] = field(default_factory=dict)
+
+    def answer(self, method: str, path: str, token: str, body: bytes) -> tuple[int, Any]:
+        if method == "PUT":  # Its address is the permission.
+            digest = path.removeprefix("/large/")
+            assert sha256(body).hexdigest() == digest
+            self.large[digest] = body
+            return 200, {}
+        if token not in (TOKEN, STRANGER):
+            return 401, {"error": "Invalid username or password."}
+        if path == "/api/validate-yaml":
+            return self._validated(json.loads(body)["content"])
+        if token == STRANGER:
+            return 403, {"error": "You don't have the rights to create a model under the namespace"}
+        if path == "/api/repos/create":
+            return self._created(json.loads(body))
+        name = re.match(r"/(?:api/models/)?([\w.-]+/[\w.-]+?)(?:\.git)?/", path)[1]
+        return self._inside(self.repositories[name], f"{self.address}/{name}", path, body)
+
+    def _validated(self, card: str) -> tuple[int, Any]:
+        found = yaml.safe_load(card.split("---\n")[1])
+        return (200, {"errors": [], "warnings": []}) if isinstance(found, dict) else (400, {"errors": []})
+
+    def _created(self, asked: dict[str, Any]) -> tuple[int, Any]:
+        name = f"{asked.get('organization') or OWNER}/{asked['name']}"
+        address = {"url": f"{self.address}/{name}", "name": name}
+        if name in self.repositories:
+            return 409, {"error": "You already created this model repo", **address}
+        self.repositories[name] = Repository(private=asked.get("visibility") == "private")
+        return 200, address
+
+    def _inside(self, repository: Repository, address: str, path: str, body: bytes) -> tuple[int, Any]:
+        verb, branch = urlsplit(path).path.split("/")[-2:]
+        if verb == "branch":
+            repository.branches.setdefault(branch, dict(repository.branches["main"]))
+            return 200, {}
+        if verb == "preupload":
+            return 200, {
+                "files": [
+                    {
+                        "path": one["path"],
+                        "uploadMode": "lfs" if one["path"].endswith(".safetensors") else "regular",
+                        "shouldIgnore": False,
+                    }
+                    for one in json.loads(body)["files"]
+                ]
+            }
+        if verb == "objects":
+            objects = json.loads(body)["objects"]
+            hrefs = [{"upload": {"href": f"{self.address}/large/{one['oid']}"}} for one in objects]
+            pairs = zip(objects, hrefs, strict=True)
+            return 200, {"transfer": "basic", "objects": [{**one, "actions": href} for one, href in pairs]}
+        if verb == "tree":
+            files = repository.branches[branch]
+            return 200, [
+                {"type": "file", "path": path, "size": len(files[path]), "oid": "0" * 40} for path in files
+            ]
+        assert verb == "commit", path
+        for line in map(json.loads, body.splitlines()):
+            self._apply(line["key"], line["value"], repository, branch)
+        return 200, {"commitUrl": f"{address}/commit/{'c' * 40}", "commitOid": "c" * 40}
+
+    def _apply(self, key: str, value: dict[str, Any], repository: Repository, branch: str) -> None:
+        files = repository.branches[branch]
+        if key == "header":
+            repository.messages.append(value["summary"])
+        elif key == "file":
+            files[value["path"]] = base64.b64decode(value["content"])
+        elif key == "lfsFile":
+            files[value["path"]] = self.large[value["oid"]]
+        else:
+            assert key == "deletedFile"
+            del files[value["path"]]
+
+
+@contextmanager
+def fake_hub() -> Iterator[FakeHub]:
+    """Serve an empty hub."""
+    hub = FakeHub()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+            status, found = hub.answer(self.command, self.path, token, body)
+            said = json.dumps(found).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        do_GET = do_POST = do_PUT = _answer
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    hub.address = f"http://127.0.0.1:{server.server_port}"
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()
