@@ -191,7 +191,14 @@ def test_people_are_told_how_it_was_paired_and_tested(command, written):
             lambda one: [*one[:2], {"text": "…"}, *one[3:]],
             "{a}:3: the keys text; expected labels or label or answer",
         ),
-        (lambda one: [*one[:2], {**one[2], "label": ["a"]}], """{a}:3: label "['a']"; expected a text."""),
+        (
+            lambda one: [*one[:2], {**one[2], "label": None}],
+            "{a}:3: label 'None'; expected a text, a list of texts or a number.",
+        ),
+        (
+            lambda one: [{**two, "label": ["a"]} for two in one],
+            """{a}:1: gold 'a'; expected what fits label""",
+        ),
         (lambda one: [*one[:2], 7], "{a}:3: '7'; expected a JSON object."),
         (lambda one: [], "{a}:1: the file is empty; expected a JSON object a line."),
         (

@@ -15,7 +15,8 @@ from isogloss.data.files import File
 from isogloss.data.forms import FORMS, SUFFIXES
 from isogloss.data.sources import Sources
 from isogloss.data.tables import rows
-from isogloss.experiments.descriptions import described, known_as, looked_through
+from isogloss.experiments.described_contents import looked_through
+from isogloss.experiments.descriptions import described, known_as
 
 TEXTS = [("Hujambo dunia", "salamu"), ('He said "no", twice', "kauli"), ("Jua, mwezi; nyota", "anga")]
 

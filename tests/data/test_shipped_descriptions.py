@@ -11,7 +11,8 @@ from isogloss.data.described import KNOWN, shipped
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, Translation
 from isogloss.data.files import DiskFolder
 from isogloss.data.parallel_examples import matched
-from isogloss.experiments.descriptions import known_as, looked_through
+from isogloss.experiments.described_contents import looked_through
+from isogloss.experiments.descriptions import known_as
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

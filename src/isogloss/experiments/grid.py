@@ -22,7 +22,7 @@ from isogloss.experiments.grid_methods import MethodEntry, many, method_entries,
 from isogloss.experiments.recipe import GridTable, Recipe, Table
 from isogloss.experiments.runs import FineTune, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels, needs_tags
-from isogloss.methods import Mixing, UsesTeacher
+from isogloss.methods import ChecksTask, Mixing, UsesTeacher
 from isogloss.methods.given import Given
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, find_task, task_names
@@ -243,6 +243,9 @@ def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table)
 
     It is that of the grid's optimization and peft, whatever the method changes: so all methods have one.
     """
+    if isinstance(entry.method, ChecksTask):
+        with located(entry.where):
+            entry.method.check_task(find_task(cell.task))
     place = place_of(cell.encoder, planning.sources.encoders)
     if isinstance(entry.method, Mixing) and place:
         with located(entry.where):

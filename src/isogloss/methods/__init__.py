@@ -20,7 +20,7 @@ from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnl
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
-from isogloss.tasks.task import Config, Model
+from isogloss.tasks.task import Config, Model, Task
 from isogloss.training.adjustment import Adjusted
 from isogloss.training.fine_tuning import Trained
 from isogloss.training.fit import Fitted
@@ -52,6 +52,15 @@ class UsesTeacher(Protocol):
 
     def needs_teacher(self, task: str) -> bool:
         """Return whether translations of a task are labelled by a source-only model."""
+        ...
+
+
+@runtime_checkable
+class ChecksTask(Protocol):
+    """A method that does not train every task."""
+
+    def check_task(self, task: Task) -> None:
+        """Raise ConfigError for a task that it does not support."""
         ...
 
 
