@@ -18,6 +18,7 @@ from isogloss.core.languages import code_of_three_letters
 from isogloss.data.bitext import two_languages
 from isogloss.data.catalogue import NLI
 from isogloss.data.corpora import SPLITS, Source, Split, nonempty, not_there, only, some, unique_id
+from isogloss.data.described_hub import hub_file
 from isogloss.data.described_rows import EXAMPLES, NO_ANSWER, DescribedRow, Reading, columns_of, parts_of
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import DiskFolder, File, Folder
@@ -54,6 +55,8 @@ class DescribedCorpus:
     """Columns, and what stands in them in the rows of a split, with {language}; other rows are another's."""
     skip: tuple[str, ...] = ()
     """Spellings of labels whose rows are left out."""
+    hub: str = ""
+    """The dataset of the hub whose rows are read, owner/name@commit; paths are then config/split."""
     folder: str = ""
     """Where the files lie: the folder of the description; else below the data folder."""
     about: str = ""
@@ -95,6 +98,8 @@ class DescribedCorpus:
 
     def _in(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Return the file of a split, of bitext in lines one a language; none unless all are there."""
+        if self.hub:
+            return [hub_file(self.hub, path) for path in self._paths(language, split)]
         found = [folder.find([path]) for path in self._paths(language, split)]
         return list(chain(*found)) if all(found) else []
 
@@ -195,7 +200,7 @@ class DescribedCorpus:
             yield json.dumps(parts_of(example, self.labels), ensure_ascii=False)
 
 
-_ADDED = {"where": {}, "predicts": "label", "between": ","}
+_ADDED = {"where": {}, "predicts": "label", "between": ",", "hub": ""}
 """Fields that came later, with the value that changes nothing."""
 
 

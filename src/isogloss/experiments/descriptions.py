@@ -14,10 +14,11 @@ from isogloss.data.catalogue import CORPORA
 from isogloss.data.conllu import NAMES
 from isogloss.data.corpora import SPLITS, Source, Split, spelled_there
 from isogloss.data.described import DescribedCorpus, inventory, register, shipped
+from isogloss.data.described_hub import DEFAULT, check_dataset
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import DiskFolder
 from isogloss.data.forms import FORMS, Kind
-from isogloss.data.hub import data_source
+from isogloss.data.hub import ALL, data_source
 from isogloss.data.tables import Column, Columns, FileFormat
 from isogloss.data.tag_projection import are_bio, entities
 from isogloss.experiments.checking import checked, located
@@ -38,9 +39,13 @@ class Description:
     kind: str
     """tagging (a label for each word), text or pair (a label each), choice (one of several options is right),
     span (the answer to a question stands in a text), bitext, raw (text alone)."""
-    files: str | dict[str, str]
+    files: str | dict[str, str] = ""
     """Path of the files beside the description, or below the data folder: {language}, {split}; or one for
     each of train, dev and test. One path without {split} is training data, unless ``where`` has it."""
+    hub: str = ""
+    """Instead of files: a dataset of the Hugging Face hub, owner/name@COMMIT."""
+    config: str = DEFAULT
+    """Configuration of that dataset, with {language}."""
     name: str = ""
     """Name in runs and reports; that of the file when left out."""
     format: str = ""
@@ -59,7 +64,8 @@ class Description:
     """The inventory, or each spelling with its label; read from the training data when left out. Of choices
     what the first option is called, the second and so on; 0, 1 … when left out."""
     splits: dict[str, str] = field(default_factory=dict)
-    """What stands for {split}, where that is not train, dev or test."""
+    """What stands for {split}, where that is not train, dev or test; of a dataset of the hub its splits,
+    where they are not train, validation and test."""
     where: dict[str, str] = field(default_factory=dict)
     """Columns and what stands in them in the rows that are read: {language}, {split} or a word."""
     languages: tuple[str, ...] | dict[str, str] = ()
@@ -102,6 +108,7 @@ def described(path: Path, data: str = "") -> DescribedCorpus:
         languages=_languages(told, files, path.parent, data, where),
         where=_where(told, files, form, where),
         skip=told.skip,
+        hub=told.hub,
         folder=str(path.parent),
         about=told.about,
         url=told.url,
@@ -148,6 +155,12 @@ def _read(path: Path) -> Description:
 
 
 def _files(told: Description, where: str) -> dict[Split, str]:
+    if told.hub:
+        return _hub_splits(told, where)
+    if not told.files:
+        raise ConfigError(
+            f'{where}: files: nothing is there; expected where the files are (files = "…"), or hub = "…".'
+        )
     given = told.files if isinstance(told.files, dict) else dict.fromkeys(_splits(told), told.files)
     for split in (*given, *told.splits):
         if split not in SPLITS:
@@ -164,6 +177,24 @@ def _files(told: Description, where: str) -> dict[Split, str]:
                 f"description, or below the data folder (--data)."
             )
     return found
+
+
+def _hub_splits(told: Description, where: str) -> dict[Split, str]:
+    """Return configuration and split of a dataset of the hub, by our splits."""
+    check_dataset(told.hub, where)
+    for name, given in (("files", told.files), ("format", told.format)):
+        if given:
+            raise ConfigError(f"{where}: {name}: a dataset of the hub says its own. Leave it out.")
+    if not told.languages:
+        raise ConfigError(
+            f"{where}: languages: those of a dataset of the hub are not looked up. Write them "
+            f'(languages = ["sw", "ha"], or what stands for {{language}}: {{ sw = "swa" }}).'
+        )
+    for split in told.splits:
+        if split not in SPLITS:
+            raise unknown_name(f"{where}: splits", "split", split, SPLITS)
+    names: Mapping[Any, str] = told.splits or ALL
+    return {split: f"{told.config}/{names[split]}" for split in SPLITS if split in names}
 
 
 def _splits(told: Description) -> tuple[Split, ...]:
@@ -192,6 +223,8 @@ def _where(
 
 
 def _format(told: Description, files: Mapping[Split, str], where: str) -> FileFormat:
+    if told.hub:
+        return "jsonl"
     if told.format:
         if told.format not in get_args(FileFormat):
             raise unknown_name(f"{where}: format", "format", told.format, get_args(FileFormat))
