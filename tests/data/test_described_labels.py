@@ -53,7 +53,7 @@ def test_several_labels_in_every_form(tmp_path, suffix, text, more):
     assert [(one.text, one.label) for one in found] == FELT
     (there,) = looked_through(corpus)
     assert there.labels == {"joy": 1, "fear": 1, "sadness": 1}
-    assert there.remark == "own sw train: 1 texts without a label."
+    assert there.remark == "own sw train: texts without a label: 1."
     again = put(tmp_path, f'{TOLD}jsonl"\n', "\n".join(corpus.write(found, "sw")), "jsonl")
     assert list(described(again).read(None, "sw", "train")) == found
 
@@ -132,6 +132,20 @@ def test_how_a_corpus_is_read_that_says_none_of_it_is_told_as_before():
     """Fingerprints of descriptions made before do not change."""
     corpus = DescribedCorpus(name="a", kind="text", paths={}, format="tsv", columns={"text": "text"})
     assert corpus._described == "b4053d1b9950"
+
+
+def test_spans_in_a_text_are_words_with_tags_and_a_stray_bracket_is_named(tmp_path):
+    body = 'kind = "tagging"\nfiles = "{split}-{language}.jsonl"\ncolumns = { annotated = "said" }\n'
+    text = '{"said": "wake me [time : nine am] [date:on  friday] ok"}\n'
+    corpus = described(put(tmp_path, body, text, "jsonl"))
+    assert corpus.labels == ("O", "B-date", "I-date", "B-time", "I-time")
+    (found,) = corpus.read(None, "sw", "train")
+    assert found.words == ("wake", "me", "nine", "am", "on", "friday", "ok")
+    assert found.tags == ("O", "O", "B-time", "I-time", "B-date", "I-date", "O")
+    for stray in ("a [b", "a ] b", "[time : ]", "[time nine]"):
+        told = put(tmp_path, body + 'labels = ["time"]\n', json.dumps({"said": stray}), "jsonl")
+        with pytest.raises(DataError, match=r"jsonl:1: .*expected spans as in \[time : nine am\]"):
+            described(told)
 
 
 # Questions

@@ -103,6 +103,19 @@ LAYOUTS = {
         '{"id": "3", "locale": "sw-KE", "partition": "dev", "intent": "qa_maths", "utt": "jumlisha"}\n',
         ("sw", "dev", LabelledText(id="3", text="jumlisha", label="qa_maths")),
     ),
+    "massive-slots": (
+        "massive/ja-JP.jsonl",
+        '{"id": "0", "partition": "train", "annot_utt": "[time : 九時] に app を [date : 金 曜] [date : x]"}',
+        (
+            "ja",
+            "train",
+            TaggedSentence(
+                id="0",
+                words=("九", "時", "に", "app", "を", "金", "曜", "x"),
+                tags=("B-time", "I-time", "O", "O", "O", "B-date", "I-date", "B-date"),
+            ),
+        ),
+    ),
     "flores200": (
         "flores200/devtest/{}.devtest",
         {"swh_Latn": "Jua\n", "eng_Latn": "Sun\n"},

@@ -1,6 +1,7 @@
 """From a row of a described corpus to an example, by the kind of corpus."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -22,6 +23,7 @@ from isogloss.data.files import File, is_unicode
 from isogloss.data.forms import BY_WORD, FORMS, Kind, Predicts
 from isogloss.data.questions import place_answer
 from isogloss.data.tables import Column, Columns, FileFormat, Row
+from isogloss.data.tag_projection import OUTSIDE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +112,41 @@ class DescribedRow:
         return label
 
 
+_SPAN = re.compile(r"\[\s*([^\s:\[\]]+)\s*:\s*([^\[\]]*)\]|[\[\]]")
+"""``[time : nine am]``, or a bracket that marks no span."""
+
+_OF_CHARACTERS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Kana and Chinese characters, which stand without spaces."""
+
+
+def _annotated(told: DescribedRow) -> TaggedSentence:
+    """Read a text in which spans stand as ``[type : words]`` (MASSIVE).
+
+    Words are what spaces part; Chinese and Japanese ones are characters, as in the corpus's own script.
+    """
+    text, end, words, tags = told.text("annotated"), 0, list[str](), list[str]()
+    for span in (*_SPAN.finditer(text), None):
+        outside = _words(text[end : span.start() if span else None])
+        words += outside
+        tags += [OUTSIDE] * len(outside)
+        if span is None:
+            break
+        if not span[1] or not (inside := _words(span[2])):
+            raise told.broken(f"{text[span.start() :][:60]!r}", "spans as in [time : nine am]")
+        words += inside
+        tags += [f"{mark}-{span[1]}" for mark in ("B", *"I" * (len(inside) - 1))]
+        end = span.end()
+    return TaggedSentence(id=told.id, words=tuple(words), tags=told.labels(tags))
+
+
+def _words(text: str) -> list[str]:
+    chunks = (list(chunk) if _OF_CHARACTERS.search(chunk) else [chunk] for chunk in text.split())
+    return [word for chunk in chunks for word in chunk]
+
+
 def _sentence(told: DescribedRow) -> TaggedSentence:
+    if "annotated" in told.how.columns:
+        return _annotated(told)
     words, tags = ("word", "label") if told.how.format in BY_WORD else ("words", "labels")
     texts, labels = told.cell(words), told.cell(tags)
     lists = isinstance(texts, list | tuple) and isinstance(labels, list | tuple)

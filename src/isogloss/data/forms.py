@@ -47,6 +47,7 @@ FORMS: Mapping[Kind, Form] = {
             **_named("words", "labels"),
         },
         {"label": ""},
+        ("annotated",),
     ),
     "text": Form(
         _named("text", "label"),

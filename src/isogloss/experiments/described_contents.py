@@ -86,4 +86,4 @@ def _remark(odd: Sequence[Any], where: str) -> str:
     if numbers:
         low, high, mean = min(numbers), max(numbers), fmean(numbers)
         return f"{where}: numbers from {low:g} to {high:g}, {mean:.3g} on average."
-    return repairs_message(odd, where) or (f"{where}: {len(odd)} texts without a label." if odd else "")
+    return repairs_message(odd, where) or (f"{where}: texts without a label: {len(odd)}." if odd else "")

@@ -258,6 +258,8 @@ def _columns(told: Description, kind: Kind, form: FileFormat, where: str) -> Col
     if len(told.separator) != 1:
         raise ConfigError(f"{where}: separator: found {told.separator!r}; expected one character.")
     columns: dict[str, Column | tuple[Column, ...]] = {**usual[form], **told.columns}
+    if "annotated" in columns:
+        columns = {part: column for part, column in columns.items() if part not in ("words", "labels")}
     _check_columns(columns, form, where)
     return columns
 
