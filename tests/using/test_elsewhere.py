@@ -1,14 +1,18 @@
 """Models that isogloss did not make: read, asked, and scored, with labels matched by name."""
 
+import json
+
 import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.data.files import File
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_tokenizer
 from isogloss.experiments.descriptions import known_as
 from isogloss.metrics.labels import span_f1
 from isogloss.using import load_model
+from isogloss.using.predicting import PredictOptions, predict_file
 
 SPANS = ("B-LOC", "I-LOC", "O", "B-PER", "I-PER", "I-ORG", "B-ORG", "B-MISC", "I-MISC")
 
@@ -151,6 +155,12 @@ def test_several_labels_and_numbers_are_known_by_the_config(elsewhere, tmp_path)
         model, found = answers("multi-label-classification" if many else "regression", folder, texts)
         with torch.no_grad():
             raw = theirs(**model.tokenizer(texts, padding=True, return_tensors="pt")).logits
+        lines = [f"{text}\n" for text in texts]
+        file = File("texts.txt", lambda lines=lines: iter(lines), lambda: "")
+        written = [line.split("\t")[1] for line in predict_file(model, file, PredictOptions())]
+        assert written == [",".join(one) if many else str(one) for one in found]
+        as_json = map(json.loads, predict_file(model, file, PredictOptions(as_json=True)))
+        assert [one["label"] for one in as_json] == [list(one) if many else one for one in found]
         if many:
             assert found == [
                 tuple(name for name, one in zip(labels, row, strict=True) if one > 0) for row in raw
