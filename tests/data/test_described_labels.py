@@ -117,7 +117,7 @@ def test_a_label_that_does_not_fit_is_named_with_its_line(tmp_path, body, suffix
         (STS + 'labels = ["a"]\n', "labels: a number has none. Leave them out."),
         (
             TOLD + f'tsv"\n{COLUMNS}labels = ["a"]\n',
-            "labels: found 1 for 3 columns; expected the label of each",
+            "labels: found 1 for 3 columns; expected a list with the label of each",
         ),
         (STS + 'columns = { label = ["a", "b"] }\n', "columns: label stands in 2 columns; expected one"),
     ],

@@ -37,7 +37,7 @@ def test_no_texts_add_nothing():
 def test_the_influence_of_a_text_is_that_of_leaving_it_out():
     rng = np.random.default_rng(0)
     gold, predicted = (
-        [tuple(label for label in LABELS if rng.random() < 0.5) for _ in range(300)] for _ in range(2)
+        [tuple(label for label in LABELS if rng.random() < 0.5) for _ in range(100)] for _ in range(2)
     )
     rows = range(len(gold))
 
@@ -45,6 +45,6 @@ def test_the_influence_of_a_text_is_that_of_leaving_it_out():
         sides = ([side[n] for n in kept] for side in (gold, predicted))
         return total(label_set_contributions(*sides, LABELS)["macro_f1"])
 
-    without = [300 * macro(rows) - 299 * macro([n for n in rows if n != left]) for left in rows]
+    without = [100 * macro(rows) - 99 * macro([n for n in rows if n != left]) for left in rows]
     part, _ = label_set_contributions(gold, predicted, LABELS)["macro_f1"]
-    np.testing.assert_allclose(part, without, atol=0.02)
+    np.testing.assert_allclose(part, without, atol=0.05)

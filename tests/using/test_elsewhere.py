@@ -136,8 +136,11 @@ def test_a_head_for_options_is_read_as_one_score_for_each(family, request, tmp_p
     (scored,) = model.predict([{"context": "Anna saw Rome", "options": options}], scores=True)
     assert list(scored.scores.values()) == pytest.approx(expected.softmax(-1).tolist(), abs=1e-5)
     assert found == int(expected.argmax())
+    one, other = (model.task.head(tmp_path, seed=seed).state_dict() for seed in (0, 1))
+    assert all(torch.equal(weight, other[name]) for name, weight in one.items())  # As method given asks.
 
 
+@pytest.mark.slow
 def test_several_labels_and_numbers_are_known_by_the_config(elsewhere, tmp_path):
     from transformers import AutoConfig
 

@@ -180,12 +180,10 @@ def _labels(told: DescribedRow) -> tuple[str, ...]:
 
     A row may have none.
     """
-    cells = told.cells("label")
-    if len(cells) > 1:
-        columns = columns_of(told.how.columns, "label")
-        given = zip(told.how.labels or map(str, columns), cells, strict=True)
-        return tuple(label for label, cell in given if _holds(told, label, cell))
-    (found,) = cells
+    if isinstance(told.how.columns["label"], tuple):
+        each = zip(told.how.labels, told.cells("label"), strict=True)
+        return tuple(label for label, cell in each if _holds(told, label, cell))
+    found = told.cell("label")
     if isinstance(found, str):
         found = [part for part in found.split(told.how.between) if part.strip()]
     if not isinstance(found, list | tuple):

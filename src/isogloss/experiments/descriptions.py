@@ -128,11 +128,12 @@ def _check_labels(told: Description, where: str) -> None:
             f"{where}: labels: found a table; expected a list of what the first option is called, the second "
             f'and so on (labels = ["A", "B"]).'
         )
-    columns = told.columns.get("label")
-    if isinstance(columns, tuple) and told.labels and len(told.labels) != len(columns):
+    columns, names = told.columns.get("label"), told.labels
+    if isinstance(columns, tuple) and names and (isinstance(names, dict) or len(names) != len(columns)):
+        found = "a table" if isinstance(names, dict) else f"{len(names)} for {len(columns)} columns"
         raise ConfigError(
-            f"{where}: labels: found {len(told.labels)} for {len(columns)} columns; expected the label of "
-            f"each column, in their order, or none where columns are called as the labels."
+            f"{where}: labels: found {found}; expected a list with the label of each column, in their order, "
+            f"or none where columns are called as the labels."
         )
     if told.labels and told.predicts == "number":
         raise ConfigError(f"{where}: labels: a number has none. Leave them out.")
