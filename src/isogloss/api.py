@@ -30,8 +30,8 @@ from isogloss.experiments.store import Outcome, Store
 
 if TYPE_CHECKING:
     from isogloss.data.described import DescribedCorpus
-    from isogloss.experiments.described_rows import Rows
     from isogloss.experiments.engine import Announce
+    from isogloss.experiments.python_rows import Rows
     from isogloss.experiments.searching import Search, Trial
     from isogloss.reports import Report
     from isogloss.reports.measurements import Measurements, Run
@@ -246,8 +246,8 @@ def corpus(
     >>> model.evaluate(own.name, ["sw"])                                # doctest: +SKIP
     """
     from isogloss.data.described import KNOWN
-    from isogloss.experiments.described_rows import written
     from isogloss.experiments.descriptions import known_as
+    from isogloss.experiments.python_rows import written
 
     if (rows is None) == isinstance(description, Mapping):
         raise ConfigError(

@@ -4,7 +4,7 @@ import json
 from itertools import product
 
 import pytest
-from scipy.stats import binomtest, ttest_rel
+from scipy.stats import binomtest, spearmanr, ttest_rel
 from seqeval.metrics import f1_score
 
 
@@ -171,6 +171,26 @@ def test_answers_are_scored_as_the_official_script_scores_them(command, written)
     assert (em["score"], em["baseline_score"]) == (0.5, 0)
 
 
+def test_several_labels_and_numbers_have_measures_of_their_own(command, written):
+    sets = [["joy"], ["joy", "fear"], [], ["fear"]]
+    ours = [{"id": n, "label": one, "gold": one} for n, one in enumerate(sets)]
+    theirs = [{**one, "label": ["joy"]} for one in ours]
+    files = written("a.jsonl", ours), written("b.jsonl", theirs)
+    (found,) = command("compare", "--predictions", *files, "--json").lines
+    assert (found["measure"], found["score"], found["baseline_score"]) == ("micro_f1", 1, 4 / 8)
+    (found,) = command("compare", "--predictions", *files, "--json", "--measure", "exact_match").lines
+    assert found["baseline_score"] == 1 / 4
+    gold, said = [0.5, 3, 1, 4.5, 2, 5, 0], [1, 2.5, 2, 3, 2.2, 4, 2]
+    ours = [
+        {"id": n, "label": one, "gold": right} for n, (one, right) in enumerate(zip(said, gold, strict=True))
+    ]
+    files = written("c.jsonl", ours), written("d.jsonl", [{**one, "label": -one["id"]} for one in ours])
+    (found,) = command("compare", "--predictions", *files, "--json").lines
+    assert (found["measure"], found["test"]) == ("spearman", "paired t")
+    assert found["score"] == pytest.approx(spearmanr(gold, said).statistic)
+    assert found["baseline_score"] == pytest.approx(spearmanr(gold, range(0, -7, -1)).statistic)
+
+
 def test_people_are_told_how_it_was_paired_and_tested(command, written):
     files = written("a.jsonl", labels(set(range(40)))), written("b.jsonl", labels(set(range(10))))
     ended = command("compare", *files, "--predictions", "--against", files[0], "--by", "order")
@@ -191,7 +211,14 @@ def test_people_are_told_how_it_was_paired_and_tested(command, written):
             lambda one: [*one[:2], {"text": "…"}, *one[3:]],
             "{a}:3: the keys text; expected labels or label or answer",
         ),
-        (lambda one: [*one[:2], {**one[2], "label": ["a"]}], """{a}:3: label "['a']"; expected a text."""),
+        (
+            lambda one: [*one[:2], {**one[2], "label": None}],
+            "{a}:3: label 'None'; expected a text, a list of texts or a number.",
+        ),
+        (
+            lambda one: [{**two, "label": ["a"]} for two in one],
+            """{a}:1: gold 'a'; expected what fits label""",
+        ),
         (lambda one: [*one[:2], 7], "{a}:3: '7'; expected a JSON object."),
         (lambda one: [], "{a}:1: the file is empty; expected a JSON object a line."),
         (

@@ -15,7 +15,8 @@ from isogloss.data.files import File
 from isogloss.data.forms import FORMS, SUFFIXES
 from isogloss.data.sources import Sources
 from isogloss.data.tables import rows
-from isogloss.experiments.descriptions import described, known_as, looked_through
+from isogloss.experiments.described_contents import looked_through
+from isogloss.experiments.descriptions import described, known_as
 
 TEXTS = [("Hujambo dunia", "salamu"), ('He said "no", twice', "kauli"), ("Jua, mwezi; nyota", "anga")]
 
@@ -434,7 +435,7 @@ def test_a_language_is_found_by_its_code_of_three_letters(tmp_path):
     [
         ("kind = 3\nfiles = 'a'", "kind: found 3; expected a text"),
         ("kind = 'texts'\nfiles = 'a'", "no kind of corpus 'texts'. Did you mean 'text'?"),
-        ("kind = 'text'", "files: this field is missing"),
+        ("kind = 'text'", "files: nothing is there; expected where the files are"),
         ("kind = 'text'\nfiles = 'a.tsv'\nlable = []", "lable: no such field. Did you mean 'labels'?"),
         ("kind = 'text'\nfiles = '/a.tsv'", "'/a.tsv' is a place on one machine"),
         ("kind = 'text'\nfiles = '{language}.xml'", "'{language}.xml' has no suffix that tells it"),

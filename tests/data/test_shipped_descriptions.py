@@ -11,7 +11,8 @@ from isogloss.data.described import KNOWN, shipped
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, Translation
 from isogloss.data.files import DiskFolder
 from isogloss.data.parallel_examples import matched
-from isogloss.experiments.descriptions import known_as, looked_through
+from isogloss.experiments.described_contents import looked_through
+from isogloss.experiments.descriptions import known_as
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
@@ -101,6 +102,19 @@ LAYOUTS = {
         '{"id": "0", "locale": "sw-KE", "partition": "test", "intent": "alarm_set", "utt": "niamshe"}\n'
         '{"id": "3", "locale": "sw-KE", "partition": "dev", "intent": "qa_maths", "utt": "jumlisha"}\n',
         ("sw", "dev", LabelledText(id="3", text="jumlisha", label="qa_maths")),
+    ),
+    "massive-slots": (
+        "massive/ja-JP.jsonl",
+        '{"id": "0", "partition": "train", "annot_utt": "[time : 九時] に app を [date : 金 曜] [date : x]"}',
+        (
+            "ja",
+            "train",
+            TaggedSentence(
+                id="0",
+                words=("九", "時", "に", "app", "を", "金", "曜", "x"),
+                tags=("B-time", "I-time", "O", "O", "O", "B-date", "I-date", "B-date"),
+            ),
+        ),
     ),
     "flores200": (
         "flores200/devtest/{}.devtest",

@@ -10,11 +10,12 @@ from measuring import equal, measure_setting, weights
 
 import in_translation
 from in_translation import without_tags
+from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Optimization, with_fields
-from isogloss.data.examples import ParsedSentence
+from isogloss.data.examples import LabelledText, ParsedSentence
 from isogloss.diagnostics.label_free import LabelFree, estimated_by_threshold, moved_weights
 from isogloss.encoders import load_tokenizer
-from isogloss.tasks import TASKS
+from isogloss.tasks import TASKS, find_task
 from isogloss.training.evaluation import evaluation
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
@@ -86,6 +87,23 @@ def test_signals_are_as_defined(bert_folder):
     assert found["de", "atc"] == estimated_by_threshold(source.amax(-1), score, target.amax(-1))
     moved = torch.cat(read("de").scores(moved_weights(model, 0.3, seed=0)))
     assert found["de", "steadiness"] == float((moved.argmax(-1) == target.argmax(-1)).double().mean()) < 1
+
+
+def test_several_labels_are_units_of_their_own_and_numbers_are_refused(bert_folder):
+    task = find_task("multi-label-classification", ("joy", "fear", "hope"))
+    examples = [
+        LabelledText(id=str(n), text=f"the cat {n}", label=("joy", "hope")[: n % 3]) for n in range(6)
+    ]
+    model, tokenizer = task.head(bert_folder, seed=0), load_tokenizer(bert_folder)
+    read = evaluation(task, examples, tokenizer, Optimization(), language="de")
+    setting = measure_setting([model], lambda _: read, languages=("de",))
+    found = by_signal(LabelFree(draws=1).measure(setting))
+    probabilities = torch.cat(read.scores(model)).double().sigmoid()
+    assert probabilities.shape == (6, 3)
+    expected = torch.maximum(probabilities, 1 - probabilities).mean()
+    assert found["de", "confidence"] == pytest.approx(float(expected))
+    with pytest.raises(ConfigError, match="label-free: task 'regression' predicts numbers"):
+        LabelFree().check_task(find_task("regression"))
 
 
 def test_labels_of_targets_are_not_looked_at(bert_folder):

@@ -5,7 +5,7 @@ import pytest
 
 import isogloss
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.examples import LabelledText, TaggedSentence
+from isogloss.data.examples import LabelledText, Question, TaggedSentence
 from isogloss.data.sources import Sources
 
 ROWS = [{"text": "Mvua ilinyesha.", "label": "weather"}, {"text": "Timu ilishinda.", "label": "sport"}]
@@ -55,6 +55,24 @@ def test_columns_and_lists_of_named_labels():
     assert corpus.tasks == ("span-tagging",)
     expected = TaggedSentence(id="0", words=("Ana", "Li", "anaimba"), tags=("B-PER", "I-PER", "O"))
     assert Sources().examples("own-names", "sw", "train") == [expected]
+
+
+def test_questions_and_several_labels_of_a_dataset():
+    datasets = pytest.importorskip("datasets")
+    answers = {"text": ["Ada"], "answer_start": [0]}
+    rows = datasets.Dataset.from_list(
+        [{"context": "Ada aliandika.", "question": "Nani?", "answers": answers}]
+    )
+    corpus = isogloss.corpus({"name": "own-asked", "kind": "span"}, rows={"sw": {"train": rows}})
+    expected = Question(id="0", passage="Ada aliandika.", question="Nani?", answers=((0, "Ada"),))
+    assert (corpus.tasks, Sources().examples("own-asked", "sw", "train")) == (("qa",), [expected])
+    felt = datasets.List(datasets.ClassLabel(names=["fear", "joy"]))
+    features = datasets.Features({"text": datasets.Value("string"), "label": felt})
+    rows = datasets.Dataset.from_list([{"text": "a", "label": [1, 0]}, {"text": "b", "label": []}], features)
+    told = {"name": "own-felt", "kind": "text", "predicts": "labels"}
+    corpus = isogloss.corpus(told, rows={"sw": {"train": rows}})
+    assert corpus.labels == ("fear", "joy")
+    assert [one.label for one in Sources().examples("own-felt", "sw", "train")] == [("joy", "fear"), ()]
 
 
 @pytest.mark.parametrize(

@@ -385,8 +385,8 @@ measure.0.methods = ["bilingal"] -> measure[0]: methods: no method of the grid '
 measure.0.corpus = "bitext" -> measure[0]: corpus 'bitext' holds bitext, not ner. Choose one of: wikiann.
 measure.0.inputs = "translate" -> measure[0]: inputs: no kind of inputs 'translate'. Did you mean
     'translated'?
-measure.0.inputs = "mixed" -> measure[0]: inputs: 'mixed' is for nli and paraphrase, not for ner. Choose
-    translated, or leave
+measure.0.inputs = "mixed" -> measure[0]: inputs: 'mixed' is for nli and paraphrase and pair-regression,
+    not for ner. Choose translated, or leave
 measure.0.languages = ["English"] -> measure[0]: languages: 'English' is no language code.
 measure.2.corpus = "xnli" -> measure[2]: corpus: diagnostic interpolation has no such field.
 grid.method = [{ name = "few-shot" }] -> grid.method[0]: few-shot goes on from the model of another method.

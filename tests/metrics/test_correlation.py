@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from isogloss.core.contributions import total
 from isogloss.core.errors import InputError
-from isogloss.metrics.correlation import bootstrap_interval, ranks, spearman
+from isogloss.metrics.correlation import bootstrap_interval, correlation_contributions, ranks, spearman
 
 FEW = st.integers(0, 6)
 
@@ -98,3 +99,31 @@ def test_the_bootstrap_interval_covers_as_often_as_it_says():
 
 def test_a_constant_side_has_no_bootstrap_interval():
     assert all(math.isnan(rim) for rim in bootstrap_interval([1, 1, 1], [1, 2, 3]))
+
+
+# What each pair bears on a correlation
+
+
+@given(st.lists(st.tuples(FEW, FEW), max_size=30))
+def test_contributions_add_up_to_the_correlations_of_scipy_and_to_0_where_there_is_none(rows):
+    x, y = ([float(row[side]) for row in rows] for side in (0, 1))
+    found = {name: total(one) for name, one in correlation_contributions(x, y).items()}
+    there = len({*x}) > 1 and len({*y}) > 1
+    expected = (stats.spearmanr(x, y).statistic, stats.pearsonr(x, y).statistic) if there else (0.0, 0.0)
+    assert found == pytest.approx(dict(zip(("spearman", "pearson"), expected, strict=True)), abs=1e-12)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_a_pair_bears_on_a_correlation_what_leaving_it_out_changes(ties):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 6, 200).astype(float) if ties else rng.normal(size=200)
+    y = x + rng.normal(size=200)
+    y = y.round() if ties else y
+    scores = {"spearman": stats.spearmanr, "pearson": stats.pearsonr}
+    for name, (part, _) in correlation_contributions(x.tolist(), y.tolist()).items():
+        whole = scores[name](x, y).statistic
+        jackknife = [
+            200 * whole - 199 * scores[name](np.delete(x, n), np.delete(y, n)).statistic for n in range(200)
+        ]
+        assert np.corrcoef(part, jackknife)[0, 1] > 0.9999
+        assert np.std(part) == pytest.approx(np.std(jackknife), rel=0.03)

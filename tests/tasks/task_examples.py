@@ -15,6 +15,7 @@ from isogloss.data.examples import (
 )
 from isogloss.metrics.labels import repair
 from isogloss.tasks import OF_ANY_LABELS, TASKS, find_task
+from isogloss.tasks.classification import PAIR
 from isogloss.tasks.parsing import PARSING
 from isogloss.tasks.span_qa import Mark
 from isogloss.tasks.tagging import UPOS
@@ -92,17 +93,20 @@ def examples_of(name, *, size=6):
             choice(TEXTS[n % 4], (*TEXTS, *WORDS)[n : n + 2 + n % 3], n % (2 + n % 3), n, prompt="cause")
             for n in range(8)
         ]
-    if name == "text-classification":
-        return [
-            LabelledText(
-                id=f"t{n}", text=f"{WORDS[n]} {TEXTS[n % 4]}", label=task.labels[n % len(task.labels)]
-            )
-            for n in range(8)
-        ]
+    labels = [label_of(task, n) for n in range(8)]
+    if task.texts == PAIR:
+        return [pair(TEXTS[n % 4], TEXTS[(3 * n + n // 4) % 4], label, n) for n, label in enumerate(labels)]
     return [
-        pair(TEXTS[n % 4], TEXTS[(3 * n + n // 4) % 4], task.labels[n % len(task.labels)], n)
-        for n in range(8)
+        LabelledText(id=f"t{n}", text=f"{WORDS[n]} {TEXTS[n % 4]}", label=label)
+        for n, label in enumerate(labels)
     ]
+
+
+def label_of(task, number):
+    """Give one label, each set of labels in turn, or a number."""
+    if task.metric == "micro_f1":
+        return tuple(label for place, label in enumerate(task.labels) if number >> place & 1)
+    return task.labels[number % len(task.labels)] if task.metric == "accuracy" else number / 4 - 1
 
 
 def perfect(task, rows, examples):
@@ -111,6 +115,8 @@ def perfect(task, rows, examples):
         return [_tree_scores(task, row, examples[row.example]) for row in rows]
     if task.labels_are == "span":
         return [span_scores(row) for row in rows]
+    if any(row.soft is not None for row in rows):  # Which labels hold, or a number.
+        return [row.soft - (task.metric == "micro_f1") / 2 for row in rows]
     width = max((len(row.options) for row in rows), default=0) or len(task.labels)
     return [torch.eye(width)[list(row.gold)] for row in rows]
 

@@ -10,9 +10,9 @@ from isogloss.core.errors import DataError
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.subwords import set_causal
 from isogloss.methods.consistency import inconsistency
-from isogloss.methods.x_mixup import divergence
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
+from isogloss.tasks.one_answer import divergence_of_classes as divergence
 from isogloss.training.states import ParallelExamples, StatesWanted
 
 CHOICE = TASKS["multiple-choice"]

@@ -1,14 +1,18 @@
 """Models that isogloss did not make: read, asked, and scored, with labels matched by name."""
 
+import json
+
 import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.data.files import File
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_tokenizer
 from isogloss.experiments.descriptions import known_as
 from isogloss.metrics.labels import span_f1
 from isogloss.using import load_model
+from isogloss.using.predicting import PredictOptions, predict_file
 
 SPANS = ("B-LOC", "I-LOC", "O", "B-PER", "I-PER", "I-ORG", "B-ORG", "B-MISC", "I-MISC")
 
@@ -99,3 +103,78 @@ def test_labels_that_do_not_match_and_folders_without_a_head_are_told(elsewhere,
         load_model(folder).evaluate("xnli", ["qaa"])
     with pytest.raises(ModelError, match="nor a model that isogloss exported"):
         load_model(bert_folder)
+
+
+# Options, several labels, numbers
+
+
+def answers(task, folder, inputs):
+    """What a model predicts, and each raw output of its head, by the encoding of transformers."""
+    model = load_model(folder, precision="float32")
+    assert model.task.name == task
+    return model, model.predict(inputs)
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm_roberta"])
+def test_a_head_for_options_is_read_as_one_score_for_each(family, request, tmp_path):
+    import transformers
+
+    base = request.getfixturevalue(f"{family}_folder")
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        theirs = transformers.AutoModelForMultipleChoice.from_pretrained(base).eval()
+        for parameter in theirs.parameters():  # Poolers and biases, too, must be theirs.
+            parameter.data.add_(0.05 * torch.randn_like(parameter))
+    theirs.save_pretrained(tmp_path)
+    tokenizer = load_tokenizer(str(base))
+    tokenizer.save_pretrained(tmp_path)
+    options = ["the cat", "a casing happened", "slowly"]
+    model, (found,) = answers("multiple-choice", tmp_path, [{"context": "Anna saw Rome", "options": options}])
+    encoded = tokenizer(["Anna saw Rome"] * 3, options, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        expected = theirs(**{name: one[None] for name, one in encoded.items()}).logits[0]
+    (scored,) = model.predict([{"context": "Anna saw Rome", "options": options}], scores=True)
+    assert list(scored.scores.values()) == pytest.approx(expected.softmax(-1).tolist(), abs=1e-5)
+    assert found == int(expected.argmax())
+    one, other = (model.task.head(tmp_path, seed=seed).state_dict() for seed in (0, 1))
+    assert all(torch.equal(weight, other[name]) for name, weight in one.items())  # As method given asks.
+
+
+@pytest.mark.slow
+def test_several_labels_and_numbers_are_known_by_the_config(elsewhere, tmp_path):
+    from transformers import AutoConfig
+
+    texts = ["what happened", "the cat happened"]
+    for problem, labels in (
+        ("multi_label_classification", ("joy", "fear", "anger")),
+        ("regression", ("LABEL_0",)),
+        (None, ("LABEL_0",)),  # One score alone is a number, as in transformers.
+    ):
+        theirs, folder = elsewhere("AutoModelForSequenceClassification", labels, name=f"{problem}")
+        config = AutoConfig.from_pretrained(folder)
+        config.problem_type = problem
+        config.save_pretrained(folder)
+        many = problem == "multi_label_classification"
+        model, found = answers("multi-label-classification" if many else "regression", folder, texts)
+        with torch.no_grad():
+            raw = theirs(**model.tokenizer(texts, padding=True, return_tensors="pt")).logits
+        lines = [f"{text}\n" for text in texts]
+        file = File("texts.txt", lambda lines=lines: iter(lines), lambda: "")
+        written = [line.split("\t")[1] for line in predict_file(model, file, PredictOptions())]
+        assert written == [",".join(one) if many else str(one) for one in found]
+        as_json = map(json.loads, predict_file(model, file, PredictOptions(as_json=True)))
+        assert [one["label"] for one in as_json] == [list(one) if many else one for one in found]
+        if many:
+            assert found == [
+                tuple(name for name, one in zip(labels, row, strict=True) if one > 0) for row in raw
+            ]
+        else:
+            assert found == pytest.approx(raw[:, 0].tolist(), abs=1e-5)
+    (tmp_path / "sw-test.tsv").write_text("first\tsecond\tlabel\na\tb\t1\nc\td\t2.5\n", encoding="utf-8")
+    (tmp_path / "sts.toml").write_text(
+        'kind = "pair"\npredicts = "number"\nfiles = { test = "{language}-test.tsv" }\n', encoding="utf-8"
+    )
+    (row,) = model.evaluate(known_as(str(tmp_path / "sts.toml")), ["sw"])
+    assert (row["metric"], abs(row["score"]), abs(row["pearson"])) == ("spearman", 1, pytest.approx(1))
+    with pytest.raises(ConfigError, match="corpus 'xnli' holds nli, not regression"):
+        model.evaluate("xnli", ["qaa"])

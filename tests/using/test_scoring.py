@@ -270,7 +270,9 @@ def test_inputs_that_a_model_cannot_take_are_refused(model, mixing_model, pair_m
         return str(error.value)
 
     assert "--inputs: no kind of inputs 'piared'. Did you mean 'paired'" in refused(model, inputs="piared")
-    assert "--inputs: 'mixed' is for nli and paraphrase, not for ner" in refused(model, inputs="mixed")
+    assert "--inputs: 'mixed' is for nli and paraphrase and pair-regression, not for ner" in refused(
+        model, inputs="mixed"
+    )
     said = refused(model, inputs="paired")
     assert said.startswith("--inputs paired: this model (") and "does not mix" in said
     bare = replace(mixing_model, provenance=replace(mixing_model.provenance, source=()))

@@ -18,7 +18,8 @@ from isogloss.data.fetching import Release, Result, chosen, existing, fetch
 from isogloss.experiments.asking import parse_change
 
 if TYPE_CHECKING:
-    from isogloss.experiments.descriptions import SplitFound
+    from isogloss.data.described import DescribedCorpus
+    from isogloss.experiments.described_contents import SplitFound
     from isogloss.experiments.single import BitextToAlign, Direction, SplitToTranslate
 
 HEADS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
@@ -134,7 +135,8 @@ def _cell(value: object) -> object:
 
 def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
     """Print what a described corpus holds; DataError, with the first broken row, where one does not fit."""
-    from isogloss.experiments.descriptions import described, looked_through
+    from isogloss.experiments.described_contents import looked_through
+    from isogloss.experiments.descriptions import described
 
     corpus = described(path, data)
     found = list["SplitFound"]()
@@ -147,17 +149,23 @@ def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
                 Display(as_json=True).emit(one._asdict())
     broken = [one for one in found if one.error]
     if not as_json and not quiet:
-        kind = f"{corpus.kind}, {corpus.tasks[0]}, read as {corpus.format}"
-        none = "options, counted from 0" if corpus.kind == "choice" else "none"
-        show_line(f"{corpus.name}: {kind}. Labels: {', '.join(corpus.labels) or none}.")
-        rows = [(*one[:3], _counts(one.labels), one.repeated, one.trained, one.first[:40]) for one in found]
-        Display().table(("language", "split", "examples", "labels", "repeated", "trained", "first"), rows)
+        _print_contents(corpus, found)
     for one in broken:
         Display(quiet=quiet or as_json).say(f"isogloss: {one.error}")
     if broken:
         raise DataError(f"{path}: {len(broken)} of {len(found)} splits have a row that does not fit.")
     if not found:
         raise DataError(f"{path}: none of its files was found: {', '.join(corpus.paths.values())}.")
+
+
+def _print_contents(corpus: "DescribedCorpus", found: Sequence["SplitFound"]) -> None:
+    kind = f"{corpus.kind}, {corpus.tasks[0]}, read as {corpus.format}"
+    none = "options, counted from 0" if corpus.kind == "choice" else "none"
+    show_line(f"{corpus.name}: {kind}. Labels: {', '.join(corpus.labels) or none}.")
+    rows = [(*one[:3], _counts(one.labels), one.repeated, one.trained, one.first[:40]) for one in found]
+    Display().table(("language", "split", "examples", "labels", "repeated", "trained", "first"), rows)
+    for remark in filter(None, (one.remark for one in found)):
+        show_line(remark)
 
 
 def _counts(labels: Mapping[str, int]) -> str:

@@ -1,6 +1,6 @@
 """A corpus that is described, not programmed: which files, which format, which columns hold what.
 
-A cell of a row (``tables``) becomes a word, a text or a label by the kind of corpus.
+A row of a file (``tables``) becomes an example by the kind of corpus (``described_rows``).
 """
 
 import json
@@ -11,25 +11,20 @@ from importlib.resources import files as package_files
 from itertools import chain, zip_longest
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import code_of_three_letters
 from isogloss.data.bitext import two_languages
 from isogloss.data.catalogue import NLI
 from isogloss.data.corpora import SPLITS, Source, Split, nonempty, not_there, only, some, unique_id
-from isogloss.data.examples import (
-    Choice,
-    Example,
-    LabelledText,
-    SentencePair,
-    TaggedSentence,
-    TextLine,
-    Translation,
-)
-from isogloss.data.files import DiskFolder, File, Folder, is_unicode
-from isogloss.data.forms import BY_WORD, FORMS, Kind
-from isogloss.data.tables import Column, Columns, FileFormat, Row, rows
+from isogloss.data.described_hub import hub_file
+from isogloss.data.described_rows import EXAMPLES, NO_ANSWER, DescribedRow, Reading, columns_of, parts_of
+from isogloss.data.examples import Example, Translation
+from isogloss.data.files import DiskFolder, File, Folder
+from isogloss.data.forms import FORMS, Kind, Predicts
+from isogloss.data.questions import read_questions
+from isogloss.data.tables import Columns, FileFormat, rows
 from isogloss.data.tag_projection import OUTSIDE, are_bio
 
 
@@ -45,6 +40,10 @@ class DescribedCorpus:
     columns: Columns
     separator: str | None = None
     """What stands between the cells of CSV; none: a comma."""
+    predicts: Predicts = "label"
+    """Whether a text or pair has one label, many (or none), or a number."""
+    between: str = ","
+    """What stands between the labels of a cell."""
     labels: tuple[str, ...] = ()
     """The inventory; none for bitext and raw text. Of choices the names of the options, in their order; none
     where they are counted from 0."""
@@ -56,6 +55,8 @@ class DescribedCorpus:
     """Columns, and what stands in them in the rows of a split, with {language}; other rows are another's."""
     skip: tuple[str, ...] = ()
     """Spellings of labels whose rows are left out."""
+    hub: str = ""
+    """The dataset of the hub whose rows are read, owner/name@commit; paths are then config/split."""
     folder: str = ""
     """Where the files lie: the folder of the description; else below the data folder."""
     about: str = ""
@@ -66,10 +67,10 @@ class DescribedCorpus:
     @property
     def tasks(self) -> tuple[str, ...]:
         """The task of its labels, "bitext" or "text"; that of pairs with NLI's labels is NLI."""
-        if self.kind == "pair" and {*self.labels} == {*NLI}:
+        if self.kind == "pair" and self.predicts == "label" and {*self.labels} == {*NLI}:
             return ("nli",)
         if self.kind != "tagging":
-            return (FORMS[self.kind].task,)
+            return (FORMS[self.kind].tasks[self.predicts],)
         return ("span-tagging" if are_bio(self.labels) else "word-tagging",)
 
     def path(self, language: str, split: Split) -> str:
@@ -97,6 +98,8 @@ class DescribedCorpus:
 
     def _in(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Return the file of a split, of bitext in lines one a language; none unless all are there."""
+        if self.hub:
+            return [hub_file(self.hub, path) for path in self._paths(language, split)]
         found = [folder.find([path]) for path in self._paths(language, split)]
         return list(chain(*found)) if all(found) else []
 
@@ -136,12 +139,17 @@ class DescribedCorpus:
         return bool(self._in(folder, language, split))
 
     @property
+    def _how(self) -> Reading:
+        return Reading(**{one.name: getattr(self, one.name) for one in fields(Reading)})
+
+    @property
     def _described(self) -> str:
         """A digest of everything that changes what is read."""
         silent = ("folder", "about", "url", "licence", "languages")
         told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in silent}
-        if not self.where:
-            del told["where"]  # so that what is read as before is the same
+        for name, neutral in _ADDED.items():
+            if told[name] == neutral:
+                del told[name]  # so that what is read as before is the same
         return sha256(json.dumps(told, sort_keys=True, default=dict).encode()).hexdigest()[:12]
 
     def read(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:
@@ -166,184 +174,38 @@ class DescribedCorpus:
             if one is None or other is None:
                 file, longer = (first, second) if one is None else (second, first)
                 raise file.broken(number, "the last line", f"as many lines as {longer.name} has")
-            yield Translation(
-                id=str(number),
-                first=self.text(first, one, "first"),
-                second=self.text(second, other, "second"),
-            )
+            here, there = (DescribedRow(self._how, *side, "") for side in ((first, one), (second, other)))
+            yield Translation(id=str(number), first=here.text("first"), second=there.text("second"))
 
     def examples(self, file: File, where: Mapping[str, str] = MappingProxyType({})) -> Iterator[Example]:
         """Yield the examples of a file: of the rows in whose columns these texts stand."""
-        seen = dict[str, int]()
-        columns = [*where, *(column for part in self.columns for column in self.columns_of(part))]
+        if self.format == "squad":
+            yield from read_questions(file, answers="there" if NO_ANSWER in self.skip else "needed")
+            return
+        how, seen = self._how, dict[str, int]()
+        columns = [*where, *(column for part in self.columns for column in columns_of(self.columns, part))]
         for number, row in enumerate(rows(file, self.format, columns, self.separator or ",")):
-            if any(str(self._at(file, row, column, "where")) != text for column, text in where.items()):
+            told = DescribedRow(how, file, row, str(number))
+            if any(str(told.at(column, "where")) != text for column, text in where.items()):
                 continue
-            said = " ".join(map(str, self.cells(file, row, "id"))) if "id" in self.columns else ""
-            name = unique_id(said, seen) if "id" in self.columns else str(number)
-            found = _MAKE[self.kind](self, file, row, name)
+            if "id" in self.columns:
+                told = replace(told, id=unique_id(" ".join(map(str, told.cells("id"))), seen))
+            found = told.example()
             if found is not None:
                 yield found
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Yield JSON lines whose keys are the parts of an example."""
-        kind = _EXAMPLES[self.kind]
-        for example in only(kind, examples, self.name):
-            yield json.dumps(_parts(example, self.labels), ensure_ascii=False)
+        for example in only(EXAMPLES[self.kind], examples, self.name):
+            yield json.dumps(parts_of(example, self.labels), ensure_ascii=False)
 
-    def columns_of(self, part: str) -> tuple[Column, ...]:
-        """Return where a part of an example stands, often in one column."""
-        found = self.columns[part]
-        return found if isinstance(found, tuple) else (found,)
 
-    def cells(self, file: File, row: Row, part: str) -> list[Any]:
-        """Return the cells of a part of an example; DataError where the row has none."""
-        return [self._at(file, row, column, part) for column in self.columns_of(part)]
-
-    def _at(self, file: File, row: Row, column: Column, part: str) -> Any:
-        if column not in row.cells:
-            there = ", ".join(map(str, row.cells))
-            raise file.broken(
-                row.line, f"no column {column!r} for {part}", f"one of {there}", "Correct the columns"
-            )
-        return row.cells[column]
-
-    def cell(self, file: File, row: Row, part: str) -> Any:
-        """Return the one cell of a part of an example; DataError where the row has none."""
-        (found,) = self.cells(file, row, part)
-        return found
-
-    def text(self, file: File, row: Row, part: str) -> str:
-        """Return what must be a text; of several columns one after the other."""
-        return " ".join(_text_in(file, row, part, found) for found in self.cells(file, row, part))
-
-    def label(self, file: File, row: Row, found: Any) -> str:
-        """Return a label by its spelling, or by its number in the inventory."""
-        numbered = type(found) is int and not self.spelled
-        if numbered and 0 <= found < len(self.labels):
-            return self.labels[int(found)]
-        said = str(found).strip()
-        label = self.spelled.get(said, said)
-        if label not in self.labels:
-            raise file.broken(
-                row.line,
-                f"label {said!r}",
-                f"one of {some(self.spelled or self.labels)}",
-                "Correct it, or the labels of the description",
-            )
-        return label
+_ADDED = {"where": {}, "predicts": "label", "between": ",", "hub": ""}
+"""Fields that came later, with the value that changes nothing."""
 
 
 def _with(file: File, described: str) -> Callable[[], str]:
     return lambda: f"{file.fingerprint()}-{described}"
-
-
-def _text_in(file: File, row: Row, part: str, found: object) -> str:
-    if isinstance(found, str) and found.strip() and is_unicode(found):
-        return found
-    what = f"{part} is {str(found)[:60]!r}"
-    raise file.broken(row.line, what, "a text that is not blank", "Take it out")
-
-
-def _parts(example: Example, labels: Sequence[str]) -> dict[str, Any]:
-    if isinstance(example, TaggedSentence):
-        return {"words": example.words, "labels": example.tags}
-    if isinstance(example, Choice):
-        asked = {"question": example.question, "prompt": example.prompt}
-        label = labels[example.label] if labels and example.label is not None else example.label
-        told = {"context": example.context, **asked, "options": example.options, "label": label}
-        return {name: value for name, value in told.items() if value != ""}
-    told = {one.name: getattr(example, one.name) for one in fields(example)}
-    return {name: value for name, value in told.items() if name in ("text", "first", "second", "label")}
-
-
-def _sentence(corpus: DescribedCorpus, file: File, row: Row, name: str) -> TaggedSentence:
-    words, tags = ("word", "label") if corpus.format in BY_WORD else ("words", "labels")
-    texts, labels = corpus.cell(file, row, words), corpus.cell(file, row, tags)
-    lists = isinstance(texts, list | tuple) and isinstance(labels, list | tuple)
-    if not lists or len(texts) != len(labels):
-        what = "words and labels that are no lists of one length"
-        raise file.broken(row.line, what, "a label for each word")
-    for word in texts:
-        if not isinstance(word, str) or not word.strip() or not is_unicode(word):
-            raise file.broken(row.line, f"the word {word!r}", "words that are not blank", "Take it out")
-    return TaggedSentence(
-        id=name, words=tuple(texts), tags=tuple(corpus.label(file, row, one) for one in labels)
-    )
-
-
-def _text(corpus: DescribedCorpus, file: File, row: Row, name: str) -> LabelledText | None:
-    found = corpus.cell(file, row, "label")
-    if str(found).strip() in corpus.skip:
-        return None
-    return LabelledText(id=name, text=corpus.text(file, row, "text"), label=corpus.label(file, row, found))
-
-
-def _pair(corpus: DescribedCorpus, file: File, row: Row, name: str) -> SentencePair | None:
-    found = corpus.cell(file, row, "label")
-    if str(found).strip() in corpus.skip:
-        return None
-    first, second = (corpus.text(file, row, part) for part in ("first", "second"))
-    return SentencePair(id=name, first=first, second=second, label=corpus.label(file, row, found))
-
-
-def _choice(corpus: DescribedCorpus, file: File, row: Row, name: str) -> Choice | None:
-    said = str(corpus.cell(file, row, "label")).strip()
-    if said in corpus.skip:
-        return None
-    options = _options(corpus, file, row)
-    names = (corpus.labels or [str(number) for number in range(len(options))])[: len(options)]
-    if said not in names:
-        what = f"label {said!r} for {len(options)} options"
-        raise file.broken(
-            row.line, what, f"one of {some(names)}", "Correct it, or the labels of the description"
-        )
-    asked = {part: corpus.text(file, row, part) for part in FORMS["choice"].more if part in corpus.columns}
-    context = corpus.text(file, row, "context")
-    return Choice(id=name, context=context, options=options, label=names.index(said), **asked)
-
-
-def _options(corpus: DescribedCorpus, file: File, row: Row) -> tuple[str, ...]:
-    """Return the options of a row: a list in one cell, or a cell each; the last ones may be empty."""
-    cells = corpus.cells(file, row, "options")
-    found: Any = cells if len(cells) > 1 else cells[0]
-    if not isinstance(found, list | tuple):
-        what = f"options {str(found)[:60]!r}"
-        raise file.broken(row.line, what, "a list of texts, or a column for each", "Name their columns")
-    while found and found[-1] in ("", None):
-        found = found[:-1]
-    if len(found) < 2:
-        raise file.broken(row.line, f"{len(found)} options", "two or more", "Take the row out")
-    return tuple(_text_in(file, row, "an option", one) for one in found)
-
-
-def _translation(corpus: DescribedCorpus, file: File, row: Row, name: str) -> Translation:
-    first, second = (corpus.text(file, row, part) for part in ("first", "second"))
-    return Translation(id=name, first=first, second=second)
-
-
-def _line(corpus: DescribedCorpus, file: File, row: Row, name: str) -> TextLine | None:
-    if corpus.format == "lines" and not corpus.cell(file, row, "text").strip():
-        return None  # Empty lines stand between paragraphs.
-    return TextLine(id=name, text=corpus.text(file, row, "text"))
-
-
-_MAKE: Mapping[Kind, Callable[[DescribedCorpus, File, Row, str], Example | None]] = {
-    "tagging": _sentence,
-    "text": _text,
-    "pair": _pair,
-    "choice": _choice,
-    "bitext": _translation,
-    "raw": _line,
-}
-_EXAMPLES: Mapping[Kind, type[Any]] = {
-    "tagging": TaggedSentence,
-    "text": LabelledText,
-    "pair": SentencePair,
-    "choice": Choice,
-    "bitext": Translation,
-    "raw": TextLine,
-}
 
 
 # Those of this process

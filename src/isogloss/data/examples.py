@@ -54,6 +54,10 @@ class ParsedSentence:
     """File and number of the first line, for messages; not stored."""
 
 
+Label = str | tuple[str, ...] | float
+"""One label, those that hold (maybe none), or a number; "" where it is not known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentencePair:
     """Two texts and their label (XNLI: premise, hypothesis; PAWS-X: two sentences)."""
@@ -61,16 +65,16 @@ class SentencePair:
     id: str
     first: str
     second: str
-    label: str
+    label: Label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledText:
-    """One text and its label (a topic, a sentiment, an intent)."""
+    """One text and its label (a topic, an intent), its labels (emotions), or a number."""
 
     id: str
     text: str
-    label: str
+    label: Label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +247,7 @@ def shots(examples: Iterable[Kind], count: int, *, seed: int, per: Per = "all") 
 
 
 def _label(example: Example) -> str:
-    if isinstance(example, SentencePair | LabelledText) and example.label:
+    if isinstance(example, SentencePair | LabelledText) and isinstance(example.label, str) and example.label:
         return example.label
     if isinstance(example, Choice) and example.label is not None:
         return str(example.label)

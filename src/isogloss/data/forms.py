@@ -5,12 +5,14 @@ from typing import Literal, NamedTuple
 
 from isogloss.data.tables import Columns, FileFormat
 
-Kind = Literal["tagging", "text", "pair", "choice", "bitext", "raw"]
+Kind = Literal["tagging", "text", "pair", "choice", "span", "bitext", "raw"]
+Predicts = Literal["label", "labels", "number"]
+"""What the label of a text or pair is: one of an inventory, any number of them, or a number."""
+
 SUFFIXES: Mapping[str, FileFormat] = {
     ".txt": "conll", ".conll": "conll", ".conllu": "conllu", ".tsv": "tsv", ".csv": "csv",
     ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
 }  # fmt: skip
-"""The format of a file whose description names none."""
 
 
 class Form(NamedTuple):
@@ -18,12 +20,14 @@ class Form(NamedTuple):
 
     columns: Mapping[FileFormat, Columns]
     """Where cells stand if the description does not say."""
-    task: str
+    tasks: Mapping[Predicts, str]
     """The task of its labels; that of tagging depends on the labels."""
     more: tuple[str, ...] = ()
     """Parts that are there where the description names their column."""
     several: tuple[str, ...] = ()
     """Parts that may stand in several columns."""
+    suffixes: Mapping[str, FileFormat] = SUFFIXES
+    """The format of a file whose description names none."""
 
 
 _BY_NAME = ("tsv", "csv", "jsonl", "json", "parquet")
@@ -42,16 +46,28 @@ FORMS: Mapping[Kind, Form] = {
             "conllu": {"word": "FORM", "label": "UPOS"},
             **_named("words", "labels"),
         },
-        "",
+        {"label": ""},
+        ("annotated",),
     ),
-    "text": Form(_named("text", "label"), "text-classification"),
-    "pair": Form(_named("first", "second", "label"), "pair-classification"),
+    "text": Form(
+        _named("text", "label"),
+        {"label": "text-classification", "labels": "multi-label-classification", "number": "regression"},
+    ),
+    "pair": Form(
+        _named("first", "second", "label"), {"label": "pair-classification", "number": "pair-regression"}
+    ),
     "choice": Form(
         _named("context", "options", "label"),
-        "multiple-choice",
+        {"label": "multiple-choice"},
         ("question", "prompt"),
         ("context", "options"),
     ),
-    "bitext": Form({"lines": {"first": 0, "second": 0}, **_named("first", "second")}, "bitext"),
-    "raw": Form({"lines": {"text": 0}, **_named("text")}, "text"),
+    "span": Form(
+        {"squad": {}, **_named("context", "question", "answers")},
+        {"label": "qa"},
+        ("start",),
+        suffixes={**SUFFIXES, ".json": "squad"},
+    ),
+    "bitext": Form({"lines": {"first": 0, "second": 0}, **_named("first", "second")}, {"label": "bitext"}),
+    "raw": Form({"lines": {"text": 0}, **_named("text")}, {"label": "text"}),
 }

@@ -80,7 +80,7 @@ class HubDatasets:
     local: DiskFolder | None = None
 
     def __post_init__(self) -> None:
-        _library()
+        library()
 
     @property
     def name(self) -> str:
@@ -158,8 +158,8 @@ class _LocalRows:
     def read(self) -> Iterator[Row]:
         split = self.split.hub_split
         files = {split: [file.name for file in _parquet(self.local, self.split)]}
-        builder = _try(self.name, lambda: _library().load_dataset_builder("parquet", data_files=files))
-        yield from _rows(_try(self.name, lambda: builder.as_streaming_dataset(split)), self.name)
+        builder = attempt(self.name, lambda: library().load_dataset_builder("parquet", data_files=files))
+        yield from _rows(attempt(self.name, lambda: builder.as_streaming_dataset(split)), self.name)
 
     def version(self) -> str:
         return "+".join(file.fingerprint() for file in _parquet(self.local, self.split))
@@ -174,8 +174,8 @@ class _RemoteRows:
 
     def read(self) -> Iterator[Row]:
         builder = self._builder()
-        _try(self.name, builder.download_and_prepare)
-        dataset = _try(self.name, lambda: builder.as_dataset(split=self.split.hub_split))
+        attempt(self.name, builder.download_and_prepare)
+        dataset = attempt(self.name, lambda: builder.as_dataset(split=self.split.hub_split))
         yield from _rows(dataset, self.name)
 
     def version(self) -> str:
@@ -189,15 +189,15 @@ class _RemoteRows:
 def remote_builder(repository: str, config: str, split: str, name: str) -> Any:
     """Return the library's builder of a dataset's converted files."""
     files = {split: f"{config}/{split}/*.parquet"}
-    return _try(
-        name, lambda: _library().load_dataset_builder(repository, data_files=files, revision=CONVERTED)
+    return attempt(
+        name, lambda: library().load_dataset_builder(repository, data_files=files, revision=CONVERTED)
     )
 
 
 def _rows(dataset: Any, name: str) -> Iterator[Row]:
     names = {column: names_of(kind) for column, kind in (dataset.features or {}).items()}
     rows = iter(dataset)
-    while (row := _try(name, lambda: next(rows, None))) is not None:
+    while (row := attempt(name, lambda: next(rows, None))) is not None:
         yield _with_label_names(row, {column: known for column, known in names.items() if known}, name)
 
 
@@ -232,25 +232,30 @@ def _is_number(value: Any) -> bool:
     return isinstance(value[0] if isinstance(value, list) and value else value, int)
 
 
-def _try(name: str, call: Callable[[], Any]) -> Any:
+FETCH = (
+    "Look whether the dataset is there and the network is; or fetch the corpus's official files: isogloss "
+    "fetch."
+)
+
+
+def attempt(name: str, call: Callable[[], Any], advice: str = FETCH) -> Any:
     """Call the library; DataError, in one line, where it fails."""
-    errors = (OSError, ValueError, KeyError, TypeError, _library().exceptions.DatasetsError)
+    # It raises RuntimeError for a dataset that is a script.
+    errors = (OSError, ValueError, KeyError, TypeError, RuntimeError, library().exceptions.DatasetsError)
     try:
         return call()
     except errors as error:
         what = " ".join(str(error).split())[:200]
-        raise DataError(
-            f"{name}: it cannot be read ({type(error).__name__}: {what}). Look whether the dataset is there "
-            f"and the network is; or fetch the corpus's official files: isogloss fetch."
-        ) from error
+        raise DataError(f"{name}: it cannot be read ({type(error).__name__}: {what}). {advice}") from error
 
 
-def _library() -> Any:
+def library() -> Any:
+    """Return the library datasets; ConfigError where it is not installed."""
     try:
         import datasets
     except ImportError as error:
         raise ConfigError(
-            f"--data {HUB}: the library datasets is not installed. Install it: pip install "
+            f"{HUB}: the library datasets is not installed. Install it: pip install "
             f'"isogloss[hub]"; or fetch the official files: isogloss fetch.'
         ) from error
     return datasets

@@ -221,7 +221,7 @@ def languages_in(file: File) -> Iterator[str]:
 
 def _nameless(pairs: Iterable[SentencePair], corpus: str) -> Iterator[str]:
     for number, pair in enumerate(pairs):
-        row = [cell(text, corpus, pair.id) for text in (pair.first, pair.second, pair.label)]
+        row = [cell(text, corpus, pair.id) for text in (pair.first, pair.second, str(pair.label))]
         if number == 0 and _is_header(row, HEADER):
             yield f"{HEADER.first[0]}\t{HEADER.second[0]}\t{HEADER.label[0]}"
         yield "\t".join(row)
@@ -234,7 +234,7 @@ def _table(
     ids = header.id[:1]
     yield "\t".join([*ids, header.first[0], header.second[0], header.label[0]])
     for pair in pairs:
-        texts = (*(pair.id for _ in ids), pair.first, pair.second, spelled[pair.label])
+        texts = (*(pair.id for _ in ids), pair.first, pair.second, spelled[str(pair.label)])
         yield "\t".join(cell(text, corpus, pair.id) for text in texts)
 
 

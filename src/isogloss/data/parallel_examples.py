@@ -148,7 +148,10 @@ def _labels_differ(one: Example, other: Example) -> bool:
         labels = {one.label, other.label} - {None}
         return len(labels) > 1 or len(one.options) != len(other.options)
     if isinstance(one, SentencePair | LabelledText) and isinstance(other, SentencePair | LabelledText):
-        return one.label != other.label and "" not in (one.label, other.label)
+        mine, yours = (
+            frozenset(side.label) if isinstance(side.label, tuple) else side.label for side in (one, other)
+        )
+        return mine != yours and "" not in (mine, yours)
     return False
 
 

@@ -41,8 +41,9 @@ _SPACE = r"\s+"
 
 Kind = TypeVar("Kind", str, int, list[Any], dict[str, Any])
 
-Answers = Literal["needed", "translated", "ignored"]
-"""Handling of answers: all must be located; those lost in translation are dropped; all are ignored."""
+Answers = Literal["needed", "there", "translated", "ignored"]
+"""Handling of answers: all must be located, and each question has one, or those without are left out; those
+lost in translation are dropped; all are ignored."""
 
 _NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
@@ -221,7 +222,8 @@ def _paragraph(file: File, paragraph: object, where: str, answers: Answers) -> I
         named = f"{place} (question {name})"
         given = [] if answers == "ignored" else _answers(file, qa, named, answers)
         located = [_located(file, answer, passage, named) for answer in given]
-        if answers == "needed" and (wrong := [one for one in located if isinstance(one, DataError)]):
+        wrong = [one for one in located if isinstance(one, DataError)]
+        if wrong and answers in ("needed", "there"):
             raise wrong[0]
         found = [one for one in located if not isinstance(one, DataError)]
         yield Question(
@@ -249,19 +251,28 @@ def _located(file: File, answer: object, passage: str, where: str) -> tuple[int,
     answer = _is(file, answer, dict, where)
     text = _take(file, answer, "text", str, where)
     start = _take(file, answer, "answer_start", int, where)
-    if _stands(text, start, passage):
+    found = place_answer(passage, text, start)
+    return _broken(file, where, found, "the answer at its offset") if isinstance(found, str) else found
+
+
+def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, str] | str:
+    """Return offset, text and repair of an answer, or what is wrong where it cannot be located.
+
+    Without an offset it is the first place that has the text.
+    """
+    if start is not None and _stands(text, start, passage):
         return start, text, ""
     found = _places(passage, text)
+    if start is None:
+        several = f"answer {text[:60]!r} without an offset, the first of {len(found)} places"
+        return (*found[0], several if len(found) > 1 else "") if found else f"answer {text[:60]!r}, nowhere"
     meant = _surely_meant(passage, start, found)
     if meant is not None:
         return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
     there = passage[start : start + len(text)] if start >= 0 else ""
-    return _broken(
-        file,
-        where,
+    return (
         f"answer {text[:60]!r} at {start}, where the passage has {there[:60]!r}; it has that text "
-        f"{f'{len(found)} times, none of them surely meant' if found else 'nowhere'}",
-        "the answer at its offset",
+        f"{f'{len(found)} times, none of them surely meant' if found else 'nowhere'}"
     )
 
 

@@ -15,7 +15,8 @@ from isogloss.data.conllu import NAMES, read_sentences
 from isogloss.data.corpora import some
 from isogloss.data.files import File, numbered_objects
 
-FileFormat = Literal["conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines"]
+FileFormat = Literal["conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines", "squad"]
+"""The last is that of whole questions (``questions``), not of rows."""
 Column = int | str
 Columns = Mapping[str, Column | tuple[Column, ...]]
 """Where the parts of an example stand; some parts in several columns."""

@@ -23,11 +23,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.rows import LabelFree as LabelFreeRow
 from isogloss.core.run_parts import Count, Rate
 from isogloss.data.result_files import Predictions
 from isogloss.diagnostics.setting import MeasureSetting, role_of
-from isogloss.tasks.task import LabelsAre
+from isogloss.tasks.one_answer import LABELS, NUMBER, one_answer
+from isogloss.tasks.task import Task
 from isogloss.training.evaluation import Evaluation
 
 
@@ -55,6 +57,14 @@ class LabelFree:
 
     draws: Count = 2
     """Moves over which steadiness is a mean; 0 leaves it out."""
+
+    def check_task(self, task: Task) -> None:
+        """Raise ConfigError for a task whose answers have no probabilities."""
+        if one_answer(task) is NUMBER:
+            raise ConfigError(
+                f"{self.name}: task {task.name!r} predicts numbers, which do not say how sure they are. Take "
+                f"a task with labels, or retrieval and cka, which look at states."
+            )
 
     def measure(self, setting: MeasureSetting) -> list[LabelFreeRow]:
         """Return a row for each language and signal; ``score`` is the source's own, from its labels."""
@@ -137,18 +147,21 @@ def estimated_by_threshold(source: Tensor, score: float, target: Tensor) -> floa
 
 def _units(evaluation: Evaluation, scores: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Return confidence, entropy and best label [unit] of the raw scores of all rows."""
-    every = [_probabilities(evaluation.task.labels_are, one) for one in scores]
+    every = [_probabilities(evaluation.task, one) for one in scores]
     confidence = torch.cat([one.amax(dim=-1) for one in every])
     possible = torch.cat([(one > 0).sum(dim=-1) for one in every]).clamp(min=2)
     entropy = torch.cat([torch.special.entr(one).sum(dim=-1) for one in every]) / possible.log()
     return confidence, entropy, torch.cat([one.argmax(dim=-1) for one in every])
 
 
-def _probabilities(labels_are: LabelsAre, scores: Tensor) -> Tensor:
+def _probabilities(task: Task, scores: Tensor) -> Tensor:
     """Return [unit label]: start and end among a row's places, a word's head among the words, or labels."""
-    if labels_are == "span":
-        return scores.T.double().softmax(dim=-1)
-    return (scores[..., 0] if labels_are == "tree" else scores).double().softmax(dim=-1)
+    scores = scores.double()
+    if one_answer(task) is LABELS:  # Each holds or not.
+        return torch.stack((torch.zeros_like(scores), scores), dim=-1).flatten(0, -2).softmax(dim=-1)
+    if task.labels_are == "span":
+        return scores.T.softmax(dim=-1)
+    return (scores[..., 0] if task.labels_are == "tree" else scores).softmax(dim=-1)
 
 
 def moved_weights(model: nn.Module, noise: float, *, seed: int) -> nn.Module:

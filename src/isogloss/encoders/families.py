@@ -59,6 +59,11 @@ XLM_ROBERTA = replace(
     extra_config=lambda _: {"type_vocab_size": 1},
     tokenizer="XLMRobertaTokenizer",
     masked_lm_scores=lambda model, states: model.lm_head(states),
+    renamed_choices={  # The same layers: dense, tanh, one score.
+        r"^roberta\.pooler\.dense\.": "classifier.dense.",
+        r"^classifier\.weight$": "classifier.out_proj.weight",
+        r"^classifier\.bias$": "classifier.out_proj.bias",
+    },
 )
 """BERT's layers, one segment. Padding has position 1, its id; texts start at position 2."""
 

@@ -165,6 +165,9 @@ class EncoderFamily:
     renamed_weights: Mapping[str, str] = field(default_factory=dict)
     """Regular expressions of weights' names in a folder, with the names that class has for them."""
 
+    renamed_choices: Mapping[str, str] = field(default_factory=dict)
+    """The same, where a head for multiple choice is read as a sequence classifier with one score."""
+
     own_heads: tuple[str, ...] = ()
     """The Auto classes whose heads are linear layers of our own, as transformers has none that fits."""
 

@@ -105,7 +105,13 @@ def has_text_head(config: "PreTrainedConfig") -> bool:
 
 
 def load_with_new_head(
-    source: str | Path, auto_class: AutoClass, *, labels: Sequence[str], seed: int, attention: str = "sdpa"
+    source: str | Path,
+    auto_class: AutoClass,
+    *,
+    labels: Sequence[str],
+    seed: int,
+    attention: str = "sdpa",
+    problem_type: str = "",
 ) -> "PreTrainedModel":
     """Load an encoder with a head for these labels, in fp32 and evaluation mode.
 
@@ -117,18 +123,18 @@ def load_with_new_head(
     folder = model_folder(source)
     config = load_encoder_config(folder)
     if auto_class in FAMILIES[config.model_type].own_heads:
-        model = load_with_own_head(
+        headed = load_with_own_head(
             folder, lambda dim: nn.Linear(dim, len(labels)), labels=labels, seed=seed, attention=attention
         )
-        return cast("PreTrainedModel", model)
-    known, kinds = tuple(config.id2label.values()), config.architectures or ()
+        _set_problem(headed.config, problem_type)
+        return cast("PreTrainedModel", headed)
+    order, kinds = _order(config, labels, auto_class, problem_type), config.architectures or ()
     _set_labels(config, labels)
+    _set_problem(config, problem_type)
     model, missing = load_with_head(folder, auto_class, config, attention=attention)
-    answers = (
-        auto_class == "AutoModelForQuestionAnswering"
-    )  # Its two labels are places, whatever they are called.
-    order = None if answers else _order(known, labels)
-    same = (answers or order is not None) and type(model).__name__ in kinds
+    same = order is not None and type(model).__name__.replace(*CHOICE_AS) in [
+        kind.replace(*CHOICE_AS) for kind in kinds
+    ]
     kept = same or any(kind.endswith("ForMaskedLM") for kind in kinds)
     head = {
         name for name, _ in model.named_parameters() if not name.startswith(f"{model.base_model_prefix}.")
@@ -139,8 +145,28 @@ def load_with_new_head(
     return model
 
 
-def _order(known: Sequence[str], labels: Sequence[str]) -> list[int] | None:
-    """Return where each of the labels stands among the known ones; None where these are others."""
+CHOICE_AS = ("ForMultipleChoice", "ForSequenceClassification")
+"""A head for multiple choice, and the head with one score that it is read as."""
+
+UNNAMED = ("LABEL_0",)
+"""What transformers calls the only label of a head whose labels have no names."""
+
+
+def _is_choice(config: "PreTrainedConfig") -> bool:
+    return any(kind.endswith(CHOICE_AS[0]) for kind in config.architectures or ())
+
+
+def _order(
+    config: "PreTrainedConfig", labels: Sequence[str], auto_class: AutoClass, problem_type: str
+) -> list[int] | None:
+    """Return where each of the labels stands among those of a saved head; None where these are others."""
+    known = tuple(config.id2label.values())
+    if auto_class == "AutoModelForQuestionAnswering":
+        return []  # Its two labels are places, whatever they are called.
+    if _is_choice(config):  # Its config counts options, if anything.
+        return [] if len(labels) == 1 and not problem_type else None
+    if problem_type == "regression" and known == UNNAMED:
+        return []
     places = {str(label).casefold(): place for place, label in enumerate(known)}
     found = [places.get(label.casefold()) for label in labels]
     is_whole = len(places) == len(known) == len(labels) and len({*found}) == len(labels)
@@ -348,6 +374,12 @@ def _set_labels(config: "PreTrainedConfig", labels: Sequence[str]) -> None:
     config.label2id = {label: number for number, label in enumerate(labels)}
 
 
+def _set_problem(config: "PreTrainedConfig", problem_type: str) -> None:
+    """Say what the labels of a head are where they are not classes; an encoder may have been another's."""
+    if problem_type or config.problem_type in ("regression", "multi_label_classification"):
+        config.problem_type = problem_type or None
+
+
 def _read_model(
     folder: Path, auto_class: AutoClass, config: "PreTrainedConfig", attention: str
 ) -> tuple["PreTrainedModel", set[str], set[str]]:
@@ -361,11 +393,12 @@ def _read_model(
         head = FORMATS[difference.format].put_into(model, folder)
         return model, missing - head, misshapen - head
     family = FAMILIES[config.model_type]
+    choices = dict(family.renamed_choices) if _is_choice(config) and auto_class.endswith(CHOICE_AS[1]) else {}
     config.update(dict(family.loaded_with))
     options = {
         "config": config,
         "attn_implementation": "eager" if "attention-kinds" in family.lacks else attention,
-        "key_mapping": dict(family.renamed_weights) or None,
+        "key_mapping": {**family.renamed_weights, **choices} or None,
         "dtype": torch.float32,
         "use_safetensors": True,
         "ignore_mismatched_sizes": True,
@@ -374,7 +407,7 @@ def _read_model(
     with torch.random.fork_rng(devices=[]):
         kind = family.encoder_class if auto_class == "AutoModel" else auto_class
         model, info = from_pretrained(attrgetter(kind)(transformers), folder, options)
-    if family.renamed_weights:
+    if family.renamed_weights or choices:
         model._weight_conversions = None  # It is saved by its own names.
     keep_precision(model)
     maps = read_language_maps(folder, config.hidden_size)

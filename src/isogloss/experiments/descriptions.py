@@ -1,13 +1,12 @@
 """Corpora that a TOML file describes: read, checked, their labels found, and known by name from then on."""
 
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import islice, pairwise, product
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
@@ -15,11 +14,11 @@ from isogloss.data.catalogue import CORPORA
 from isogloss.data.conllu import NAMES
 from isogloss.data.corpora import SPLITS, Source, Split, spelled_there
 from isogloss.data.described import DescribedCorpus, inventory, register, shipped
+from isogloss.data.described_hub import DEFAULT, check_dataset
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import DiskFolder
-from isogloss.data.forms import FORMS, SUFFIXES, Kind
-from isogloss.data.hub import data_source
-from isogloss.data.label_projection import texts_of
+from isogloss.data.forms import FORMS, Kind
+from isogloss.data.hub import ALL, data_source
 from isogloss.data.tables import Column, Columns, FileFormat
 from isogloss.data.tag_projection import are_bio, entities
 from isogloss.experiments.checking import checked, located
@@ -39,31 +38,40 @@ class Description:
 
     kind: str
     """tagging (a label for each word), text or pair (a label each), choice (one of several options is right),
-    bitext, raw (text alone)."""
-    files: str | dict[str, str]
+    span (the answer to a question stands in a text), bitext, raw (text alone)."""
+    files: str | dict[str, str] = ""
     """Path of the files beside the description, or below the data folder: {language}, {split}; or one for
     each of train, dev and test. One path without {split} is training data, unless ``where`` has it."""
+    hub: str = ""
+    """Instead of files: a dataset of the Hugging Face hub, owner/name@COMMIT."""
+    config: str = DEFAULT
+    """Configuration of that dataset, with {language}."""
     name: str = ""
     """Name in runs and reports; that of the file when left out."""
     format: str = ""
-    """conll, conllu, tsv, csv, jsonl, json (one list of objects), parquet, or lines (of raw text, or bitext
-    with a file for each language); by the suffix when left out."""
+    """conll, conllu, tsv, csv, jsonl, json (one list of objects), parquet, squad (SQuAD's JSON), or lines (of
+    raw text, or bitext with a file for each language); by the suffix when left out."""
     columns: dict[str, str | int | tuple[str | int, ...]] = field(default_factory=dict)
     """Where parts stand: a name in the header, of CoNLL-U (XPOS), a key, a number from 0 (-1: the last); a
-    list of them for options, a context or an id in several columns."""
+    list of them for options, a context or an id in several columns, or many labels in a column each."""
     separator: str = ","
     """What stands between the cells of csv: one character."""
+    predicts: str = "label"
+    """Of a text or pair: label (one), labels (any number of them, of a text), or number."""
+    between: str = ","
+    """What stands between many labels in one cell."""
     labels: tuple[str, ...] | dict[str, str] = ()
     """The inventory, or each spelling with its label; read from the training data when left out. Of choices
     what the first option is called, the second and so on; 0, 1 … when left out."""
     splits: dict[str, str] = field(default_factory=dict)
-    """What stands for {split}, where that is not train, dev or test."""
+    """What stands for {split}, where that is not train, dev or test; of a dataset of the hub its splits,
+    where they are not train, validation and test."""
     where: dict[str, str] = field(default_factory=dict)
     """Columns and what stands in them in the rows that are read: {language}, {split} or a word."""
     languages: tuple[str, ...] | dict[str, str] = ()
     """Languages, or each with what stands for {language}; any that has files when left out."""
     skip: tuple[str, ...] = ()
-    """Spellings of labels whose rows are left out."""
+    """Spellings of labels whose rows are left out; "" for questions without an answer."""
     about: str = ""
     """What it is, who made it."""
     url: str = ""
@@ -82,11 +90,7 @@ def described(path: Path, data: str = "") -> DescribedCorpus:
         raise ConfigError(
             f"{where}: name: {name!r} is taken, or no name. Give letters, digits and hyphens (name = …)."
         )
-    if told.kind == "choice" and isinstance(told.labels, dict):
-        raise ConfigError(
-            f"{where}: labels: found a table; expected a list of what the first option is called, the second "
-            f'and so on (labels = ["A", "B"]).'
-        )
+    _check_labels(told, where)
     kind: Kind = told.kind  # type: ignore[assignment]
     files = _files(told, where)
     form = _format(told, files, where)
@@ -97,18 +101,46 @@ def described(path: Path, data: str = "") -> DescribedCorpus:
         format=form,
         columns=_columns(told, kind, form, where),
         separator=None if told.separator == "," else told.separator,
+        predicts=told.predicts,  # type: ignore[arg-type]
+        between=told.between,
         labels=tuple(dict.fromkeys(told.labels.values() if isinstance(told.labels, dict) else told.labels)),
         spelled=told.labels if isinstance(told.labels, dict) else {},
         languages=_languages(told, files, path.parent, data, where),
         where=_where(told, files, form, where),
         skip=told.skip,
+        hub=told.hub,
         folder=str(path.parent),
         about=told.about,
         url=told.url,
         licence=told.licence,
     )
     with located(where):
-        return _with_labels(corpus, data_source(data)) if kind in ("tagging", "text", "pair") else corpus
+        return _with_labels(corpus, data_source(data)) if _has_inventory(corpus) else corpus
+
+
+def _check_labels(told: Description, where: str) -> None:
+    """Raise ConfigError for labels that a kind of corpus does not have."""
+    tasks = FORMS[told.kind].tasks  # type: ignore[index]
+    if told.predicts not in tasks:
+        raise unknown_name(f"{where}: predicts", f"kind of label for {told.kind}", told.predicts, tasks)
+    if told.kind == "choice" and isinstance(told.labels, dict):
+        raise ConfigError(
+            f"{where}: labels: found a table; expected a list of what the first option is called, the second "
+            f'and so on (labels = ["A", "B"]).'
+        )
+    columns, names = told.columns.get("label"), told.labels
+    if isinstance(columns, tuple) and names and (isinstance(names, dict) or len(names) != len(columns)):
+        found = "a table" if isinstance(names, dict) else f"{len(names)} for {len(columns)} columns"
+        raise ConfigError(
+            f"{where}: labels: found {found}; expected a list with the label of each column, in their order, "
+            f"or none where columns are called as the labels."
+        )
+    if told.labels and told.predicts == "number":
+        raise ConfigError(f"{where}: labels: a number has none. Leave them out.")
+
+
+def _has_inventory(corpus: DescribedCorpus) -> bool:
+    return corpus.kind in ("tagging", "text", "pair") and corpus.predicts != "number"
 
 
 def _read(path: Path) -> Description:
@@ -124,6 +156,12 @@ def _read(path: Path) -> Description:
 
 
 def _files(told: Description, where: str) -> dict[Split, str]:
+    if told.hub:
+        return _hub_splits(told, where)
+    if not told.files:
+        raise ConfigError(
+            f'{where}: files: nothing is there; expected where the files are (files = "…"), or hub = "…".'
+        )
     given = told.files if isinstance(told.files, dict) else dict.fromkeys(_splits(told), told.files)
     for split in (*given, *told.splits):
         if split not in SPLITS:
@@ -142,6 +180,24 @@ def _files(told: Description, where: str) -> dict[Split, str]:
     return found
 
 
+def _hub_splits(told: Description, where: str) -> dict[Split, str]:
+    """Return configuration and split of a dataset of the hub, by our splits."""
+    check_dataset(told.hub, where)
+    for name, given in (("files", told.files), ("format", told.format)):
+        if given:
+            raise ConfigError(f"{where}: {name}: a dataset of the hub says its own. Leave it out.")
+    if not told.languages:
+        raise ConfigError(
+            f"{where}: languages: those of a dataset of the hub are not looked up. Write them "
+            f'(languages = ["sw", "ha"], or what stands for {{language}}: {{ sw = "swa" }}).'
+        )
+    for split in told.splits:
+        if split not in SPLITS:
+            raise unknown_name(f"{where}: splits", "split", split, SPLITS)
+    names: Mapping[Any, str] = told.splits or ALL
+    return {split: f"{told.config}/{names[split]}" for split in SPLITS if split in names}
+
+
 def _splits(told: Description) -> tuple[Split, ...]:
     """Return what one path stands for: every split, or training alone, which must not be tested on."""
     parted = any("{split}" in one for one in (told.files, *told.where.values()))
@@ -152,7 +208,7 @@ def _where(
     told: Description, files: Mapping[Split, str], form: FileFormat, where: str
 ) -> dict[Split, dict[str, str]]:
     """Return which rows are those of each split; none where a split's files are its own."""
-    if told.where and form in ("conll", "conllu", "lines"):
+    if told.where and form in ("conll", "conllu", "lines", "squad"):
         raise ConfigError(
             f"{where}: where: rows of {form} have no columns to choose them by. Give each split and language "
             f"files of its own."
@@ -168,25 +224,30 @@ def _where(
 
 
 def _format(told: Description, files: Mapping[Split, str], where: str) -> FileFormat:
+    if told.hub:
+        return "jsonl"
     if told.format:
         if told.format not in get_args(FileFormat):
             raise unknown_name(f"{where}: format", "format", told.format, get_args(FileFormat))
         return told.format  # type: ignore[return-value]
     path = next(iter(files.values())).removesuffix(".gz").removesuffix(".xz")
-    if Path(path).suffix not in SUFFIXES:
+    suffixes = FORMS[told.kind].suffixes  # type: ignore[index]
+    if Path(path).suffix not in suffixes:
         raise ConfigError(
             f"{where}: format: {path!r} has no suffix that tells it. "
             f"Write one of {', '.join(get_args(FileFormat))}."
         )
-    return SUFFIXES[Path(path).suffix]
+    return suffixes[Path(path).suffix]
 
 
 def _columns(told: Description, kind: Kind, form: FileFormat, where: str) -> Columns:
     """Return where each part of an example stands: as told, else where it usually stands in the format."""
     usual, several = FORMS[kind].columns, (*FORMS[kind].several, ID)
+    if told.predicts == "labels":
+        several = ("label", *several)
     if form not in usual:
         raise unknown_name(f"{where}: format", f"format of {kind}", form, usual)
-    known = [*usual[form], *FORMS[kind].more, ID]
+    known = [*usual[form], *FORMS[kind].more, ID] if form != "squad" else []
     for part, found in told.columns.items():
         if part not in known:
             raise unknown_name(f"{where}: columns", "part of an example", part, known)
@@ -198,6 +259,8 @@ def _columns(told: Description, kind: Kind, form: FileFormat, where: str) -> Col
     if len(told.separator) != 1:
         raise ConfigError(f"{where}: separator: found {told.separator!r}; expected one character.")
     columns: dict[str, Column | tuple[Column, ...]] = {**usual[form], **told.columns}
+    if "annotated" in columns:
+        columns = {part: column for part, column in columns.items() if part not in ("words", "labels")}
     _check_columns(columns, form, where)
     return columns
 
@@ -221,7 +284,7 @@ def _languages(
     if not given:
         found = [
             one
-            for place in _places(folder, data_source(data))
+            for place in places_of(folder, data_source(data))
             for one in spelled_there(place, files.values())
         ]
         given = {one: one for one in found if all(map(is_language_code, canonical_language(one).split("-")))}
@@ -236,15 +299,27 @@ def _languages(
 def _with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorpus:
     """Return the corpus with all labels; those of tagging are BIO where the files are."""
     given = corpus.labels
+    if corpus.predicts == "labels" and isinstance(columns := corpus.columns["label"], tuple):
+        return replace(corpus, labels=given or tuple(map(str, columns)))
     if given and corpus.kind != "tagging":
         return corpus
     anything = replace(corpus, labels=_Any())
     seen: dict[str, None] = {}
     for example in islice(_training(anything, source), PEEK):
-        tags = example.tags if isinstance(example, TaggedSentence) else (example.label,)
-        seen |= dict.fromkeys(tags)
+        seen |= dict.fromkeys(example.tags if isinstance(example, TaggedSentence) else labels_of(example))
     labels = inventory(seen, given) if corpus.kind == "tagging" else tuple(sorted(seen))
     return replace(corpus, labels=labels)
+
+
+def labels_of(example: Any) -> Sequence[str]:
+    """Return the labels of an example: its own, those of its words, or the types of its entities."""
+    if isinstance(example, TaggedSentence):
+        tags = example.tags
+        return [one.type for one in entities(tags)] if are_bio(tags) else tags
+    label = getattr(example, "label", None)
+    if isinstance(label, tuple):
+        return label
+    return () if label is None or isinstance(label, float) else (str(label),)
 
 
 class _Any(tuple[str, ...]):
@@ -254,13 +329,14 @@ class _Any(tuple[str, ...]):
         return True
 
 
-def _places(folder: Path, source: Source | None) -> list[DiskFolder]:
+def places_of(folder: Path, source: Source | None) -> list[DiskFolder]:
+    """Return where files may lie: beside a description, or below the data folder."""
     return [DiskFolder(folder), *([source] if isinstance(source, DiskFolder) else [])]
 
 
 def _training(corpus: DescribedCorpus, source: Source | None) -> Iterator[Any]:
     """Yield the training examples of every language; those of another split where no language has any."""
-    places = _places(Path(corpus.folder), source)
+    places = places_of(Path(corpus.folder), source)
     for split in SPLITS:
         there = [
             code for code in corpus.languages if any(corpus.is_there(place, code, split) for place in places)
@@ -316,71 +392,3 @@ def known_as(name: str, data: str = "", folder: Path = Path()) -> str:
 @lru_cache(maxsize=64)
 def _read_once(path: str, _changed: int, data: str) -> DescribedCorpus:
     return described(Path(path), data)
-
-
-# What is in a described corpus
-
-
-def splits_of(corpus: DescribedCorpus, data: str = "") -> list[tuple[str, Split]]:
-    """List the languages and splits that have files; of bitext in lines, pairs that have every language."""
-    places = _places(Path(corpus.folder), data_source(data))
-    pairs = ("-".join(pair) for pair in pairwise(corpus.languages))
-    return [
-        (code, split)
-        for code, split in product(pairs if corpus.aligned else corpus.languages, SPLITS)
-        if any(corpus.is_there(place, code, split) for place in places)
-    ]
-
-
-class SplitFound(NamedTuple):
-    """What a split of a described corpus holds, and what is odd about it."""
-
-    language: str
-    split: Split
-    examples: int
-    labels: dict[str, int]
-    """How often each label is there; of entities, each type."""
-    repeated: int
-    """Examples whose text was there before."""
-    trained: int
-    """Examples of dev and test whose text is one of the training split."""
-    first: str
-    """The first text."""
-    error: str
-    """The first row that does not fit; the counts end there."""
-
-
-def looked_through(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitFound]:
-    """Read every split whole, and yield what it holds."""
-    source, training = data_source(data), dict[str, set[str]]()
-    for language, split in splits_of(corpus, data):
-        texts, labels, error = list[str](), Counter[str](), ""
-        try:
-            for example in corpus.read(source, language, split):
-                texts.append("\t".join(texts_of(example)))
-                labels.update(labels_of(example))
-        except DataError as problem:
-            error = str(problem)
-        seen = dict.fromkeys(texts)
-        trained = 0 if split == "train" else sum(text in training.get(language, ()) for text in texts)
-        if split == "train":
-            training[language] = set(seen)
-        yield SplitFound(
-            language=language,
-            split=split,
-            examples=len(texts),
-            labels=dict(labels.most_common()),
-            repeated=len(texts) - len(seen),
-            trained=trained,
-            first=next(iter(texts), ""),
-            error=error,
-        )
-
-
-def labels_of(example: Any) -> Sequence[str]:
-    """Return the labels of an example: its own, those of its words, or the types of its entities."""
-    if isinstance(example, TaggedSentence):
-        tags = example.tags
-        return [one.type for one in entities(tags)] if are_bio(tags) else tags
-    label = getattr(example, "label", None)
-    return () if label is None else (str(label),)

@@ -34,7 +34,7 @@ from isogloss.methods import Mixing, UsesTeacher
 from isogloss.methods.average import Average
 from isogloss.methods.given import Given
 from isogloss.methods.plain import SourceOnly
-from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, find_task, task_names
+from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, ChecksTask, find_task, task_names
 from isogloss.training.precision import check_precision
 
 SPECIAL = 2
@@ -295,6 +295,9 @@ def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table)
 
     It is that of the grid's optimization and peft, whatever the method changes: so all methods have one.
     """
+    if isinstance(entry.method, ChecksTask):
+        with located(entry.where):
+            entry.method.check_task(find_task(cell.task))
     place = place_of(cell.encoder, planning.sources.encoders)
     if isinstance(entry.method, Mixing) and place:
         with located(entry.where):

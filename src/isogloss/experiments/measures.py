@@ -20,6 +20,7 @@ from isogloss.experiments.recipe import MeasureTable, Table
 from isogloss.experiments.runs import FineTune, Measure, Run, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels
 from isogloss.methods import WITH_FACTORS, Mixing
+from isogloss.tasks import ChecksTask, find_task
 from isogloss.training.evaluation import PAIRED, check_inputs, codes_read, language_read
 
 _OF_ENCODERS = ("split", "examples", "corpus", "languages", "encoders")
@@ -220,6 +221,8 @@ def _on_labels(
     corpus = request.choice.corpus or cell.corpus
     with located(request.where):
         request.sources.needs(corpus, cell.task)
+        if isinstance(request.diagnostic, ChecksTask):
+            request.diagnostic.check_task(find_task(cell.task))
     return on_examples(request, subjects, corpus, languages, cell)
 
 

@@ -38,10 +38,6 @@ from isogloss.experiments.runs import (
 )
 from isogloss.methods import TRANSLATION_TRAINING, Method, UsesTeacher
 from isogloss.tasks import find_task
-from isogloss.tasks.classification import TextClassification
-from isogloss.tasks.multiple_choice import MultipleChoice
-from isogloss.tasks.span_qa import SpanQA
-from isogloss.tasks.tagging import Tagging
 from isogloss.training.precision import check_precision
 from isogloss.translators import TRANSLATORS, Translator
 
@@ -231,7 +227,7 @@ class RecipeTranslator:
 def needs_tags(task: str, method: Method) -> bool:
     """Return whether a method trains on the tags that translated words have."""
     teacher = isinstance(method, UsesTeacher) and method.needs_teacher(task)
-    return isinstance(find_task(task), Tagging) and not teacher
+    return find_task(task).labels_are == "word" and not teacher
 
 
 def check_labels(task: str, method: Method | None, where: str) -> None:
@@ -239,8 +235,8 @@ def check_labels(task: str, method: Method | None, where: str) -> None:
 
     ``method`` is what trains on translations; None where they are what a model is tested on.
     """
-    kind = find_task(task)
-    if isinstance(kind, TextClassification | MultipleChoice | SpanQA):
+    unit = find_task(task).labels_are
+    if unit in ("example", "option", "span"):
         return
     if method is None:
         raise ConfigError(
@@ -248,7 +244,7 @@ def check_labels(task: str, method: Method | None, where: str) -> None:
             f"set has none. Measure it for tasks that label texts, choose or find answers, or leave inputs "
             f"out."
         )
-    if not isinstance(kind, Tagging):
+    if unit != "word":
         raise ConfigError(
             f"{where}: labels of {task} belong to words and do not outlive translation, so {method.name} "
             f"finds none to train on. Leave [translate] out and read translations with labels from files, or "

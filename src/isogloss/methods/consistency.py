@@ -10,23 +10,22 @@ translations too; here there is one stage, without the second's consistency with
 code divides R1 by the number of labels as well, so its weight of 5 is 5/3 for NLI.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import cross_entropy, kl_div, log_softmax
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Weight
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task
-from isogloss.tasks.classification import TextClassification
-from isogloss.tasks.multiple_choice import MultipleChoice
-from isogloss.tasks.task import Model
+from isogloss.tasks.batch import Batch
+from isogloss.tasks.one_answer import Compare, divergence_of_classes, one_answer
+from isogloss.tasks.task import Model, ScoredTask
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
 from isogloss.training.pairs import PairedBatch, paired_batches
 from isogloss.training.setting import Reads, Setting
@@ -54,7 +53,7 @@ class Consistency:
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on pairs; a batch holds ``batch_size`` of them, of one pair of languages."""
-        check_task(setting.task)
+        self.check_task(setting.task)
         if not setting.source or not setting.target:
             raise ConfigError(
                 f"{self.name}: source {list(setting.source)} and target {list(setting.target)}: one of "
@@ -69,27 +68,44 @@ class Consistency:
     def loss(self, task: Task, model: Model, batch: PairedBatch) -> Tensor:
         """Return the task's loss and R1 on pairs that run through the model in one pass."""
         scores = task.scores(model, batch.both).float()
-        gold = torch.cat((batch.source.gold, batch.target.gold))
-        learned = len(batch.source.gold) if self.task_loss == "source" else len(gold)
-        loss = cross_entropy(scores[:learned], gold[:learned])
+        learned = batch.source if self.task_loss == "source" else _labels_of_both(batch)
+        loss = cast("ScoredTask", task).loss_of(scores[: learned.scored], learned)
         if self.weight:
-            loss = loss + self.weight * inconsistency(*batch.split(scores))
+            loss = loss + self.weight * inconsistency(*batch.split(scores), self._divergence(task))
         return loss if batch.shares.pairs == 1 else loss * batch.shares.pairs
 
+    def check_task(self, task: Task) -> None:
+        """Raise ConfigError for a task whose predictions have no divergence from a translation's."""
+        self._divergence(task)
 
-def inconsistency(x: Float[Tensor, "pair label"], y: Float[Tensor, "pair label"]) -> Float[Tensor, ""]:
+    def _divergence(self, task: Task) -> Compare:
+        both = one_answer(task)
+        if both is None:
+            raise ConfigError(
+                f"{self.name}: task {task.name!r} predicts places in a text, and those of a translation do "
+                f"not line up with them (xTune takes subword sampling for tagging and code-switching for "
+                f"questions instead). Take translate-train or x-mixup, or a task with a label for each text "
+                f"or choice."
+            )
+        if both.divergence is None:
+            raise ConfigError(
+                f"{self.name}: task {task.name!r} predicts a number, and KL divergence is one of "
+                f"probabilities. Take translate-train or x-mixup."
+            )
+        return both.divergence
+
+
+def _labels_of_both(batch: PairedBatch) -> Batch:
+    """Return the places of both sides with the labels of both."""
+    soft = [side.soft for side in (batch.source, batch.target) if side.soft is not None]
+    gold = torch.cat((batch.source.gold, batch.target.gold))
+    return replace(batch.both, gold=gold, soft=torch.cat(soft) if soft else None)
+
+
+def inconsistency(
+    x: Float[Tensor, "pair label"],
+    y: Float[Tensor, "pair label"],
+    divergence: Compare = divergence_of_classes,
+) -> Float[Tensor, ""]:
     """Return the mean over pairs of KL(stop(P)‖Q) + KL(stop(Q)‖P), from raw scores; 0 where they agree."""
-    p, q = log_softmax(x, dim=-1), log_softmax(y, dim=-1)
-    forward = kl_div(q, p.detach(), reduction="batchmean", log_target=True)
-    backward = kl_div(p, q.detach(), reduction="batchmean", log_target=True)
-    return forward + backward
-
-
-def check_task(task: Task) -> None:
-    """Raise ConfigError for a task whose predictions a translation does not line up with."""
-    if not isinstance(task, TextClassification | MultipleChoice):
-        raise ConfigError(
-            f"consistency: task {task.name!r} predicts places in a text, and those of a translation do not "
-            f"line up with them (xTune takes subword sampling for tagging and code-switching for questions "
-            f"instead). Take translate-train or x-mixup, or a task with a label for each text or choice."
-        )
+    return divergence(x.detach(), y) + divergence(y.detach(), x)

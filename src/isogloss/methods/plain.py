@@ -12,7 +12,8 @@ from typing import ClassVar, Literal
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Count, Whole
 from isogloss.data.examples import Per
-from isogloss.tasks import find_task
+from isogloss.tasks import Task, find_task
+from isogloss.tasks.one_answer import CLASSES, one_answer
 from isogloss.training.fine_tuning import Trained, examples_alone, few_examples, fine_tune
 from isogloss.training.gradient_conflict import WATCHES, Conflict
 from isogloss.training.pairs import untagged, uses_teacher
@@ -120,6 +121,15 @@ class FewShot:
     dev: Literal["target", "source"] = "target"
     """Whose dev set chooses the epoch: the training language's, as in the paper, or one without target
     labels."""
+
+    def check_task(self, task: Task) -> None:
+        """Refuse to count examples of each label where an example has several, a number, or none."""
+        classes = one_answer(task) is CLASSES
+        if self.per == "label" and not classes:
+            raise ConfigError(
+                f"{self.name}: per = 'label' counts examples of each label, and those of {task.name} have no "
+                f"one label each. Leave it out: shots are counted of all examples (per = 'all')."
+            )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the targets; the dev sets of one side choose the epoch."""

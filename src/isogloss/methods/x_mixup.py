@@ -17,13 +17,14 @@ from typing import ClassVar, Literal, cast
 import numpy as np
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import kl_div, log_softmax, mse_loss
+from torch.nn.functional import mse_loss
 
 from isogloss.core.run_parts import Count, Rate, Share, Weight
 from isogloss.core.seeds import derive
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import Mixup, Residual, check_mixup, last_states, mixing, save_mixup
 from isogloss.tasks.batch import Batch
+from isogloss.tasks.one_answer import one_answer
 from isogloss.tasks.task import Config, Model, ScoredTask
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
 from isogloss.training.fit import learn_at
@@ -141,8 +142,9 @@ class XMixup:
         if self.mse:
             r_source, r_target = mean_states(states[-1], batch.both).chunk(2)
             loss = loss + self.mse * share.rows * mse_loss(r_source, r_target)
-        if self.kl and kind.one_answer:
-            loss = loss + self.kl * share.pairs * divergence(source, target)
+        answer = one_answer(task)
+        if self.kl and answer and answer.divergence:
+            loss = loss + self.kl * share.pairs * answer.divergence(source.float(), target.float())
         return loss
 
     def _mixup(self, kind: MixupTask, config: Config) -> Mixup:
@@ -212,9 +214,3 @@ def mean_states(states: Float[Tensor, "row subword dim"], batch: Batch) -> Float
         return states.mean(dim=1)
     real = batch.mask.unsqueeze(2)
     return (states * real).sum(dim=1) / real.sum(dim=1)
-
-
-def divergence(source: Float[Tensor, "pair class"], target: Float[Tensor, "pair class"]) -> Float[Tensor, ""]:
-    """Return the mean of KL(p_S‖p_T) over pairs, from raw outputs."""
-    p_source, p_target = (log_softmax(scores.float(), dim=-1) for scores in (source, target))
-    return kl_div(p_target, p_source, reduction="batchmean", log_target=True)

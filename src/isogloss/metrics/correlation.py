@@ -1,4 +1,4 @@
-"""Spearman's rank correlation, with a p-value and an interval."""
+"""Spearman's rank correlation, with a p-value and an interval; how far each pair of values bears on it."""
 
 import math
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
+from isogloss.core.contributions import ByMeasure, Contributions
 from isogloss.core.errors import InputError
 
 LARGEST_EXACT = 7
@@ -46,6 +47,60 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation:
     exact = len(first) <= LARGEST_EXACT
     p_value = _exact_p_value(first, second, rho) if exact else _t_p_value(rho, len(first))
     return Correlation(rho, p_value, *_fisher_interval(rho, len(first)))
+
+
+def correlation_contributions(x: Sequence[float], y: Sequence[float]) -> ByMeasure:
+    """Return what each pair of values adds to Spearman's and to Pearson's correlation.
+
+    No sum over pairs is a correlation: a pair adds its influence (Hampel 1974; Efron & Tibshirani 1993,
+    Chapter 21), so that the mean over pairs is the correlation, and their spread its standard error. All 0
+    where one side is constant.
+    """
+    if len(x) != len(y):
+        raise ValueError(f"{len(x)} gold numbers, but {len(y)} predicted ones.")
+    n, ones = len(x), [1.0] * len(x)
+    one, other = (np.asarray(side, dtype=np.float64) for side in (x, y))
+    # The share of values below each, half of equal ones included.
+    below, below_other = ((ranks(side) - 0.5) / max(1, n) for side in (x, y))
+    moves = [
+        _later(one, below_other) + _later(other, below),
+        2 * _later(one, below),
+        2 * _later(other, below_other),
+    ]
+    plain = [np.zeros(n)] * 3
+    return {
+        "spearman": Contributions(_influences(below, below_other, moves).tolist(), ones),
+        "pearson": Contributions(_influences(one, other, plain).tolist(), ones),
+    }
+
+
+def _influences(x: Array, y: Array, moves: Sequence[Array]) -> Array:
+    """Return the correlation plus each pair's influence on it.
+
+    ``moves`` are what a pair changes of the products xy, xx and yy by moving the ranks of all others.
+    """
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return np.zeros(len(x))
+    x, y = x - x.mean(), y - y.mean()
+    both, first, second = (
+        product + move - move.mean() for product, move in zip((x * y, x * x, y * y), moves, strict=True)
+    )
+    scale = math.sqrt(float(first.mean()) * float(second.mean()))
+    if not scale:  # Differences too small to be squared.
+        return np.zeros(len(x))
+    rho = float(both.mean()) / scale
+    return np.asarray(
+        both / scale + rho - rho / 2 * (first / first.mean() + second / second.mean()), dtype=np.float64
+    )
+
+
+def _later(values: Array, weights: Array) -> Array:
+    """Return for each value the mean over all of the weights of greater ones, half of equal ones included."""
+    _, group = np.unique(values, return_inverse=True)
+    centred = weights - weights.mean() if len(weights) else weights
+    sums = np.bincount(group, weights=centred)
+    greater = sums[::-1].cumsum()[::-1] - sums / 2
+    return np.asarray(greater[group] / max(1, len(values)), dtype=np.float64)
 
 
 def bootstrap_interval(

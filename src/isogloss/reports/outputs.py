@@ -1,9 +1,9 @@
 """Outputs made elsewhere, compared: JSON lines, an example each, with an answer and what is right.
 
-What `isogloss predict` writes has ``labels`` (of words), a ``label`` or an ``answer``; the right one is
-``gold`` in the same object, or in a file of its own. Samples of lm-evaluation-harness (``samples_*.jsonl``)
-have a ``doc_id`` and the value of each of their metrics, which are means over examples; one with a filter is
-called as the harness calls it, "exact_match,strict-match".
+What `isogloss predict` writes has ``labels`` (of words), a ``label`` (a list of several, or a number) or an
+``answer``; the right one is ``gold`` in the same object, or in a file of its own. Samples of
+lm-evaluation-harness (``samples_*.jsonl``) have a ``doc_id`` and the value of each of their metrics, which
+are means over examples; one with a filter is called as the harness calls it, "exact_match,strict-match".
 """
 
 import math
@@ -18,7 +18,9 @@ from isogloss.core.contributions import ByMeasure, Contributions, total
 from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.data.files import File, numbered_objects, short
 from isogloss.data.tag_projection import are_bio
+from isogloss.metrics.correlation import correlation_contributions
 from isogloss.metrics.estimates import crossed_estimate
+from isogloss.metrics.label_sets import label_set_contributions
 from isogloss.metrics.labels import (
     chunk_contributions,
     label_contributions,
@@ -130,8 +132,8 @@ def _answer(file: File, number: int, body: Mapping[str, Any], *, only_gold: bool
     if not kind:
         expected = " or ".join(GOLD if only_gold else (*ANSWERS, HARNESS))
         raise file.broken(number, f"the keys {', '.join(body) or 'none'}", expected)
-    if not only_gold and not isinstance(body[kind], list if kind == "labels" else str):
-        what = "a list of labels" if kind == "labels" else "a text"
+    allowed, what = _ALLOWED.get(kind, (object, ""))
+    if not only_gold and (isinstance(body[kind], bool) or not isinstance(body[kind], allowed)):
         raise file.broken(number, f"{kind} {str(body[kind])[:60]!r}", what)
     return Output(
         line=number,
@@ -141,6 +143,13 @@ def _answer(file: File, number: int, body: Mapping[str, Any], *, only_gold: bool
         answer=None if only_gold else body[kind],
         gold=body[kind] if only_gold else body.get("gold"),
     )
+
+
+_ALLOWED: Mapping[str, tuple[Any, str]] = {
+    "labels": (list, "a list of labels"),
+    "label": (str | list | int | float, "a text, a list of texts or a number"),
+    "answer": (str, "a text"),
+}
 
 
 def _add_sample(file: File, number: int, body: Mapping[str, Any], samples: dict[str, Output]) -> None:
@@ -298,9 +307,27 @@ def _measures(file: File, outputs: Sequence[Output]) -> ByMeasure:
         said = [one.answer for one in outputs]
         return {"f1": answer_f1_contributions(gold, said), "em": exact_match_contributions(gold, said)}
     if kinds == {"label"}:
-        right, said = [(one.gold,) for one in outputs], [(one.answer,) for one in outputs]
-        return {"accuracy": label_contributions(right, said)}
+        return _of_labels(file, outputs)
     return _of_words(file, outputs)
+
+
+def _of_labels(file: File, outputs: Sequence[Output]) -> ByMeasure:
+    """Return the measures of one label each, of several, or of numbers."""
+    right, said = [one.gold for one in outputs], [one.answer for one in outputs]
+    kind = _kind_of(right[0])
+    for one in outputs:
+        if _kind_of(one.gold) is not kind:
+            raise file.broken(one.line, f"gold {one.gold!r:.60}", f"what is like {right[0]!r:.60}, as before")
+    if kind is list:
+        seen = sorted({label for labels in (*right, *said) for label in labels})
+        return label_set_contributions(right, said, seen)
+    if kind is float:
+        return correlation_contributions(right, said)
+    return {"accuracy": label_contributions([(one,) for one in right], [(one,) for one in said])}
+
+
+def _kind_of(label: object) -> type:
+    return float if isinstance(label, int | float) else type(label)
 
 
 def _of_words(file: File, outputs: Sequence[Output]) -> ByMeasure:
@@ -319,7 +346,7 @@ def _check_gold(file: File, one: Output) -> None:
         raise file.broken(one.line, "no gold", "a key gold beside the answer", "Add it, or give --gold FILE")
     fits = {
         "labels": many and len(gold) == len(one.answer),
-        "label": isinstance(gold, str),
+        "label": many if isinstance(one.answer, list) else _kind_of(gold) is _kind_of(one.answer),
         "answer": isinstance(gold, str) or (many and bool(gold)),
     }
     if not fits[one.kind]:

@@ -5,21 +5,33 @@ from dataclasses import replace
 
 from isogloss.core.errors import unknown_name
 from isogloss.core.plug_ins import check_value, find_plug_in, plugged_names
-from isogloss.tasks.classification import NLI, PARAPHRASE, PairClassification, TextClassification
+from isogloss.tasks.classification import (
+    NLI,
+    PAIR,
+    PAIR_REGRESSION,
+    PARAPHRASE,
+    REGRESSION,
+    MultiLabelClassification,
+    TextClassification,
+)
 from isogloss.tasks.multiple_choice import CHOICE
 from isogloss.tasks.parsing import PARSING
 from isogloss.tasks.span_qa import QA
 from isogloss.tasks.tagging import NER, UPOS, Tagging
-from isogloss.tasks.task import Task, all_measures
+from isogloss.tasks.task import ChecksTask, Task, all_measures
 
-_ALL: tuple[Task, ...] = (UPOS, NER, PARSING, NLI, PARAPHRASE, QA, CHOICE)
+_ALL: tuple[Task, ...] = (
+    *(UPOS, NER, PARSING, NLI, PARAPHRASE, QA, CHOICE),
+    *(REGRESSION, PAIR_REGRESSION),
+)
 TASKS = {task.name: task for task in _ALL}
 
 _OF_ANY_LABELS: tuple[Tagging | TextClassification, ...] = (
     Tagging(name="word-tagging", labels=(), metric="accuracy"),
     Tagging(name="span-tagging", labels=(), metric="span_f1"),
     TextClassification(name="text-classification", labels=()),
-    PairClassification(name="pair-classification", labels=()),
+    TextClassification(name="pair-classification", labels=(), texts=PAIR),
+    MultiLabelClassification(name="multi-label-classification", labels=()),
 )
 OF_ANY_LABELS = {task.name: task for task in _OF_ANY_LABELS}
 """Tasks whose labels are those of a described corpus (``data.described``)."""
@@ -48,4 +60,13 @@ def task_names() -> list[str]:
     return list(dict.fromkeys((*ALL_TASKS, *plugged_names("tasks"))))
 
 
-__all__ = ["ALL_TASKS", "OF_ANY_LABELS", "TASKS", "Task", "all_measures", "find_task", "task_names"]
+__all__ = [
+    "ALL_TASKS",
+    "OF_ANY_LABELS",
+    "TASKS",
+    "ChecksTask",
+    "Task",
+    "all_measures",
+    "find_task",
+    "task_names",
+]

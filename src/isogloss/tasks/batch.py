@@ -62,7 +62,8 @@ class EncodedRow:
     """Label id at each scored position, or one for the whole row; empty for unlabelled rows."""
 
     soft: Tensor | None = field(default=None, compare=False)
-    """[position class], float16: label probabilities from a teacher, if any."""
+    """[position class]: label probabilities from a teacher (float16), 1 for each label that holds, or a
+    number; instead of ``gold``."""
 
     heads: tuple[int, ...] = ()
     """For trees: the head of the word at each scored position as a 1-based position number; 0 is the root, -1
@@ -123,7 +124,7 @@ class Batch:
     """[batch], integer: example index of each row."""
 
     soft: Tensor | None = None
-    """[label class]: label probabilities, if some row has them."""
+    """[label class]: label probabilities or numbers, if some row has them."""
 
     languages: tuple[str, ...] = ()
     """The language (or pair, as in en-sw) of the whole batch, or of each row; empty for unspecified."""
@@ -134,6 +135,13 @@ class Batch:
     options: tuple[int, ...] = ()
     """For multiple choice: the number of options of each item. Each option is a row with one scored position,
     those of an item one after the other; ``gold`` has one label an item. Empty for other tasks."""
+
+    @property
+    def learned(self) -> Tensor:
+        """What is learned in the place of gold labels [label class]; ValueError where there is nothing."""
+        if self.soft is None:
+            raise ValueError("a batch without labels has no loss")
+        return self.soft
 
     def to(self, device: torch.device | str) -> Self:
         """Return the batch on a device."""

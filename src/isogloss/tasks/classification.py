@@ -1,27 +1,33 @@
-"""Classification: one label for a text, or for two, predicted from the first subword (the last, if causal).
+"""A label for a text, or for two, predicted from the first subword (the last, if causal).
 
 NLI: does a premise entail a hypothesis (XNLI)? Paraphrase: do two sentences mean the same (PAWS-X)? Topics,
-sentiments and intents have the labels of their corpus.
+sentiments and intents have the labels of their corpus. A text may have several labels (emotions), each with a
+probability of its own; a text or pair may have a number (how similar are two sentences?).
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss
 
-from isogloss.core.contributions import ByMeasure
+from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError
-from isogloss.data.examples import LabelledText, SentencePair
+from isogloss.data.examples import Label, LabelledText, SentencePair
 from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
-from isogloss.metrics.labels import accuracy, label_contributions
+from isogloss.metrics.correlation import correlation_contributions
+from isogloss.metrics.label_sets import label_set_contributions
+from isogloss.metrics.labels import label_contributions
 from isogloss.tasks.batch import Batch, EncodedRow, forward, own_scores
+from isogloss.tasks.one_answer import CLASSES, LABELS, NUMBER, OneAnswer
 from isogloss.tasks.task import LIMIT, OVERLAP, LabelsAre, encode_labels, label_ids, most_frequent
 
 if TYPE_CHECKING:
@@ -32,20 +38,31 @@ HEAD: Final = "AutoModelForSequenceClassification"
 
 Labelled: TypeAlias = LabelledText | SentencePair
 
+Kind = TypeVar("Kind")
+
+TEXT, PAIR = ("text",), ("first", "second")
+"""The fields of a text and of a pair."""
+
+UNLABELLED = ""
+"""The label of an example whose label is not known."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TextClassification:
-    """A task on texts, scored by accuracy."""
+    """A task on texts with one label each, scored by accuracy."""
 
     name: str
     labels: tuple[str, ...]
+    texts: tuple[str, ...] = TEXT
+    """The fields of an example that are read."""
     metric: ClassVar[str] = "accuracy"
+    problem_type: ClassVar[str] = ""
+    """What Hugging Face's models call such a head, where its labels do not say it."""
+    one_answer: ClassVar[OneAnswer] = CLASSES
     labels_are: ClassVar[LabelsAre] = "example"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
     evaluates_full_length: ClassVar[bool] = False
-    texts: ClassVar[tuple[str, ...]] = ("text",)
-    """The fields of an example that are read."""
 
     def encode(
         self,
@@ -69,18 +86,27 @@ class TextClassification:
                 subwords=text.subwords,
                 segments=text.segments or None,
                 positions=(len(text.subwords) - 1,) if causal else (),
-                gold=encode_labels(
-                    (example.label,) if example.label else (), ids, task=self.name, example=example.id
-                ),
+                **({} if example.label == UNLABELLED else self._learned(example, ids)),
             )
             for number, (example, text) in enumerate(
                 zip(examples, encode_texts(texts, tokenizer, limit=limit), strict=True)
             )
         ]
 
+    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> dict[str, Any]:
+        """Return what a row learns from the label of its example."""
+        return {"gold": encode_labels((_one(example),), ids, task=self.name, example=example.id)}
+
     def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
         """Load an encoder with its family's sequence classifier; new weights depend on the seed alone."""
-        return load_with_new_head(source, HEAD, labels=self.labels, seed=seed, attention=attention)
+        return load_with_new_head(
+            source,
+            HEAD,
+            labels=self.labels,
+            seed=seed,
+            attention=attention,
+            problem_type=self.problem_type,
+        )
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the raw outputs [label class], one row per example."""
@@ -90,61 +116,159 @@ class TextClassification:
         return scores
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
-        """Return the mean cross entropy over the examples."""
+        """Return the mean loss over the examples."""
         return self.loss_of(self.scores(model, batch), batch)
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of raw outputs [label class]."""
+        """Return the mean cross entropy of raw outputs [label class]."""
         return cross_entropy(scores.float(), batch.gold)
 
     def decode(
         self, examples: Sequence[Labelled], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
-    ) -> list[str]:
-        """Return the best label of each example."""
+    ) -> list[Any]:
+        """Return the predicted label, labels or number of each example."""
         if sorted(row.example for row in rows) != list(range(len(examples))):
             raise ValueError(
                 f"{len(rows)} rows for {len(examples)} examples: decode all rows together, each once."
             )
-        best = torch.cat(list(scores)).argmax(dim=-1).tolist() if scores else []
-        found = {row.example: self.labels[number] for row, number in zip(rows, best, strict=True)}
+        answers = self._answers(torch.cat(list(scores))) if scores else []
+        found = {row.example: answer for row, answer in zip(rows, answers, strict=True)}
         return [found[number] for number in range(len(examples))]
 
-    def gold(self, examples: Sequence[Labelled]) -> list[str]:
-        """Return the label of each example."""
+    def _answers(self, scores: Tensor) -> Sequence[Label]:
+        """Return the answers of raw outputs [example class]."""
+        return [self.labels[number] for number in scores.argmax(dim=-1).tolist()]
+
+    def gold(self, examples: Sequence[Labelled]) -> list[Label]:
+        """Return the label, labels or number of each example."""
         return [example.label for example in examples]
 
-    def score(self, gold: Sequence[str], predicted: Sequence[str]) -> float:
-        """Return accuracy, in [0, 1]; DataError for unlabelled ones."""
-        self._check_labels(gold)
-        return accuracy(gold, predicted)
+    def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> float:
+        """Return the metric; DataError for unlabelled ones."""
+        return total(self.contributions(gold, predicted)[self.metric])
 
-    def contributions(self, gold: Sequence[str], predicted: Sequence[str]) -> ByMeasure:
-        """Return for each example whether its label is correct; DataError for unlabelled ones."""
-        self._check_labels(gold)
+    def contributions(self, gold: Sequence[Any], predicted: Sequence[Any]) -> ByMeasure:
+        """Return each example's contribution to each measure; DataError for unlabelled ones."""
+        unlabelled = sum(one == UNLABELLED for one in gold)
+        if unlabelled:
+            raise DataError(
+                f"{self.name}: {unlabelled} of {len(gold)} examples have no label to compare with. "
+                f"Take a file with labels (XTREME's test files have none), or predict instead of scoring."
+            )
+        return self._measured(gold, predicted)
+
+    def _measured(self, gold: Sequence[Any], predicted: Sequence[Any]) -> ByMeasure:
         return {self.metric: label_contributions([(one,) for one in gold], [(one,) for one in predicted])}
 
     def majority(self, train_examples: Sequence[Labelled], test_examples: Sequence[Labelled]) -> float:
-        """Score the most frequent training label on every example."""
-        label = most_frequent(self.gold(train_examples), self.labels)
-        return self.score(self.gold(test_examples), list(repeat(label, len(test_examples))))
+        """Score the constant answer that fits the training examples best, on every example."""
+        answer = self._constant([example for example in train_examples if example.label != UNLABELLED])
+        return self.score(self.gold(test_examples), list(repeat(answer, len(test_examples))))
 
-    def _check_labels(self, gold: Sequence[str]) -> None:
-        if "" in gold:
-            raise DataError(
-                f"{self.name}: {gold.count('')} of {len(gold)} examples have no label to compare with. "
-                f"Take a file with labels (XTREME's test files have none), or predict instead of scoring."
-            )
+    def _constant(self, train_examples: Sequence[Labelled]) -> Label:
+        return most_frequent(map(_one, train_examples), self.labels)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairClassification(TextClassification):
-    """A task on pairs of texts, scored by accuracy."""
+class MultiLabelClassification(TextClassification):
+    """A task on texts with any number of labels each, scored by micro F1.
 
-    texts: ClassVar[tuple[str, ...]] = ("first", "second")
+    Each label has a probability of its own, and is predicted where that is more than one half.
+    """
+
+    metric: ClassVar[str] = "micro_f1"
+    problem_type: ClassVar[str] = "multi_label_classification"
+    one_answer: ClassVar[OneAnswer] = LABELS
+
+    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> dict[str, Any]:
+        holding = encode_labels(_several(example), ids, task=self.name, example=example.id)
+        return {"soft": torch.zeros(1, len(ids)).index_fill(1, torch.tensor(holding, dtype=torch.long), 1.0)}
+
+    def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
+        """Return the mean binary cross entropy of raw outputs [example label]."""
+        return binary_cross_entropy_with_logits(scores.float(), batch.learned)
+
+    def _answers(self, scores: Tensor) -> Sequence[Label]:
+        return [
+            tuple(label for label, holds in zip(self.labels, row, strict=True) if holds)
+            for row in (scores > 0).tolist()
+        ]
+
+    def gold(self, examples: Sequence[Labelled]) -> list[Label]:
+        """Return the labels of each example in the order of the inventory."""
+        ids = label_ids(self.labels)
+        return [
+            tuple(sorted(one.label, key=ids.__getitem__)) if isinstance(one.label, tuple) else one.label
+            for one in examples
+        ]
+
+    def _measured(self, gold: Sequence[Any], predicted: Sequence[Any]) -> ByMeasure:
+        return label_set_contributions(gold, predicted, self.labels)
+
+    def _constant(self, train_examples: Sequence[Labelled]) -> Label:
+        """Return the most frequent labels, as many as score best."""
+        gold = self.gold(train_examples)
+        counts = Counter(label for one in train_examples for label in _several(one))
+        ordered = sorted(self.labels, key=lambda label: -counts[label])
+        choices = [tuple(ordered[:count]) for count in range(len(ordered) + 1)]
+        return max(choices, key=lambda choice: self.score(gold, [choice] * len(gold)))
 
 
-NLI = PairClassification(name="nli", labels=("entailment", "neutral", "contradiction"))
+@dataclass(frozen=True, kw_only=True)
+class Regression(TextClassification):
+    """A task on texts or pairs with a number each, scored by Spearman's rank correlation."""
+
+    labels: tuple[str, ...] = ("number",)
+    metric: ClassVar[str] = "spearman"
+    problem_type: ClassVar[str] = "regression"
+    one_answer: ClassVar[OneAnswer] = NUMBER
+
+    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> dict[str, Any]:  # noqa: ARG002
+        return {"soft": torch.tensor([[_number(example)]])}
+
+    def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
+        """Return the mean squared error of raw outputs [example 1]."""
+        return mse_loss(scores.float(), batch.learned)
+
+    def _answers(self, scores: Tensor) -> Sequence[Label]:
+        numbers: list[float] = scores.squeeze(-1).tolist()
+        return numbers
+
+    def _measured(self, gold: Sequence[Any], predicted: Sequence[Any]) -> ByMeasure:
+        return correlation_contributions(gold, predicted)
+
+    def _constant(self, train_examples: Sequence[Labelled]) -> Label:
+        """Return the mean, with which nothing correlates."""
+        return fmean(map(_number, train_examples)) if train_examples else 0.0
+
+
+def _one(example: Labelled) -> str:
+    return _label(example, str, "one label")
+
+
+def _several(example: Labelled) -> tuple[str, ...]:
+    return _label(example, tuple, "a list of labels")
+
+
+def _number(example: Labelled) -> float:
+    return _label(example, float, "a number")
+
+
+def _label(example: Labelled, kind: type[Kind], expected: str) -> Kind:
+    if not isinstance(example.label, kind):
+        raise DataError(
+            f"example {example.id!r}: label {example.label!r:.60}; expected {expected}. Take another task, "
+            f"or say what the corpus is for (predicts = …)."
+        )
+    return example.label
+
+
+NLI = TextClassification(name="nli", labels=("entailment", "neutral", "contradiction"), texts=PAIR)
 """XNLI's three relations between a premise and a hypothesis."""
 
-PARAPHRASE = PairClassification(name="paraphrase", labels=("0", "1"))
+PARAPHRASE = TextClassification(name="paraphrase", labels=("0", "1"), texts=PAIR)
 """PAWS-X: 1 is a paraphrase."""
+
+REGRESSION = Regression(name="regression")
+PAIR_REGRESSION = Regression(name="pair-regression", texts=PAIR)
+"""How similar are two sentences (STS)?"""

@@ -25,6 +25,7 @@ from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
 from isogloss.metrics.labels import accuracy, label_contributions
 from isogloss.tasks.batch import Batch, EncodedRow, forward, own_scores
+from isogloss.tasks.one_answer import CLASSES, OneAnswer
 from isogloss.tasks.task import OVERLAP, LabelsAre
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class MultipleChoice:
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
     evaluates_full_length: ClassVar[bool] = False
+    one_answer: ClassVar[OneAnswer] = CLASSES
 
     def encode(
         self,

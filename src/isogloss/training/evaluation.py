@@ -27,11 +27,10 @@ from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import MixingTrace, Mixup, mixing
 from isogloss.tasks import TASKS, Task, all_measures, find_task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
-from isogloss.tasks.classification import PairClassification
-from isogloss.tasks.span_qa import SpanQA
+from isogloss.tasks.classification import PAIR
+from isogloss.tasks.one_answer import one_answer
 from isogloss.tasks.task import Model
 from isogloss.training.batching import by_length
-from isogloss.training.mixup_tasks import mixup_task
 from isogloss.training.precision import release_memory, scoring
 
 BUDGET = 8192
@@ -68,8 +67,6 @@ class Evaluation:
     """The language (or pair, as in en-sw); a model with language modules or maps must know it."""
     mixup: Mixup = field(default_factory=lambda: Mixup(layer=1, largest=0.0))
     """Where and how much the model that is scored mixes of translations."""
-    averaged: bool = False
-    """Whether both sides answer, or the examples alone."""
     warnings: tuple[str, ...] = ()
     """A warning of examples without a translation."""
     on_progress: OnProgress = no_progress
@@ -95,13 +92,14 @@ class Evaluation:
     def scores(self, model: Model) -> list[Tensor]:
         """Return the raw scores [label class] of each row, in their order, in float32 on the CPU.
 
-        Where both sides answer they are logarithms of mean probabilities.
+        Where both sides answer they are those of the mean of both.
         """
+        both = one_answer(self.task)
         found: list[Tensor] = [torch.empty(0)] * len(self.rows)
         for (numbers, _, before), scores, _ in self._passes(model, self.batches):
             own = scores[before:]
-            if before and self.averaged:
-                own = mean_probabilities(scores[:before], own).log()
+            if before and both:
+                own = both.mean(scores[:before], own)
             counts = [self.rows[number].scored for number in numbers]
             for number, part in zip(numbers, torch.split(own, counts), strict=True):
                 found[number] = part
@@ -146,13 +144,6 @@ def mixing_translations(
         return nullcontext(MixingTrace())
     mixup.ratio.to(batch.subwords.device)
     return mixing(model, mixup, batch.mask, batch.languages)
-
-
-def mean_probabilities(
-    one: Float[Tensor, "pair class"], other: Float[Tensor, "pair class"]
-) -> Float[Tensor, "pair class"]:
-    """Return the mean of the probabilities of two raw outputs."""
-    return (one.softmax(dim=-1) + other.softmax(dim=-1)) / 2
 
 
 def evaluation(
@@ -212,7 +203,6 @@ def beside_translations(
         own,
         batches=scored_batches(rows, partners, padding=padding, languages=(source, own.language)),
         mixup=mixup,
-        averaged=mixup_task(task.name).one_answer,
         warnings=_warnings(len(alone), len(own.examples)),
     )
 
@@ -333,10 +323,10 @@ MIXED: Mapping[str, Mix] = {
 }
 """What is in the source language: one text of a pair (at random, by the id), or one part of a question."""
 
-PARTS: Mapping[str, type] = {
-    name: SpanQA if name in ("mixed-question", "mixed-passage") else PairClassification for name in MIXED
+PARTS: Mapping[str, str] = {
+    name: "question" if name in ("mixed-question", "mixed-passage") else "pair" for name in MIXED
 }
-"""The kind of tasks whose examples have these parts."""
+"""The kind of examples that have these parts."""
 
 Read = Callable[[str], list[Example]]
 
@@ -345,14 +335,19 @@ def check_inputs(inputs: str, task: str, where: str) -> None:
     """Raise ConfigError unless there are such inputs, and the task's examples have the parts they mix."""
     if inputs not in (ORIGINAL_INPUTS, TRANSLATED, PAIRED, *MIXED):
         raise unknown_name(where, "kind of inputs", inputs, (TRANSLATED, PAIRED, *MIXED))
-    kind, mixed = type(find_task(task)), PARTS.get(inputs)
+    kind, mixed = _parts_of(find_task(task)), PARTS.get(inputs)
     if mixed not in (None, kind):
-        fitting = [TRANSLATED, *(name for name, one in PARTS.items() if one is kind)]
-        able = " and ".join(name for name, one in TASKS.items() if type(one) is mixed)
+        fitting = [TRANSLATED, *(name for name, one in PARTS.items() if one == kind)]
+        able = " and ".join(name for name, one in TASKS.items() if _parts_of(one) == mixed)
         raise ConfigError(
             f"{where}: {inputs!r} is for {able}, not for {task}. "
             f"Choose {' or '.join(fitting)}, or leave it out."
         )
+
+
+def _parts_of(task: Task) -> str:
+    pair = getattr(task, "texts", ()) == PAIR
+    return "pair" if pair else "question" if task.labels_are == "span" else ""
 
 
 def codes_read(inputs: str, language: str, source: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Share
 from isogloss.tasks import TASKS, find_task
-from isogloss.tasks.classification import PairClassification, TextClassification
+from isogloss.tasks.classification import MultiLabelClassification, Regression, TextClassification
 from isogloss.tasks.multiple_choice import MultipleChoice
 from isogloss.tasks.span_qa import SpanQA
 from isogloss.tasks.tagging import Tagging
@@ -30,9 +30,6 @@ class MixupTask:
     grows: bool = False
     """Whether that layer goes up with the encoder, as the paper has it for QA: 8 of 12, 16 of 24."""
 
-    one_answer: bool = False
-    """Whether both sides have one and the same answer: then they are averaged, and compared by KL."""
-
     pseudo_labels: bool = False
     """Whether labels do not outlive translation, and a source-only model's probabilities take their place."""
 
@@ -42,13 +39,14 @@ class MixupTask:
         return scaled if self.grows else min(self.layer, scaled)
 
 
-CLASSIFICATION = MixupTask(alpha=0.4, decay=1000, layer=1, one_answer=True)
+CLASSIFICATION = MixupTask(alpha=0.4, decay=1000, layer=1)
 STRUCTURED = MixupTask(alpha=0.8, decay=1000, layer=4, pseudo_labels=True)
 QUESTIONS = MixupTask(alpha=0.2, decay=2000, layer=8, grows=True)
 
 KINDS: dict[type, MixupTask] = {
     TextClassification: CLASSIFICATION,
-    PairClassification: CLASSIFICATION,
+    MultiLabelClassification: CLASSIFICATION,
+    Regression: CLASSIFICATION,
     MultipleChoice: CLASSIFICATION,
     Tagging: STRUCTURED,
     SpanQA: QUESTIONS,

@@ -1,4 +1,4 @@
-"""Models that were fine-tuned elsewhere: any folder of transformers with a token, sequence or answer head.
+"""Models that were fine-tuned elsewhere: transformers folders with a head for words, texts, options or spans.
 
 Its config says the labels. Those of a corpus are matched by name, whatever their order and letter case.
 """
@@ -21,6 +21,7 @@ from isogloss.using.fine_tuned import Provenance
 HEADS: Mapping[str, str] = {
     "ForTokenClassification": "word-tagging",
     "ForSequenceClassification": "text-classification",
+    "ForMultipleChoice": "multiple-choice",
     "ForQuestionAnswering": "qa",
 }
 """The task of a head, by the end of its class's name; labels may say more."""
@@ -53,15 +54,27 @@ def provenance_elsewhere(folder: Path) -> Provenance | None:
     )
 
 
+PROBLEMS: Mapping[str, str] = {
+    "regression": "regression",
+    "multi_label_classification": "multi-label-classification",
+}
+"""The task of a sequence head whose config says what its labels are."""
+
+
 def _task(config: Any) -> str:
-    labels = tuple(config.id2label.values())
-    for head, task in HEADS.items():
-        if any(str(kind).endswith(head) for kind in config.architectures or ()):
-            if task == "word-tagging" and are_bio(labels):
-                return "span-tagging"
-            pairs = task == "text-classification" and {*map(str.casefold, labels)} == {*NLI.labels}
-            return "pair-classification" if pairs else task
-    return ""
+    kinds, labels = config.architectures or (), tuple(config.id2label.values())
+    task = next((task for head, task in HEADS.items() if any(str(one).endswith(head) for one in kinds)), "")
+    if task == "word-tagging" and are_bio(labels):
+        return "span-tagging"
+    return _of_sequences(config, labels) if task == "text-classification" else task
+
+
+def _of_sequences(config: Any, labels: Sequence[str]) -> str:
+    """Return the task of a sequence head; one with a single score predicts a number, as in transformers."""
+    problem = config.problem_type or ("regression" if len(labels) == 1 else "")
+    if problem in PROBLEMS:
+        return PROBLEMS[problem]
+    return "pair-classification" if {*map(str.casefold, labels)} == {*NLI.labels} else "text-classification"
 
 
 def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
@@ -81,11 +94,11 @@ def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
 
 
 def _alike(one: Task, other: Task) -> bool:
-    """Return whether two tasks label the same: words, spans of words, texts or pairs of them."""
+    """Return whether two tasks predict the same: labels of words, of spans or of texts, or numbers."""
     if isinstance(one, Tagging) and isinstance(other, Tagging):
         return one.metric == other.metric
     # A head for sequences does not say whether it reads one text or two.
-    return isinstance(one, TextClassification) and isinstance(other, TextClassification)
+    return isinstance(one, TextClassification) and type(one) is type(other)
 
 
 def _respelled(own: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
@@ -19,7 +20,8 @@ from isogloss.data.pairs import Header
 from isogloss.data.questions import read_questions
 from isogloss.tasks import TASKS, Task
 from isogloss.tasks.batch import EncodedRow
-from isogloss.tasks.classification import TextClassification
+from isogloss.tasks.classification import TEXT, TextClassification
+from isogloss.tasks.one_answer import one_answer
 from isogloss.using.formats import (
     Answered,
     Entry,
@@ -139,13 +141,15 @@ def _write_tsv(entries: Iterable[Answered]) -> Iterator[str]:
 
 
 def _columns(prediction: Prediction | None) -> list[str]:
-    """Return the label, and the probabilities of all labels if there are any."""
+    """Return the label, several with commas between, and the probabilities of all if there are any."""
     if prediction is None:
         return []
+    answer = prediction.answer
+    said = ",".join(answer) if isinstance(answer, tuple) else str(answer)
     if prediction.scores is None:
-        return [prediction.answer]
+        return [said]
     scores = " ".join(f"{label}={score:.4f}" for label, score in prediction.scores.items())
-    return [prediction.answer, scores]
+    return [said, scores]
 
 
 def _pair_from_json(body: Mapping[str, object], where: str, language: str) -> SentencePair:
@@ -165,8 +169,10 @@ def _pair_probabilities(
 ) -> list[Mapping[str, float]]:
     """Return the probability of each label, in the order of the inventory."""
     found: list[Mapping[str, float]] = [{} for _ in answers]
+    how = one_answer(task)
+    compute = (how and how.probabilities) or partial(torch.softmax, dim=-1)
     for row, raw in zip(rows, scores, strict=True):
-        probabilities = raw.flatten().softmax(dim=-1).tolist()
+        probabilities = compute(raw.flatten()).tolist()
         found[row.example] = dict(zip(task.labels, probabilities, strict=True))
     return found
 
@@ -338,8 +344,9 @@ _QUESTIONS = Kind(
 
 def kind_of(task: Task) -> Kind:
     """Return the form of a task's inputs and answers."""
-    if isinstance(task, TextClassification) and task.texts == ("text",):
-        return _TEXTS_ALONE
+    if isinstance(task, TextClassification):
+        kind = _TEXTS_ALONE if task.texts == TEXT else _PAIRS
+        return kind if task.one_answer.probabilities else replace(kind, probabilities=None)
     if task.labels_are == "option":
         return _CHOICES
     if task.labels_are in ("word", "tree"):

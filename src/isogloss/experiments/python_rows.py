@@ -2,15 +2,15 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.records import write_text
 from isogloss.data.corpora import SPLITS
-from isogloss.data.hub import named, names_of
+from isogloss.data.described_hub import json_lines
 from isogloss.experiments.recipe_text import to_toml
 
 Rows = Iterable[Mapping[str, Any]]
@@ -28,7 +28,7 @@ def written(told: Mapping[str, Any], rows: Mapping[str, Mapping[str, Rows]]) -> 
         for split, own in by_split.items():
             if split not in SPLITS:
                 raise unknown_name(f"rows[{language!r}]", "split", split, SPLITS)
-            files[f"{language}.{split}.jsonl"] = "".join(_json_lines(own, f"rows[{language!r}][{split!r}]"))
+            files[f"{language}.{split}.jsonl"] = "".join(json_lines(own, f"rows[{language!r}][{split!r}]"))
     taken = told.keys() & {"files", "format", "languages"}
     if taken:
         raise ConfigError(f"corpus: {', '.join(sorted(taken))}: that of rows is known. Leave it out.")
@@ -41,22 +41,6 @@ def written(told: Mapping[str, Any], rows: Mapping[str, Mapping[str, Rows]]) -> 
             folder.mkdir(parents=True, exist_ok=True)
             write_text(folder / place, lines)
     return folder / f"{name}.toml"
-
-
-def _json_lines(rows: Any, where: str) -> Iterator[str]:
-    kinds = getattr(rows, "features", None) or {}
-    known = {column: found for column, kind in kinds.items() if (found := names_of(kind))}
-    if not kinds and hasattr(rows, "to_dict"):
-        rows = rows.to_dict("records")
-    for number, row in enumerate(rows):
-        try:
-            told = {**row, **{column: named(row[column], own, where) for column, own in known.items()}}
-            yield json.dumps(told, ensure_ascii=False, default=lambda one: one.tolist()) + "\n"
-        except (TypeError, AttributeError, ValueError, LookupError) as error:
-            raise DataError(
-                f"{where}: row {number}: {row!r:.60} ({error}); expected a mapping from columns to texts, "
-                f"numbers or lists of them. Correct it."
-            ) from error
 
 
 def _cache() -> Path:

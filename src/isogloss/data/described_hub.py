@@ -1,0 +1,97 @@
+"""Rows of a dataset of the Hugging Face hub, at one commit, as a file of JSON lines.
+
+Only data is read (parquet, JSON, CSV, lines of text), no code that comes with a dataset is ever run.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.files import File
+from isogloss.data.hub import attempt, library, named, names_of
+
+PINNED = re.compile(r"[\w.-]+(/[\w.-]+)?@[0-9a-f]{40}")
+"""A dataset and the commit that is read."""
+
+DEFAULT = "default"
+"""What the library calls the only configuration of a dataset."""
+
+READ_BY = ("parquet", "json", "csv", "text", "conll", "arrow", "cache")
+"""Readers of the library that read data alone; others unpickle, or open archives of anything."""
+
+VERSION = 1
+"""Part of the fingerprints; raise it when rows give other lines than before."""
+
+
+def check_dataset(dataset: str, where: str) -> None:
+    """Raise ConfigError unless a dataset is named with a whole commit."""
+    if not PINNED.fullmatch(dataset):
+        raise ConfigError(
+            f"{where}: hub: found {dataset!r}; expected owner/name@COMMIT, all 40 digits of it: a branch "
+            f"moves on, and a run could not say what it was trained on. The commits of a dataset are on its "
+            f"page, under Files and versions."
+        )
+
+
+def hub_file(dataset: str, path: str) -> File:
+    """Return the rows of ``config/split`` of a dataset as a file, which is made when it is read."""
+    config, _, split = path.rpartition("/")
+    name = f"hub:{dataset}/{path}"
+
+    def read() -> Iterator[str]:
+        builder = _builder(dataset, config, name)
+        attempt(name, builder.download_and_prepare, ADVICE)
+        return json_lines(attempt(name, lambda: builder.as_dataset(split=split), ADVICE), name)
+
+    facts = ("hub rows", str(VERSION), dataset, config, split)
+    return File(name, read, lambda: sha256("\n".join(facts).encode()).hexdigest())
+
+
+ADVICE = (
+    "Look whether the dataset has this configuration, split and commit, and whether the network is there; "
+    "what was read before is read again without it."
+)
+
+
+def _builder(dataset: str, config: str, name: str) -> Any:
+    """Return the library's builder; DataError for another commit, or files that could be more than data."""
+    repository, _, commit = dataset.partition("@")
+    builder = attempt(
+        name, lambda: library().load_dataset_builder(repository, config or None, revision=commit), ADVICE
+    )
+    kinds = {one.__module__.rpartition(".")[2] for one in type(builder).__mro__}
+    if not kinds & {*READ_BY}:
+        raise DataError(
+            f"{name}: its files are no plain data ({type(builder).__name__}); expected "
+            f"{', '.join(READ_BY[:4])}. Save the rows in one of these, and describe the files."
+        )
+    if str(builder.hash) != commit:  # Without a network the library takes any commit that it has.
+        raise DataError(
+            f"{name}: this commit is not on this machine (there is {builder.hash}), and the hub was not "
+            f"asked. {ADVICE}"
+        )
+    return builder
+
+
+def json_lines(rows: Any, where: str) -> Iterator[str]:
+    """Yield rows (mappings, a Dataset, a DataFrame) as JSON lines, labels by their names.
+
+    DataError, with its place, for a row that is no mapping or that JSON cannot say.
+    """
+    kinds = getattr(rows, "features", None) or {}
+    known = {column: found for column, kind in kinds.items() if (found := names_of(kind))}
+    if not kinds and hasattr(rows, "to_dict"):
+        rows = rows.to_dict("records")
+    every: Iterable[Any] = rows
+    for number, row in enumerate(every):
+        try:
+            told = {**row, **{column: named(row[column], own, where) for column, own in known.items()}}
+            yield json.dumps(told, ensure_ascii=False, default=lambda one: one.tolist()) + "\n"
+        except (TypeError, AttributeError, ValueError, LookupError) as error:
+            raise DataError(
+                f"{where}: row {number}: {row!r:.60} ({error}); expected a mapping from columns to texts, "
+                f"numbers or lists of them. Correct it."
+            ) from error

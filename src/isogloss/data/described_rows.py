@@ -1,0 +1,361 @@
+"""From a row of a described corpus to an example, by the kind of corpus."""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from isogloss.core.errors import DataError
+from isogloss.data.corpora import some
+from isogloss.data.examples import (
+    Choice,
+    Example,
+    Label,
+    LabelledText,
+    Question,
+    SentencePair,
+    TaggedSentence,
+    TextLine,
+    Translation,
+)
+from isogloss.data.files import File, is_unicode
+from isogloss.data.forms import BY_WORD, FORMS, Kind, Predicts
+from isogloss.data.questions import place_answer
+from isogloss.data.tables import Column, Columns, FileFormat, Row
+from isogloss.data.tag_projection import OUTSIDE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the rows of a corpus are read; its fields are those of ``described.DescribedCorpus``."""
+
+    kind: Kind
+    format: FileFormat
+    columns: Columns
+    predicts: Predicts
+    between: str
+    labels: tuple[str, ...]
+    spelled: Mapping[str, str]
+    skip: tuple[str, ...]
+
+
+def columns_of(columns: Columns, part: str) -> tuple[Column, ...]:
+    """Return where a part of an example stands, often in one column."""
+    found = columns[part]
+    return found if isinstance(found, tuple) else (found,)
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedRow:
+    """A row, and how it is read; every error names its file and line."""
+
+    how: Reading
+    file: File
+    row: Row
+    id: str
+
+    def example(self) -> Example | None:
+        """Return its example; None for a row that is left out."""
+        return _MAKE[self.how.kind](self)
+
+    def broken(self, found: str, expected: str, advice: str = "Correct the line") -> DataError:
+        """Build the error for this row."""
+        return self.file.broken(self.row.line, found, expected, advice)
+
+    def at(self, column: Column, part: str) -> Any:
+        """Return the cell of a column; DataError where the row has none."""
+        if column not in self.row.cells:
+            there = ", ".join(map(str, self.row.cells))
+            raise self.broken(f"no column {column!r} for {part}", f"one of {there}", "Correct the columns")
+        return self.row.cells[column]
+
+    def cells(self, part: str) -> list[Any]:
+        """Return the cells of a part of an example."""
+        return [self.at(column, part) for column in columns_of(self.how.columns, part)]
+
+    def cell(self, part: str) -> Any:
+        """Return the one cell of a part of an example."""
+        (found,) = self.cells(part)
+        return found
+
+    def text(self, part: str) -> str:
+        """Return what must be a text; of several columns one after the other."""
+        return " ".join(self.text_in(part, found) for found in self.cells(part))
+
+    def text_in(self, part: str, found: object) -> str:
+        """Return what stands in a cell; DataError where it is blank or no text."""
+        if isinstance(found, str) and found.strip() and is_unicode(found):
+            return found
+        raise self.broken(f"{part} is {str(found)[:60]!r}", "a text that is not blank", "Take it out")
+
+    def is_skipped(self) -> bool:
+        """Return whether the row is left out for its label."""
+        return bool(self.how.skip) and " ".join(map(str, self.cells("label"))).strip() in self.how.skip
+
+    def labels(self, found: Iterable[Any]) -> tuple[str, ...]:
+        """Return labels by their spelling, or by their number in the inventory."""
+        return tuple(map(self._label, found))
+
+    def _label(self, found: Any) -> str:
+        how = self.how
+        if type(found) is int and not how.spelled and 0 <= found < len(how.labels):
+            return how.labels[found]
+        said = str(found).strip()
+        label = how.spelled.get(said, said)
+        if label not in how.labels:
+            raise self.broken(
+                f"label {said!r}",
+                f"one of {some(how.spelled or how.labels)}",
+                "Correct it, or the labels of the description",
+            )
+        return label
+
+
+_SPAN = re.compile(r"\[\s*([^\s:\[\]]+)\s*:\s*([^\[\]]*)\]|[\[\]]")
+"""``[time : nine am]``, or a bracket that marks no span."""
+
+_OF_CHARACTERS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Kana and Chinese characters, which stand without spaces."""
+
+
+def _annotated(told: DescribedRow) -> TaggedSentence:
+    """Read a text in which spans stand as ``[type : words]`` (MASSIVE).
+
+    Words are what spaces part; Chinese and Japanese ones are characters, as in the corpus's own script.
+    """
+    text, end, words, tags = told.text("annotated"), 0, list[str](), list[str]()
+    for span in (*_SPAN.finditer(text), None):
+        outside = _words(text[end : span.start() if span else None])
+        words += outside
+        tags += [OUTSIDE] * len(outside)
+        if span is None:
+            break
+        if not span[1] or not (inside := _words(span[2])):
+            raise told.broken(f"{text[span.start() :][:60]!r}", "spans as in [time : nine am]")
+        words += inside
+        tags += [f"{mark}-{span[1]}" for mark in ("B", *"I" * (len(inside) - 1))]
+        end = span.end()
+    return TaggedSentence(id=told.id, words=tuple(words), tags=told.labels(tags))
+
+
+def _words(text: str) -> list[str]:
+    chunks = (list(chunk) if _OF_CHARACTERS.search(chunk) else [chunk] for chunk in text.split())
+    return [word for chunk in chunks for word in chunk]
+
+
+def _sentence(told: DescribedRow) -> TaggedSentence:
+    if "annotated" in told.how.columns:
+        return _annotated(told)
+    words, tags = ("word", "label") if told.how.format in BY_WORD else ("words", "labels")
+    texts, labels = told.cell(words), told.cell(tags)
+    lists = isinstance(texts, list | tuple) and isinstance(labels, list | tuple)
+    if not lists or len(texts) != len(labels):
+        raise told.broken("words and labels that are no lists of one length", "a label for each word")
+    for word in texts:
+        if not isinstance(word, str) or not word.strip() or not is_unicode(word):
+            raise told.broken(f"the word {word!r}", "words that are not blank", "Take it out")
+    return TaggedSentence(id=told.id, words=tuple(texts), tags=told.labels(labels))
+
+
+def _text(told: DescribedRow) -> LabelledText | None:
+    if told.is_skipped():
+        return None
+    return LabelledText(id=told.id, text=told.text("text"), label=_LABEL[told.how.predicts](told))
+
+
+def _pair(told: DescribedRow) -> SentencePair | None:
+    if told.is_skipped():
+        return None
+    first, second = (told.text(part) for part in ("first", "second"))
+    return SentencePair(id=told.id, first=first, second=second, label=_LABEL[told.how.predicts](told))
+
+
+def _one(told: DescribedRow) -> str:
+    return told.labels(told.cells("label"))[0]
+
+
+def _labels(told: DescribedRow) -> tuple[str, ...]:
+    """Return the labels of a row: a list, texts with something between, or a column each that says yes or no.
+
+    A row may have none.
+    """
+    if isinstance(told.how.columns["label"], tuple):
+        each = zip(told.how.labels, told.cells("label"), strict=True)
+        return tuple(label for label, cell in each if _holds(told, label, cell))
+    found = told.cell("label")
+    if isinstance(found, str):
+        found = [part for part in found.split(told.how.between) if part.strip()]
+    if not isinstance(found, list | tuple):
+        expected = f"a list of labels, or labels with {told.how.between!r} between"
+        raise told.broken(f"label is {str(found)[:60]!r}", expected)
+    return tuple(dict.fromkeys(told.labels(found)))
+
+
+def _holds(told: DescribedRow, label: str, cell: object) -> bool:
+    said = str(cell).strip().lower()
+    if said not in _HOLDS:
+        raise told.broken(f"{label} is {str(cell)[:60]!r}", "0 or 1", "Correct it, or leave the column out")
+    return _HOLDS[said]
+
+
+_HOLDS = {"0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
+
+
+def _number(told: DescribedRow) -> float:
+    found = told.cell("label")
+    try:
+        number = math.nan if isinstance(found, bool) else float(found)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise told.broken(f"label is {str(found)[:60]!r}", "a number such as 2.6", "Correct it, or skip it")
+    return number
+
+
+_LABEL: Mapping[Predicts, Callable[[DescribedRow], Label]] = {
+    "label": _one,
+    "labels": _labels,
+    "number": _number,
+}
+
+
+def _choice(told: DescribedRow) -> Choice | None:
+    if told.is_skipped():
+        return None
+    said, options = str(told.cell("label")).strip(), _options(told)
+    names = (told.how.labels or [str(number) for number in range(len(options))])[: len(options)]
+    if said not in names:
+        raise told.broken(
+            f"label {said!r} for {len(options)} options",
+            f"one of {some(names)}",
+            "Correct it, or the labels of the description",
+        )
+    asked = {part: told.text(part) for part in FORMS["choice"].more if part in told.how.columns}
+    context = told.text("context")
+    return Choice(id=told.id, context=context, options=options, label=names.index(said), **asked)
+
+
+def _options(told: DescribedRow) -> tuple[str, ...]:
+    """Return the options of a row: a list in one cell, or a cell each; the last ones may be empty."""
+    cells = told.cells("options")
+    found: Any = cells if len(cells) > 1 else cells[0]
+    if not isinstance(found, list | tuple):
+        what = f"options {str(found)[:60]!r}"
+        raise told.broken(what, "a list of texts, or a column for each", "Name their columns")
+    while found and found[-1] in ("", None):
+        found = found[:-1]
+    if len(found) < 2:
+        raise told.broken(f"{len(found)} options", "two or more", "Take the row out")
+    return tuple(told.text_in("an option", one) for one in found)
+
+
+NO_ANSWER = ""
+"""What ``skip`` calls a question without an answer."""
+
+
+def _question(told: DescribedRow) -> Question | None:
+    passage, answers = told.text("context"), list[tuple[int, str]]()
+    repairs = []
+    for text, start in _answers(told):
+        found = place_answer(passage, told.text_in("an answer", text), _offset(told, start))
+        if isinstance(found, str):
+            raise told.broken(found, "an answer that stands in its context, at its start")
+        answers.append(found[:2])
+        repairs.append(found[2])
+    if not answers and NO_ANSWER in told.how.skip:
+        return None
+    if not answers:
+        raise told.broken(
+            "a question without an answer",
+            "one that stands in the context, as the task finds one for every question (SQuAD 1.1)",
+            'Take it out, or leave out all such questions (skip = [""])',
+        )
+    return Question(
+        id=told.id,
+        passage=passage,
+        question=told.text("question"),
+        answers=tuple(answers),
+        repaired=", ".join(filter(None, repairs)),
+    )
+
+
+def _answers(told: DescribedRow) -> list[tuple[Any, Any]]:
+    """Return text and start of each answer of a row; None for a start that is not told.
+
+    They are a text, a list of texts, SQuAD's list of objects, or the object of two lists that ``datasets``
+    makes of it.
+    """
+    found = told.cell("answers")
+    objects = found if isinstance(found, list | tuple) else [found]
+    if objects and all(isinstance(one, Mapping) for one in objects):
+        texts = [text for one in objects for text in _listed(one.get("text"))]
+        starts = [start for one in objects for start in _listed(one.get("answer_start"))]
+    else:
+        texts = [text for text in _listed(found) if text != NO_ANSWER]
+        starts = _listed(told.cell("start")) if "start" in told.how.columns and texts else []
+    if starts and len(starts) != len(texts):
+        counts = f"{len(texts)} answers and {len(starts)} starts"
+        raise told.broken(counts, "a start for each answer, or none")
+    return list(zip(texts, starts or [None] * len(texts), strict=True))
+
+
+def _listed(found: Any) -> list[Any]:
+    if isinstance(found, list | tuple):
+        return list(found)
+    return [] if found is None else [found]
+
+
+def _offset(told: DescribedRow, start: object) -> int | None:
+    if start in (None, ""):
+        return None
+    if isinstance(start, bool) or not str(start).strip().lstrip("-").isdecimal():
+        raise told.broken(f"start is {str(start)[:60]!r}", "a number of characters, counted from 0")
+    return int(str(start))
+
+
+def _translation(told: DescribedRow) -> Translation:
+    return Translation(id=told.id, first=told.text("first"), second=told.text("second"))
+
+
+def _line(told: DescribedRow) -> TextLine | None:
+    if told.how.format == "lines" and not told.cell("text").strip():
+        return None  # Empty lines stand between paragraphs.
+    return TextLine(id=told.id, text=told.text("text"))
+
+
+_MAKE: Mapping[Kind, Callable[[DescribedRow], Example | None]] = {
+    "tagging": _sentence,
+    "text": _text,
+    "pair": _pair,
+    "choice": _choice,
+    "span": _question,
+    "bitext": _translation,
+    "raw": _line,
+}
+EXAMPLES: Mapping[Kind, type[Any]] = {
+    "tagging": TaggedSentence,
+    "text": LabelledText,
+    "pair": SentencePair,
+    "choice": Choice,
+    "span": Question,
+    "bitext": Translation,
+    "raw": TextLine,
+}
+
+
+def parts_of(example: Example, labels: Sequence[str]) -> dict[str, Any]:
+    """Return the parts of an example as JSON holds them, for a reader that finds each under its name."""
+    if isinstance(example, TaggedSentence):
+        return {"words": example.words, "labels": example.tags}
+    if isinstance(example, Choice):
+        asked = {"question": example.question, "prompt": example.prompt}
+        label = labels[example.label] if labels and example.label is not None else example.label
+        told = {"context": example.context, **asked, "options": example.options, "label": label}
+        return {name: value for name, value in told.items() if value != ""}
+    if isinstance(example, Question):
+        starts, texts = zip(*example.answers, strict=True) if example.answers else ((), ())
+        answers = {"text": texts, "answer_start": starts}
+        return {"context": example.passage, "question": example.question, "answers": answers}
+    told = {one.name: getattr(example, one.name) for one in fields(example)}
+    return {name: value for name, value in told.items() if name in ("text", "first", "second", "label")}

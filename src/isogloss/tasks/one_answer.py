@@ -1,0 +1,76 @@
+"""Two predictions of one answer, on an example and on its translation: their mean, and their difference."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import kl_div, log_softmax, logsigmoid
+
+from isogloss.tasks.task import Task
+
+Compare = Callable[[Tensor, Tensor], Tensor]
+"""From the raw outputs [pair class] of both sides."""
+
+
+class OneAnswer(NamedTuple):
+    """What raw outputs for one answer say, and how two are compared."""
+
+    mean: Compare
+    """The raw output of the mean of both."""
+    probabilities: Callable[[Tensor], Tensor] | None = None
+    """Probabilities of raw outputs; None where an answer has none."""
+    divergence: Compare | None = None
+    """The mean of KL(p‖q) over pairs."""
+
+
+def one_answer(task: Task) -> OneAnswer | None:
+    """Return how predictions on both sides are compared; None where each side has its own places."""
+    return getattr(task, "one_answer", None)
+
+
+def _mean_of_classes(
+    one: Float[Tensor, "pair class"], other: Float[Tensor, "pair class"]
+) -> Float[Tensor, "pair class"]:
+    """Return logarithms of the mean probabilities."""
+    return ((one.softmax(dim=-1) + other.softmax(dim=-1)) / 2).log()
+
+
+def divergence_of_classes(
+    one: Float[Tensor, "pair class"], other: Float[Tensor, "pair class"]
+) -> Float[Tensor, ""]:
+    """Return the mean of KL(p‖q) over pairs."""
+    p, q = (log_softmax(scores, dim=-1) for scores in (one, other))
+    return kl_div(q, p, reduction="batchmean", log_target=True)
+
+
+def _mean_of_labels(
+    one: Float[Tensor, "pair label"], other: Float[Tensor, "pair label"]
+) -> Float[Tensor, "pair label"]:
+    return ((one.sigmoid() + other.sigmoid()) / 2).logit()
+
+
+def _divergence_of_labels(
+    one: Float[Tensor, "pair label"], other: Float[Tensor, "pair label"]
+) -> Float[Tensor, ""]:
+    """Return the divergence of independent labels: the sum of theirs."""
+    sides = ((scores, -scores) for scores in (one, other))
+    (yes, no), (other_yes, other_no) = ([logsigmoid(side) for side in both] for both in sides)
+    return (
+        (
+            kl_div(other_yes, yes, reduction="none", log_target=True)
+            + kl_div(other_no, no, reduction="none", log_target=True)
+        )
+        .sum(dim=-1)
+        .mean()
+    )
+
+
+CLASSES = OneAnswer(_mean_of_classes, lambda scores: scores.softmax(dim=-1), divergence_of_classes)
+"""One of several classes."""
+
+LABELS = OneAnswer(_mean_of_labels, lambda scores: scores.sigmoid(), _divergence_of_labels)
+"""Any number of labels."""
+
+NUMBER = OneAnswer(lambda one, other: (one + other) / 2)
+"""A number."""

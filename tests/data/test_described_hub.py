@@ -1,0 +1,136 @@
+"""A dataset of the hub is described by its commit, and read by the library from its cache."""
+
+import shutil
+
+import pytest
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.examples import LabelledText
+from isogloss.data.files import DiskFolder
+from isogloss.experiments.descriptions import described
+
+datasets = pytest.importorskip("datasets")
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+BODY = f"""
+kind = "text"
+hub = "owner/news@{COMMIT}"
+config = "{{language}}"
+languages = {{ sw = "swa" }}
+columns = {{ text = "headline" }}
+splits = {{ train = "train", test = "test" }}
+"""
+ROWS = {"headline": ["Jua\tkali", "Mpira"], "label": [1, 0]}
+TOPICS = datasets.ClassLabel(names=["sports", "weather"])
+EXPECTED = [
+    LabelledText(id="0", text="Jua\tkali", label="weather"),
+    LabelledText(id="1", text="Mpira", label="sports"),
+]
+
+
+@pytest.fixture
+def cached(tmp_path, monkeypatch):
+    """Let the library read a dataset's parquet files into its cache, where it finds them offline."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+
+    def put(commit=COMMIT, table=ROWS):
+        files = {}
+        for split in ("train", "test"):
+            files[split] = str(tmp_path / f"{split}.parquet")
+            datasets.Dataset.from_dict(table).cast_column("label", TOPICS).to_parquet(files[split])
+        builder = datasets.load_dataset_builder(
+            "parquet", "swa", data_files=files, cache_dir=tmp_path / "made"
+        )
+        builder.download_and_prepare()
+        place = tmp_path / "cache/owner___news/swa/0.0.0" / commit
+        shutil.copytree(builder.cache_dir, place)
+        for file in place.glob("parquet-*"):
+            file.rename(place / file.name.replace("parquet", "news"))
+
+    return put
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    def make(body=BODY):
+        (tmp_path / "news.toml").write_text(body, encoding="utf-8")
+        return described(tmp_path / "news.toml")
+
+    return make
+
+
+def test_rows_are_read_from_the_cache_with_the_names_of_their_labels(cached, corpus):
+    cached()
+    found = corpus()
+    assert (found.labels, found.tasks) == (("sports", "weather"), ("text-classification",))
+    assert list(found.read(None, "sw", "train")) == list(found.read(None, "sw", "test")) == EXPECTED
+    with pytest.raises(DataError, match=r"no dev split of corpus 'news' .* it has: train, test\."):
+        found.files(None, "sw", "dev")
+
+
+def test_the_commit_the_configuration_and_the_way_of_reading_are_its_fingerprint(corpus, tmp_path):
+    told = 'labels = ["sports", "weather"]\n'
+
+    def fingerprint(body, split="train", source=None):
+        (file,) = corpus(body + told).files(source, "sw", split)
+        return file.fingerprint()
+
+    first = fingerprint(BODY + told.replace("labels", "skip"))
+    bodies = [
+        BODY,
+        BODY.replace(COMMIT, COMMIT[::-1]),
+        BODY.replace('"swa"', '"ha"'),
+        BODY.replace("head", ""),
+    ]
+    every = [first, *map(fingerprint, bodies), fingerprint(BODY, "test")]
+    assert len({*every}) == len(every)
+    assert fingerprint(BODY, source=DiskFolder(tmp_path)) == every[1]
+
+
+def test_a_broken_row_is_named_by_its_number_and_another_commit_is_refused(cached, corpus):
+    cached(table={"headline": ["Jua", ""], "label": [1, 1]})
+    told = 'labels = ["sports", "weather"]\n'
+    with pytest.raises(DataError, match=rf"hub:owner/news@{COMMIT}/swa/train:2: text is ''; expected a text"):
+        list(corpus(BODY + told).read(None, "sw", "train"))
+    other = COMMIT[::-1]
+    with pytest.raises(
+        DataError, match=rf"this commit is not on this machine \(there is {COMMIT}\), and the"
+    ):
+        list(corpus(BODY.replace(COMMIT, other) + told).read(None, "sw", "train"))
+
+
+def test_without_a_network_and_without_a_cache_it_is_said_what_to_do(cached, corpus):
+    with pytest.raises(DataError, match=r"it cannot be read \(.*Look whether the dataset has this conf"):
+        list(corpus(BODY + 'labels = ["a"]\n').read(None, "sw", "train"))
+
+
+def test_files_that_may_be_more_than_data_are_not_read(monkeypatch, corpus):
+    from datasets.packaged_modules.pandas.pandas import Pandas
+
+    monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: object.__new__(Pandas))
+    with pytest.raises(DataError, match=r"its files are no plain data \(Pandas\); expected parquet, json"):
+        list(corpus(BODY + 'labels = ["a"]\n').read(None, "sw", "train"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            f"@{COMMIT}",
+            "",
+            r"hub: found 'owner/news'; expected owner/name@COMMIT, all 40 digits of it: a branch",
+        ),
+        (COMMIT, "main", r"hub: found 'owner/news@main'"),
+        ('languages = { sw = "swa" }\n', "", r"languages: those of a dataset of the hub are not looked up"),
+        ('kind = "text"\n', 'kind = "text"\nfiles = "a.tsv"\n', r"files: a dataset of the hub says its own"),
+        ('train = "train"', 'training = "train"', r"splits: no split 'training'. Did you mean 'train'"),
+        (f'hub = "owner/news@{COMMIT}"\n', "", r"files: nothing is there; expected where the files are"),
+    ],
+)
+def test_mistakes_are_said_before_anything_is_read(corpus, old, new, said):
+    with pytest.raises(ConfigError, match=said):
+        corpus(BODY.replace(old, new))

@@ -1,0 +1,283 @@
+"""Described texts with several labels or a number, and questions: every form comes to the same examples."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.described import DescribedCorpus
+from isogloss.data.examples import LabelledText, Question, SentencePair
+from isogloss.experiments.described_contents import looked_through
+from isogloss.experiments.descriptions import described
+
+FELT = [("Nafurahi sana", ("joy",)), ("Naogopa, nalia", ("fear", "sadness")), ("Saa sita", ())]
+LABELS = ("fear", "joy", "sadness")
+TOLD = 'kind = "text"\npredicts = "labels"\nfiles = "{split}-{language}.'
+COLUMNS = 'columns = { label = ["fear", "joy", "sadness"] }\n'
+FEAR = "text\tfear\tjoy\tsadness\n" + "".join(
+    "\t".join([text, *(str(int(one in labels)) for one in LABELS)]) + "\n" for text, labels in FELT
+)
+
+
+def put(folder: Path, body: str, text: str, suffix: str, split: str = "train") -> Path:
+    (folder / f"{split}-sw.{suffix}").write_text(text, encoding="utf-8")
+    (folder / "own.toml").write_text(body, encoding="utf-8")
+    return folder / "own.toml"
+
+
+def objects(key: str, *rows: tuple[object, object]) -> str:
+    return "".join(json.dumps({"text": text, key: label}) + "\n" for text, label in rows)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "more"),
+    [
+        ("jsonl", objects("label", *FELT), ""),
+        ("jsonl", objects("felt", *FELT), 'columns = { label = "felt" }\n'),
+        ("jsonl", objects("label", *((t, [LABELS.index(one) for one in own]) for t, own in FELT)), "labels"),
+        ("tsv", "text\tlabel\n" + "".join(f"{t}\t{','.join(own)}\n" for t, own in FELT), ""),
+        ("tsv", "text\tlabel\n" + "".join(f"{t}\t{' | '.join(own)}\n" for t, own in FELT), 'between = "|"\n'),
+        ("tsv", FEAR, COLUMNS),
+        ("tsv", FEAR.replace("1", "True").replace("0", "False"), COLUMNS),
+        ("tsv", FEAR.replace("fear", "F", 1), 'columns = { label = ["F", "joy", "sadness"] }\nlabels'),
+    ],
+)
+def test_several_labels_in_every_form(tmp_path, suffix, text, more):
+    more = more.replace("labels", f"labels = {list(LABELS)}\n") if more.endswith("labels") else more
+    path = put(tmp_path, f'{TOLD}{suffix}"\n{more}', text, suffix)
+    corpus = described(path)
+    assert (corpus.tasks, corpus.labels) == (("multi-label-classification",), LABELS)
+    found = list(corpus.read(None, "sw", "train"))
+    assert [(one.text, one.label) for one in found] == FELT
+    (there,) = looked_through(corpus)
+    assert there.labels == {"joy": 1, "fear": 1, "sadness": 1}
+    assert there.remark == "own sw train: texts without a label: 1."
+    again = put(tmp_path, f'{TOLD}jsonl"\n', "\n".join(corpus.write(found, "sw")), "jsonl")
+    assert list(described(again).read(None, "sw", "train")) == found
+
+
+STS = 'kind = "pair"\npredicts = "number"\nfiles = "{split}-{language}.tsv"\nskip = ["-"]\n'
+SCORED = "first\tsecond\tlabel\nJua\tMwezi\t1.25\nJua\tJua\t5\na\tb\t-\n"
+
+
+def test_numbers_of_pairs_are_read_and_told_with_their_range(tmp_path):
+    corpus = described(put(tmp_path, STS, SCORED, "tsv"))
+    assert (corpus.tasks, corpus.labels) == (("pair-regression",), ())
+    found = list(corpus.read(None, "sw", "train"))
+    assert found == [
+        SentencePair(id="0", first="Jua", second="Mwezi", label=1.25),
+        SentencePair(id="1", first="Jua", second="Jua", label=5.0),
+    ]
+    (there,) = looked_through(corpus)
+    assert (there.labels, there.remark) == ({}, "own sw train: numbers from 1.25 to 5, 3.12 on average.")
+    one = described(put(tmp_path, STS.replace("pair", "text"), "text\tlabel\nJua\t-3e-1\n", "tsv"))
+    assert list(one.read(None, "sw", "train")) == [LabelledText(id="0", text="Jua", label=-0.3)]
+    assert one.tasks == ("regression",)
+
+
+@pytest.mark.parametrize(
+    ("body", "suffix", "text", "said"),
+    [
+        (STS, "tsv", "first\tsecond\tlabel\na\tb\tnan\n", "tsv:2: label is 'nan'; expected a number such as"),
+        (STS, "tsv", "first\tsecond\tlabel\na\tb\t3,8\n", "tsv:2: label is '3,8'; expected a number"),
+        (
+            f'{TOLD}tsv"\n{COLUMNS}',
+            "tsv",
+            FEAR.replace("\t1", "\t2", 1),
+            "tsv:2: joy is '2'; expected 0 or 1",
+        ),
+        (f'{TOLD}jsonl"\nlabels = ["joy"]\n', "jsonl", objects("label", *FELT), "jsonl:2: label 'fear'; exp"),
+        (
+            f'{TOLD}jsonl"\nlabels = ["joy"]\n',
+            "jsonl",
+            objects("label", ("a", 3)),
+            "label is '3'; expected a li",
+        ),
+    ],
+)
+def test_a_label_that_does_not_fit_is_named_with_its_line(tmp_path, body, suffix, text, said):
+    corpus = described(put(tmp_path, body, text, suffix))
+    with pytest.raises(DataError, match=re.escape(said)):
+        list(corpus.read(None, "sw", "train"))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            STS.replace("number", "numbers"),
+            "predicts: no kind of label for pair 'numbers'. Did you mean 'number'?",
+        ),
+        (
+            STS.replace('"number"', '"labels"'),
+            "Did you mean 'label'? Known: label, number.",
+        ),
+        (STS + 'labels = ["a"]\n', "labels: a number has none. Leave them out."),
+        (
+            TOLD + f'tsv"\n{COLUMNS}labels = ["a"]\n',
+            "labels: found 1 for 3 columns; expected a list with the label of each",
+        ),
+        (STS + 'columns = { label = ["a", "b"] }\n', "columns: label stands in 2 columns; expected one"),
+    ],
+)
+def test_what_cannot_be_predicted_is_said_before_a_file_is_read(tmp_path, body, said):
+    with pytest.raises(ConfigError) as caught:
+        described(put(tmp_path, body, SCORED, "tsv"))
+    assert said in str(caught.value)
+
+
+def test_how_a_corpus_is_read_that_says_none_of_it_is_told_as_before():
+    """Fingerprints of descriptions made before do not change."""
+    corpus = DescribedCorpus(name="a", kind="text", paths={}, format="tsv", columns={"text": "text"})
+    assert corpus._described == "b4053d1b9950"
+
+
+def test_spans_in_a_text_are_words_with_tags_and_a_stray_bracket_is_named(tmp_path):
+    body = 'kind = "tagging"\nfiles = "{split}-{language}.jsonl"\ncolumns = { annotated = "said" }\n'
+    text = '{"said": "wake me [time : nine am] [date:on  friday] ok"}\n'
+    corpus = described(put(tmp_path, body, text, "jsonl"))
+    assert corpus.labels == ("O", "B-date", "I-date", "B-time", "I-time")
+    (found,) = corpus.read(None, "sw", "train")
+    assert found.words == ("wake", "me", "nine", "am", "on", "friday", "ok")
+    assert found.tags == ("O", "O", "B-time", "I-time", "B-date", "I-date", "O")
+    for stray in ("a [b", "a ] b", "[time : ]", "[time nine]"):
+        told = put(tmp_path, body + 'labels = ["time"]\n', json.dumps({"said": stray}), "jsonl")
+        with pytest.raises(DataError, match=r"jsonl:1: .*expected spans as in \[time : nine am\]"):
+            described(told)
+
+
+# Questions
+
+CONTEXT = "Ada Lovelace aliandika. Ada alizaliwa London."
+ASKED = [("Nani?", ["Ada Lovelace", "Ada"], [0, 24]), ("Wapi?", ["London"], [38])]
+QUESTIONS = [
+    Question(id=str(number), passage=CONTEXT, question=asked, answers=tuple(zip(starts, texts, strict=True)))
+    for number, (asked, texts, starts) in enumerate(ASKED)
+]
+
+
+def asked(make) -> str:
+    rows = ({"context": CONTEXT, "question": one[0], **make(*one[1:])} for one in ASKED)
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def squad(questions, *impossible: str) -> str:
+    qas = [
+        {
+            "id": str(n),
+            "question": one,
+            "answers": [dict(zip(("text", "answer_start"), a, strict=True)) for a in zip(*rest, strict=True)],
+        }
+        for n, (one, *rest) in enumerate(questions)
+    ]
+    qas += [{"id": one, "question": one, "answers": [], "is_impossible": True} for one in impossible]
+    return json.dumps({"data": [{"title": "", "paragraphs": [{"context": CONTEXT, "qas": qas}]}]})
+
+
+FORMS = {
+    "of datasets": (
+        "jsonl",
+        asked(lambda texts, starts: {"answers": {"text": texts, "answer_start": starts}}),
+    ),
+    "of SQuAD": (
+        "jsonl",
+        asked(
+            lambda *both: {"answers": [{"text": t, "answer_start": s} for t, s in zip(*both, strict=True)]}
+        ),
+    ),
+    "lists": ("jsonl", asked(lambda texts, starts: {"answers": texts, "start": starts})),
+    "whole": ("json", squad(ASKED)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_questions_in_every_form(tmp_path, form):
+    suffix, text = FORMS[form]
+    more = 'columns = { start = "start" }\n' if form == "lists" else ""
+    path = put(tmp_path, f'kind = "span"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', text, suffix)
+    corpus = described(path)
+    assert corpus.tasks == ("qa",)
+    found = list(corpus.read(None, "sw", "train"))
+    assert found == QUESTIONS
+    body = 'kind = "span"\nfiles = "{split}-{language}.jsonl"\n'
+    again = put(tmp_path, body, "\n".join(corpus.write(found, "sw")), "jsonl")
+    assert list(described(again).read(None, "sw", "train")) == found
+
+
+SPAN = 'kind = "span"\nfiles = "{split}-{language}.tsv"\ncolumns = { answers = "answer", start = "start" }\n'
+HEAD = "context\tquestion\tanswer\tstart\n"
+
+
+def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_told(tmp_path):
+    rows = [("Ada", "24"), ("Ada", ""), ("London", "37"), ("aliandika", "")]
+    text = HEAD + "".join(f"{CONTEXT}\tNini?\t{answer}\t{start}\n" for answer, start in rows)
+    corpus = described(put(tmp_path, SPAN, text, "tsv"))
+    found = [one.answers for one in corpus.read(None, "sw", "train")]
+    assert found == [((24, "Ada"),), ((0, "Ada"),), ((38, "London"),), ((13, "aliandika"),)]
+    (there,) = looked_through(corpus)
+    assert there.remark == (
+        "own sw train: answers that did not stand at their offset, found again: 2 (question 1: answer 'Ada' "
+        "without an offset, the first of 2 places; question 2: answer 'London' from 37 to 38)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("London\t3", None),
+        (
+            "Nairobi\t3",
+            "tsv:2: answer 'Nairobi' at 3, where the passage has ' Lovela'; it has that text nowhere",
+        ),
+        (
+            "Ada\t12",
+            "it has that text 2 times, none of them surely meant; expected an answer that stands in its",
+        ),
+        ("Nairobi\t", "tsv:2: answer 'Nairobi', nowhere; expected an answer that stands in its context"),
+        ("Ada\tx", "tsv:2: start is 'x'; expected a number of characters, counted from 0"),
+        (
+            "\t",
+            "tsv:2: a question without an answer; expected one that stands in the context, as the task finds",
+        ),
+    ],
+)
+def test_an_answer_that_is_not_there_is_named_with_its_line(tmp_path, row, said):
+    corpus = described(put(tmp_path, SPAN, f"{HEAD}{CONTEXT}\tWapi?\t{row}\n", "tsv"))
+    if said is None:
+        assert len(list(corpus.read(None, "sw", "train"))) == 1
+        return
+    with pytest.raises(DataError, match=re.escape(said)):
+        list(corpus.read(None, "sw", "train"))
+
+
+def test_questions_without_an_answer_are_left_out_where_that_is_said(tmp_path):
+    body = 'kind = "span"\nfiles = "{split}-{language}.json"\n'
+    corpus = described(put(tmp_path, body, squad(ASKED, "x"), "json"))
+    with pytest.raises(DataError, match=r"qas\[2\] \(question x\): an impossible question \(SQuAD 2.0\)"):
+        list(corpus.read(None, "sw", "train"))
+    corpus = described(put(tmp_path, body + 'skip = [""]\n', squad(ASKED, "x"), "json"))
+    assert list(corpus.read(None, "sw", "train")) == QUESTIONS
+    corpus = described(
+        put(tmp_path, SPAN + 'skip = [""]\n', f"{HEAD}{CONTEXT}\tWapi?\tLondon\t38\na\tb\t\t\n", "tsv")
+    )
+    assert [one.id for one in corpus.read(None, "sw", "train")] == ["0"]
+    with pytest.raises(ConfigError, match="columns: no part of an example 'id'"):
+        described(put(tmp_path, body + 'columns = { id = "id" }\n', squad(ASKED), "json"))
+
+
+def test_questions_of_parquet_as_datasets_saves_them(tmp_path):
+    pytest.importorskip("pyarrow")
+    import pyarrow
+    from pyarrow.parquet import write_table
+
+    rows = [
+        {"context": CONTEXT, "question": one, "answers": {"text": texts, "answer_start": starts}}
+        for one, texts, starts in ASKED
+    ]
+    write_table(pyarrow.Table.from_pylist(rows), tmp_path / "train-sw.parquet")
+    (tmp_path / "own.toml").write_text(
+        'kind = "span"\nfiles = "{split}-{language}.parquet"\n', encoding="utf-8"
+    )
+    assert list(described(tmp_path / "own.toml").read(None, "sw", "train")) == QUESTIONS

@@ -1,0 +1,39 @@
+"""What two predictions of one answer have in common equals torch's distributions."""
+
+import pytest
+import torch
+from task_examples import SMALL_TASKS
+from torch.distributions import Bernoulli, Categorical, Independent, kl_divergence
+
+from isogloss.tasks.one_answer import CLASSES, LABELS, NUMBER, one_answer
+
+ONE, OTHER = (torch.randn(5, 3, generator=torch.Generator().manual_seed(n)) for n in (0, 1))
+DISTRIBUTIONS = {
+    "classes": (CLASSES, lambda scores: Categorical(logits=scores)),
+    "labels": (LABELS, lambda scores: Independent(Bernoulli(logits=scores), 1)),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_the_divergence_is_that_of_the_distributions(name):
+    how, make = DISTRIBUTIONS[name]
+    expected = kl_divergence(make(ONE), make(OTHER)).mean()
+    torch.testing.assert_close(how.divergence(ONE, OTHER), expected)
+    assert float(how.divergence(ONE, ONE)) == pytest.approx(0, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_the_mean_has_the_mean_of_the_probabilities(name):
+    how, _ = DISTRIBUTIONS[name]
+    both = (how.probabilities(ONE) + how.probabilities(OTHER)) / 2
+    torch.testing.assert_close(how.probabilities(how.mean(ONE, OTHER)), both)
+
+
+def test_numbers_have_a_mean_and_no_probabilities():
+    torch.testing.assert_close(NUMBER.mean(ONE, OTHER), (ONE + OTHER) / 2)
+    assert (NUMBER.probabilities, NUMBER.divergence) == (None, None)
+
+
+def test_tasks_whose_labels_have_places_have_no_one_answer():
+    places = {name for name, task in SMALL_TASKS.items() if one_answer(task) is None}
+    assert places == {"upos", "ner", "parsing", "qa", "word-tagging", "span-tagging"}
