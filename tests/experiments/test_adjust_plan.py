@@ -9,7 +9,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.experiments.encoder_runs import Adjust, Align
 from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.runs import FineTune, Measure, needs
+from isogloss.experiments.runs import FineTune, Measure, needs, parts_of
 from tiny import of
 
 RECIPE = """
@@ -180,6 +180,16 @@ def test_any_method_carries_an_auxiliary_loss_beside_itself_without_it(plan):
     found = [run for run in of(FineTune, plan(carrying)) if run.method.name == "bilingual"]
     assert sum(run.auxiliary is not None for run in found) * 2 == len(found) > 0
     assert all((run.aligned is None) == (run.auxiliary is None) for run in found)
+
+
+def test_a_loss_that_reads_the_original_encoder_needs_it_also_on_an_adjusted_one(plan):
+    before = {identity(run) for run in of(FineTune, plan())}
+    text = RECIPE.replace('bitext = "bitext" }\nencoders', 'bitext = "bitext", reference = "original" }\n#')
+    found = [run for run in of(FineTune, plan(text)) if run.auxiliary]
+    assert len(found) == 3
+    assert {run.original for run in found} == {run.encoder.original for run in found}
+    assert all(run.original in parts_of(run) for run in found)
+    assert {identity(run) for run in of(FineTune, plan(text)) if not run.auxiliary} < before
 
 
 @pytest.mark.parametrize("name", ["continual", "continual-few-shot"])

@@ -200,6 +200,7 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
         seed=run.seed,
         bitext={one.languages: context.aligned(one) for one in run.aligned or ()},
         teacher="" if run.teacher is None else str(context.store.model(run.teacher)),
+        original="" if run.original is None else context.encoder(run.original),
         auxiliary=run.auxiliary,
         peft=run.peft,
         on_progress=context.on_progress,

@@ -27,6 +27,7 @@ from isogloss.methods.given import Given
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, find_task, task_names
 from isogloss.training.precision import check_precision
+from isogloss.training.setting import Reads
 
 SPECIAL = 2
 """Subwords of every row that no window may overlap: its first and its last."""
@@ -179,6 +180,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     sources, uses = planning.sources, {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ())}
     source = cell.source if "source" in uses else ()
     target = cell.targets if "target" in uses else ()
+    added = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
     reads = entry.method.reads(source, target)
     wanted: list[tuple[Split, str]] = [("train", code) for code in reads.train]
     wanted += [("dev", code) for code in reads.dev]
@@ -204,7 +206,8 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         source=source,
         target=target,
         optimization=optimization,
-        aligned=_aligned(planning, cell, entry),
+        aligned=_aligned(planning, cell, entry.where, added),
+        original=cell.encoder.original if added.original else None,
         translated=made or None,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in (*source, *target)),
         examples=cell.examples,
@@ -253,14 +256,11 @@ def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table)
     return _model(planning, cell, teacher, changes)
 
 
-def _aligned(planning: Planning, cell: Cell, entry: MethodEntry) -> tuple[Align, ...] | None:
-    """Return the word alignments an auxiliary loss reads; None without one, or without bitext."""
-    if entry.auxiliary is None:
-        return None
-    reads = entry.auxiliary.reads(cell.source, cell.targets)
+def _aligned(planning: Planning, cell: Cell, where: str, reads: Reads) -> tuple[Align, ...] | None:
+    """Return the word alignments an auxiliary loss reads; None where it reads no bitext."""
     if not reads.bitext:
         return None
-    request = AlignmentRequest(planning.recipe.align, entry.where)
+    request = AlignmentRequest(planning.recipe.align, where)
     return alignments(request, planning.sources, cell.encoder, reads.bitext, reads.pairs)
 
 

@@ -158,6 +158,8 @@ class FineTune:
     """Translations it reads, where they are made and not read from the corpus's files."""
     teacher: "FineTune | None" = None
     """The model that labels translations, for methods that need one."""
+    original: "Encoder | None" = None
+    """The encoder before it was adjusted, for an auxiliary loss that reads it."""
     treebanks: Treebanks = ()
     """Treebank of a language where the corpus has several: (("fr", "Sequoia"),)."""
     examples: Count = 0
