@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.identity import identity
+from isogloss.core.identity import content, identity
 from isogloss.experiments.encoder_runs import Adjust, Align
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune, Measure, needs, parts_of
@@ -104,6 +104,39 @@ def test_an_adjustment_may_start_where_another_ended(plan):
     assert two.encoder == one
 
 
+def test_a_list_of_seeds_makes_an_encoder_for_each_and_a_model_starts_from_that_of_its_own(plan):
+    sampled = {"adjust__0__sample": "random", "adjust__0__seed": [0, 1], "grid__seeds": [1, 0]}
+    runs = plan(**sampled)
+    adjusted = of(Adjust, runs)
+    assert [(run.sampled, run.seed) for run in adjusted] == [(20, 0), (20, 1), (40, 0), (40, 1)]
+    # The words of the whole bitext are aligned once, for all samples and for continual learning.
+    assert Counter((one.split, one.examples) for one in of(Align, runs)) == {("train", 0): 2, ("test", 0): 1}
+    assert all(adjusted[0].aligned == one.aligned for one in adjusted)
+    models = [run for run in of(FineTune, runs) if isinstance(run.encoder, Adjust)]
+    assert len(models) == 4 and all(run.seed == run.encoder.seed for run in models)
+    assert [{split.examples for split in run.splits_read} for run in adjusted] == [{20}, {20}, {40}, {40}]
+
+
+def test_samples_start_from_the_encoder_of_their_own_seed_where_each_has_one(plan):
+    table = {"name": "cross-lingual-adjustment", "bitext": "bitext", "pairs": ["qaa-qad"], "seed": [0, 1]}
+    again = {**table, "label": "again", "start": "cross-lingual-adjustment"}
+    further = {**table, "label": "one seed", "start": "again", "seed": 5}
+    runs = plan(adjust=[table, again, further], grid__seeds=[0, 1], measure=[])
+    made = [run for run in of(Adjust, runs) if isinstance(run.encoder, Adjust)]
+    assert [run.seed for run in made] == [run.encoder.seed for run in made if run.seed != 5] + [5, 5]
+    last = [run for run in of(FineTune, runs) if run.encoder.name == "adjust" and run.encoder.seed == 5]
+    assert [run.seed for run in last] == [run.encoder.encoder.seed for run in last] == [0, 1]
+
+
+def test_one_seed_is_what_it_was(plan):
+    changes = {"grid__seeds": [3, 4]}
+    once, listed = (plan(**changes, adjust__0__seed=seed) for seed in (0, [0]))
+    assert [identity(run) for run in once] == [identity(run) for run in listed] != []
+    assert Counter(run.seed for run in of(FineTune, once)) == {3: 4, 4: 4}
+    (one, _) = of(Adjust, once)
+    assert "sampled" not in content(one) and not one.splits_read
+
+
 def test_a_small_split_is_aligned_with_the_statistics_of_the_training_split(plan):
     (test,) = (run for run in of(Align, plan()) if run.split == "test")
     assert [one.split for one in test.splits_read] == ["train", "test"]
@@ -148,6 +181,10 @@ def test_translations_are_labelled_by_the_source_only_model_of_the_grid(plan):
         ({"adjust__0__bitext": "ud"}, "bitext: corpus 'ud' holds"),
         ({"adjust__0__label": "original", "adjust__0__examples": 5}, "'original' is there already"),
         ({"adjust__0__precision": "float8"}, "adjust[0]: precision"),
+        ({"adjust__0__sample": "first"}, "sample: found 'first'; expected"),
+        ({"adjust__0__sample": "random", "adjust__0__examples": 0}, "a sample has a size, and examples is 0"),
+        ({"adjust__0__seed": [0, 0]}, "seed: 0 is named twice"),
+        ({"adjust__0__seed": [1, 2]}, "grid.seeds: 0: a training starts from the encoder of its own seed"),
         ({"align": {"name": "fats-align"}}, "Did you mean 'fast-align'?"),
         ({"align": {"symetrization": "union"}}, "Did you mean 'symmetrization'?"),
         ({"grid__method__1__encoders": ["adjusted"]}, "encoders: no encoder of this recipe 'adjusted'"),

@@ -1,6 +1,7 @@
 """Alignments, adjusted encoders and what is trained and measured with them, made from a recipe."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ from isogloss.core.errors import DataError
 from isogloss.data.files import disk_file
 from isogloss.data.sources import Sources
 from isogloss.data.word_links import read_pharaoh
-from isogloss.experiments.context import LINKS
+from isogloss.experiments.context import LINKS, RunContext
+from isogloss.experiments.encoder_runs import Adjust, Align
+from isogloss.experiments.execute import make
 from isogloss.experiments.single import BitextToAlign, align_bitext
+from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from tiny import of
 
 RECIPE = """
@@ -100,6 +104,25 @@ def test_an_adjusted_encoder_is_an_ordinary_folder_that_isogloss_uses(made):
 def test_a_second_call_makes_nothing(made):
     again = isogloss.run(made.out.parent / "tiny.toml", out=made.out, jobs=1)
     assert again.outcome.made == []
+
+
+@pytest.mark.slow
+def test_each_seed_reads_a_sample_of_its_own_with_the_links_of_the_whole(planned, monkeypatch):
+    table = {**tomllib.loads(RECIPE)["adjust"][0], "bitext": "bitext[dev]", "sample": "random"}
+    tables = [{**table, "seed": [0, 1]}, {**table, "label": "smaller", "examples": 12}]
+    found = planned(adjust=tables, align={}, grid__method=[{"name": "source-only"}], measure=[])
+    context = RunContext(store=found.store, sources=found.sources)
+    monkeypatch.setattr(CrossLingualAdjustment, "train", lambda _, setting: settings.append(setting))
+    settings, (aligned,) = [], of(Align, found.runs)
+    make(context, aligned)
+    for run in of(Adjust, found.runs):
+        with pytest.raises(AttributeError):  # No encoder was trained.
+            make(context, run)
+    whole = context.aligned(aligned)
+    samples = [setting.bitext["qaa-qad"] for setting in settings]
+    assert [len(sample) for sample in samples] == [24, 24, 12]
+    assert all([one for one in whole if one in sample] == sample for sample in samples)
+    assert samples[0] != samples[1] and set(samples[2]) < set(samples[0]) != set(whole[:24])
 
 
 @pytest.mark.slow

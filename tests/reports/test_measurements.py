@@ -77,6 +77,8 @@ def test_facts_reach_through_adjustment_to_pretraining() -> None:
         **{"encoder.depth": 2, "encoder.languages": "qaa+qad", "optimization.learning_rate": 0.001},
     }
     assert {name: facts.get(name) for name in expected} == expected
+    sampled = {**adjust(pretrain(), size=0), "sampled": 24}
+    assert model_facts(sampled)["encoder.size"] == 24
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]
                 f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop it."
             )
     for encoder, (corpus, task), source in product(planning.encoders, asked, many(grid.source)):
-        seeds = seeds_for(grid, encoder, planning.encoders, where)
+        seeds = seeds_for(grid.seeds, encoder, planning.encoders, f"{where}: grid.seeds")
         for target, changes, seed in product(grid.targets, variants, seeds):
             cell = Cell(
                 encoder=encoder,

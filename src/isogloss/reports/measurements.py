@@ -377,7 +377,8 @@ def _encoder_facts(run: Content) -> Facts:
         aligned = [fields_of(one) for one in last["aligned"]]
         found |= _part(last["method"], "encoder.adjusted")
         found |= {"encoder.pairs": "+".join(one["languages"] for one in aligned)}
-        found |= {"encoder.size": aligned[0].get("examples") or None, "encoder.depth": len(adjustments)}
+        size = last.get("sampled") or aligned[0].get("examples") or None
+        found |= {"encoder.size": size, "encoder.depth": len(adjustments)}
     return found
 
 
