@@ -80,6 +80,23 @@ def test_a_method_that_reads_whole_sentences_aligns_no_words(plan, method):
     assert one == other and one.aligned[0].aligner.name == "unlinked" and one.aligned[0].encoder is None
 
 
+def test_a_word_may_be_left_for_subwords_that_are_linked_in_its_place(plan, refused):
+    tables = {"adjust__0__word": "aligned-subwords", "adjust__0__examples": 20}
+    loss = {"name": "alignment-loss", "bitext": "bitext", "word": "aligned-subwords"}
+    runs = plan(**tables, grid__method__1__auxiliary=loss)
+    (adjusted,) = of(Adjust, runs)
+    (continual,) = (run for run in of(FineTune, runs) if run.auxiliary)
+    for one in (*adjusted.aligned, *continual.aligned):
+        assert one.tokenizer == adjusted.original and one.title.endswith(", subwords")
+    (words,) = (one for one in of(Align, runs) if one.split == "test")
+    assert words.tokenizer is None and "tokenizer" not in content(words)
+    whole = plan(**tables, adjust__0__pulled="special")
+    assert all(one.tokenizer is None for one in of(Adjust, whole)[0].aligned)
+    for aligner in ("encoder", "given"):
+        said = refused(**tables, align={"name": aligner})
+        assert f"aligner '{aligner}' links words. Let [align] name fast-align or eflomal" in said
+
+
 def test_methods_keep_to_the_encoders_they_name(plan):
     found = Counter(run.auxiliary is None for run in of(FineTune, plan()))
     assert found == {True: 3, False: 1}

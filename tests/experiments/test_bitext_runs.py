@@ -7,15 +7,19 @@ from pathlib import Path
 import pytest
 
 import isogloss
+from isogloss.aligners import AlignSetting
+from isogloss.aligners.fast_align import FastAlign
 from isogloss.core.errors import DataError
 from isogloss.data.files import disk_file
 from isogloss.data.sources import Sources
 from isogloss.data.word_links import read_pharaoh
+from isogloss.encoders import load_tokenizer
 from isogloss.experiments.context import LINKS, RunContext
 from isogloss.experiments.encoder_runs import Adjust, Align
 from isogloss.experiments.execute import make
 from isogloss.experiments.single import BitextToAlign, align_bitext
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.training.aligned_pairs import PairEncoding, encode_pairs, in_subwords
 from tiny import of
 
 RECIPE = """
@@ -123,6 +127,25 @@ def test_each_seed_reads_a_sample_of_its_own_with_the_links_of_the_whole(planned
     assert [len(sample) for sample in samples] == [24, 24, 12]
     assert all([one for one in whole if one in sample] == sample for sample in samples)
     assert samples[0] != samples[1] and set(samples[2]) < set(samples[0]) != set(whole[:24])
+
+
+@pytest.mark.slow
+def test_subwords_are_aligned_and_read_back_with_the_words_they_are_parts_of(planned):
+    changes = {"align": {}, "measure": [], "grid__method": [{"name": "source-only"}]}
+    how = {"adjust__0__bitext": "bitext[dev]", "adjust__0__word": "aligned-subwords"}
+    found = planned(**changes, **how)
+    context, (run,) = RunContext(store=found.store, sources=found.sources), of(Align, found.runs)
+    record = make(context, run)
+    pairs = found.sources.examples("bitext", "qaa-qad", "dev", examples=24)
+    tokenizer = load_tokenizer(context.encoder(run.tokenizer))
+    cut = in_subwords(pairs, tokenizer)
+    expected = FastAlign().align(AlignSetting(pairs=cut, folder=found.store.root / "alone"))
+    read = context.aligned(run)
+    assert [one.links for one in read] == [one.links for one in expected]
+    assert [(one.first, one.words) for one in read] == [(one.first, one.words) for one in pairs]
+    assert record.rows[0]["gold_pairs"] == 0  # Gold links are of words.
+    encoded = encode_pairs({"qaa-qad": read}, tokenizer, PairEncoding(word="aligned-subwords"))
+    assert encoded.rows[0]["pulled"] == sum(len(one.links) + 2 for one in read)
 
 
 @pytest.mark.slow

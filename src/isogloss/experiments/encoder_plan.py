@@ -8,7 +8,7 @@ from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
 from isogloss.core.run_parts import precision_of
 from isogloss.data.sources import Sources
 from isogloss.encoders.decoders import check_attention
-from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.alignments import AlignmentRequest, alignments, links_subwords
 from isogloss.experiments.checking import (
     located,
     names,
@@ -164,7 +164,9 @@ def _adjusted(
         codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
         check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
         for size in sizes:
-            request = AlignmentRequest(recipe.align, where, links=method.needs_links)
+            request = AlignmentRequest(
+                recipe.align, where, links=method.needs_links, subwords=links_subwords(method)
+            )
             aligned = alignments(request, sources, encoder, choice.bitext, choice.pairs)
             label = choice.label or kind.name
             if not choice.sample:

@@ -172,6 +172,8 @@ class Align:
     """How words are aligned."""
     encoder: "Encoder | None" = None
     """The encoder whose states are compared, where the aligner needs one."""
+    tokenizer: "Encoder | None" = None
+    """The encoder whose subwords are linked in place of words; None for words."""
     split: Split = "train"
     """Split that is aligned; aligners that count words count those of the training split too."""
     alone: bool | None = None
@@ -202,7 +204,8 @@ class Align:
     @property
     def title(self) -> str:
         """What the run is, in a few words."""
-        return f"{self.aligner.name}: {self.bitext} {self.languages}"
+        what = ", subwords" if self.tokenizer else ""
+        return f"{self.aligner.name}: {self.bitext} {self.languages}{what}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from isogloss.data import CORPORA
 from isogloss.data.corpora import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
-from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.alignments import AlignmentRequest, alignments, links_subwords
 from isogloss.experiments.checking import checked, located, names, refuse_empty_or_twice, refuse_unknown
 from isogloss.experiments.encoder_plan import seeds_for
 from isogloss.experiments.encoder_runs import Align, Encoder
@@ -206,7 +206,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         source=source,
         target=target,
         optimization=optimization,
-        aligned=_aligned(planning, cell, entry.where, added),
+        aligned=_aligned(planning, cell, entry, added),
         original=cell.encoder.original if added.original else None,
         translated=made or None,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in (*source, *target)),
@@ -256,11 +256,12 @@ def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table)
     return _model(planning, cell, teacher, changes)
 
 
-def _aligned(planning: Planning, cell: Cell, where: str, reads: Reads) -> tuple[Align, ...] | None:
+def _aligned(planning: Planning, cell: Cell, entry: MethodEntry, reads: Reads) -> tuple[Align, ...] | None:
     """Return the word alignments an auxiliary loss reads; None where it reads no bitext."""
-    if not reads.bitext:
+    if entry.auxiliary is None or not reads.bitext:
         return None
-    request = AlignmentRequest(planning.recipe.align, where)
+    subwords = links_subwords(entry.auxiliary)
+    request = AlignmentRequest(planning.recipe.align, entry.where, subwords=subwords)
     return alignments(request, planning.sources, cell.encoder, reads.bitext, reads.pairs)
 
 

@@ -63,7 +63,8 @@ class AlignmentLoss:
     """Layer whose states are aligned; -1 is the last, 0 the embeddings."""
 
     word: Word = "average"
-    """What represents a word: average, first, last, or subwords (each for itself)."""
+    """What represents a word: average, first, last, subwords (each for itself), or aligned-subwords: links
+    are of subwords."""
 
     pulled: Aligned = "all"
     """What is aligned: all (linked words, [CLS] and [SEP]), words, special, opening, sentences."""

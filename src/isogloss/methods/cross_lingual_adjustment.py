@@ -40,7 +40,8 @@ class CrossLingualAdjustment:
 
     word: Word = "average"
     """What represents a word: the average of its subwords, its first, its last, or subwords: each subword of
-    a word is aligned with each of its translation's. (Table 6's subword alignment links subwords instead.)"""
+    a word is aligned with each of its translation's. Or aligned-subwords: the aligner links subwords in place
+    of words (Table 6's subword alignment)."""
 
     pulled: Aligned = "all"
     """What is aligned: all (linked words, [CLS] and [SEP]), words, special ([CLS] and [SEP]), opening
