@@ -87,7 +87,7 @@ def test_methods_are_frozen_and_listed_by_their_name(method):
 IMPOSSIBLE = """
 masked-language-modelling steps=-1 block=7 batch_subwords=15 masked=0.0 masked=1.5 temperature=0.0
     translation=-0.1 translation=1.1 vocabulary_lines=0 evaluate_every=0 accumulation=0
-meta-learning steps=-1 validation=0.0 validation=1.0 validation_subwords=15 own_learning_rate=-0.1
+meta-learning steps=-1 validation=-0.1 validation=1.0 validation_subwords=15 own_learning_rate=-0.1
     inner_learning_rate=-0.1 accumulation=2 gradient_checkpointing=true optimizer_states="8-bit"
 translation-modelling heads=3
 """
