@@ -186,6 +186,36 @@ def test_translations_are_labelled_by_the_source_only_model_of_the_grid(plan):
     assert [run.subjects[0].method.name for run in of(Measure, nli)] == ["x-mixup"]
 
 
+XTUNE = [
+    {
+        "name": "source-only",
+        "auxiliary": {"name": "model-consistency"},
+        "teacher": "first",
+        "label": "second",
+    },
+    {"name": "source-only", "label": "first", "epochs": 1},
+]
+
+
+def test_a_second_stage_is_kept_near_the_model_it_names(plan, refused):
+    how = {"adjust": [], "measure": [{"name": "scores"}], "translate": {"name": "built-in"}}
+    second, first = of(FineTune, plan(grid__method=XTUNE, **how))[::-1]
+    assert (second.teacher, second.target, first.teacher) == (first, ("qad",), None)
+    assert [(run.languages, run.split, run.tags) for run in second.translated] == [("qaa-qad", "train", None)]
+    assert first in needs(second) and [split.split for split in second.splits_read] == ["train", "dev"]
+    (unnamed,) = (
+        run for run in of(FineTune, plan(grid__method=[{**XTUNE[0], "teacher": ""}], **how)) if run.auxiliary
+    )
+    assert unnamed.teacher.method.name == "source-only" and unnamed.teacher.optimization.epochs == 5
+    for methods, said in (
+        ([XTUNE[0]], "teacher: no method of this grid 'first'"),
+        ([{**XTUNE[0], "auxiliary": {}}, XTUNE[1]], "source-only learns no model's predictions in upos"),
+        ([XTUNE[0], {**XTUNE[1], "teacher": "second"}], "teacher: 'second' goes on from 'first', and that"),
+        ([XTUNE[0], {**XTUNE[1], "encoders": ["other"]}], "no encoder of this recipe 'other'"),
+    ):
+        assert said in refused(grid__method=methods, **how)
+
+
 @pytest.mark.parametrize(
     "changes, said",
     [

@@ -114,25 +114,28 @@ def _started(
             its = pretrained(of_seed(entry.method.model, cell.seed))
         cell = replace(cell, encoder=its)
         entry = replace(entry, method=Given(model=its.label))
-    start = _start(cell, entry, models)
-    model = _model(planning, cell, entry, {**changes, **entry.changes})
-    return replace(model, start=start, teacher=_teacher(planning, cell, entry, changes))
-
-
-def _start(cell: Cell, entry: MethodEntry, models: Mapping[str, FineTune]) -> FineTune | None:
-    if not entry.choice.start:
-        if entry.method.needs_start:
-            raise ConfigError(
-                f"{entry.where}: {entry.method.name} goes on from the model of another method. Name one of "
-                f'this grid, as in start = "source-only".'
-            )
-        return None
-    if entry.choice.start not in models:
+    if entry.method.needs_start and not entry.choice.start:
         raise ConfigError(
-            f"{entry.where}: start: {entry.choice.start!r} is not trained for target {cell.target!r}. "
+            f"{entry.where}: {entry.method.name} goes on from the model of another method. Name one of "
+            f'this grid, as in start = "source-only".'
+        )
+    start = _trained_before(cell, entry, "start", models)
+    teacher = _trained_before(cell, entry, "teacher", models)
+    model = _model(planning, cell, entry, {**changes, **entry.changes})
+    return replace(model, start=start, teacher=_teacher(planning, cell, entry, changes, teacher))
+
+
+def _trained_before(
+    cell: Cell, entry: MethodEntry, field: str, models: Mapping[str, FineTune]
+) -> FineTune | None:
+    """Return the model of a cell that a method names in a field; None where it names none."""
+    label = getattr(entry.choice, field)
+    if label and label not in models:
+        raise ConfigError(
+            f"{entry.where}: {field}: {label!r} is not trained for target {cell.target!r}. "
             f"Add it to that method's targets, or take it out of these."
         )
-    return models[entry.choice.start]
+    return models.get(label)
 
 
 def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]:
@@ -182,7 +185,8 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     target = cell.targets if "target" in uses else ()
     added = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
     reads = entry.method.reads(source, target)
-    wanted: list[tuple[Split, str]] = [("train", code) for code in reads.train]
+    train = dict.fromkeys((*reads.train, *added.train))
+    wanted: list[tuple[Split, str]] = [("train", code) for code in train]
     wanted += [("dev", code) for code in reads.dev]
     made = _made(cell, entry, wanted, sources)
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
@@ -241,17 +245,28 @@ def _made(
     return tuple(entry.by.run(request, sources) for request in requests)
 
 
-def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -> FineTune | None:
-    """Build the source-only model that labels translations, where a method needs one.
+def _teacher(
+    planning: Planning, cell: Cell, entry: MethodEntry, changes: Table, named: FineTune | None
+) -> FineTune | None:
+    """Return the model whose predictions are learned, where a method or its auxiliary loss needs one.
 
-    It is that of the grid's optimization and peft, whatever the method changes: so all methods have one.
+    Where none is named it is the source-only one of the grid's optimization and peft, whatever the method
+    changes: so all methods have one.
     """
     place = place_of(cell.encoder, planning.sources.encoders)
     if isinstance(entry.method, Mixing) and place:
         with located(entry.where):
             entry.method.check(cell.task, load_encoder_config(place))
-    if not isinstance(entry.method, UsesTeacher) or not entry.method.needs_teacher(cell.task):
+    parts: tuple[object, ...] = (entry.method, entry.auxiliary)
+    if not any(isinstance(one, UsesTeacher) and one.needs_teacher(cell.task) for one in parts):
+        if named:
+            raise ConfigError(
+                f"{entry.where}: teacher: {entry.method.name} learns no model's predictions in "
+                f'{cell.task}. Leave it out, or add auxiliary = {{ name = "model-consistency" }}.'
+            )
         return None
+    if named:
+        return named
     teacher = replace(entry, method=SourceOnly(), auxiliary=None, peft=entry.teacher_peft, by=None)
     return _model(planning, cell, teacher, changes)
 

@@ -102,10 +102,10 @@ def _given(method: Given, choice: MethodTable, grid: GridTable, where: str) -> M
             f"{where}: model: {method.model!r} is one model, and the grid has {len(grid.seeds)} seeds. Write "
             f"{SEED} where their names differ, or give the grid one seed."
         )
-    if choice.start or choice.auxiliary or choice.peft:
+    if choice.start or choice.teacher or choice.auxiliary or choice.peft:
         raise ConfigError(
-            f"{where}: {method.name} trains nothing, so it has no start, auxiliary or peft. Let another "
-            f"method start from it."
+            f"{where}: {method.name} trains nothing, so it has no start, teacher, auxiliary or peft. Let "
+            f"another method start from it."
         )
     return MethodEntry(
         choice=choice, label=choice.label or method.name, method=method, changes={}, where=where
@@ -156,32 +156,43 @@ def _peft(table: Table, where: str) -> Peft | None:
 
 def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
     """Return a method once for each translator, if it reads translations."""
-    reads, label = entry.method.reads(("en",), ("sw",)), entry.label
-    if not by or not any(map(is_translation, (*reads.train, *reads.dev))):
+    label, parts = entry.label, [entry.method, *([entry.auxiliary] if entry.auxiliary else ())]
+    reads = [part.reads(("en",), ("sw",)) for part in parts]
+    if not by or not any(is_translation(code) for one in reads for code in (*one.train, *one.dev)):
         return [entry]
     return [replace(entry, by=one, label=f"{label} ({one.label})" if one.label else label) for one in by]
 
 
 def starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
-    """Order methods so that each comes after the one it goes on from."""
+    """Order methods so that each comes after the one it goes on from, and after its teacher."""
     labels, ordered = [entry.label for entry in entries], list[MethodEntry]()
     waiting = list(entries)
     while waiting:
         done = {entry.label for entry in ordered}
-        ready = [entry for entry in waiting if not entry.choice.start or entry.choice.start in done]
+        missing = [
+            (entry, field, label)
+            for entry in waiting
+            for field, label in (("start", entry.choice.start), ("teacher", entry.choice.teacher))
+            if label and label not in done
+        ]
+        ready = [entry for entry in waiting if entry not in [one for one, _, _ in missing]]
         if not ready:
-            entry = next((e for e in waiting if e.choice.start not in labels), waiting[0])
-            where = f"{entry.where}: start"
-            if entry.choice.start in labels:
-                raise ConfigError(
-                    f"{where}: {entry.label!r} goes on from {entry.choice.start!r}, and that from it again. "
-                    f"Let one of them start from the encoder."
-                )
-            others = [label for label in labels if label != entry.label]
-            raise unknown_name(where, "method of this grid", entry.choice.start, others)
+            raise _never_there(missing, labels)
         ordered += ready
         waiting = [entry for entry in waiting if entry not in ready]
     return ordered
+
+
+def _never_there(missing: Sequence[tuple[MethodEntry, str, str]], labels: Sequence[str]) -> ConfigError:
+    """Return the error for methods of which each waits for another one, or for one that is not there."""
+    entry, field, wanted = next((one for one in missing if one[2] not in labels), missing[0])
+    if wanted in labels:
+        return ConfigError(
+            f"{entry.where}: {field}: {entry.label!r} goes on from {wanted!r}, and that from it again. "
+            f"Let one of them start from the encoder."
+        )
+    others = [label for label in labels if label != entry.label]
+    return unknown_name(f"{entry.where}: {field}", "method of this grid", wanted, others)
 
 
 def many(value: OneOrMany) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from isogloss.methods.layer_freezing import LayerFreezing
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.masked_next_token import MaskedNextToken
+from isogloss.methods.model_consistency import ModelConsistency
 from isogloss.methods.peft_adapters import IA3, LoRA
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.x_mixup import XMixup
@@ -133,6 +134,9 @@ def _fine_tune(run: FineTune, shape: Shape) -> int | None:
     if isinstance(run.auxiliary, AlignmentLoss):  # As many rows more as its sentences are like.
         rows += -(-2 * run.auxiliary.pairs * _subwords(run.auxiliary.longest) // how.limit)
     copies = 5 * shape.parameters if isinstance(run.peft, LotteryTicket) else 0  # What was, and the mask.
+    if isinstance(run.auxiliary, ModelConsistency):  # Its own examples, and the teacher.
+        rows += how.batch_size * options
+        copies += 4 * shape.parameters
     return copies + training_memory(
         shape,
         Load(rows=rows, length=how.limit),

@@ -140,6 +140,9 @@ class MethodTable:
     """Those of the grid's targets it is trained for; all when left out."""
     start: str = ""
     """Label of the method whose model it starts from; the encoder when left out."""
+    teacher: str = ""
+    """Label of the method whose model's predictions are learned, where it or its auxiliary loss learns some;
+    those of a source-only model when left out."""
     auxiliary: Table = field(default_factory=dict)
     """A loss added to the method's own: ``name`` and the loss's fields; none when left out."""
     peft: Table = field(default_factory=dict)

@@ -303,6 +303,10 @@ def model_facts(run: Content) -> Facts:
     }
 
 
+PLAIN = "source-only"
+"""The teacher of all methods that name none."""
+
+
 def _way(run: Content) -> Facts:
     """Return how a model was trained: method, optimization, translator, start, and their id (``way``)."""
     own = _of_today(fields_of(run))
@@ -315,6 +319,9 @@ def _way(run: Content) -> Facts:
     found |= _translator(own.get("translated"))
     if own.get("start"):
         found |= {f"after.{name}": value for name, value in _way(own["start"]).items()}
+    teacher = _way(own["teacher"]) if own.get("teacher") else {"method": PLAIN}
+    if teacher["method"] != PLAIN:
+        found |= {f"teacher.{name}": value for name, value in teacher.items()}
     return {**found, "way": identity(found)}
 
 

@@ -14,8 +14,8 @@ from isogloss.core.languages import language_name
 INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
 """Suffixes of a system's name for the form of its inputs."""
 
-OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "translator", "examples")
-NOT_NAMED = ("optimization.limit", "optimization.overlap", "after.way", "examples_read")
+OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "teacher.", "translator", "examples")
+NOT_NAMED = ("optimization.limit", "optimization.overlap", "after.way", "teacher.way", "examples_read")
 """Prefixes of the columns on how a model was trained; and columns that names leave out."""
 
 NONE = "none"
@@ -109,8 +109,8 @@ def _of_nothing(name: Hashable, row: "pd.Series[str]") -> bool:
 
 
 def _short(name: object) -> str:
-    last = str(name).split(".")[-1]
-    return f"after {last}" if str(name).startswith("after.") else last
+    first, *_, last = str(name).split(".")
+    return f"{first} {last}" if first in ("after", "teacher") else last
 
 
 def _text(value: object) -> str:

@@ -223,7 +223,7 @@ class Setting:
     peft: Peft | None = None
     """Which weights are trained; all when left out."""
     teacher: str = ""
-    """Folder of the model that labels translations, where the method needs one."""
+    """Folder of the model whose predictions are learned, where the method or its auxiliary loss needs one."""
     original: str = ""
     """Folder or name of the encoder before it was adjusted, where the auxiliary loss reads it."""
     on_progress: OnProgress = no_progress
