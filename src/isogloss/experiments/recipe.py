@@ -170,8 +170,9 @@ class MeasureTable:
     """Treebank of all languages, or of each, where the corpus has several; the grid's when left out."""
     inputs: str = ""
     """How target inputs come: as they are (""), "translated" into the source (translate-test), "paired"
-    with their translations (models of x-mixup alone), or with a part in the source language: "mixed" (one
-    text of a pair, at random), "mixed-first", "mixed-second", "mixed-question", "mixed-passage"."""
+    with their translations (models of x-mixup alone, and paths between them), or with a part in the source
+    language: "mixed" (one text of a pair, at random), "mixed-first", "mixed-second", "mixed-question",
+    "mixed-passage"."""
     tasks: tuple[str, ...] = ()
     """Those of the grid's tasks that are measured; all when left out."""
     targets: tuple[Language, ...] = ()
