@@ -180,6 +180,14 @@ def test_a_method_can_go_on_from_another(plan):
     assert others[0].title == ("few-shot (shots=2) after source-only: wikiann ner qaa+qab, seed 0")
 
 
+@pytest.mark.parametrize(("dev", "read"), [("target", [("qab", "dev")]), ("shots", []), ("none", [])])
+def test_few_shots_need_no_dev_set_of_the_target(plan, dev, read):
+    few = {"name": "few-shot", "start": "source-only", "dev": dev}
+    runs = plan(grid__method=[few, {"name": "source-only"}], measure=[], grid__targets=["qab"])
+    (one, _) = (model for model in models(runs) if model.start)
+    assert [(split.language, split.split) for split in one.splits_read] == [("qab", "train"), *read]
+
+
 def test_targets_joined_by_plus_are_trained_on_at_once(plan):
     both = {"grid__method": [{"name": "bilingual"}], "measure": [], "grid__seeds": [0]}
     runs = plan(grid__targets=["qab+qad", "qab"], **both)
