@@ -9,7 +9,7 @@ from torch import nn
 from toys import UPDATES
 
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import EPSILON, Callbacks, fit, linear_rate
+from isogloss.training.fit import EPSILON, Callbacks, fit, rate_schedule
 from isogloss.training.hypergradient import exact, hypergradient
 from isogloss.training.meta_learning import (
     INNER_STEPS,
@@ -80,7 +80,7 @@ class Steps:
             language=LANGUAGES[step % 2],
             train=text(LANGUAGES[step % 2], step),
             validation=[text(language, 1000 + step) for language in LANGUAGES],
-            pace=linear_rate(self.updates, self.steps)(step) / self.updates.learning_rate,
+            pace=rate_schedule(self.updates, self.steps)(step) / self.updates.learning_rate,
         )
 
 

@@ -98,7 +98,7 @@ def _pretrain(run: Pretrain, folders: Folders) -> int | None:
     parts = {"modules": shape.parameters - start.parameters} if start else {}
     parts["layers"] = shape.parameters - shape.vocabulary * shape.dim
     return training_memory(
-        replace(shape, dropout=False),
+        replace(shape, dropout=bool(method.training.dropout)),
         load,
         method.updates,
         _machine(run.precision),

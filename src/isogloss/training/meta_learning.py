@@ -31,7 +31,7 @@ from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.tasks.masked_lm import Masking
 from isogloss.tasks.text_stream import TextStream
-from isogloss.training.fit import EPSILON, adamw, linear_rate
+from isogloss.training.fit import EPSILON, adamw, rate_schedule
 from isogloss.training.hypergradient import (
     Hypergradient,
     Parameters,
@@ -343,7 +343,7 @@ def meta_batches(
             )
             for code, (_, apart) in parts.items()
         },
-        pace=linear_rate(replace(updates, learning_rate=1.0), sampling.steps),
+        pace=rate_schedule(replace(updates, learning_rate=1.0), sampling.steps),
     )
 
 
