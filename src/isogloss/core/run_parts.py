@@ -134,9 +134,10 @@ class Architecture:
 class Modules:
     """Modules that each language of an encoder has of its own; all other weights are shared."""
 
-    kind: Literal["feed-forward", "attention", "adapter", "shared-adapter"]
+    kind: Literal["feed-forward", "attention", "adapter", "shared-adapter", "embedding"]
     """feed-forward or attention: every layer's, once for each language; adapter: a bottleneck for each
-    language after every attention and feed-forward (``after``); shared-adapter: one for all (the control)."""
+    language after every attention and feed-forward (``after``); shared-adapter: one for all (the control);
+    embedding: a vector for each language that is added to the embeddings of its subwords (XLM)."""
     reduction: Positive = 4
     """How many times narrower than the states an adapter's bottleneck is."""
     fallback: str = ""

@@ -13,7 +13,7 @@ from isogloss.core.run_parts import Architecture, Modules
 from isogloss.data.described import KNOWN
 from isogloss.encoders import load_encoder_config
 from isogloss.encoders.language_context import read_module_info
-from isogloss.encoders.language_modules import ATTENTION, FEED_FORWARD, SHARED_ADAPTER
+from isogloss.encoders.language_modules import ATTENTION, EMBEDDING, FEED_FORWARD, SHARED_ADAPTER
 from isogloss.encoders.new import config_of
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate
@@ -265,4 +265,5 @@ def _with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shap
         ATTENTION: (4 * dim**2, languages - 1),
         SHARED_ADAPTER: (adapters, 1),
     }.get(modules.kind, (adapters, languages))
-    return replace(shape, parameters=shape.parameters + shape.layers * each * count)
+    added = dim * languages if modules.kind == EMBEDDING else shape.layers * each * count
+    return replace(shape, parameters=shape.parameters + added)
