@@ -42,7 +42,7 @@ def test_the_rate_is_highest_after_the_warm_up_and_0_after_the_last_step(steps, 
 def test_other_schedules_warm_up_alike_and_then_fall_by_the_root_of_the_steps_or_stay(steps, warmup):
     updates = Updates(learning_rate=2.0, warmup=warmup)
     plain, root, constant = (
-        [*map(rate_schedule(replace(updates, schedule=name), steps), range(steps))]
+        [*map(rate_schedule(replace(updates, rate_schedule=name), steps), range(steps))]
         for name in (None, "inverse-square-root", "constant")
     )
     top = max(1, round(warmup * steps))

@@ -185,7 +185,7 @@ class Updates:
     """Highest rate, reached after the warm-up."""
     warmup: Share = 0.1
     """Share of the steps with linear warm-up."""
-    schedule: Literal["inverse-square-root", "constant"] | None = None
+    rate_schedule: Literal["inverse-square-root", "constant"] | None = None
     """What the rate does after the warm-up: inverse-square-root, as in XLM (Vaswani et al. 2017, Section
     5.3); constant, as in Cao et al. (2020); linear decay to 0 when left out."""
     weight_decay: Weight = 0.01

@@ -3,7 +3,7 @@
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Section 3,
 Eq. 1, after Cao et al. (2020). The paper leaves the optimisation to Cao et al.; their code, and the paper's
 own, is where rates, lengths and dropout come from. One thing differs: after the warm-up their rate stays
-where it is (``schedule = "constant"``), and ours falls to 0, as it does in every training here.
+where it is (``rate_schedule = "constant"``), and ours falls to 0, as it does in every training here.
 """
 
 from dataclasses import dataclass, field

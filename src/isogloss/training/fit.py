@@ -377,7 +377,7 @@ def rate_schedule(updates: Updates, steps: int) -> Callable[[int], float]:
         "inverse-square-root": lambda step: math.sqrt(rising / (step + 1)),
         "constant": lambda _: 1.0,
     }
-    down = falling[updates.schedule]
+    down = falling[updates.rate_schedule]
 
     def rate(step: int) -> float:
         up = (step + 1) / rising
