@@ -109,7 +109,8 @@ def _of_nothing(name: Hashable, row: "pd.Series[str]") -> bool:
 
 
 def _short(name: object) -> str:
-    first, *_, last = str(name).split(".")
+    parts = str(name).split(".")
+    first, last = parts[0], parts[-1]
     return f"{first} {last}" if first in ("after", "teacher") else last
 
 
