@@ -15,6 +15,13 @@ def test_train_is_squad_and_test_is_xquad(fixtures):
     assert russian.answers == ((21, "в 1887 году"),)
 
 
+@pytest.mark.parametrize("split", ["train", "dev"])
+@pytest.mark.parametrize("place", ["mlqa/mlqa-translate-train", "mlqa-translate-train"])
+def test_squad_in_other_languages_is_what_was_released_with_mlqa(put, place, split):
+    data = put({f"{place}/hi_squad-translate-train-{split}-v1.1.json": json.dumps(document())})
+    assert [one.id for one in SQUAD.read(data, "hi", split)] == ["1", "2"]
+
+
 @pytest.mark.parametrize(
     ("passage", "start", "text", "expected"),
     [

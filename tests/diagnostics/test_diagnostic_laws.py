@@ -38,8 +38,9 @@ def setting_of(diagnostic, folder):
     def read(language):
         return evaluation(task, sentences(language, 12), tokenizer, how, language=language)
 
+    mixup = Mixup(layer=1, largest=0.5, learned=False)
+
     def paired(language):
-        mixup = Mixup(layer=1, largest=0.5, learned=False)
         return beside_translations(read(language), sentences("en", 12), tokenizer, how, mixup=mixup)
 
     pairs = translations(LINES, LINES[::-1], links=((0, 0), (1, 1)))
@@ -51,6 +52,7 @@ def setting_of(diagnostic, folder):
         masked_lm=lambda _: (masked_lm, tokenizer),
         text=lambda _: iter(LINES),
         paired=paired,
+        mixup=lambda _: mixup,
         precision="float32",
     )
     if diagnostic.subject in ("scores", "seeds"):

@@ -1,6 +1,7 @@
 """Mixing ratios are numpy's, for target languages alone; a sweep tries every ratio in every layer."""
 
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -10,13 +11,14 @@ from hypothesis import strategies as st
 from measuring import measure_setting, subject
 
 from in_translation import READ, setting
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, ModelError
 from isogloss.diagnostics.mixup import MixupRatio, MixupSweep, grid_of, mean_share, mixing_at, ratio_summary
+from isogloss.diagnostics.weight_space import Interpolation, Plane, _mixing_so
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.nn import mixup_ratio
 from isogloss.tasks import TASKS
-from isogloss.training.evaluation import beside_translations, evaluation
+from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
 
 SHARES = st.lists(st.floats(0, 1), min_size=2, max_size=30)
 POINT = st.tuples(st.integers(1, 12), st.floats(0, 1))
@@ -134,3 +136,82 @@ def test_a_layer_that_is_not_there_is_refused_before_anything_is_scored(model_an
     model, paired = model_and_paired
     with pytest.raises(ConfigError, match="no layer 4 to mix in: this encoder has the layers 1 to 3"):
         swept(model, paired, layers=(1, 4))
+
+
+# Paths and planes between models that mix
+
+
+def mixing_so(mixup, weight, bias, largest):
+    ratio = mixup_ratio.MixupRatio()
+    with torch.no_grad():
+        ratio.weight.fill_(weight)
+        ratio.bias.fill_(bias)
+    return replace(mixup, largest=largest, ratio=ratio)
+
+
+@pytest.fixture
+def walk(model_and_paired):
+    """Models, how each mixes, and the setting of a measurement between them."""
+    first, paired = model_and_paired
+    models = [first, deepcopy(first), deepcopy(first)]
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in (one for model in models[1:] for one in model.parameters()):
+            weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
+    trained = paired("de").mixup
+    mixups = [trained, mixing_so(trained, 2.0, -1.0, 0.3), mixing_so(trained, 0.0, 3.0, 1.0)]
+
+    def setting(count, mixups=mixups):
+        made = measure_setting(models[:count], paired, languages=("de",))
+        return replace(made, paired=paired, mixup=lambda one: mixups[int(one.id)])
+
+    return models, mixups, paired, setting
+
+
+def test_paths_and_planes_end_in_models_that_mix_as_they_infer(walk):
+    models, mixups, paired, setting = walk
+    alone = [replace(paired("de"), mixup=mixups[n]).score(models[n]) for n in range(3)]
+    unmixed = [
+        replace(paired("de"), mixup=replace(mixups[n], largest=0.0)).score(models[n]) for n in range(3)
+    ]
+    rows = Interpolation(alphas=(0.0, 1.0)).measure(setting(2))
+    assert [row.score for row in rows] == alone[:2]
+    corners = Plane(alphas=(0.0, 1.0)).measure(setting(3))
+    assert [row.score for row in corners][:3] == [alone[0], alone[2], alone[1]]
+    assert alone != unmixed  # Mixing matters to these scores.
+
+
+def test_between_two_models_lies_their_mean_and_that_of_what_the_ratio_is_made_of(walk):
+    models, mixups, paired, setting = walk
+    middle = deepcopy(models[0])
+    with torch.no_grad():
+        for weight, other in zip(middle.parameters(), models[1].parameters(), strict=True):
+            weight.lerp_(other, 0.5)
+    seen = []
+
+    class Watched(Evaluation):
+        def score(self, model):
+            seen.append(torch.cat(self.scores(model)))
+            return 0.0
+
+    def watched(language):
+        one = paired(language)
+        return Watched(**{field.name: getattr(one, field.name) for field in fields(one)})
+
+    for part in ("all", "head"):
+        Interpolation(alphas=(0.5,), part=part).measure(replace(setting(2), evaluation=watched))
+    replace(watched("de"), mixup=mixing_so(mixups[0], 0.75, 0.0, 0.5)).score(middle)
+    assert torch.allclose(seen[0], seen[2], rtol=1e-4, atol=1e-5)
+    home = models[0].state_dict()
+    home.update({name: value for name, value in middle.state_dict().items() if name.startswith("classifier")})
+    middle.load_state_dict(home)
+    watched("de").score(middle)  # The first model's encoder and mixup.
+    assert torch.allclose(seen[1], seen[3], rtol=1e-4, atol=1e-5)
+    assert _mixing_so(mixups[0], [torch.zeros(1), torch.zeros(1), torch.tensor(-0.25)]).largest == 0.0
+
+
+def test_models_that_mix_otherwise_or_not_at_all_have_no_path_in_pairs(walk):
+    _, mixups, _, setting = walk
+    for other in (replace(mixups[1], layer=1), None):
+        with pytest.raises(ModelError, match="do not all mix them in one layer and way"):
+            Interpolation(alphas=(0.5,)).measure(setting(2, [mixups[0], other]))

@@ -34,7 +34,7 @@ from isogloss.encoders.language_parameters import (
 )
 from isogloss.encoders.new_subwords import add_embeddings
 
-OWN = ("feed-forward", "attention", "adapter")
+OWN = ("feed-forward", "attention", "adapter", "embedding")
 IDS = torch.tensor([[2, 7, 9, 11, 3, 0], [2, 12, 8, 3, 0, 0], [2, 5, 6, 9, 10, 3], [2, 14, 3, 0, 0, 0]])
 MASK = (IDS != 0).long()
 ROWS = ("sw", "en", "sw", "to")

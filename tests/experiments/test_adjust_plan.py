@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.identity import identity
+from isogloss.core.identity import content, identity
 from isogloss.experiments.encoder_runs import Adjust, Align
 from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.runs import FineTune, Measure, needs
+from isogloss.experiments.runs import FineTune, Measure, needs, parts_of
 from tiny import of
 
 RECIPE = """
@@ -80,6 +80,23 @@ def test_a_method_that_reads_whole_sentences_aligns_no_words(plan, method):
     assert one == other and one.aligned[0].aligner.name == "unlinked" and one.aligned[0].encoder is None
 
 
+def test_a_word_may_be_left_for_subwords_that_are_linked_in_its_place(plan, refused):
+    tables = {"adjust__0__word": "aligned-subwords", "adjust__0__examples": 20}
+    loss = {"name": "alignment-loss", "bitext": "bitext", "word": "aligned-subwords"}
+    runs = plan(**tables, grid__method__1__auxiliary=loss)
+    (adjusted,) = of(Adjust, runs)
+    (continual,) = (run for run in of(FineTune, runs) if run.auxiliary)
+    for one in (*adjusted.aligned, *continual.aligned):
+        assert one.tokenizer == adjusted.original and one.title.endswith(", subwords")
+    (words,) = (one for one in of(Align, runs) if one.split == "test")
+    assert words.tokenizer is None and "tokenizer" not in content(words)
+    whole = plan(**tables, adjust__0__pulled="special")
+    assert all(one.tokenizer is None for one in of(Adjust, whole)[0].aligned)
+    for aligner in ("encoder", "given"):
+        said = refused(**tables, align={"name": aligner})
+        assert f"aligner '{aligner}' links words. Let [align] name fast-align or eflomal" in said
+
+
 def test_methods_keep_to_the_encoders_they_name(plan):
     found = Counter(run.auxiliary is None for run in of(FineTune, plan()))
     assert found == {True: 3, False: 1}
@@ -102,6 +119,39 @@ def test_an_adjustment_may_start_where_another_ended(plan):
     second = {**first, "name": "procrustes", "start": "pulled", "label": "both"}
     one, two = of(Adjust, plan(adjust=[{**first, "label": "pulled"}, second]))
     assert two.encoder == one
+
+
+def test_a_list_of_seeds_makes_an_encoder_for_each_and_a_model_starts_from_that_of_its_own(plan):
+    sampled = {"adjust__0__sample": "random", "adjust__0__seed": [0, 1], "grid__seeds": [1, 0]}
+    runs = plan(**sampled)
+    adjusted = of(Adjust, runs)
+    assert [(run.sampled, run.seed) for run in adjusted] == [(20, 0), (20, 1), (40, 0), (40, 1)]
+    # The words of the whole bitext are aligned once, for all samples and for continual learning.
+    assert Counter((one.split, one.examples) for one in of(Align, runs)) == {("train", 0): 2, ("test", 0): 1}
+    assert all(adjusted[0].aligned == one.aligned for one in adjusted)
+    models = [run for run in of(FineTune, runs) if isinstance(run.encoder, Adjust)]
+    assert len(models) == 4 and all(run.seed == run.encoder.seed for run in models)
+    assert [{split.examples for split in run.splits_read} for run in adjusted] == [{20}, {20}, {40}, {40}]
+
+
+def test_samples_start_from_the_encoder_of_their_own_seed_where_each_has_one(plan):
+    table = {"name": "cross-lingual-adjustment", "bitext": "bitext", "pairs": ["qaa-qad"], "seed": [0, 1]}
+    again = {**table, "label": "again", "start": "cross-lingual-adjustment"}
+    further = {**table, "label": "one seed", "start": "again", "seed": 5}
+    runs = plan(adjust=[table, again, further], grid__seeds=[0, 1], measure=[])
+    made = [run for run in of(Adjust, runs) if isinstance(run.encoder, Adjust)]
+    assert [run.seed for run in made] == [run.encoder.seed for run in made if run.seed != 5] + [5, 5]
+    last = [run for run in of(FineTune, runs) if run.encoder.name == "adjust" and run.encoder.seed == 5]
+    assert [run.seed for run in last] == [run.encoder.encoder.seed for run in last] == [0, 1]
+
+
+def test_one_seed_is_what_it_was(plan):
+    changes = {"grid__seeds": [3, 4]}
+    once, listed = (plan(**changes, adjust__0__seed=seed) for seed in (0, [0]))
+    assert [identity(run) for run in once] == [identity(run) for run in listed] != []
+    assert Counter(run.seed for run in of(FineTune, once)) == {3: 4, 4: 4}
+    (one, _) = of(Adjust, once)
+    assert "sampled" not in content(one) and not one.splits_read
 
 
 def test_a_small_split_is_aligned_with_the_statistics_of_the_training_split(plan):
@@ -136,6 +186,36 @@ def test_translations_are_labelled_by_the_source_only_model_of_the_grid(plan):
     assert [run.subjects[0].method.name for run in of(Measure, nli)] == ["x-mixup"]
 
 
+XTUNE = [
+    {
+        "name": "source-only",
+        "auxiliary": {"name": "model-consistency"},
+        "teacher": "first",
+        "label": "second",
+    },
+    {"name": "source-only", "label": "first", "epochs": 1},
+]
+
+
+def test_a_second_stage_is_kept_near_the_model_it_names(plan, refused):
+    how = {"adjust": [], "measure": [{"name": "scores"}], "translate": {"name": "built-in"}}
+    second, first = of(FineTune, plan(grid__method=XTUNE, **how))[::-1]
+    assert (second.teacher, second.target, first.teacher) == (first, ("qad",), None)
+    assert [(run.languages, run.split, run.tags) for run in second.translated] == [("qaa-qad", "train", None)]
+    assert first in needs(second) and [split.split for split in second.splits_read] == ["train", "dev"]
+    (unnamed,) = (
+        run for run in of(FineTune, plan(grid__method=[{**XTUNE[0], "teacher": ""}], **how)) if run.auxiliary
+    )
+    assert unnamed.teacher.method.name == "source-only" and unnamed.teacher.optimization.epochs == 5
+    for methods, said in (
+        ([XTUNE[0]], "teacher: no method of this grid 'first'"),
+        ([{**XTUNE[0], "auxiliary": {}}, XTUNE[1]], "source-only learns no model's predictions in upos"),
+        ([XTUNE[0], {**XTUNE[1], "teacher": "second"}], "teacher: 'second' goes on from 'first', and that"),
+        ([XTUNE[0], {**XTUNE[1], "encoders": ["other"]}], "no encoder of this recipe 'other'"),
+    ):
+        assert said in refused(grid__method=methods, **how)
+
+
 @pytest.mark.parametrize(
     "changes, said",
     [
@@ -148,6 +228,10 @@ def test_translations_are_labelled_by_the_source_only_model_of_the_grid(plan):
         ({"adjust__0__bitext": "ud"}, "bitext: corpus 'ud' holds"),
         ({"adjust__0__label": "original", "adjust__0__examples": 5}, "'original' is there already"),
         ({"adjust__0__precision": "float8"}, "adjust[0]: precision"),
+        ({"adjust__0__sample": "first"}, "sample: found 'first'; expected"),
+        ({"adjust__0__sample": "random", "adjust__0__examples": 0}, "a sample has a size, and examples is 0"),
+        ({"adjust__0__seed": [0, 0]}, "seed: 0 is named twice"),
+        ({"adjust__0__seed": [1, 2]}, "grid.seeds: 0: a training starts from the encoder of its own seed"),
         ({"align": {"name": "fats-align"}}, "Did you mean 'fast-align'?"),
         ({"align": {"symetrization": "union"}}, "Did you mean 'symmetrization'?"),
         ({"grid__method__1__encoders": ["adjusted"]}, "encoders: no encoder of this recipe 'adjusted'"),
@@ -180,6 +264,16 @@ def test_any_method_carries_an_auxiliary_loss_beside_itself_without_it(plan):
     found = [run for run in of(FineTune, plan(carrying)) if run.method.name == "bilingual"]
     assert sum(run.auxiliary is not None for run in found) * 2 == len(found) > 0
     assert all((run.aligned is None) == (run.auxiliary is None) for run in found)
+
+
+def test_a_loss_that_reads_the_original_encoder_needs_it_also_on_an_adjusted_one(plan):
+    before = {identity(run) for run in of(FineTune, plan())}
+    text = RECIPE.replace('bitext = "bitext" }\nencoders', 'bitext = "bitext", reference = "original" }\n#')
+    found = [run for run in of(FineTune, plan(text)) if run.auxiliary]
+    assert len(found) == 3
+    assert {run.original for run in found} == {run.encoder.original for run in found}
+    assert all(run.original in parts_of(run) for run in found)
+    assert {identity(run) for run in of(FineTune, plan(text)) if not run.auxiliary} < before
 
 
 @pytest.mark.parametrize("name", ["continual", "continual-few-shot"])

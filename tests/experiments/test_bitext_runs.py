@@ -1,17 +1,25 @@
 """Alignments, adjusted encoders and what is trained and measured with them, made from a recipe."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import isogloss
+from isogloss.aligners import AlignSetting
+from isogloss.aligners.fast_align import FastAlign
 from isogloss.core.errors import DataError
 from isogloss.data.files import disk_file
 from isogloss.data.sources import Sources
 from isogloss.data.word_links import read_pharaoh
-from isogloss.experiments.context import LINKS
+from isogloss.encoders import load_tokenizer
+from isogloss.experiments.context import LINKS, RunContext
+from isogloss.experiments.encoder_runs import Adjust, Align
+from isogloss.experiments.execute import make
 from isogloss.experiments.single import BitextToAlign, align_bitext
+from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.training.aligned_pairs import PairEncoding, encode_pairs, in_subwords
 from tiny import of
 
 RECIPE = """
@@ -100,6 +108,44 @@ def test_an_adjusted_encoder_is_an_ordinary_folder_that_isogloss_uses(made):
 def test_a_second_call_makes_nothing(made):
     again = isogloss.run(made.out.parent / "tiny.toml", out=made.out, jobs=1, report=False)
     assert again.outcome.made == []
+
+
+@pytest.mark.slow
+def test_each_seed_reads_a_sample_of_its_own_with_the_links_of_the_whole(planned, monkeypatch):
+    table = {**tomllib.loads(RECIPE)["adjust"][0], "bitext": "bitext[dev]", "sample": "random"}
+    tables = [{**table, "seed": [0, 1]}, {**table, "label": "smaller", "examples": 12}]
+    found = planned(adjust=tables, align={}, grid__method=[{"name": "source-only"}], measure=[])
+    context = RunContext(store=found.store, sources=found.sources)
+    monkeypatch.setattr(CrossLingualAdjustment, "train", lambda _, setting: settings.append(setting))
+    settings, (aligned,) = [], of(Align, found.runs)
+    make(context, aligned)
+    for run in of(Adjust, found.runs):
+        with pytest.raises(AttributeError):  # No encoder was trained.
+            make(context, run)
+    whole = context.aligned(aligned)
+    samples = [setting.bitext["qaa-qad"] for setting in settings]
+    assert [len(sample) for sample in samples] == [24, 24, 12]
+    assert all([one for one in whole if one in sample] == sample for sample in samples)
+    assert samples[0] != samples[1] and set(samples[2]) < set(samples[0]) != set(whole[:24])
+
+
+@pytest.mark.slow
+def test_subwords_are_aligned_and_read_back_with_the_words_they_are_parts_of(planned):
+    changes = {"align": {}, "measure": [], "grid__method": [{"name": "source-only"}]}
+    how = {"adjust__0__bitext": "bitext[dev]", "adjust__0__word": "aligned-subwords"}
+    found = planned(**changes, **how)
+    context, (run,) = RunContext(store=found.store, sources=found.sources), of(Align, found.runs)
+    record = make(context, run)
+    pairs = found.sources.examples("bitext", "qaa-qad", "dev", examples=24)
+    tokenizer = load_tokenizer(context.encoder(run.tokenizer))
+    cut = in_subwords(pairs, tokenizer)
+    expected = FastAlign().align(AlignSetting(pairs=cut, folder=found.store.root / "alone"))
+    read = context.aligned(run)
+    assert [one.links for one in read] == [one.links for one in expected]
+    assert [(one.first, one.words) for one in read] == [(one.first, one.words) for one in pairs]
+    assert record.rows[0]["gold_pairs"] == 0  # Gold links are of words.
+    encoded = encode_pairs({"qaa-qad": read}, tokenizer, PairEncoding(word="aligned-subwords"))
+    assert encoded.rows[0]["pulled"] == sum(len(one.links) + 2 for one in read)
 
 
 @pytest.mark.slow

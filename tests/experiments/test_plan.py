@@ -131,6 +131,29 @@ def test_one_method_twice_needs_labels(plan):
     assert [subject.optimization.epochs for subject in measures(runs, "interpolation")[0].subjects] == [1, 2]
 
 
+@pytest.mark.parametrize("inputs", ["paired", "translated"])
+def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, refused, inputs):
+    methods = [
+        {"name": "x-mixup", "layer": 1},
+        {"name": "x-mixup", "layer": 1, "ratio": 0.0, "label": "none"},
+    ]
+    how = {"grid__corpus": "xnli", "translate": {"name": "built-in"}, "grid__targets": ["qab"]}
+    table = {"name": "interpolation", "inputs": inputs, "between": ["none", "x-mixup"]}
+    found = measures(plan(grid__method=methods, measure=[table], **how), "interpolation")
+    assert [(run.inputs, run.translated[0].languages) for run in found] == [(inputs, "qab-qaa")] * 2
+    mixed = {
+        "grid__method": [methods[0], {"name": "source-only", "label": "none"}],
+        "measure": [table],
+        **how,
+    }
+    if inputs == "paired":
+        said = refused(**mixed)
+        assert "source-only reads inputs alone, and models of x-mixup beside" in said
+        assert "Leave inputs out, or let between name models of x-mixup alone." in said
+    else:
+        assert len(measures(plan(**mixed), "interpolation")) == 2
+
+
 def test_a_label_is_no_part_of_an_id(plan):
     same = [identity(run) for run in plan(grid__method__1__label="both", measure=[])]
     assert same == [identity(run) for run in plan(measure=[])]
@@ -157,6 +180,14 @@ def test_a_method_can_go_on_from_another(plan):
         *((n, (code,)) for n in (2, 4) for code in ("qab", "qad"))
     }
     assert others[0].title == ("few-shot (shots=2) after source-only: wikiann ner qaa+qab, seed 0")
+
+
+@pytest.mark.parametrize(("dev", "read"), [("target", [("qab", "dev")]), ("shots", []), ("none", [])])
+def test_few_shots_need_no_dev_set_of_the_target(plan, dev, read):
+    few = {"name": "few-shot", "start": "source-only", "dev": dev}
+    runs = plan(grid__method=[few, {"name": "source-only"}], measure=[], grid__targets=["qab"])
+    (one, _) = (model for model in models(runs) if model.start)
+    assert [(split.language, split.split) for split in one.splits_read] == [("qab", "train"), *read]
 
 
 def test_targets_joined_by_plus_are_trained_on_at_once(plan):
@@ -388,7 +419,7 @@ measure.0.inputs = "translate" -> measure[0]: inputs: no kind of inputs 'transla
 measure.0.inputs = "mixed" -> measure[0]: inputs: 'mixed' is for nli and paraphrase and pair-regression,
     not for ner. Choose translated, or leave
 measure.0.languages = ["English"] -> measure[0]: languages: 'English' is no language code.
-measure.2.corpus = "xnli" -> measure[2]: corpus: diagnostic interpolation has no such field.
+measure.2.methods = ["bilingual"] -> measure[2]: methods: diagnostic interpolation has no such field.
 grid.method = [{ name = "few-shot" }] -> grid.method[0]: few-shot goes on from the model of another method.
     Name one of this grid
 grid.method = [{ name = "source-only" }, { name = "few-shot", start = "source-onyl" }] -> grid.method[1]:

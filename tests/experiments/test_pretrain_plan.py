@@ -9,7 +9,7 @@ import pytest
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
-from isogloss.experiments.encoder_runs import Pretrain
+from isogloss.experiments.encoder_runs import Adjust, Pretrain
 from isogloss.experiments.execute import ONE_IN, PretrainingText
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune, Measure
@@ -282,8 +282,19 @@ def test_a_model_starts_from_the_encoder_of_its_own_seed(planned):
     assert {(run.encoder.seed, run.seed) for run in others} == {(0, 0), (0, 2)}
 
 
+def test_an_encoder_of_each_seed_is_adjusted_with_its_own_or_all_with_one(planned):
+    table = {"name": "procrustes", "bitext": "bitext", "pairs": ["qaa-qab"], "start": "joint"}
+    method = {"name": "source-only", "encoders": ["procrustes"], "targets": ["qab"]}
+    for seed, made in (([0, 2], [(0, 0), (2, 2)]), (5, [(5, 0), (5, 1), (5, 2)])):
+        grid = {"grid__method": [method], "grid__seeds": [0, 2]}
+        runs = planned(SEEDS, adjust=[{**table, "seed": seed}], measure=[], **grid).runs
+        assert [(run.seed, run.encoder.seed) for run in of(Adjust, runs)] == made
+        models = of(FineTune, runs)
+        assert [run.seed for run in models] == [run.encoder.original.seed for run in models] == [0, 2]
+
+
 def test_a_seed_without_an_encoder_of_its_own_is_refused(planned):
-    with pytest.raises(ConfigError, match=r"grid\.seeds: 3: .* pretrained with 0, 1, 2"):
+    with pytest.raises(ConfigError, match=r"grid\.seeds: 3: .* made with 0, 1, 2"):
         planned(SEEDS, grid__seeds=[0, 3])
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from importlib.resources import files
+from itertools import product
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.data.languages import translations as built_in
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
+from isogloss.encoders.subwords import split_words
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.training.aligned_batches import (
@@ -22,7 +24,7 @@ from isogloss.training.aligned_batches import (
     reference_states,
     states_of,
 )
-from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
+from isogloss.training.aligned_pairs import PairEncoding, encode_pairs, in_subwords
 from isogloss.training.setting import AdjustSetting
 from trained import equal, weights
 
@@ -74,6 +76,34 @@ def test_equation_1_is_that_of_two_models_in_every_family(encoder_folder, form, 
         assert (one.grad is None) == (other is None), name
         if other is not None:
             torch.testing.assert_close(one.grad.double(), other, rtol=1e-3, atol=1e-5 * scale)
+
+
+def test_linked_subwords_come_together_by_their_own_links(bert_folder):
+    """Links of all subwords of linked words are what those words' subwords are, each for itself."""
+    tokenizer, pairs = load_tokenizer(bert_folder), translations(12, seed=3)
+    cut = in_subwords(pairs, tokenizer)
+    assert all(one.links is None for one in cut) and any(
+        len(one.words[1]) > len(one.second.split()) for one in cut
+    )
+    linked = []
+    for pair in pairs:
+        sides = [
+            [
+                [number for number, of in enumerate(split.words) if of == word]
+                for word in range(split.words[-1] + 1)
+            ]
+            for split in split_words([pair.first.split(), pair.second.split()], tokenizer)
+        ]
+        links = {link for i, j in pair.links for link in product(sides[0][i], sides[1][j])}
+        linked.append(replace(pair, links=tuple(sorted(links))))
+    ours = encode_pairs({"en-xx": linked}, tokenizer, PairEncoding(word="aligned-subwords"))
+    theirs = encode_pairs({"en-xx": pairs}, tokenizer, PairEncoding(word="subwords"))
+    for row in range(len(pairs)):
+        assert (ours[row].anchored == theirs[row].anchored).all()
+        assert {*map(tuple, ours[row].aligned)} == {*map(tuple, theirs[row].aligned)}
+    far = [replace(pairs[0], links=((len(cut[0].words[0]), 0),))]
+    with pytest.raises(DataError, match="Align this very text again"):
+        encode_pairs({"en-xx": far}, tokenizer, PairEncoding(word="aligned-subwords"))
 
 
 @pytest.mark.parametrize(

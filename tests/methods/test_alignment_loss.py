@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from aligned import Slowly, in_float64, translations
-from isogloss.core.errors import DataError
+from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.methods.alignment_loss import AlignmentLoss, PairSampling
 from isogloss.methods.plain import FewShot, SourceOnly
 from isogloss.tasks import TASKS
@@ -94,6 +94,37 @@ def test_it_composes_with_every_task(task, make):
     losses = [row["loss"] for row in trained.rows if "loss" in row]
     assert losses
     assert trained.rows[-1]["translations"] == 30
+
+
+@pytest.mark.slow
+def test_states_before_are_those_of_the_original_encoder_also_where_an_adjusted_one_is_trained(
+    make, bert_folder, tmp_path
+):
+    """Where the original is what is trained, nothing changes."""
+    adjusted = load_whole(bert_folder)
+    with torch.no_grad():
+        for weight in adjusted.parameters():
+            weight.mul_(1.05)
+    save_model(adjusted, load_tokenizer(bert_folder), tmp_path / "adjusted")
+
+    def trained(start, reference):
+        auxiliary = AlignmentLoss(alpha=0.5, pairs=4, reference=reference)
+        setting = replace(make(auxiliary, epochs=1), start=str(start), original=str(bert_folder))
+        setting = replace(setting, folder=tmp_path / f"{start.name} {reference}")
+        found = SourceOnly().train(setting)
+        return found, (setting.folder / "states.bin").read_bytes()
+
+    plain, states = trained(bert_folder, None)
+    neutral, same = trained(bert_folder, "original")
+    assert equal(plain, neutral)
+    assert states == same == trained(tmp_path / "adjusted", "original")[1]
+    assert states != trained(tmp_path / "adjusted", None)[1]
+
+
+def test_an_original_that_is_not_named_is_refused(make):
+    setting = make(AlignmentLoss(reference="original"), epochs=1)
+    with pytest.raises(ConfigError, match=r"which encoder is the original.*Setting.original"):
+        SourceOnly().train(setting)
 
 
 def test_without_sentence_pairs_it_is_refused(make):

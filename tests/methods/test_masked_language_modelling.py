@@ -186,6 +186,26 @@ def test_the_saved_encoder_has_the_architectures_dropout_and_the_training_none(s
     assert load_tokenizer(tmp_path / "model").get_vocab() == tokenizer.get_vocab()
 
 
+@pytest.mark.slow
+def test_dropout_may_be_asked_for_in_pretraining_and_changes_what_is_learned_alone(setting, tmp_path):
+    def trained(name, start="", **how):
+        shape = {"start": start, "architecture": None} if start else {}
+        model, tokenizer, _ = with_fields(METHOD, steps=2, **how).train(
+            replace(setting, folder=tmp_path / name, **shape)
+        )
+        save_model(model, tokenizer, tmp_path / f"{name} saved")
+        return model
+
+    plain, none, dropped = trained("plain"), trained("none", dropout=0.0), trained("dropped", dropout=0.1)
+    assert equal(plain, none) and not equal(plain, dropped)
+    rates = {
+        load_masked_lm(tmp_path / f"{one} saved").config.hidden_dropout_prob for one in ("plain", "dropped")
+    }
+    assert rates == {setting.architecture.dropout}
+    start = str(tmp_path / "plain saved")
+    assert not equal(trained("further", start), trained("further dropped", start, dropout=0.1))
+
+
 # Perplexity on held-out text
 
 EVALUATED = with_fields(METHOD, evaluate_every=3)

@@ -6,6 +6,7 @@ from made_up_text import lines, text_setting
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.identity import content
 from isogloss.core.run_parts import Modules, with_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, load_masked_lm, save_model
@@ -150,6 +151,28 @@ def test_validation_text_is_neither_trained_on_nor_what_perplexity_is_of(setting
         (apart,) = batches.validation[language].streams.values()
         assert stream.subwords is start.streams[language].subwords is apart.subwords
         assert not set(stream.starts) & set(apart.starts)
+
+
+def test_validation_text_may_be_all_text_that_is_trained_on(setting):
+    how = with_fields(METHOD, validation=0.0)
+    start = begin(setting, how, sampling_of(how.training))
+    apart = Validation(share=how.validation, batch_subwords=48)
+    common = {"validation": apart, "updates": how.updates, "seed": 0}
+    batches = meta_batches(start.streams, start.sampling, start.masking, **common)
+    for language, stream in each(start.streams.items()):
+        assert batches.train.streams[language] is stream
+        assert batches.validation[language].streams == {language: stream}
+    first = batches[0]
+    assert all(not torch.equal(first.train.subwords, one.subwords) for one in first.validation)
+
+
+@pytest.mark.slow
+def test_options_of_the_released_code_train_and_are_no_part_of_a_run_without_them(setting):
+    released = with_fields(METHOD, validation=0.0, own_on_train=True, evaluate_every=None, steps=3)
+    model, _, fitted = released.train(setting)
+    assert len([row for row in fitted.rows if "loss" in row]) > 0
+    assert all(one.requires_grad for one in model.parameters())
+    assert "own_on_train" not in content(METHOD) and content(released)["own_on_train"] is True
 
 
 # What is refused

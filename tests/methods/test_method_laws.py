@@ -25,6 +25,7 @@ from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.given import Given
 from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.lottery_ticket import LotteryTicket
+from isogloss.methods.model_consistency import ModelConsistency
 from isogloss.methods.peft_adapters import LoRA
 from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.task_adapter import TaskAdapter
@@ -39,6 +40,7 @@ from trained import equal, interrupted, weights
 LANGUAGES = ("en", "de", "fr")
 OWN = ("feed-forward", "attention", "adapter")
 WITH = AlignmentLoss(bitext="x", alpha=1.0, pairs=4)
+NEAR = ModelConsistency()
 
 FINE_TUNING = {
     "source-only": (SourceOnly(), None, "en"),
@@ -52,6 +54,7 @@ FINE_TUNING = {
     "source-only + alignment-loss": (SourceOnly(), WITH, "en de"),
     "few-shot + alignment-loss": (FewShot(shots=16), WITH, "en de"),
     "x-mixup + alignment-loss": (XMixup(layer=1), WITH, "en de"),
+    "consistency + model-consistency": (Consistency(), NEAR, "en de"),
 }
 """Each method, an auxiliary loss it carries, and the languages it trains on."""
 
@@ -88,7 +91,7 @@ def test_methods_are_frozen_and_listed_by_their_name(method):
 IMPOSSIBLE = """
 masked-language-modelling steps=-1 block=7 batch_subwords=15 masked=0.0 masked=1.5 temperature=0.0
     translation=-0.1 translation=1.1 vocabulary_lines=0 evaluate_every=0 accumulation=0
-meta-learning steps=-1 validation=0.0 validation=1.0 validation_subwords=15 own_learning_rate=-0.1
+meta-learning steps=-1 validation=-0.1 validation=1.0 validation_subwords=15 own_learning_rate=-0.1
     inner_learning_rate=-0.1 accumulation=2 gradient_checkpointing=true optimizer_states="8-bit"
 translation-modelling heads=3
 """
@@ -160,6 +163,9 @@ def mapped(bert_folder, tmp_path_factory):
 
 def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, peft=None, **about):
     made = in_translation.setting(task, encoder, folder, target=("de",), seed=seed, **about)
+    if auxiliary == NEAR:
+        made = replace(made, teacher=str(folder / "teacher"))
+        save_model(TASKS[task].head(encoder, seed=9), load_tokenizer(encoder), folder / "teacher")
     return method.train(replace(made, auxiliary=auxiliary, peft=peft, bitext={"en-de": translations(20)}))
 
 

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from isogloss.core.errors import DataError
 from isogloss.data.examples import shots
 from isogloss.encoders import save_model
 from isogloss.methods import METHODS
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.x_mixup import XMixup
-from isogloss.training.fine_tuning import fine_tune
+from isogloss.training.fine_tuning import Selection, fine_tune
 from isogloss.training.setting import Reads
 from made_up import on
 from trained import equal
@@ -95,6 +96,39 @@ def test_few_shot_goes_on_from_its_start_with_the_chosen_examples_alone(make_set
 def test_few_shot_can_choose_the_epoch_without_target_labels(make_setting, tmp_path):
     trained = FewShot(shots=4, dev="source").train(make_setting(("en",), ("de",), folder=tmp_path / "a"))
     assert {row["language"] for row in trained.rows if "language" in row} == {"en"}
+
+
+def test_few_shot_can_choose_the_epoch_by_as_many_shots_again(make_setting, tmp_path):
+    setting = make_setting(("en",), ("de",), folder=tmp_path / "a")
+
+    def unread(language):
+        raise AssertionError(language)
+
+    trained = FewShot(shots=4, dev="shots").train(replace(setting, dev=unread))
+    first, both = ({one.id for one in shots(setting.train("de"), count, seed=0)} for count in (4, 8))
+    of_shots = [one for one in setting.train("de") if one.id in first]
+    further = [one for one in setting.train("de") if one.id in both - first]
+    read = {"train": lambda _: of_shots, "dev": lambda _: further, "folder": tmp_path / "b"}
+    by_hand = fine_tune(replace(setting, **read), on("de"))
+    assert len(further) == 4 and equal(trained, by_hand) and trained.rows == by_hand.rows
+    with pytest.raises(
+        DataError, match=r'few-shot: dev = "shots" takes 30 examples of de again: .*at most 40'
+    ):
+        FewShot(shots=30, dev="shots").train(setting)
+
+
+def test_few_shot_without_a_dev_set_keeps_the_last_epoch(make_setting, tmp_path, monkeypatch):
+    assert FewShot(dev="none").reads(("en",), ("de",)) == Reads(train=("de",))
+    trained = FewShot(shots=4, dev="none").train(make_setting(("en",), ("de",), folder=tmp_path / "none"))
+    assert not any("score" in row for row in trained.rows)
+    for better in (1, -1):  # The last epoch is the best, or the first is.
+
+        def notes(_, __, done, by=better):
+            return [{"language": "de", "epoch": done, "score": by * done}]
+
+        monkeypatch.setattr(Selection, "notes", notes)
+        chosen = FewShot(shots=4).train(make_setting(("en",), ("de",), folder=tmp_path / f"{better}"))
+        assert equal(trained, chosen) == (better == 1)
 
 
 def test_sides_say_whose_labels_are_used():

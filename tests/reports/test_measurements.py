@@ -77,6 +77,8 @@ def test_facts_reach_through_adjustment_to_pretraining() -> None:
         **{"encoder.depth": 2, "encoder.languages": "qaa+qad", "optimization.learning_rate": 0.001},
     }
     assert {name: facts.get(name) for name in expected} == expected
+    sampled = {**adjust(pretrain(), size=0), "sampled": 24}
+    assert model_facts(sampled)["encoder.size"] == 24
 
 
 @pytest.mark.parametrize(
@@ -117,6 +119,16 @@ def test_a_way_is_how_a_model_was_trained_and_neither_where_nor_with_which_seed(
     ]
     assert {model_facts(one)["way"] for one in same} == {way}
     assert len({way, *(model_facts(one)["way"] for one in other)}) == 1 + len(other)
+
+
+def test_a_teacher_is_told_unless_it_is_the_one_that_all_have() -> None:
+    plain = model_facts(model("x-mixup", target=["qad"]))
+    taught, other = (
+        model_facts({**model("x-mixup", target=["qad"]), "teacher": model(name, target=["qad"])})
+        for name in ("source-only", "consistency")
+    )
+    assert taught == plain
+    assert other["teacher.method"] == "consistency" and other["way"] != plain["way"]
 
 
 def test_what_a_model_goes_on_from_is_told_and_gives_its_source() -> None:

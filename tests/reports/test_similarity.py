@@ -1,18 +1,22 @@
 """Laws and golden numbers of gradients, gates and CKA."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from hand_made import golden, plain, the_same
 from made_up_rows import measured
 
-from isogloss.reports.measurements import Measurements
+from isogloss.data.result_files import write_tensors
+from isogloss.reports.measurements import Measurements, Run
 from isogloss.reports.similarity import (
     CKA_FIGURE,
     CKA_TABLE,
     CORRELATION_TABLE,
     GATE_TABLES,
+    GATES_FIGURE,
     SIMILARITY_FIGURES,
     SIMILARITY_TABLES,
     noise_corrected,
@@ -93,6 +97,34 @@ def test_perplexity_under_masks_and_specific_gates_are_as_they_were(study: Study
     names = ["keeps", "prunes", "layer", "module", "gates", "of", "parameters"]
     shown = specific.data[names].astype(object).where(specific.data[names].notna(), None)
     assert {("joint", *row) for row in shown.itertuples(index=False, name=None)} == known
+
+
+def test_gates_are_ranked_by_one_language_with_the_others_beside_it(tmp_path) -> None:
+    pi = {"aa": [[-3.0, 0.5, 2.0], [-1.0, 0.5, 4.0]], "bb": [[1.0, -2.0, 0.0]]}
+    tensors = {"above/aa/0": np.zeros(())}
+    for language, draws in pi.items():
+        for draw, (*first, last) in enumerate(draws):
+            tensors[f"log_alpha/{language}/{draw}/0.attention"] = np.array([first])
+            tensors[f"log_alpha/{language}/{draw}/1.attention"] = np.array([last])
+    write_tensors(tmp_path / "masks.safetensors", tensors, {})
+    row = {**SEED, "model": "m", "mask": "aa", "draw": 0, "layer": None, "module": "all", "run": "gates"}
+    gone = {**row, "run": "gone"}
+    m = replace(
+        measured(language_gates_kept=[row, gone]),
+        runs=[
+            Run(id="gates", state="finished", folder=tmp_path),
+            Run(id="gone", state="finished", folder=tmp_path / "x"),
+        ],
+    )
+    (drawn,) = GATES_FIGURE.figures(m)
+    lines = {key: own.sort_values("rank")["pi"].tolist() for key, own in drawn.data.groupby(["by", "whose"])}
+    assert lines == {
+        ("aa", "aa"): [-2.0, 0.5, 3.0],
+        ("aa", "bb"): [1.0, -2.0, 0.0],
+        ("bb", "bb"): [-2.0, 0.0, 1.0],
+        ("bb", "aa"): [0.5, 3.0, -2.0],
+    }
+    assert GATES_FIGURE.figures(measured(language_gates_kept=[gone])) == []
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from torch import nn
 from toys import UPDATES
 
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import EPSILON, Callbacks, fit, linear_rate
+from isogloss.training.fit import EPSILON, Callbacks, fit, rate_schedule
 from isogloss.training.hypergradient import exact, hypergradient
 from isogloss.training.meta_learning import (
     INNER_STEPS,
@@ -80,7 +80,7 @@ class Steps:
             language=LANGUAGES[step % 2],
             train=text(LANGUAGES[step % 2], step),
             validation=[text(language, 1000 + step) for language in LANGUAGES],
-            pace=linear_rate(self.updates, self.steps)(step) / self.updates.learning_rate,
+            pace=rate_schedule(self.updates, self.steps)(step) / self.updates.learning_rate,
         )
 
 
@@ -153,6 +153,29 @@ def test_a_step_moves_the_own_parameters_of_its_language_alone():
     assert moved == set(one.model.language_parameters()["sw"])
     asked = {name for name, now in one.model.named_parameters() if now.grad is not None}
     assert asked == {name for name in before if not name.startswith("own.")}
+
+
+def test_own_parameters_that_the_training_loss_moves_too_are_trained_plainly_where_the_others_are_0():
+    ours, _ = trained(replace(LEARNING, own_rate=0.0, own_on_train=True))
+    theirs = Model()
+    fit(theirs, [batch.train for batch in map(Steps().__getitem__, range(12))], loss, updates=UPDATES, seed=0)
+    assert equal(weights(ours), weights(theirs))
+
+
+@pytest.mark.parametrize("moves_shared", [True, False])
+def test_the_training_loss_moves_own_parameters_from_where_the_validation_losses_put_them(moves_shared):
+    alone, both = (
+        learner(replace(LEARNING, own_on_train=too, moves_shared=moves_shared)) for too in (False, True)
+    )
+    for one in (alone, both):
+        one.eval()(Steps()[1]).backward()
+    assert equal(weights(alone.model), weights(both.model))
+    theirs = Model().eval()
+    theirs.load_state_dict(both.model.state_dict())
+    loss(theirs, Steps()[1].train).backward()
+    for name in theirs.language_parameters()["sw"]:
+        assert torch.equal(both.model.get_parameter(name).grad, theirs.get_parameter(name).grad)
+        assert alone.model.get_parameter(name).grad is None
 
 
 @pytest.mark.slow

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 
 from each import each
 from isogloss.core.run_parts import Updates
-from isogloss.training.fit import adamw, learn_at, linear_rate, set_rate
+from isogloss.training.fit import adamw, learn_at, rate_schedule, set_rate
 
 
 def theirs(warmup_steps, steps):
@@ -19,14 +21,14 @@ def theirs(warmup_steps, steps):
 
 @given(st.integers(1, 60), st.floats(0, 1))
 def test_the_rate_is_that_of_transformers_one_step_ahead(steps, warmup):
-    rate = linear_rate(Updates(learning_rate=3.0, warmup=warmup), steps)
+    rate = rate_schedule(Updates(learning_rate=3.0, warmup=warmup), steps)
     rising = max(1, round(warmup * steps))
     assert [rate(step) for step in range(steps)] == pytest.approx([3.0 * x for x in theirs(rising, steps)])
 
 
 @given(st.integers(1, 500), st.floats(0, 1))
 def test_the_rate_is_highest_after_the_warm_up_and_0_after_the_last_step(steps, warmup):
-    rate = linear_rate(Updates(learning_rate=2.0, warmup=warmup), steps)
+    rate = rate_schedule(Updates(learning_rate=2.0, warmup=warmup), steps)
     rates = [rate(step) for step in range(steps)]
     top = max(1, round(warmup * steps)) - 1
     assert max(rates) == rates[top] == pytest.approx(2.0)
@@ -34,6 +36,19 @@ def test_the_rate_is_highest_after_the_warm_up_and_0_after_the_last_step(steps, 
     assert rates[top:] == sorted(rates[top:], reverse=True)
     assert min(rates) > 0
     assert rate(steps) == 0
+
+
+@given(st.integers(1, 500), st.floats(0, 1))
+def test_other_schedules_warm_up_alike_and_then_fall_by_the_root_of_the_steps_or_stay(steps, warmup):
+    updates = Updates(learning_rate=2.0, warmup=warmup)
+    plain, root, constant = (
+        [*map(rate_schedule(replace(updates, rate_schedule=name), steps), range(steps))]
+        for name in (None, "inverse-square-root", "constant")
+    )
+    top = max(1, round(warmup * steps))
+    assert plain[:top] == root[:top] == constant[:top]
+    assert all(rate == 2.0 for rate in constant[top - 1 :])
+    assert root[top:] == pytest.approx([2.0 * (top / step) ** 0.5 for step in range(top + 1, steps + 1)])
 
 
 def test_only_matrices_decay_and_only_what_is_trained_is_updated():

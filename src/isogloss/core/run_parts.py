@@ -134,9 +134,10 @@ class Architecture:
 class Modules:
     """Modules that each language of an encoder has of its own; all other weights are shared."""
 
-    kind: Literal["feed-forward", "attention", "adapter", "shared-adapter"]
+    kind: Literal["feed-forward", "attention", "adapter", "shared-adapter", "embedding"]
     """feed-forward or attention: every layer's, once for each language; adapter: a bottleneck for each
-    language after every attention and feed-forward (``after``); shared-adapter: one for all (the control)."""
+    language after every attention and feed-forward (``after``); shared-adapter: one for all (the control);
+    embedding: a vector for each language that is added to the embeddings of its subwords (XLM)."""
     reduction: Positive = 4
     """How many times narrower than the states an adapter's bottleneck is."""
     fallback: str = ""
@@ -181,9 +182,12 @@ class Updates:
     """How weights are updated: AdamW with linear warm-up and decay, the same for every training."""
 
     learning_rate: Rate = 2e-5
-    """Highest rate, reached after the warm-up; then linear decay to 0."""
+    """Highest rate, reached after the warm-up."""
     warmup: Share = 0.1
     """Share of the steps with linear warm-up."""
+    rate_schedule: Literal["inverse-square-root", "constant"] | None = None
+    """What the rate does after the warm-up: inverse-square-root, as in XLM (Vaswani et al. 2017, Section
+    5.3); constant, as in Cao et al. (2020); linear decay to 0 when left out."""
     weight_decay: Weight = 0.01
     """AdamW's decay, on matrices only."""
     beta2: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.999
@@ -223,6 +227,8 @@ class TextTraining:
     """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
     vocabulary_lines: int = 200_000
     """Lines the vocabulary is trained on, the same number of each language."""
+    dropout: Share | None = None
+    """Dropout while it is trained on text (XLM: 0.1); none when left out, as small encoders underfit."""
     evaluate_every: int | None = None
     """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
     when left out, nothing is held out."""

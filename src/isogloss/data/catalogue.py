@@ -39,6 +39,12 @@ def _translated(own: str, official: str, split: str) -> tuple[str, ...]:
     return tuple(f"{place}/{file}" for place in (own, official, f"xtreme_translations/{official}"))
 
 
+def _with_mlqa(split: str) -> tuple[str, ...]:
+    """Return the layouts of the translations of SQuAD that were released with MLQA."""
+    file = f"mlqa-translate-train/{{language}}_squad-translate-train-{split}-v1.1.json"
+    return f"mlqa/{file}", file
+
+
 CAD_NLI = PairCorpus(
     name="cad-nli",
     tasks=("nli",),
@@ -259,8 +265,12 @@ SQUAD = QuestionCorpus(
             "squad/train-v1.1.rebuilt.json{en}",
             "squad/train-{language}.json",
             "squad/squad.translate.train.en-{language}.json",
+            *_with_mlqa("train"),
         ),
-        "dev": ("squad/dev-v1.1.json{en}", "squad/dev-v1.1.rebuilt.json{en}", "squad/dev-{language}.json"),
+        "dev": (
+            *("squad/dev-v1.1.json{en}", "squad/dev-v1.1.rebuilt.json{en}", "squad/dev-{language}.json"),
+            *_with_mlqa("dev"),
+        ),
         "test": ("xquad/xquad.{language}.json", "squad/test-{language}.json"),
     },
     translations={

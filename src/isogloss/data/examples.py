@@ -217,6 +217,7 @@ def _damaged(path: Path, what: str) -> StorageError:
 
 
 Kind = TypeVar("Kind", bound=Example)
+Item = TypeVar("Item")
 Per = Literal["all", "label"]
 
 
@@ -261,14 +262,14 @@ def _too_few(wanted: int, there: int, where: str) -> DataError:
     return DataError(f"shots: {wanted} examples wanted, but {where} {there}. Choose at most {there}.")
 
 
-def subsample(lines: Iterable[str], count: int, *, seed: int) -> list[str]:
-    """Return ``count`` (1 or more) lines at random (all where there are fewer), in their order.
+def subsample(lines: Iterable[Item], count: int, *, seed: int) -> list[Item]:
+    """Return ``count`` (1 or more) lines (or examples) at random (all where there are fewer), in their order.
 
     Every line draws a random number, and the smallest are chosen: with one seed, a smaller choice is part of
     a larger one.
     """
     draw = random.Random(seed)
-    kept: list[tuple[float, int, str]] = []
+    kept: list[tuple[float, int, Item]] = []
     for number, line in enumerate(lines):
         one = (-draw.random(), number, line)
         if len(kept) < count:

@@ -136,6 +136,12 @@ def _kept(table: Any) -> StoredPredictions:
     )
 
 
+MASKS = "masks"
+"""Name, without suffix, of the file of gates that languages learned, beside the record of language-gates."""
+
+LOG_ALPHA, ABOVE = "log_alpha", "above"
+"""Prefixes of names in it: gates (log_alpha/LANGUAGE/DRAW/GROUP), and the log α above which they are kept."""
+
 ENDING = ".safetensors"
 ABOUT = "about"
 """The one key of the metadata: the format keeps no order among several."""

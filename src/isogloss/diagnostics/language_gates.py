@@ -26,11 +26,11 @@ from isogloss.core.progress import Progress
 from isogloss.core.rows import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
 from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole
 from isogloss.core.seeds import derive
+from isogloss.data.result_files import MASKS
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
 from isogloss.encoders.gates import (
-    FILE,
     NONE,
     GateGroup,
     GateKinds,
@@ -153,7 +153,7 @@ class LanguageGates:
         ]
         specific = specific_gates(masks, every)
         lists = {"/".join(("specific", *key)): numbers for key, numbers in specific.items()}
-        setting.keep_tensors(FILE, {**mask_tensors(masks), **lists}, mask_metadata(self._kinds()))
+        setting.keep_tensors(MASKS, {**mask_tensors(masks), **lists}, mask_metadata(self._kinds()))
         encoder = setting.subjects[0].id
         return [
             *similarity_rows(encoder, masks, every),

@@ -12,6 +12,7 @@ from isogloss.core.records import Row, Value
 from isogloss.core.rows import Score
 from isogloss.data.examples import Translation
 from isogloss.data.result_files import Predictions
+from isogloss.encoders.mixup import Mixup
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.states import ParallelText
 
@@ -88,6 +89,8 @@ class MeasureSetting:
     paired: Callable[[str], Evaluation] | None = None
     """Return one language's examples paired with their translations, encoded once; ``ratios(model)`` are
     their mixing ratios [example]. None where the model takes no pairs."""
+    mixup: Callable[[Subject], Mixup | None] = lambda _: None
+    """Return how a subject's model mixes examples with translations; None where it does not."""
     warn: Callable[[str], None] = lambda _: None
     """Add a warning to the record and to the report."""
     precision: str = "auto"

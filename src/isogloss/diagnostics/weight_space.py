@@ -3,13 +3,16 @@
 Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Section 3.1, Eqs 1 to 3 (paths and
 planes), and Appendix B, Fig. 4 (deltas: δ_S = θ_S - θ_ST, δ_T = θ_T - θ_ST).
 
+Models that mix inputs with translations (X-Mixup) are scored as they infer: λ₀, W and b of the ratio lie on
+paths and planes as the encoder's weights do.
+
 Of models with LoRA all this is about the merged weights, W + (alpha / rank) B A, that they compute with; part
 "factors" mixes A and B instead: then the middle of a path has a product of two means.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import acos, degrees, sqrt
 from typing import ClassVar, TypedDict, TypeVar
 
@@ -21,6 +24,8 @@ from isogloss.core.errors import ConfigError, ModelError, unknown_name
 from isogloss.core.progress import Progress
 from isogloss.core.rows import Delta, PathPoint, PlanePoint
 from isogloss.diagnostics.setting import MeasureSetting, role_of
+from isogloss.encoders.mixup import Mixup
+from isogloss.nn.mixup_ratio import MixupRatio
 
 COARSE = tuple(step / 10 for step in range(-5, 16))
 """-0.5, -0.4 … 1.5 (Section 4)."""
@@ -132,8 +137,8 @@ class Interpolation:
     def measure(self, setting: MeasureSetting) -> list[PathPoint]:
         """Return a row for each point and language, scored on dev data."""
         start, end = _loaded(setting, self.part)
-        names = parameter_names(start, self.part)
-        a, b = _matching(names, start, end)
+        names, mixups = parameter_names(start, self.part), _mixups(setting)
+        a, b = _with_ratios(_matching(names, start, end), mixups, self.part)
 
         def move(alpha: float, out: Weights) -> None:
             for x, y, mixed in zip(a, b, out, strict=True):
@@ -142,7 +147,7 @@ class Interpolation:
         first, last = (one.id for one in setting.subjects)
         return [
             PathPoint(start=first, end=last, part=self.part, alpha=alpha, **scored)
-            for alpha, scored in _score_points(setting, start, names, self.alphas, move)
+            for alpha, scored in _score_points(setting, (start, names, mixups), self.alphas, move)
         ]
 
 
@@ -171,8 +176,8 @@ class Plane:
     def measure(self, setting: MeasureSetting) -> list[PlanePoint]:
         """Return a row for each point of the grid and language, scored on dev data."""
         models = _loaded(setting, self.part)
-        names = parameter_names(models[0], self.part)
-        origin, first, second = _matching(names, *models)
+        names, mixups = parameter_names(models[0], self.part), _mixups(setting)
+        origin, first, second = _with_ratios(_matching(names, *models), mixups, self.part)
 
         def move(alphas: tuple[float, float], out: Weights) -> None:
             for o, x, y, mixed in zip(origin, first, second, out, strict=True):
@@ -190,7 +195,7 @@ class Plane:
                 alpha_second=two,
                 **scored,
             )
-            for (one, two), scored in _score_points(setting, models[0], names, points, move)
+            for (one, two), scored in _score_points(setting, (models[0], names, mixups), points, move)
         ]
 
 
@@ -206,13 +211,15 @@ class Scored(TypedDict):
 
 def _score_points(
     setting: MeasureSetting,
-    model: nn.Module,
-    names: list[str],
+    moved: tuple[nn.Module, list[str], list[Mixup]],
     points: Sequence[Point],
     move: Callable[[Point, Weights], None],
 ) -> Iterator[tuple[Point, Scored]]:
-    """Move one model in place from point to point; yield each point with its score on each language."""
-    sources = setting.source or setting.languages[:1]
+    """Move a model from point to point; yield each with its score on each language.
+
+    ``moved`` is the model, the names of the parameters that are moved, and how it mixes, if it does.
+    """
+    sources, (model, names, mixups) = setting.source or setting.languages[:1], moved
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
     own = weights_of(model, names)
     before = [weight.clone() for weight in own]
@@ -220,9 +227,13 @@ def _score_points(
         name: nn.Parameter(weight.clone(), requires_grad=False)
         for name, weight in zip(names, own, strict=True)
     }
+    ratios = [number.clone() for mixup in mixups[:1] for number in _ratio_of(mixup)]
     with replaced_parameters(model, moving), torch.no_grad():
         for number, point in enumerate(points, start=1):
-            move(point, list(moving.values()))
+            move(point, [*moving.values(), *ratios])
+            for mixup in mixups[:1]:
+                there = _mixing_so(mixup, ratios)
+                evaluations = {code: replace(one, mixup=there) for code, one in evaluations.items()}
             for language, evaluation in evaluations.items():
                 yield (
                     point,
@@ -237,6 +248,39 @@ def _score_points(
             setting.on_progress(Progress("path", number, len(points)))
     if not all(torch.equal(weight, kept) for weight, kept in zip(own, before, strict=True)):
         raise ModelError("a path changed the model it started from; please report this.")
+
+
+def _mixups(setting: MeasureSetting) -> list[Mixup]:
+    """Return how each model mixes; nothing where inputs are not paired. ModelError where they differ."""
+    found = [] if setting.paired is None else [setting.mixup(subject) for subject in setting.subjects]
+    for one in found:
+        if one is None or replace(one, largest=0.0) != replace(found[0] or one, largest=0.0):
+            raise ModelError(
+                "these models read inputs beside translations, and do not all mix them in one layer and way: "
+                "a point between them would infer as neither does. Take models of x-mixup that differ in "
+                "ratio and weights alone, or leave inputs out."
+            )
+    return [one for one in found if one is not None]
+
+
+def _with_ratios(weights: list[Weights], mixups: list[Mixup], part: str) -> list[Weights]:
+    """Add what a ratio is computed by; of the head alone that of the first model stays."""
+    given = [_ratio_of(mixups[0] if part == "head" else mixup) for mixup in mixups] or [[] for _ in weights]
+    return [[*own, *ratio] for own, ratio in zip(weights, given, strict=True)]
+
+
+def _ratio_of(mixup: Mixup) -> Weights:
+    """Return W, b and λ₀ of Eq. 5 of X-Mixup."""
+    ratio = [weight.detach().cpu() for weight in mixup.ratio.parameters()]
+    return [*ratio, torch.tensor(mixup.largest, dtype=torch.float64)]
+
+
+def _mixing_so(mixup: Mixup, numbers: Weights) -> Mixup:
+    """Return the same mixup with another ratio; λ₀ stays a share where a path is prolonged."""
+    ratio = MixupRatio()
+    for weight, number in zip(ratio.parameters(), numbers, strict=False):
+        weight.data.copy_(number)
+    return replace(mixup, largest=min(1.0, max(0.0, float(numbers[-1]))), ratio=ratio)
 
 
 def parameter_names(model: nn.Module, part: str) -> list[str]:

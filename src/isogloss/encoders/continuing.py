@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 
-def load_to_continue(source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
-    """Load an encoder with its masked-LM head, without dropout, in fp32; a pooler is kept as it is.
+def load_to_continue(
+    source: str | Path, *, seed: int, attention: str = "sdpa", dropout: float = 0.0
+) -> "PreTrainedModel":
+    """Load an encoder with its masked-LM head and a dropout, in fp32; a pooler is kept as it is.
 
     A decoder is loaded with the head that it predicts the next subword with.
 
@@ -24,7 +26,7 @@ def load_to_continue(source: str | Path, *, seed: int, attention: str = "sdpa") 
     """
     folder = model_folder(source)
     encoder, config = load_model(folder, attention=attention), load_encoder_config(folder)
-    set_dropout(config, 0.0)
+    set_dropout(config, dropout)
     decoder = FAMILIES[config.model_type].lifted_where is not None
     kind: AutoClass = "AutoModelForCausalLM" if decoder else "AutoModelForMaskedLM"
     model, lacking = load_with_head(folder, kind, config, attention=attention)

@@ -350,7 +350,7 @@ MT5 = replace(
     dropouts=("dropout_rate",),
     encoder_class="MT5EncoderModel",
     renamed_weights={},
-    word_embeddings="shared",
+    word_embeddings="encoder.embed_tokens",
     longest=1024,
     loaded_with={},
 )

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError, unknown_name
 from isogloss.core.records import Value
-from isogloss.data.result_files import ENDING, read_tensors
+from isogloss.data.result_files import ABOVE, ENDING, LOG_ALPHA, MASKS, read_tensors
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Site
 from isogloss.encoders.folders import differing
@@ -33,12 +33,6 @@ NONE = "none"
 OF_ATTENTION = ("weight", "row", "head", NONE)
 OF_FEED_FORWARD = ("weight", "row", "neuron", NONE)
 """Kinds of units with a gate each."""
-
-FILE = "masks"
-"""Name, without suffix, of the file beside a record."""
-
-LOG_ALPHA, ABOVE = "log_alpha", "above"
-"""Prefixes of names in the file: gates, and the log α above which they are kept. All else is derived."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,7 +290,7 @@ def read_masks(path: Path) -> list[Mask]:
     parts = [(name.split("/", 3), torch.from_numpy(one)) for name, one in tensors.items()]
     above = {(key[1], int(key[2])): float(one) for key, one in parts if key[0] == ABOVE}
     if not above or not {"attention", "feed_forward"} <= about.keys():
-        raise StorageError(f"{path}: this file holds no masks. Give the {FILE}{ENDING} of language-gates.")
+        raise StorageError(f"{path}: this file holds no masks. Give the {MASKS}{ENDING} of language-gates.")
     kinds = GateKinds(attention=str(about["attention"]), feed_forward=str(about["feed_forward"]))
     gates: dict[tuple[str, int], dict[str, Tensor]] = {mask: {} for mask in sorted(above)}
     for key, one in parts:

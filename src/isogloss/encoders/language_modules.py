@@ -1,9 +1,10 @@
 """Language-specific modules of an encoder of any family.
 
 "On Negative Interference in Multilingual Models", Sections 3.3 and 4: each language has its own feed-forward
-or attention layers, or adapters after both, and its text runs through them
-(``language_context.active_language``). They are added to a new or an existing encoder, and change nothing to
-the bit until they are trained. With copies, those of the first language are the encoder's own layers.
+or attention layers, or adapters after both, or a vector that is added to the embeddings, and its text runs
+through them (``language_context.active_language``). They are added to a new or an existing encoder, and
+change nothing to the bit until they are trained. With copies, those of the first language are the encoder's
+own layers.
 
 All added modules are below one name in the encoder, ``language_modules``, where each language's have the
 names of the modules that they replace or follow. No module of the encoder is renamed.
@@ -27,6 +28,7 @@ from isogloss.nn.language_modules import (
     ActiveLanguage,
     Adapter,
     InvertibleAdapter,
+    LanguageEmbedding,
     LanguageSwitch,
     Run,
     disconnect,
@@ -46,7 +48,8 @@ TASK = "task_adapter"
 """Name of the adapters of a task in the encoder, one for each layer (``task_adapter.add_task_adapter``)."""
 
 FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER = "feed-forward", "attention", "adapter", "shared-adapter"
-KINDS = (FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER)
+EMBEDDING = "embedding"
+KINDS = (FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER, EMBEDDING)
 
 COPIES = (FEED_FORWARD, ATTENTION)
 """The kinds that are copies of the encoder's modules; the first language uses the encoder's own."""
@@ -142,7 +145,7 @@ def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> 
         found = ", ".join(languages) or "(none)"
         raise ConfigError(f"{WHERE}: each language has modules once; found {found}. Name each once.")
     check_reduction(modules.reduction, dim, WHERE)
-    if modules.kind in COPIES and (modules.after or modules.invertible):
+    if modules.kind not in (ADAPTER, SHARED_ADAPTER) and (modules.after or modules.invertible):
         raise ConfigError(
             f"{WHERE}: after and invertible say where adapters are, and {modules.kind} modules are none. "
             f"Leave them out, or choose the kind {ADAPTER} or {SHARED_ADAPTER}."
@@ -297,7 +300,9 @@ def module_tree(model: nn.Module) -> ModuleTree | None:
 
 
 def changed_modules(encoder: "PreTrainedModel", how: Modules) -> list[str]:
-    """Return the names of an encoder's modules that are copied, or followed by adapters."""
+    """Return the names of an encoder's modules that are copied, or followed by what is added."""
+    if how.kind == EMBEDDING:
+        return [_embeddings(encoder)]
 
     def of(site: Site) -> tuple[str, ...]:
         if how.kind in COPIES:
@@ -324,7 +329,7 @@ def build_modules(model: nn.Module, about: LanguageModules, *, seed: int) -> Non
             if about.how.kind in COPIES:
                 tree.put(language, name, deepcopy(module))
             else:
-                tree.put(language, name, _adapter(encoder, name, about.how, derive(seed, name)))
+                tree.put(language, name, _added(encoder, name, about.how, derive(seed, name)))
     encoder.add_module(TREE, tree.train(encoder.training))
     connect(model)
 
@@ -336,10 +341,12 @@ def owners(about: LanguageModules) -> tuple[str, ...]:
     return about.languages[1:] if about.how.kind in COPIES else about.languages
 
 
-def _adapter(encoder: "PreTrainedModel", after: str, how: Modules, seed: int) -> nn.Module:
-    if how.invertible and after == _embeddings(encoder):
+def _added(encoder: "PreTrainedModel", after: str, how: Modules, seed: int) -> nn.Module:
+    if how.kind == EMBEDDING:
+        made: nn.Module = LanguageEmbedding(encoder.get_input_embeddings().weight.shape[1])
+    elif how.invertible and after == _embeddings(encoder):
         spread = initial_spread(encoder.config)
-        made: nn.Module = InvertibleAdapter(encoder.config.hidden_size, spread=spread, seed=seed)
+        made = InvertibleAdapter(encoder.config.hidden_size, spread=spread, seed=seed)
     else:
         made = adapter(encoder, how.reduction, seed=seed)
     return made.to(encoder.device, encoder.dtype)

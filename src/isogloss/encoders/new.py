@@ -28,12 +28,17 @@ NEVER = -1e9
 
 
 def new_encoder(
-    architecture: Architecture, tokenizer: "PreTrainedTokenizerFast", *, seed: int, attention: str = "eager"
+    architecture: Architecture,
+    tokenizer: "PreTrainedTokenizerFast",
+    *,
+    seed: int,
+    attention: str = "eager",
+    dropout: float = 0.0,
 ) -> "PreTrainedModel":
     """Return an encoder with its masked-LM head; weights depend on the seed alone.
 
-    Dropout is 0 in pretraining, where small encoders underfit; ``set_dropout`` sets the rate of fine-tuning
-    before the encoder is saved.
+    ``dropout`` is that of pretraining, where small encoders underfit; ``set_dropout`` sets the rate of
+    fine-tuning before the encoder is saved.
     """
     from transformers import AutoModelForMaskedLM
 
@@ -42,7 +47,7 @@ def new_encoder(
     config = config_of(
         replace(architecture, vocabulary=len(tokenizer)), padding=tokenizer.pad_token_id, **special
     )
-    set_dropout(config, 0.0)
+    set_dropout(config, dropout)
     family = FAMILIES[architecture.family]
     attention = "eager" if "attention-kinds" in family.lacks else attention
     with torch.random.fork_rng(devices=[]):

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from isogloss.aligners import ALIGNERS, Aligned, Aligner, AlignSetting
-from isogloss.aligners.given import Unlinked
-from isogloss.core.errors import DataError
+from isogloss.aligners.given import Given, Unlinked
+from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import write_text
 from isogloss.core.rows import as_row
+from isogloss.core.run_parts import Named, values_of
 from isogloss.core.training_rows import Alignment
 from isogloss.data.bitext import two_languages
 from isogloss.data.bitext_report import check_bitext
@@ -20,6 +21,7 @@ from isogloss.experiments.context import LINKS, RunContext, RunResult
 from isogloss.experiments.encoder_runs import Align, Encoder
 from isogloss.experiments.recipe import Table
 from isogloss.metrics.alignment_error import alignment_scores
+from isogloss.training.aligned_pairs import ALIGNED_SUBWORDS
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class AlignmentRequest:
     split: Split = "train"
     links: bool = True
     """Whether linked words are read; otherwise nothing is aligned."""
+    subwords: bool = False
+    """Whether subwords are linked in place of words."""
 
 
 def alignments(
@@ -43,6 +47,12 @@ def alignments(
     """
     where, split, aligner = request.where, request.split, aligner_of(request.table, request.where)
     aligner = aligner if request.links else Unlinked()
+    subwords = request.subwords and request.links
+    if subwords and (aligner.needs_encoder or isinstance(aligner, Given)):
+        raise ConfigError(
+            f"{where}: word: subwords are linked by how often they co-occur, and aligner {aligner.name!r} "
+            f"links words. Let [align] name fast-align or eflomal, or choose another word."
+        )
     found = []
     for pair in pairs:
         with located(f"{where}: pairs"):
@@ -56,10 +66,16 @@ def alignments(
                 alone=True if _is_alone(split, aligner, sources, bitext, pair) else None,
                 aligner=aligner,
                 encoder=encoder.original if aligner.needs_encoder else None,
+                tokenizer=encoder.original if subwords else None,
             )
             files = [sources.fingerprint(bitext, pair, one) for one in run.splits]
         found.append(replace(run, data=combined_fingerprint(files)))
     return tuple(found)
+
+
+def links_subwords(method: Named) -> bool:
+    """Return whether a method (or an auxiliary loss) reads links of subwords."""
+    return values_of(method).get("word") == ALIGNED_SUBWORDS
 
 
 def aligner_of(table: Table, where: str) -> Aligner:
@@ -84,7 +100,7 @@ def _is_alone(split: Split, aligner: Aligner, sources: Sources, bitext: str, pai
 def align(context: RunContext, run: Align) -> RunResult:
     """Align the words of a split; where the bitext has gold links, score the alignment against them."""
     read = {split: context.bitext(run, split) for split in run.splits}
-    pairs = [pair for split in read.values() for pair in split]
+    pairs = context.to_align(run, [pair for split in read.values() for pair in split])
     setting = AlignSetting(
         pairs=pairs,
         languages=two_languages(run.languages),
@@ -95,7 +111,8 @@ def align(context: RunContext, run: Align) -> RunResult:
         on_progress=context.on_progress,
     )
     wanted = read[run.split]
-    found = run.aligner.align(setting)[len(pairs) - len(wanted) :]
+    first = len(pairs) - len(wanted)
+    found = run.aligner.align(setting)[first:]
     lines = write_pharaoh(found, scores=True)
     write_text(context.store.folder(run) / LINKS, "".join(f"{line}\n" for line in lines))
     warnings = check_bitext(wanted, *two_languages(run.languages)).warnings
@@ -106,7 +123,7 @@ def align(context: RunContext, run: Align) -> RunResult:
             f"pairs of the {run.split} split alone. More text of both languages (a train "
             "split) aligns better.",
         )
-    rows = [] if isinstance(run.aligner, Unlinked) else [as_row(_row(wanted, found))]
+    rows = [] if isinstance(run.aligner, Unlinked) else [as_row(_row(pairs[first:], found))]
     return RunResult(rows, tuple(warnings))
 
 

@@ -16,11 +16,13 @@ from isogloss.data.files import disk_file
 from isogloss.data.result_files import Predictions
 from isogloss.data.sources import Sources
 from isogloss.data.word_links import read_pharaoh
+from isogloss.encoders import load_tokenizer
 from isogloss.encoders.decoders import prepared
 from isogloss.encoders.folders import gguf_file
 from isogloss.experiments.encoder_runs import Align, Encoder, Pretrained
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate
 from isogloss.experiments.store import WORK, Store
+from isogloss.training.aligned_pairs import in_subwords
 
 LINKS = "links.txt"
 """The word alignments of a run: Pharaoh's format with scores, a line a translation."""
@@ -71,10 +73,14 @@ class RunContext:
         found = self.sources.examples(run.bitext, run.languages, split, examples=examples)
         return cast(list[Translation], found)
 
+    def to_align(self, run: Align, pairs: list[Translation]) -> list[Translation]:
+        """Return translations with the words, or the subwords in their place, that an alignment links."""
+        return in_subwords(pairs, load_tokenizer(self.encoder(run.tokenizer))) if run.tokenizer else pairs
+
     def aligned(self, run: Align) -> list[Translation]:
         """Read the translations that a finished run aligned, with its links."""
         pairs = self.bitext(run, run.split)
-        found = read_pharaoh(disk_file(self.store.folder(run) / LINKS), pairs)
+        found = read_pharaoh(disk_file(self.store.folder(run) / LINKS), self.to_align(run, pairs))
         return [replace(pair, links=one.links, possible=()) for pair, one in zip(pairs, found, strict=True)]
 
     def translated(self, run: Translate) -> list[Example]:

@@ -8,7 +8,7 @@ from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
 from isogloss.core.run_parts import precision_of
 from isogloss.data.sources import Sources
 from isogloss.encoders.decoders import check_attention
-from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.alignments import AlignmentRequest, alignments, links_subwords
 from isogloss.experiments.checking import (
     located,
     names,
@@ -26,7 +26,7 @@ from isogloss.experiments.encoders import (
     pretrained,
 )
 from isogloss.experiments.pretrain_plan import planned_pretraining
-from isogloss.experiments.recipe import AdjustTable, EncoderTable, GridTable, PretrainTable, Recipe, Table
+from isogloss.experiments.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table
 from isogloss.methods import ADJUSTMENTS, Adjustment
 from isogloss.training.precision import check_precision
 
@@ -149,8 +149,13 @@ def _adjusted(
     sizes = choice.examples if isinstance(choice.examples, tuple) else (choice.examples,)
     refuse_empty_or_twice(sizes, f"{where}: examples")
     refuse_empty_or_twice(choice.pairs, f"{where}: pairs")
+    if choice.sample and not any(sizes):
+        raise ConfigError(
+            f"{where}: sample: a sample has a size, and examples is 0: all translations. Give examples, or "
+            f"leave sample out."
+        )
     found: dict[Encoder, str] = {}
-    for encoder in [one for one, label in there.items() if label == choice.start]:
+    for encoder, seeds in _starts(choice, there, where).items():
         if mapped_languages(encoder, sources.encoders) is not None:
             raise ConfigError(
                 f"{where}: start: {choice.start!r} maps each language's states, and what changes it would "
@@ -159,17 +164,35 @@ def _adjusted(
         codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
         check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
         for size in sizes:
-            request = AlignmentRequest(recipe.align, where, links=method.needs_links)
+            request = AlignmentRequest(
+                recipe.align, where, links=method.needs_links, subwords=links_subwords(method)
+            )
             aligned = alignments(request, sources, encoder, choice.bitext, choice.pairs)
             label = choice.label or kind.name
+            if not choice.sample:
+                aligned = tuple(replace(one, examples=size) for one in aligned)
             adjust = Adjust(
                 encoder=encoder,
                 method=method,
-                aligned=tuple(replace(one, examples=size) for one in aligned),
-                seed=choice.seed,
+                aligned=aligned,
+                sampled=size or None if choice.sample else None,
             )
-            found[adjust] = f"{label} {size}" if len(sizes) > 1 else label
+            named = f"{label} {size}" if len(sizes) > 1 else label
+            found |= {replace(adjust, seed=seed): named for seed in seeds}
     return found
+
+
+def _starts(choice: AdjustTable, there: Mapping[Encoder, str], where: str) -> dict[Encoder, tuple[int, ...]]:
+    """Return the encoders that are adjusted, each with the seeds of its adjustments.
+
+    Several encoders under one label are adjusted with their own seeds, where there is a list of these.
+    """
+    seeds = choice.seed if isinstance(choice.seed, tuple) else (choice.seed,)
+    refuse_empty_or_twice(seeds, f"{where}: seed")
+    starts = [one for one, label in there.items() if label == choice.start]
+    if len(seeds) == 1:
+        return dict.fromkeys(starts, seeds)
+    return {one: seeds_for(seeds, one, there, f"{where}: seed") for one in starts}
 
 
 def _labels(entries: Sequence[str | EncoderTable], where: str) -> list[str]:
@@ -245,8 +268,8 @@ def _start(table: PretrainTable, seed: int, there: Mapping[Encoder, str], where:
         return None
     named = [encoder for encoder, label in there.items() if label == table.start]
     if len(named) > 1:
-        originals = {encoder: encoder.original for encoder in named}
-        own = {one.seed: encoder for encoder, one in originals.items() if isinstance(one, Pretrain)}
+        seeds = {encoder: _own_seed(encoder, there)[0] for encoder in named}
+        own = {one: encoder for encoder, one in seeds.items() if one is not None}
         if seed not in own or len(own) < len(named):
             raise ConfigError(
                 f"{where}.start: {table.start!r} are {len(named)} encoders, and each is trained further with "
@@ -260,34 +283,50 @@ def _start(table: PretrainTable, seed: int, there: Mapping[Encoder, str], where:
         return pretrained(table.start)
 
 
-def seeds_for(grid: GridTable, encoder: Encoder, built: Mapping[Encoder, str], where: str) -> tuple[int, ...]:
-    """Return the seeds an encoder is fine-tuned with: all, or its own where there is one encoder for each."""
-    there = _pretraining_seeds(encoder, built)
+def seeds_for(
+    seeds: tuple[int, ...], encoder: Encoder, built: Mapping[Encoder, str], where: str
+) -> tuple[int, ...]:
+    """Return those seeds with which an encoder is trained on: all, or its own where each has an encoder."""
+    own, there = _own_seed(encoder, built)
     if len(there) < 2:
-        return grid.seeds
-    for seed in grid.seeds:
+        return seeds
+    for seed in seeds:
         if seed not in there:
             raise ConfigError(
-                f"{where}: grid.seeds: {seed}: a model starts from the encoder of its own seed, and "
-                f"{built[encoder]!r} is pretrained with {', '.join(map(str, sorted(there)))}. Name these."
+                f"{where}: {seed}: a training starts from the encoder of its own seed, and "
+                f"{built[encoder]!r} is made with {', '.join(map(str, sorted(there)))}. Name these."
             )
-    first = encoder.original
-    return tuple(seed for seed in grid.seeds if isinstance(first, Pretrain) and seed == first.seed)
+    return tuple(seed for seed in seeds if seed == own)
 
 
-def _pretraining_seeds(encoder: Encoder, built: Mapping[Encoder, str]) -> frozenset[int]:
-    """Return the seeds of the encoders that differ from this one in the seed of their pretraining alone."""
+def _own_seed(encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int | None, frozenset[int]]:
+    """Return the seed an encoder was made with, and those of the encoders that differ in it alone."""
     first = encoder.original
-    if not isinstance(first, Pretrain):
-        return frozenset()
-    others = [other for other in (one.original for one in built) if isinstance(other, Pretrain)]
-    return frozenset(other.seed for other in others if _seedless(other) == _seedless(first))
+    if isinstance(first, Pretrain):
+        others = [other for other in (one.original for one in built) if isinstance(other, Pretrain)]
+        there = frozenset(other.seed for other in others if _seedless(other) == _seedless(first))
+        if len(there) > 1:
+            return first.seed, there
+    same = [
+        _adjustment_seeds(one)
+        for one, label in built.items()
+        if label == built[encoder] and _seedless(one) == _seedless(encoder)
+    ]
+    for own, *there_too in zip(_adjustment_seeds(encoder), *same, strict=True):
+        if len(set(there_too)) > 1:
+            return own, frozenset(there_too)
+    return (first.seed if isinstance(first, Pretrain) else None), frozenset()
+
+
+def _adjustment_seeds(encoder: Encoder) -> tuple[int, ...]:
+    """Return the seeds of the adjustments an encoder was made by, the last one's first."""
+    return (encoder.seed, *_adjustment_seeds(encoder.encoder)) if isinstance(encoder, Adjust) else ()
 
 
 def _seedless(encoder: Encoder | None) -> Encoder | None:
-    """Return an encoder as it would be with the first seed of all, wherever it was pretrained."""
+    """Return an encoder as it would be with the first seed of all, wherever it was made."""
     if isinstance(encoder, Pretrain):
         return replace(encoder, seed=0, start=_seedless(encoder.start))
     if isinstance(encoder, Adjust):
-        return replace(encoder, encoder=_seedless(encoder.encoder) or encoder.encoder)
+        return replace(encoder, seed=0, encoder=_seedless(encoder.encoder) or encoder.encoder)
     return encoder

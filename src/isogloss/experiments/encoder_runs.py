@@ -16,6 +16,7 @@ from isogloss.core.run_parts import (
     Count,
     Modules,
     NewSubwords,
+    Positive,
     Replay,
     TrainedPart,
     Whole,
@@ -171,6 +172,8 @@ class Align:
     """How words are aligned."""
     encoder: "Encoder | None" = None
     """The encoder whose states are compared, where the aligner needs one."""
+    tokenizer: "Encoder | None" = None
+    """The encoder whose subwords are linked in place of words; None for words."""
     split: Split = "train"
     """Split that is aligned; aligners that count words count those of the training split too."""
     alone: bool | None = None
@@ -201,7 +204,8 @@ class Align:
     @property
     def title(self) -> str:
         """What the run is, in a few words."""
-        return f"{self.aligner.name}: {self.bitext} {self.languages}"
+        what = ", subwords" if self.tokenizer else ""
+        return f"{self.aligner.name}: {self.bitext} {self.languages}{what}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,10 +219,20 @@ class Adjust:
     """How: objective, length and optimization."""
     aligned: tuple[Align, ...]
     """Bitext with word alignments, one for each pair of languages; the source language stands first."""
+    sampled: Positive | None = None
+    """Of each pair of languages so many translations, drawn at random from the seed; None for all that are
+    aligned."""
     seed: Whole = 0
-    """Seed of the order and of dropout."""
-    splits_read: ClassVar[tuple[SplitRead, ...]] = ()
-    """Its bitext is read by the alignments."""
+    """Seed of the sample, of the order and of dropout."""
+
+    @property
+    def splits_read(self) -> tuple[SplitRead, ...]:
+        """What it draws from; its bitext is read by the alignments."""
+        return tuple(
+            SplitRead(corpus=one.bitext, language=one.languages, split=one.split, examples=self.sampled)
+            for one in self.aligned
+            if self.sampled
+        )
 
     @property
     def original(self) -> "Pretrain | Pretrained":
@@ -234,7 +248,8 @@ class Adjust:
     def label(self) -> str:
         """Name in tables: the encoder adjusted, the method, the bitext, the beginning of the id."""
         pairs = "+".join(one.languages for one in self.aligned)
-        size = f"{self.aligned[0].examples} " if self.aligned[0].examples else ""
+        count = self.sampled or self.aligned[0].examples
+        size = f"{count} " if count else ""
         return f"{self.encoder.label}, {self.method.name} on {size}{pairs} ({identity(self)[:6]})"
 
     @property

@@ -198,9 +198,15 @@ def _one_in(lines: Iterable[str], *, held_out: bool) -> Iterator[str]:
 
 
 def _adjust(context: RunContext, run: Adjust) -> RunResult:
+    def pairs(aligned: Align) -> list[Translation]:
+        found = context.aligned(aligned)
+        if run.sampled is None:
+            return found
+        return subsample(found, run.sampled, seed=derive(run.seed, "pairs", aligned.languages))
+
     setting = AdjustSetting(
         start=context.encoder(run.encoder),
-        bitext={one.languages: context.aligned(one) for one in run.aligned},
+        bitext={one.languages: pairs(one) for one in run.aligned},
         folder=context.work(run),
         seed=run.seed,
         on_progress=context.on_progress,
@@ -230,6 +236,7 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
         seed=run.seed,
         bitext={one.languages: context.aligned(one) for one in run.aligned or ()},
         teacher="" if run.teacher is None else str(context.store.model(run.teacher)),
+        original="" if run.original is None else context.encoder(run.original),
         auxiliary=run.auxiliary,
         peft=run.peft,
         parts=tuple(_averaged(context, part) for part in run.parts or ()),

@@ -13,7 +13,7 @@ from isogloss.data import CORPORA
 from isogloss.data.corpora import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
-from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.alignments import AlignmentRequest, alignments, links_subwords
 from isogloss.experiments.averages import AverageRequest, averaged
 from isogloss.experiments.checking import checked, located, names, refuse_empty_or_twice, refuse_unknown
 from isogloss.experiments.encoder_plan import seeds_for
@@ -36,6 +36,7 @@ from isogloss.methods.given import Given
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, ChecksTask, find_task, task_names
 from isogloss.training.precision import check_precision
+from isogloss.training.setting import Reads
 
 SPECIAL = 2
 """Subwords of every row that no window may overlap: its first and its last."""
@@ -114,17 +115,19 @@ class _Point:
     models: dict[str, FineTune] = field(default_factory=dict)
 
 
-def _add(planning: Planning, entry: MethodEntry, seeds: Sequence[_Point], after: Sequence[str]) -> None:
+def _add(
+    planning: Planning, entry: MethodEntry, seeds: Sequence[_Point], after: Sequence[tuple[str, str]]
+) -> None:
     """Build the models of a method in cells that differ in their seed, where those it comes after are.
 
     An average of several seeds is a model of the first of them, and so is what starts from it.
     """
-    there = [one for one in seeds if all(label in one.models for label in after)]
+    there = [one for one in seeds if all(label in one.models for _, label in after)]
     if not there:
-        missing = next(label for label in after if all(label not in one.models for one in seeds))
+        field, missing = next(pair for pair in after if all(pair[1] not in one.models for one in seeds))
         raise ConfigError(
-            f"{entry.where}: {'start' if entry.choice.start else 'of'}: {missing!r} is not trained for "
-            f"target {seeds[0].cell.target!r}. Add it to that method's targets, or take it out of these."
+            f"{entry.where}: {field}: {missing!r} is not trained for target {seeds[0].cell.target!r}. "
+            f"Add it to that method's targets, or take it out of these."
         )
     if not isinstance(entry.method, Average):
         for one in there:
@@ -176,9 +179,14 @@ def _started(planning: Planning, point: _Point, entry: MethodEntry) -> FineTune:
             f"{entry.where}: {entry.method.name} goes on from the model of another method. Name one of "
             f'this grid, as in start = "source-only".'
         )
-    start = point.models[entry.choice.start] if entry.choice.start else None
+    before = {
+        field: point.models[label]
+        for field, label in (("start", entry.choice.start), ("teacher", entry.choice.teacher))
+        if label
+    }
     model = _model(planning, cell, entry, {**changes, **entry.changes})
-    return replace(model, start=start, teacher=_teacher(planning, cell, entry, changes))
+    teacher = _teacher(planning, cell, entry, changes, before.get("teacher"))
+    return replace(model, start=before.get("start"), teacher=teacher)
 
 
 def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]:
@@ -192,7 +200,7 @@ def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]
                 f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop it."
             )
     for encoder, (corpus, task), source in product(planning.encoders, asked, many(grid.source)):
-        seeds = seeds_for(grid, encoder, planning.encoders, where)
+        seeds = seeds_for(grid.seeds, encoder, planning.encoders, f"{where}: grid.seeds")
         for target, changes, seed in product(grid.targets, variants, seeds):
             cell = Cell(
                 encoder=encoder,
@@ -226,8 +234,10 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     sources, uses = planning.sources, {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ())}
     source = cell.source if "source" in uses else ()
     target = cell.targets if "target" in uses else ()
+    added = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
     reads = entry.method.reads(source, target)
-    wanted: list[tuple[Split, str]] = [("train", code) for code in reads.train]
+    train = dict.fromkeys((*reads.train, *added.train))
+    wanted: list[tuple[Split, str]] = [("train", code) for code in train]
     wanted += [("dev", code) for code in reads.dev]
     made = _made(cell, entry, wanted, sources)
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
@@ -256,7 +266,8 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         source=source,
         target=target,
         optimization=optimization,
-        aligned=_aligned(planning, cell, entry),
+        aligned=_aligned(planning, cell, entry, added),
+        original=cell.encoder.original if added.original else None,
         translated=made or None,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in (*source, *target)),
         examples=cell.examples,
@@ -290,10 +301,13 @@ def _made(
     return tuple(entry.by.run(request, sources) for request in requests)
 
 
-def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -> FineTune | None:
-    """Build the source-only model that labels translations, where a method needs one.
+def _teacher(
+    planning: Planning, cell: Cell, entry: MethodEntry, changes: Table, named: FineTune | None
+) -> FineTune | None:
+    """Return the model whose predictions are learned, where a method or its auxiliary loss needs one.
 
-    It is that of the grid's optimization and peft, whatever the method changes: so all methods have one.
+    Where none is named it is the source-only one of the grid's optimization and peft, whatever the method
+    changes: so all methods have one.
     """
     if isinstance(entry.method, ChecksTask):
         with located(entry.where):
@@ -302,20 +316,26 @@ def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table)
     if isinstance(entry.method, Mixing) and place:
         with located(entry.where):
             entry.method.check(cell.task, load_encoder_config(place))
-    if not isinstance(entry.method, UsesTeacher) or not entry.method.needs_teacher(cell.task):
+    parts: tuple[object, ...] = (entry.method, entry.auxiliary)
+    if not any(isinstance(one, UsesTeacher) and one.needs_teacher(cell.task) for one in parts):
+        if named:
+            raise ConfigError(
+                f"{entry.where}: teacher: {entry.method.name} learns no model's predictions in "
+                f'{cell.task}. Leave it out, or add auxiliary = {{ name = "model-consistency" }}.'
+            )
         return None
+    if named:
+        return named
     teacher = replace(entry, method=SourceOnly(), auxiliary=None, peft=entry.teacher_peft, by=None)
     return _model(planning, cell, teacher, changes)
 
 
-def _aligned(planning: Planning, cell: Cell, entry: MethodEntry) -> tuple[Align, ...] | None:
-    """Return the word alignments an auxiliary loss reads; None without one, or without bitext."""
-    if entry.auxiliary is None:
+def _aligned(planning: Planning, cell: Cell, entry: MethodEntry, reads: Reads) -> tuple[Align, ...] | None:
+    """Return the word alignments an auxiliary loss reads; None where it reads no bitext."""
+    if entry.auxiliary is None or not reads.bitext:
         return None
-    reads = entry.auxiliary.reads(cell.source, cell.targets)
-    if not reads.bitext:
-        return None
-    request = AlignmentRequest(planning.recipe.align, entry.where)
+    subwords = links_subwords(entry.auxiliary)
+    request = AlignmentRequest(planning.recipe.align, entry.where, subwords=subwords)
     return alignments(request, planning.sources, cell.encoder, reads.bitext, reads.pairs)
 
 

@@ -105,10 +105,10 @@ def _untrained(method: Given | Average, choice: MethodTable, grid: GridTable, wh
         _check_given(method, grid, where)
     else:
         _check_average(method, choice, where)
-    if choice.start or choice.auxiliary or choice.peft:
+    if choice.start or choice.teacher or choice.auxiliary or choice.peft:
         raise ConfigError(
-            f"{where}: {method.name} trains nothing, so it has no start, auxiliary or peft. Let another "
-            f"method start from it."
+            f"{where}: {method.name} trains nothing, so it has no start, teacher, auxiliary or peft. Let "
+            f"another method start from it."
         )
     return MethodEntry(
         choice=choice, label=choice.label or method.name, method=method, changes={}, where=where
@@ -179,40 +179,51 @@ def _peft(table: Table, where: str) -> Peft | None:
 
 def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
     """Return a method once for each translator, if it reads translations."""
-    reads, label = entry.method.reads(("en",), ("sw",)), entry.label
-    if not by or not any(map(is_translation, (*reads.train, *reads.dev))):
+    label, parts = entry.label, [entry.method, *([entry.auxiliary] if entry.auxiliary else ())]
+    reads = [part.reads(("en",), ("sw",)) for part in parts]
+    if not by or not any(is_translation(code) for one in reads for code in (*one.train, *one.dev)):
         return [entry]
     return [replace(entry, by=one, label=f"{label} ({one.label})" if one.label else label) for one in by]
 
 
 def starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
-    """Order methods so that each comes after the one it goes on from, or those it is an average of."""
+    """Order methods so that each comes after those it goes on from, learns from, or is an average of."""
     labels, ordered = [entry.label for entry in entries], list[MethodEntry]()
     waiting = list(entries)
     while waiting:
         done = {entry.label for entry in ordered}
-        ready = [entry for entry in waiting if {*comes_after(entry, entries)} <= done]
+        missing = [
+            (entry, field, label)
+            for entry in waiting
+            for field, label in comes_after(entry, entries)
+            if label not in done
+        ]
+        ready = [entry for entry in waiting if entry not in [one for one, _, _ in missing]]
         if not ready:
-            entry = next((e for e in waiting if e.choice.start and e.choice.start not in labels), waiting[0])
-            first = next(label for label in comes_after(entry, entries) if label not in done)
-            where = f"{entry.where}: {'start' if entry.choice.start else 'of'}"
-            if first in labels:
-                raise ConfigError(
-                    f"{where}: {entry.label!r} goes on from {first!r}, and that from it again. "
-                    f"Let one of them start from the encoder."
-                )
-            others = [label for label in labels if label != entry.label]
-            raise unknown_name(where, "method of this grid", first, others)
+            raise _never_there(missing, labels)
         ordered += ready
         waiting = [entry for entry in waiting if entry not in ready]
     return ordered
 
 
-def comes_after(entry: MethodEntry, entries: Sequence[MethodEntry]) -> list[str]:
-    """List the labels of the methods whose models come first; other names in ``of`` are encoders'."""
-    labels = {one.label for one in entries}
-    start = [entry.choice.start] if entry.choice.start else []
-    return start + [label for label in entry.choice.of if label in labels]
+def comes_after(entry: MethodEntry, entries: Sequence[MethodEntry]) -> list[tuple[str, str]]:
+    """List the fields and labels of the methods whose models come first; others in ``of`` are encoders."""
+    choice, labels = entry.choice, {one.label for one in entries}
+    named = [("start", choice.start), ("teacher", choice.teacher)]
+    averaged = [("of", label) for label in choice.of if label in labels]
+    return [(field, label) for field, label in named if label] + averaged
+
+
+def _never_there(missing: Sequence[tuple[MethodEntry, str, str]], labels: Sequence[str]) -> ConfigError:
+    """Return the error for methods of which each waits for another one, or for one that is not there."""
+    entry, field, wanted = next((one for one in missing if one[2] not in labels), missing[0])
+    if wanted in labels:
+        return ConfigError(
+            f"{entry.where}: {field}: {entry.label!r} goes on from {wanted!r}, and that from it again. "
+            f"Let one of them start from the encoder."
+        )
+    others = [label for label in labels if label != entry.label]
+    return unknown_name(f"{entry.where}: {field}", "method of this grid", wanted, others)
 
 
 def many(value: OneOrMany) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ CHOICE = {
     "model": _OF_MODELS,
     "scores": _OF_MODELS,
     "seeds": _OF_MODELS,
-    "cell": ("split", "examples", "tasks", "targets", "seeds", "encoders"),
+    "cell": tuple(name for name in _OF_MODELS if name != "methods"),
     "encoder": _OF_ENCODERS,
     "states": _OF_STATES,
     "parallel": _OF_MODELS,
@@ -123,11 +123,16 @@ def chosen_models(request: MeasureRequest) -> Iterator[tuple[FineTune, tuple[str
                 targets, _ = found.setdefault(model, (set(), cell))
                 targets.update(cell.targets)
     for model, (targets, cell) in found.items():
-        by = {one.translator for one in model.translated or ()}
-        same = not by or request.translator is None or by == {request.translator.translator}
-        if same and (request.choice.inputs != PAIRED or isinstance(model.method, Mixing)):
+        reads = request.choice.inputs != PAIRED or isinstance(model.method, Mixing)
+        if reads and _has_its_translator(request, model):
             # Sorted, so that a recipe with its lists in another order asks for the same runs.
             yield model, (*cell.source, *sorted(targets - {*cell.source})), cell
+
+
+def _has_its_translator(request: MeasureRequest, model: FineTune) -> bool:
+    """Return whether inputs are translated by whom a model's training data was, if either is."""
+    by = {one.translator for one in model.translated or ()}
+    return not by or request.translator is None or by == {request.translator.translator}
 
 
 def of_models(request: MeasureRequest) -> Iterator[Measure]:
@@ -194,7 +199,21 @@ def of_cells(request: MeasureRequest) -> Iterator[Measure]:
         if all(label in cell.models for label in wanted):
             subjects = tuple(cell.models[label] for label in wanted)
             _check_factors(request, subjects)
+            _check_paired(request, subjects)
+            if not all(_has_its_translator(request, one) for one in subjects):
+                continue
             yield _on_labels(request, subjects, (*cell.source, *cell.targets), cell)
+
+
+def _check_paired(request: MeasureRequest, models: Sequence[FineTune]) -> None:
+    """Raise ConfigError where inputs are paired and a model, or the diagnostic, reads no pairs."""
+    unpaired = [one.label for one in models if not isinstance(one.method, Mixing)]
+    if request.choice.inputs == PAIRED and unpaired:
+        raise ConfigError(
+            f"{request.where}: inputs: {unpaired[0]} reads inputs alone, and models of x-mixup beside their "
+            f"translations: a point between them would infer as neither does. Leave inputs out, or let "
+            f"between name models of x-mixup alone."
+        )
 
 
 def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:

@@ -56,6 +56,7 @@ def measure(context: RunContext, run: Measure) -> RunResult:
         masked_lm=lambda subject: masked_lm_of(context, runs[subject.id]),
         precision=context.precision,
         paired=inputs.paired if run.inputs == PAIRED else None,
+        mixup=lambda subject: load_mixup(context.store.model(runs[subject.id])),
         keep=predictions.append,
         keep_tensors=partial(_write_tensors, context.store.folder(run)),
         warn=lambda text: warnings.update({text: None}),

@@ -14,7 +14,7 @@ from isogloss.data.described import KNOWN
 from isogloss.data.described_rows import columns_of
 from isogloss.encoders import load_encoder_config
 from isogloss.encoders.language_context import read_module_info
-from isogloss.encoders.language_modules import ATTENTION, FEED_FORWARD, SHARED_ADAPTER
+from isogloss.encoders.language_modules import ATTENTION, EMBEDDING, FEED_FORWARD, SHARED_ADAPTER
 from isogloss.encoders.new import config_of
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate
@@ -27,6 +27,7 @@ from isogloss.methods.layer_freezing import LayerFreezing
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.masked_next_token import MaskedNextToken
+from isogloss.methods.model_consistency import ModelConsistency
 from isogloss.methods.peft_adapters import IA3, LoRA
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.x_mixup import XMixup
@@ -98,7 +99,7 @@ def _pretrain(run: Pretrain, folders: Folders) -> int | None:
     parts = {"modules": shape.parameters - start.parameters} if start else {}
     parts["layers"] = shape.parameters - shape.vocabulary * shape.dim
     return training_memory(
-        replace(shape, dropout=False),
+        replace(shape, dropout=bool(method.training.dropout)),
         load,
         method.updates,
         _machine(run.precision),
@@ -136,6 +137,9 @@ def _fine_tune(run: FineTune, shape: Shape) -> int | None:
     if isinstance(run.auxiliary, AlignmentLoss):  # As many rows more as its sentences are like.
         rows += -(-2 * run.auxiliary.pairs * _subwords(run.auxiliary.longest) // how.limit)
     copies = 5 * shape.parameters if isinstance(run.peft, LotteryTicket) else 0  # What was, and the mask.
+    if isinstance(run.auxiliary, ModelConsistency):  # Its own examples, and the teacher.
+        rows += how.batch_size * options
+        copies += 4 * shape.parameters
     return copies + training_memory(
         shape,
         Load(rows=rows, length=how.limit),
@@ -264,4 +268,5 @@ def _with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shap
         ATTENTION: (4 * dim**2, languages - 1),
         SHARED_ADAPTER: (adapters, 1),
     }.get(modules.kind, (adapters, languages))
-    return replace(shape, parameters=shape.parameters + shape.layers * each * count)
+    added = dim * languages if modules.kind == EMBEDDING else shape.layers * each * count
+    return replace(shape, parameters=shape.parameters + added)

@@ -1,7 +1,7 @@
 """A recipe: what the TOML file that describes an experiment may hold, as frozen values."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 
@@ -86,12 +86,16 @@ class AdjustTable:
     """Pairs of languages, the source first: "en-es"."""
     examples: Count | tuple[Count, ...] = 0
     """Translations of each pair, the first ones; 0 for all; a list makes one encoder for each size."""
+    sample: Literal["random"] | None = None
+    """random: these are drawn at random from the seed, of bitext whose words are aligned as a whole; with one
+    seed, a smaller sample is part of a larger one. The first ones, aligned by themselves, when left out."""
     start: str = "original"
     """Label of the encoder it starts from."""
     label: str = ""
     """Name of the new encoder in methods and tables; the method's name (and size) when left out."""
-    seed: Whole = 0
-    """Seed of the order and of dropout."""
+    seed: Whole | tuple[Whole, ...] = 0
+    """Seed of the sample, of the order and of dropout; a list makes an encoder for each, and a model of the
+    grid starts from the encoder of its own seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +140,9 @@ class MethodTable:
     """Those of the grid's targets it is trained for; all when left out."""
     start: str = ""
     """Label of the method whose model it starts from; the encoder when left out."""
+    teacher: str = ""
+    """Label of the method whose model's predictions are learned, where it or its auxiliary loss learns some;
+    those of a source-only model when left out."""
     auxiliary: Table = field(default_factory=dict)
     """A loss added to the method's own: ``name`` and the loss's fields; none when left out."""
     peft: Table = field(default_factory=dict)
@@ -169,8 +176,9 @@ class MeasureTable:
     """Treebank of all languages, or of each, where the corpus has several; the grid's when left out."""
     inputs: str = ""
     """How target inputs come: as they are (""), "translated" into the source (translate-test), "paired"
-    with their translations (models of x-mixup alone), or with a part in the source language: "mixed" (one
-    text of a pair, at random), "mixed-first", "mixed-second", "mixed-question", "mixed-passage"."""
+    with their translations (models of x-mixup alone, and paths between them), or with a part in the source
+    language: "mixed" (one text of a pair, at random), "mixed-first", "mixed-second", "mixed-question",
+    "mixed-passage"."""
     tasks: tuple[str, ...] = ()
     """Those of the grid's tasks that are measured; all when left out."""
     targets: tuple[Language, ...] = ()

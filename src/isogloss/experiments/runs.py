@@ -161,7 +161,9 @@ class FineTune:
     translated: tuple[Translate, ...] | None = None
     """Translations it reads, where they are made and not read from the corpus's files."""
     teacher: "FineTune | None" = None
-    """The model that labels translations, for methods that need one."""
+    """The model whose predictions are learned, for methods and auxiliary losses that need one."""
+    original: "Encoder | None" = None
+    """The encoder before it was adjusted, for an auxiliary loss that reads it."""
     treebanks: Treebanks = ()
     """Treebank of a language where the corpus has several: (("fr", "Sequoia"),)."""
     examples: Count = 0
@@ -192,7 +194,9 @@ class FineTune:
     def splits_read(self) -> tuple[SplitRead, ...]:
         """What is read before anything is made, to find broken lines."""
         reads = self.method.reads(self.source, self.target)
-        wanted = [_split_read(self, code, "train", self.examples) for code in reads.train]
+        added = self.auxiliary.reads(self.source, self.target).train if self.auxiliary else ()
+        train = dict.fromkeys((*reads.train, *added))
+        wanted = [_split_read(self, code, "train", self.examples) for code in train]
         wanted += [_split_read(self, code, "dev", self.dev_examples) for code in reads.dev]
         return _from_files(wanted, self.translated or ())
 

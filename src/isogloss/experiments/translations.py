@@ -10,7 +10,7 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Count, Whole, precision_of
 from isogloss.data.bitext import two_languages
-from isogloss.data.corpora import Split
+from isogloss.data.corpora import Split, is_translation
 from isogloss.data.label_projection import WAYS, TagWay
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders.folders import fingerprint
@@ -227,7 +227,8 @@ class RecipeTranslator:
 def needs_tags(task: str, method: Method) -> bool:
     """Return whether a method trains on the tags that translated words have."""
     teacher = isinstance(method, UsesTeacher) and method.needs_teacher(task)
-    return find_task(task).labels_are == "word" and not teacher
+    read = any(map(is_translation, method.reads(("en",), ("sw",)).train))
+    return find_task(task).labels_are == "word" and read and not teacher
 
 
 def check_labels(task: str, method: Method | None, where: str) -> None:

@@ -16,6 +16,7 @@ from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.methods.meta_learning import MetaLearning
+from isogloss.methods.model_consistency import ModelConsistency
 from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
 from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.task_adapter import TaskAdapter
@@ -49,10 +50,10 @@ class Method(Named, Protocol):
 
 @runtime_checkable
 class UsesTeacher(Protocol):
-    """A method for which a model that was trained on the source alone may label translations."""
+    """A method or an auxiliary loss that learns predictions of a model that was trained before."""
 
     def needs_teacher(self, task: str) -> bool:
-        """Return whether translations of a task are labelled by a source-only model."""
+        """Return whether it does so in a task."""
         ...
 
 
@@ -121,7 +122,10 @@ _ALL: tuple[type[Method], ...] = (
     Average,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
-AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {AlignmentLoss.name: AlignmentLoss}
+AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {
+    AlignmentLoss.name: AlignmentLoss,
+    ModelConsistency.name: ModelConsistency,
+}
 _ALL_PEFT: tuple[type[Peft], ...] = (
     LoRA,
     DoRA,

@@ -13,9 +13,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from torch import Tensor
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Positive, Weight
 from isogloss.core.seeds import derive
+from isogloss.encoders import fastest_attention, load_model
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.nn.distance import Form
@@ -62,7 +63,8 @@ class AlignmentLoss:
     """Layer whose states are aligned; -1 is the last, 0 the embeddings."""
 
     word: Word = "average"
-    """What represents a word: average, first, last, or subwords (each for itself)."""
+    """What represents a word: average, first, last, subwords (each for itself), or aligned-subwords: links
+    are of subwords."""
 
     pulled: Aligned = "all"
     """What is aligned: all (linked words, [CLS] and [SEP]), words, special, opening, sentences."""
@@ -76,10 +78,14 @@ class AlignmentLoss:
     kept: CacheType = "float16"
     """Data type in which f⁰, the encoder's states before the first step, is cached on disk."""
 
+    reference: Literal["original"] | None = None
+    """Whose states f⁰ are: original, the encoder's before any adjustment, as in the released code; those of
+    what this training starts from, adjusted or not, when left out."""
+
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read bitext of each source language with each target language."""
         pairs = tuple(f"{one}-{other}" for one, other in product(source, target))
-        return Reads(bitext=self.bitext, pairs=pairs)
+        return Reads(bitext=self.bitext, pairs=pairs, original=self.reference == "original")
 
     def prepare(
         self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
@@ -109,13 +115,24 @@ class AlignmentLoss:
             precision=setting.optimization.updates.precision,
             on_progress=setting.on_progress,
         )
-        before = reference_states(model, pairs, sampling.ever(), caching)
+        before = reference_states(self._reference(setting, model), pairs, sampling.ever(), caching)
         return AuxiliaryTerm(
             batches=_SampledBatches(pairs, sampling, before),
             loss=partial(self._loss, model),
             rows=tuple(pairs.rows),
             warnings=pairs.warnings(),
         )
+
+    def _reference(self, setting: Setting, model: Model) -> Model:
+        """Return the model whose states f⁰ are."""
+        if self.reference is None:
+            return model
+        if not setting.original:
+            raise ConfigError(
+                f"{self.name}: reference: it is not said which encoder is the original. Give its folder or "
+                f"name (Setting.original), or leave reference out: f⁰ is then the model as it starts."
+            )
+        return load_model(setting.original, attention=fastest_attention())
 
     def _loss(self, model: Model, batch: AlignedBatch) -> Tensor:
         """Return what Eq. 2 adds to the task's loss: α·L_align."""

@@ -6,8 +6,8 @@ translations.
 
 R1 = KL(stop(P)‖Q) + KL(stop(Q)‖P), P and Q the predictions on an example and on its translation; ``stop``
 lets no gradient through. xTune's first stage takes the task loss on the source alone, its second on the
-translations too; here there is one stage, without the second's consistency with a first model. The released
-code divides R1 by the number of labels as well, so its weight of 5 is 5/3 for NLI.
+translations too, and is consistent with the first one's model: the auxiliary loss ``model-consistency``. The
+released code divides R1 by the number of labels as well, so its weight of 5 is 5/3 for NLI.
 """
 
 from dataclasses import dataclass, replace

@@ -39,7 +39,8 @@ class ContrastiveAlignment:
     """Layer whose states are aligned; -1 is the last, 0 the embeddings."""
 
     word: Word = "average"
-    """What represents a word: average, first, last, or subwords (each for itself)."""
+    """What represents a word: average, first, last, subwords (each for itself), or aligned-subwords: links
+    are of subwords."""
 
     longest: Positive = 64
     """Words of the longest sentence; pairs with a longer one are left out."""

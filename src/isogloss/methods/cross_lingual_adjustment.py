@@ -3,7 +3,7 @@
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Section 3,
 Eq. 1, after Cao et al. (2020). The paper leaves the optimisation to Cao et al.; their code, and the paper's
 own, is where rates, lengths and dropout come from. One thing differs: after the warm-up their rate stays
-where it is, and ours falls to 0, as it does in every training here.
+where it is (``rate_schedule = "constant"``), and ours falls to 0, as it does in every training here.
 """
 
 from dataclasses import dataclass, field
@@ -40,7 +40,8 @@ class CrossLingualAdjustment:
 
     word: Word = "average"
     """What represents a word: the average of its subwords, its first, its last, or subwords: each subword of
-    a word is aligned with each of its translation's. (Table 6's subword alignment links subwords instead.)"""
+    a word is aligned with each of its translation's. Or aligned-subwords: the aligner links subwords in place
+    of words (Table 6's subword alignment)."""
 
     pulled: Aligned = "all"
     """What is aligned: all (linked words, [CLS] and [SEP]), words, special ([CLS] and [SEP]), opening

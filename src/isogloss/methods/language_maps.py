@@ -31,7 +31,8 @@ class Procrustes:
     """What is matched: linked words, or the means of whole sentences."""
 
     word: Word = "average"
-    """What represents a word: average, first, last, or subwords (each for itself)."""
+    """What represents a word: average, first, last, subwords (each for itself), or aligned-subwords: links
+    are of subwords."""
 
     drop_identical: bool = False
     """Whether words that are spelled alike in both languages are left out."""
@@ -72,7 +73,8 @@ class Centring:
     """Whose means are taken: those of linked words, or of whole sentences."""
 
     word: Word = "average"
-    """What represents a word: average, first, last, or subwords (each for itself)."""
+    """What represents a word: average, first, last, subwords (each for itself), or aligned-subwords: links
+    are of subwords."""
 
     longest: Positive = 64
     """Words of the longest sentence; pairs with a longer one are left out."""

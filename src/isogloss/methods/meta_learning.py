@@ -71,10 +71,15 @@ class MetaLearning:
     """Highest rate of the step that is imagined (beta); learning_rate when left out, as in the paper."""
 
     validation: float = 0.05
-    """Share of each language's training text that is set apart for the validation losses."""
+    """Share of each language's training text that is set apart for the validation losses; with 0 their
+    batches are drawn from the text that is trained on, as the released code can."""
 
     validation_subwords: int | None = None
     """Subwords of each language's validation batch, padding included; batch_subwords when left out."""
+
+    own_on_train: bool | None = None
+    """Whether the training loss moves the languages' own modules, too, with what is shared, as in the
+    released code; no when left out: they move by the validation losses alone, as in Algorithm 1."""
 
     updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
     """How weights are updated."""
@@ -90,7 +95,7 @@ class MetaLearning:
                 "accumulation": self.updates.accumulation in (None, 1),
                 "gradient_checkpointing": not self.updates.gradient_checkpointing,
                 "optimizer_states": self.updates.optimizer_states is None,
-                "validation": 0 < self.validation < 1,
+                "validation": 0 <= self.validation < 1,
                 "validation_subwords": (self.validation_subwords or self.training.block)
                 >= self.training.block,
                 **{name: rate is None or rate >= 0 for name, rate in rates.items()},
@@ -170,6 +175,7 @@ class MetaLearning:
             inner_step=self.inner_step,
             second_order=self.second_order,
             moves_shared=start.trained is None,
+            own_on_train=bool(self.own_on_train),
         )
         own = {language: language_parameters(start.model, language) for language in languages}
         return MetaLearner(start.model, own, masked_lm_loss, learning=learning, updates=self.updates)

@@ -4,14 +4,15 @@ With one seed they start from the very same head. Bilingual without a second lan
 a target and few-shot with all shots are the others, to the bit.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import ClassVar, Literal
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Count, Whole
-from isogloss.data.examples import Per
+from isogloss.data.examples import Example, Per
 from isogloss.tasks import Task, find_task
 from isogloss.tasks.one_answer import CLASSES, one_answer
 from isogloss.training.fine_tuning import Trained, examples_alone, few_examples, fine_tune
@@ -118,9 +119,10 @@ class FewShot:
     draw: Whole = 0
     """Seed of the choice of shots; with one draw, fewer shots are the first of more."""
 
-    dev: Literal["target", "source"] = "target"
-    """Whose dev set chooses the epoch: the training language's, as in the paper, or one without target
-    labels."""
+    dev: Literal["target", "source", "shots", "none"] = "target"
+    """What chooses the epoch: the training language's dev set, as in the paper, or the source's, without
+    target labels; shots: as many further training examples, so that few are labelled in all; none: nothing,
+    and the model of the last epoch is kept."""
 
     def check_task(self, task: Task) -> None:
         """Refuse to count examples of each label where an example has several, a number, or none."""
@@ -132,13 +134,32 @@ class FewShot:
             )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Read the targets; the dev sets of one side choose the epoch."""
-        return Reads(train=target, dev=target if self.dev == "target" else source)
+        """Read the targets; the dev sets of one side, if any, choose the epoch."""
+        return Reads(train=target, dev={"target": target, "source": source}.get(self.dev, ()))
 
     def train(self, setting: Setting) -> Trained:
         """Train on the chosen examples alone; without shots the model stays as it was, to the bit."""
         few = few_examples(setting, self.shots, draw=self.draw, per=self.per)
-        return fine_tune(few, self.reads(setting.source, setting.target))
+        reads = self.reads(setting.source, setting.target)
+        if self.dev == "shots" and self.shots:
+            few = replace(few, dev=self._further(setting))
+            reads = replace(reads, dev=setting.target)
+        return fine_tune(few, reads)
+
+    def _further(self, setting: Setting) -> Callable[[str], list[Example]]:
+        """Return what reads as many examples of a language again as its shots, and none of these."""
+        both = few_examples(setting, 2 * self.shots, draw=self.draw, per=self.per, but=self.shots)
+
+        def read(language: str) -> list[Example]:
+            try:
+                return both.train(language)
+            except DataError as error:
+                raise DataError(
+                    f'{self.name}: dev = "shots" takes {self.shots} examples of {language} again: {error} '
+                    f"Those are shots and dev together."
+                ) from error
+
+        return read
 
 
 @dataclass(frozen=True, kw_only=True)

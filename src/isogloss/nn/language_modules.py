@@ -51,6 +51,21 @@ class Adapter(nn.Module):
         return added
 
 
+class LanguageEmbedding(nn.Module):
+    """A vector that is added to every state; newly made it is 0.
+
+    Lample & Conneau (2019), "Cross-lingual Language Model Pretraining" (XLM), Fig. 1.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(dim))
+
+    def forward(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
+        """Return the sums."""
+        return states + self.weight
+
+
 class InvertibleAdapter(nn.Module):
     """Each half of a state moved by what a bottleneck makes of the other; newly made it is the identity.
 

@@ -321,6 +321,10 @@ def model_facts(run: Content) -> Facts:
     }
 
 
+PLAIN = "source-only"
+"""The teacher of all methods that name none."""
+
+
 def _way(run: Content) -> Facts:
     """Return how a model was trained: method, optimization, translator, start, and their id (``way``)."""
     own = _of_today(fields_of(run))
@@ -334,6 +338,9 @@ def _way(run: Content) -> Facts:
     found |= _parts_facts(own) if own.get("parts") else {}
     if own.get("start"):
         found |= {f"after.{name}": value for name, value in _way(own["start"]).items()}
+    teacher = _way(own["teacher"]) if own.get("teacher") else {"method": PLAIN}
+    if teacher["method"] != PLAIN:
+        found |= {f"teacher.{name}": value for name, value in teacher.items()}
     return {**found, "way": identity(found)}
 
 
@@ -411,7 +418,8 @@ def _encoder_facts(run: Content) -> Facts:
         aligned = [fields_of(one) for one in last["aligned"]]
         found |= _part(last["method"], "encoder.adjusted")
         found |= {"encoder.pairs": "+".join(one["languages"] for one in aligned)}
-        found |= {"encoder.size": aligned[0].get("examples") or None, "encoder.depth": len(adjustments)}
+        size = last.get("sampled") or aligned[0].get("examples") or None
+        found |= {"encoder.size": size, "encoder.depth": len(adjustments)}
     return found
 
 

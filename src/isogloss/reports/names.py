@@ -14,7 +14,10 @@ from isogloss.core.languages import language_name
 INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
 """Suffixes of a system's name for the form of its inputs."""
 
-OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "of", "translator", "examples")
+OF_A_WAY = (
+    *("method.", "auxiliary.", "peft", "optimization.", "after.", "teacher.", "of", "translator"),
+    "examples",
+)
 NOT_NAMED = ("optimization.limit", "optimization.overlap", "examples_read")
 """Prefixes of the columns on how a model was trained; and columns that names leave out."""
 
@@ -115,8 +118,9 @@ def _of_nothing(name: Hashable, row: "pd.Series[str]") -> bool:
 
 
 def _short(name: object) -> str:
-    last = str(name).split(".")[-1]
-    return f"after {last}" if str(name).startswith("after.") else last
+    parts = str(name).split(".")
+    first, last = parts[0], parts[-1]
+    return f"{first} {last}" if first in ("after", "teacher") else last
 
 
 def _text(value: object) -> str:

@@ -190,7 +190,12 @@ FIGURES: Mapping[str, Part] = {
     "maps": states.map_figures,
     **{
         one.name: one.figures
-        for one in (*line_figures.LINE_FIGURES, similarity.CKA_FIGURE, *similarity.SIMILARITY_FIGURES)
+        for one in (
+            *line_figures.LINE_FIGURES,
+            similarity.CKA_FIGURE,
+            *similarity.SIMILARITY_FIGURES,
+            similarity.GATES_FIGURE,
+        )
     },
 }
 

@@ -7,10 +7,13 @@ geometric mean of the latter corrects for it (Spearman 1904), for each seed befo
 
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from isogloss.core.errors import StorageError
+from isogloss.data.result_files import ENDING, LOG_ALPHA, MASKS, read_tensors
 from isogloss.metrics.correlation import bootstrap_interval, spearman
 from isogloss.reports.comparison import SYSTEM, TEST_SET, best_split, model_languages
 from isogloss.reports.drawing import Lines
@@ -28,6 +31,9 @@ FEWEST = 3
 
 WINDOWS = 25
 """Curves are smoothed over one part in so many of their points: single batches are noisy."""
+
+FARTHEST = 200
+"""Gates shown of each language."""
 
 WHOLE, MODULES = "all", ("attention", "feed-forward")
 UNIT, PART = ["run", "model"], ["layer", "module"]
@@ -139,6 +145,51 @@ def _cka(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     rows = pd.concat([bare.assign(stage="before fine-tuning"), models.assign(stage="")])
     return rows if rows["layer"].nunique() > 1 else rows[:0]
 
+
+def _ranked_gates(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return π of the gates that are farthest from 0 in a language, in their order, and each other one's."""
+    folders, found = {run.id: run.folder for run in m.runs}, [rows[:0]]
+    for run, own in rows.groupby("run", sort=False):
+        gates = _gates(folders[str(run)] / f"{MASKS}{ENDING}") if run in folders else {}
+        for first, pi in gates.items():
+            farthest = np.argsort(-np.abs(pi), kind="stable")[:FARTHEST]
+            order = farthest[np.argsort(pi[farthest], kind="stable")]
+            about = own.iloc[:1].drop(columns=["mask", "draw", *PART]).assign(by=first)
+            for language, other in gates.items():
+                values = pd.DataFrame({"rank": np.arange(1, len(order) + 1), "pi": other[order]})
+                found.append(about.merge(values.assign(whose=language), how="cross"))
+    return pd.concat(found)
+
+
+def _gates(path: Path) -> dict[str, "np.ndarray[tuple[int], np.dtype[np.float64]]"]:
+    """Return each language's π, the mean over draws; nothing where the file is missing or damaged."""
+    try:
+        tensors, _ = read_tensors(path)
+    except StorageError:
+        return {}
+    draws: dict[str, dict[str, list[np.ndarray]]] = {}
+    for name in sorted(tensors):
+        kind, _, rest = name.partition("/")
+        if kind == LOG_ALPHA:
+            language, draw, _ = rest.split("/", 2)
+            draws.setdefault(language, {}).setdefault(draw, []).append(tensors[name].ravel())
+    each = {code: [np.concatenate(parts) for parts in own.values()] for code, own in draws.items()}
+    return {code: np.mean(vectors, axis=0, dtype=np.float64) for code, vectors in each.items()}
+
+
+GATES_FIGURE = LineFigure(
+    frame="language-gates-kept",
+    name="language-gates-ranked",
+    title="Gates by one language's π",
+    caption=(
+        f"π (log α, mean over draws) of the {FARTHEST} gates farthest from 0 in a language, from its most "
+        "pruned to its most kept, and π of the same gates in the other languages (paper 4, Fig. 4b)."
+    ),
+    panels=("by",),
+    lines=Lines(x="rank", y="pi", color="whose", labels=("gate, by rank", "π")),
+    choose=_ranked_gates,
+    group_by=("name",),
+)
 
 BY_LAYER = Lines(x="layer", y="cka", color="system", dash="stage", band=True, integer_x=True, marker="o")
 

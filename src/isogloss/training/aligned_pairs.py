@@ -6,7 +6,7 @@ Everything is kept in a few long arrays: 250,000 pairs take some hundred MiB.
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from typing import Any, Literal
 
@@ -19,8 +19,11 @@ from isogloss.data.word_links import pair_words
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 
-Word = Literal["average", "first", "last", "subwords"]
-"""What represents a word: the average of its subwords, one of them, or each for itself."""
+Word = Literal["average", "first", "last", "subwords", "aligned-subwords"]
+"""What represents a word: the average of its subwords, one of them, or each for itself; or no word is
+represented, as links are of subwords."""
+
+ALIGNED_SUBWORDS: Word = "aligned-subwords"
 
 Aligned = Literal["all", "words", "special", "opening", "sentences"]
 """What is aligned: linked words with both special subwords, either alone, [CLS] alone, or the means
@@ -176,6 +179,23 @@ def encode_pairs(
     return pairs
 
 
+def in_subwords(pairs: Sequence[Translation], tokenizer: Tokenizer) -> list[Translation]:
+    """Return sentence pairs whose words are their subwords, so that these are linked; links are left out."""
+    found = []
+    for start in range(0, len(pairs), AT_ONCE):
+        some = pairs[start : start + AT_ONCE]
+        splits = iter(split_words([side for pair in some for side in pair_words(pair)], tokenizer))
+        for pair in some:
+            sides = (_texts(next(splits), tokenizer), _texts(next(splits), tokenizer))
+            found.append(replace(pair, words=sides, links=None, possible=()))
+    return found
+
+
+def _texts(split: SplitWords, tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Return subwords as the tokenizer writes them."""
+    return tuple(tokenizer.convert_ids_to_tokens(list(split.subwords)))
+
+
 Match = tuple[tuple[int, ...], tuple[str, str]]
 """A span in either side, four numbers, and the texts there."""
 
@@ -187,14 +207,17 @@ class _Encoder:
     """Turns translations into rows, one after the other."""
 
     def __init__(self, how: PairEncoding, tokenizer: Tokenizer) -> None:
-        self.how, self.special = how, special_subwords(tokenizer)
+        self.how, self.special, self.tokenizer = how, special_subwords(tokenizer), tokenizer
         self.limit = tokenizer.model_max_length
         self.pairs = AlignedPairs(how.layer, tokenizer.pad_token_id)
         self.known: dict[str, int] = {}
 
     def add(self, languages: str, one: Translation, words: Sides, splits: Splits) -> None:
         """Add a translation, unless it is left out."""
-        _check_links(languages, one, words)
+        linked = words
+        if self.how.word == ALIGNED_SUBWORDS:
+            linked = (_texts(splits[0], self.tokenizer), _texts(splits[1], self.tokenizer))
+        _check_links(languages, one, linked)
         lengths = [len(split.subwords) + len(self.special) for split in splits]
         fits = max(lengths) <= self.limit and max(map(len, words)) <= self.how.longest
         if not (all(words) and fits):
@@ -204,7 +227,7 @@ class _Encoder:
             side.append((opening, *split.subwords, closing))
         places = [_places(split, self.how.word) for split in splits]
         self.pairs.anchored.append([*chain.from_iterable(self._held(places[0], lengths[0]))])
-        matches = [*self._matches(one, words, places), *self._special(lengths)]
+        matches = [*self._matches(one, linked, places), *self._special(lengths)]
         if self.how.aligned == "sentences":
             matches = [((*_whole(lengths[0]), *_whole(lengths[1])), (one.first, one.second))]
         self.pairs.aligned.append([*chain.from_iterable(span for span, _ in matches)])
@@ -238,7 +261,9 @@ class _Encoder:
 
 
 def _places(split: SplitWords, word: Word) -> list[list[Span]]:
-    """Return for each word the spans that represent it; the opening subword stands before the first."""
+    """Return the spans that represent what is linked, each word or each subword, after the opening one."""
+    if word == ALIGNED_SUBWORDS:
+        return [[(place, place + 1)] for place in range(1, len(split.subwords) + 1)]
     begins = [place + 1 for place in split.first()]
     ends = [*begins[1:], len(split.subwords) + 1]
     each: dict[Word, Any] = {

@@ -135,13 +135,18 @@ def examples_alone(
     return Training(batches=batches, loss=setting.task.loss)
 
 
-def few_examples(setting: Setting, count: int, *, draw: int, per: Per) -> Setting:
-    """Return a setting with ``count`` training examples of each language, sampled by the seed ``draw``."""
+def few_examples(setting: Setting, count: int, *, draw: int, per: Per, but: int = 0) -> Setting:
+    """Return a setting with ``count`` training examples of each language, sampled by the seed ``draw``.
+
+    The first ``but`` of the sample are left out.
+    """
 
     def chosen(language: str) -> list[Example]:
         examples = setting.train(language)
-        taken = {one.id for one in shots(examples, count, seed=draw, per=per)}
-        return [one for one in examples if one.id in taken]  # All of them, in order, is target-only.
+        taken, others = (
+            {one.id for one in shots(examples, some, seed=draw, per=per)} for some in (count, but)
+        )
+        return [one for one in examples if one.id in taken - others]  # All, in order, is target-only.
 
     return replace(setting, train=chosen)
 
@@ -171,7 +176,7 @@ def fine_tune(
     batches, loss, steps = training.batches, training.loss, training.batches.steps_per_epoch
     selection = Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=steps)
     callbacks = Callbacks(
-        evaluate=lambda done: selection.notes(model, done),
+        evaluate=(lambda done: selection.notes(model, done)) if reads.dev else None,
         evaluate_at=tuple(steps * epoch for epoch in range(1, setting.optimization.epochs + 1)),
         averaged=setting.optimization.averaged_epochs or 0,
         patience=setting.optimization.patience or 0,

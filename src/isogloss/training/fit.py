@@ -129,7 +129,7 @@ class _Fit:
         self.model = model.to(self.device)
         broadcast_weights(self.model)
         self.optimizer = adamw(model, updates)
-        self.rate = linear_rate(updates, len(batches))
+        self.rate = rate_schedule(updates, len(batches))
         self.precision = precision_of(updates.precision, callbacks.checkpoints)
         self.rows: list[Note] = []
         self.best: dict[str, Tensor] | None = None
@@ -400,13 +400,21 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate * group.get(RATE_MULTIPLE, 1.0)
 
 
-def linear_rate(updates: Updates, steps: int) -> Callable[[int], float]:
-    """Return the rate of each step: up over the warm-up share, then down to 0 after the last step."""
+def rate_schedule(updates: Updates, steps: int) -> Callable[[int], float]:
+    """Return the rate of each step: up over the warm-up share, then down to 0 after the last step.
+
+    Or down by the inverse square root of the steps, or not at all, as the schedule says.
+    """
     rising = max(1, round(updates.warmup * steps))
+    falling: dict[str | None, Callable[[int], float]] = {
+        None: lambda step: (steps - step) / max(1, steps - rising + 1),
+        "inverse-square-root": lambda step: math.sqrt(rising / (step + 1)),
+        "constant": lambda _: 1.0,
+    }
+    down = falling[updates.rate_schedule]
 
     def rate(step: int) -> float:
         up = (step + 1) / rising
-        down = (steps - step) / max(1, steps - rising + 1)
-        return updates.learning_rate * min(up, down, 1.0)
+        return updates.learning_rate * min(up, down(step), 1.0)
 
     return rate

@@ -11,8 +11,9 @@ Shared parameters θ, each language's own parameters φ_i:
 
 ``fit`` is the loop, ``MetaBatches`` samples (line 5), ``MetaLearner.forward`` moves φ_i along the
 hypergradient (line 6) with an optimiser of its own and returns the loss that ``fit`` moves θ by (line 7).
-φ asks ``fit`` for no gradient, so it is moved once. All batches are training text; those of validation are of
-a part of it that is split off: text that decides updates is not held out.
+φ asks ``fit`` for no gradient, so it is moved once, unless line 7 is to move φ_i with θ. All batches are
+training text; those of validation are of a part of it that is split off, unless none is: text that decides
+updates is not held out.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.tasks.masked_lm import Masking
 from isogloss.tasks.text_stream import TextStream
-from isogloss.training.fit import EPSILON, adamw, linear_rate
+from isogloss.training.fit import EPSILON, adamw, rate_schedule
 from isogloss.training.hypergradient import (
     Hypergradient,
     Parameters,
@@ -89,6 +90,8 @@ class Learning:
     second_order: str = "finite-difference"
     moves_shared: bool = True
     """False: θ takes no step but the imagined ones (line 7 is left out)."""
+    own_on_train: bool = False
+    """True: line 7 moves φ_i, too."""
 
 
 class MetaLearner(nn.Module):
@@ -103,7 +106,10 @@ class MetaLearner(nn.Module):
         learning: Learning,
         updates: Updates,
     ) -> None:
-        """Exclude the parameters ``own`` (by language and name) from every other optimizer."""
+        """Exclude the parameters ``own`` (by language and name) from every other optimizer.
+
+        Unless these learn from the training loss, too: then both optimizers move them.
+        """
         super().__init__()
         self.model, self._loss = model, loss
         self._learning, self._adam = learning, updates
@@ -113,6 +119,8 @@ class MetaLearner(nn.Module):
         self._seen: dict[str, Tensor] = {}
         self._language = ""
         self.adamw = CheckpointedAdamW([one for parts in own.values() for one in parts.values()], updates)
+        if learning.own_on_train:
+            self.adamw.restore_requires_grad()
         adapted = self._shared.values() if learning.inner_step == "preconditioned" else ()
         self.squares = checkpointed(torch.zeros_like(one) for one in adapted)
         self.updates = checkpointed([torch.zeros(())])
@@ -133,7 +141,7 @@ class MetaLearner(nn.Module):
             [(one, whole[name]) for name, one in own.items()], batch.pace * self._learning.own_rate
         )
         self._remember(batch.language, found)
-        if not self._learning.moves_shared:
+        if not (self._learning.moves_shared or self._learning.own_on_train):
             return (
                 found.train.clone().requires_grad_()
             )  # A loss that nothing depends on: ``fit`` moves nothing.
@@ -301,7 +309,7 @@ class Validation:
     """The split of training text that validation losses are computed on."""
 
     share: float
-    """Of each language's training text."""
+    """Of each language's training text; with 0 nothing is split off, and both parts are all of it."""
     batch_subwords: int
 
 
@@ -317,6 +325,8 @@ def meta_batches(
     """Split off validation text, and sample both parts; DataError for a language with too little text."""
     parts = {
         code: split_text(stream, share=validation.share, length=sampling.block - 2, language=code)
+        if validation.share
+        else (stream, stream)
         for code, stream in streams.items()
     }
     one = replace(sampling, batch_subwords=validation.batch_subwords)
@@ -333,7 +343,7 @@ def meta_batches(
             )
             for code, (_, apart) in parts.items()
         },
-        pace=linear_rate(replace(updates, learning_rate=1.0), sampling.steps),
+        pace=rate_schedule(replace(updates, learning_rate=1.0), sampling.steps),
     )
 
 

@@ -27,6 +27,7 @@ from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, by_example, collate, row_ranges
 from isogloss.tasks.tagging import Tagging
+from isogloss.tasks.task import Model
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
 from isogloss.training.precision import device
@@ -228,21 +229,30 @@ def pseudo_labels(
 ) -> list[Tensor]:
     """Return [word class] probabilities for each example, in float16; ``teacher`` is a model's folder.
 
-    ``language`` is the examples', which a teacher with language modules or maps must know. ModelError where
-    the model there has other labels than the task.
+    ``language`` is the examples', which a teacher with language modules or maps must know.
     """
-    known = tuple(load_encoder_config(teacher).id2label.values())
-    if known != task.labels:
-        raise ModelError(
-            f"{teacher}: no model of {task.name}: found the labels {', '.join(known[:4])} …; expected "
-            f"{', '.join(task.labels[:4])} …. Give the model of a source-only run on the same task."
-        )
-    model = task.head(teacher, seed=0).to(device()).eval()
+    model = load_teacher(task, teacher)
     prepared = evaluation(task, examples, load_tokenizer(teacher), optimization, language=language)
     found = [torch.zeros(len(example.words), len(task.labels), dtype=torch.float16) for example in examples]
     for row, scores in zip(prepared.rows, prepared.scores(model), strict=True):
         found[row.example][list(row.words)] = scores.softmax(dim=-1).half()
     return found
+
+
+def load_teacher(task: Task, teacher: str) -> Model:
+    """Load the model of a task in a folder, to be read; ModelError where it has other labels."""
+    if not teacher:
+        raise ConfigError(
+            f"{task.name}: a teacher is needed, a model that was trained before; found none. Make a run of "
+            f"source-only, say, and name its folder (Setting.teacher)."
+        )
+    known = tuple(load_encoder_config(teacher).id2label.values())
+    if task.labels_are in ("example", "word") and known != task.labels:
+        raise ModelError(
+            f"{teacher}: no model of {task.name}: found the labels {', '.join(known[:4])} …; expected "
+            f"{', '.join(task.labels[:4])} …. Give the model of a source-only run on the same task."
+        )
+    return task.head(teacher, seed=0).to(device()).eval()
 
 
 def encode(setting: Setting, tokenizer: Tokenizer, examples: Sequence[Example]) -> list[EncodedRow]:

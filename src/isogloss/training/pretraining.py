@@ -70,7 +70,7 @@ class Start:
     rows: tuple[dict[str, Value], ...] = ()
     """What is known before the first step."""
     dropout: Mapping[str, float]
-    """The rates to save, by field of the configuration: there is no dropout while it trains on text."""
+    """The rates to save, by field of the configuration: while it trains on text there are others."""
     trained: tuple[nn.Parameter, ...] | None = None
     """The parameters that are trained; None for all."""
 
@@ -122,7 +122,7 @@ def begin(
     with main_process_first():
         tokenizer, streams, held_out = _read(setting, method)
     vocabulary = Vocabulary.of(tokenizer, mask=mask or "")
-    model, dropout = _model(setting, tokenizer, attention)
+    model, dropout = _model(setting, tokenizer, attention, rate=method.training.dropout or 0.0)
     rows = (_embed_new(setting, model, tokenizer),) if setting.vocabulary else ()
     give_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
     check_languages(model, setting.languages_read)
@@ -160,14 +160,19 @@ def _trained(model: Model, setting: TextSetting) -> tuple[nn.Parameter, ...] | N
     return every if setting.trained == "layers" else None
 
 
-def _model(setting: TextSetting, tokenizer: Tokenizer, attention: str) -> tuple[Model, dict[str, float]]:
-    """Return a new encoder, or the start, with its masked-LM head, and the rates of its dropout later."""
+def _model(
+    setting: TextSetting, tokenizer: Tokenizer, attention: str, *, rate: float
+) -> tuple[Model, dict[str, float]]:
+    """Return a new encoder, or the start, with its masked-LM head, and the rates of its dropout later.
+
+    ``rate`` is that of now.
+    """
     seed = derive(setting.seed, "encoder")
     if setting.architecture is None:
-        model = load_to_continue(setting.start, seed=seed, attention=attention)
+        model = load_to_continue(setting.start, seed=seed, attention=attention, dropout=rate)
         return model, dropout_rates(setting.start)
     fields = FAMILIES[setting.architecture.family].dropouts
-    model = new_encoder(setting.architecture, tokenizer, seed=seed, attention=attention)
+    model = new_encoder(setting.architecture, tokenizer, seed=seed, attention=attention, dropout=rate)
     return model, dict.fromkeys(fields, setting.architecture.dropout)
 
 

@@ -121,6 +121,8 @@ class Reads:
     """Corpus of word-aligned translations it reads; none when empty."""
     pairs: tuple[str, ...] = ()
     """Pairs of languages it reads there, the source first."""
+    original: bool = False
+    """Whether it reads the encoder as it was before it was adjusted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +235,9 @@ class Setting:
     peft: Peft | None = None
     """Which weights are trained; all when left out."""
     teacher: str = ""
-    """Folder of the model that labels translations, where the method needs one."""
+    """Folder of the model whose predictions are learned, where the method or its auxiliary loss needs one."""
+    original: str = ""
+    """Folder or name of the encoder before it was adjusted, where the auxiliary loss reads it."""
     parts: tuple[Averaged, ...] = ()
     """What the weights are made of, where the method makes them of others."""
     on_progress: OnProgress = no_progress

@@ -1,0 +1,98 @@
+"""Model consistency: predictions stay near those of a first model, on examples and on their translations.
+
+Zheng et al. (2021), "Consistency Regularization for Cross-Lingual Fine-Tuning" (xTune), Section 3.2, with
+machine translation as the augmentation: R2 = Σ_x KL(f(x; θ*) ‖ f(x; θ)) over the examples x of the source and
+their translations, θ* the model of the first stage, which stays as it is. No label is read, so that it takes
+translations in tagging, too, whose words have none. It is an auxiliary loss that any fine-tuning method can
+carry: xTune's second stage is ``consistency`` (R1) with it.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import kl_div, log_softmax
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import Weight
+from isogloss.core.seeds import derive
+from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.language_context import check_languages
+from isogloss.tasks import Task
+from isogloss.tasks.batch import Batch, collate
+from isogloss.tasks.task import Model
+from isogloss.training.batching import Bucketed
+from isogloss.training.pairs import encode, load_teacher, untagged, uses_teacher
+from isogloss.training.setting import AuxiliaryTerm, Reads, Setting
+
+NOWHERE = -1e4
+"""Score of a place that no answer can start or end at: its probability is 0, and its logarithm finite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConsistency:
+    """Keep predictions near those of a first model (the teacher), in the source and on its translations."""
+
+    name: ClassVar[str] = "model-consistency"
+    uses: ClassVar[tuple[str, ...]] = ("source", "target")
+
+    weight: Weight = 1.0
+    """Weight of the loss (xTune's λ₂), a mean over examples, or words; 0 is the method without it."""
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Read the source and its translations."""
+        return Reads(train=(*source, *(f"{one}-{other}" for one, other in product(source, target))))
+
+    def needs_teacher(self, task: str) -> bool:  # noqa: ARG002
+        """Return whether it reads a model of the first stage."""
+        return self.weight > 0
+
+    def prepare(
+        self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
+    ) -> AuxiliaryTerm | None:
+        """Encode examples and translations, each once in as many steps as batches hold them all."""
+        if not self.weight:
+            return None
+        if setting.task.labels_are == "tree":
+            raise ConfigError(
+                f"{self.name}: task {setting.task.name!r} predicts trees, and compared are probabilities of "
+                f"labels. Leave it out, or take a task that labels examples, words or spans."
+            )
+        languages = self.reads(setting.source, setting.target).train
+        check_languages(model, languages)
+        read = untagged(setting).train if uses_teacher(setting.task) else setting.train
+        groups = {code: encode(setting, tokenizer, read(code)) for code in languages}
+        padding = tokenizer.pad_token_id
+        batches = Bucketed(
+            groups={code: [replace(row, gold=()) for row in rows] for code, rows in groups.items()},
+            length=lambda row: len(row.subwords),
+            size=setting.optimization.batch_size,
+            epochs=1,
+            seed=derive(setting.seed, "order"),
+            make=lambda rows, language, _: collate(rows, padding=padding, languages=(language,)),
+        )
+        epochs = -(-steps // max(1, batches.steps_per_epoch))
+        teacher = load_teacher(setting.task, setting.teacher)
+        return AuxiliaryTerm(
+            batches=replace(batches, epochs=epochs), loss=partial(self._loss, setting.task, model, teacher)
+        )
+
+    def _loss(self, task: Task, model: Model, teacher: Model, batch: Batch) -> Tensor:
+        """Return λ₂ KL(f(x; θ*) ‖ f(x; θ)), the mean over what is labelled; no gradient reaches θ*."""
+        with torch.no_grad():
+            p = log_probabilities(task, task.scores(teacher, batch), batch)
+        q = log_probabilities(task, task.scores(model, batch), batch)
+        return self.weight * kl_div(q, p, reduction="batchmean", log_target=True)
+
+
+def log_probabilities(task: Task, scores: Tensor, batch: Batch) -> Float[Tensor, "label class"]:
+    """Return log-probabilities of the classes of what is labelled; of a span, of the places of both ends."""
+    scores = scores.float()
+    if task.labels_are == "span":
+        among = scores.new_full((*batch.subwords.shape, 2), NOWHERE)
+        scores = among.index_put((batch.rows, batch.columns), scores).transpose(1, 2).flatten(0, 1)
+    return log_softmax(scores, dim=-1)

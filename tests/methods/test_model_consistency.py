@@ -1,0 +1,99 @@
+"""xTune's model consistency: its loss by hand in every task, what it reads, and nothing at weight 0."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn.functional import kl_div
+
+import in_translation
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.encoders import load_tokenizer, save_model
+from isogloss.methods.model_consistency import ModelConsistency
+from isogloss.methods.plain import SourceOnly
+from isogloss.tasks import TASKS
+from trained import equal
+
+EACH = pytest.mark.parametrize("task", ["nli", "upos", "qa", "multiple-choice"])
+
+
+@pytest.fixture
+def prepared(bert_folder, tmp_path):
+    """Prepare the loss of a model and a teacher that is another one, or the same."""
+
+    def make(task, *, teacher_seed=9, weight=2.0, steps=30):
+        tokenizer, kind = load_tokenizer(bert_folder), TASKS[task]
+        save_model(kind.head(bert_folder, seed=teacher_seed), tokenizer, tmp_path / "teacher")
+        setting = in_translation.setting(task, bert_folder, tmp_path, teacher=tmp_path / "teacher")
+        model = kind.head(bert_folder, seed=1).eval()
+        term = ModelConsistency(weight=weight).prepare(setting, model, tokenizer, steps)
+        return setting, model, term, kind.head(tmp_path / "teacher", seed=0).eval()
+
+    return make
+
+
+def by_hand(task, batch, ours, theirs):
+    """KL(f(x; θ*) ‖ f(x; θ)), one example, word or end of a span after the other."""
+    own, first = (TASKS[task].scores(one, batch).double() for one in (ours, theirs))
+    if task == "qa":
+        rows = range(len(batch.subwords))
+        groups = [scores[batch.rows == row].T for scores in (own, first) for row in rows]
+        own, first = groups[: len(rows)], groups[len(rows) :]
+        own, first = ([end for both in each for end in both] for each in (own, first))
+    found = [
+        kl_div(q.log_softmax(0), p.log_softmax(0), reduction="sum", log_target=True)
+        for q, p in zip(own, first, strict=True)
+    ]
+    return torch.stack(found).mean()
+
+
+@EACH
+def test_the_loss_is_the_divergence_from_the_first_model(prepared, task):
+    _, model, term, teacher = prepared(task)
+    for step in (0, 11):
+        batch, loss = term.batches[step], term.loss(term.batches[step])
+        assert not len(batch.gold)
+        torch.testing.assert_close(
+            loss.double(), 2 * by_hand(task, batch, model, teacher), rtol=1e-4, atol=1e-6
+        )
+    loss.backward()
+    assert any(bool(weight.grad.abs().sum()) for weight in model.parameters() if weight.grad is not None)
+
+
+@EACH
+def test_a_model_is_consistent_with_itself_and_nothing_moves_it(prepared, task):
+    _, model, term, _ = prepared(task, teacher_seed=1)
+    loss = term.loss(term.batches[0])
+    loss.backward()
+    assert float(loss.detach()) == 0
+    assert all(weight.grad is None or float(weight.grad.abs().max()) < 1e-6 for weight in model.parameters())
+
+
+def test_examples_and_their_translations_are_read_each_once_a_pass(prepared):
+    setting, _, term, _ = prepared("upos", steps=30)
+    passes = len(setting.train("en")) * 2 // 4
+    assert len(term.batches) == 36 >= 30 and term.batches.steps_per_epoch == passes == 12
+    languages = [term.batches[step].languages for step in range(12)]
+    assert sorted(languages) == [("en",)] * 6 + [("en-de",)] * 6
+
+
+@pytest.mark.slow
+def test_without_weight_it_is_the_method_without_it(bert_folder, tmp_path):
+    setting = in_translation.setting("nli", bert_folder, tmp_path)
+    plain = SourceOnly().train(replace(setting, folder=tmp_path / "plain"))
+    found = SourceOnly().train(replace(setting, auxiliary=ModelConsistency(weight=0.0)))
+    assert equal(found, plain) and found.rows == plain.rows
+    assert not ModelConsistency(weight=0.0).needs_teacher("nli")
+
+
+def test_trees_a_missing_teacher_and_one_of_another_task_are_refused(bert_folder, tmp_path):
+    tokenizer = load_tokenizer(bert_folder)
+    save_model(TASKS["upos"].head(bert_folder, seed=0), tokenizer, tmp_path / "tags")
+    setting = in_translation.setting("nli", bert_folder, tmp_path)
+    model = TASKS["nli"].head(bert_folder, seed=0)
+    with pytest.raises(ConfigError, match=r"nli: a teacher is needed.*Setting\.teacher"):
+        ModelConsistency().prepare(setting, model, tokenizer, 1)
+    with pytest.raises(ModelError, match="no model of nli: found the labels ADJ"):
+        ModelConsistency().prepare(replace(setting, teacher=str(tmp_path / "tags")), model, tokenizer, 1)
+    with pytest.raises(ConfigError, match="'parsing' predicts trees"):
+        ModelConsistency().prepare(replace(setting, task=TASKS["parsing"]), model, tokenizer, 1)
