@@ -138,7 +138,7 @@ def test_several_labels_of_a_text_may_be_consistent(folder):
 
 @pytest.mark.slow
 def test_methods_measurements_and_models_in_use_know_them(folder, tmp_path):
-    result = isogloss.run(folder / "own.toml", out=tmp_path / "runs")
+    result = isogloss.run(folder / "own.toml", out=tmp_path / "runs", report=False)
     assert not result.outcome.failed
     every = result.frame("scores")
     scores = every[every["main"]]

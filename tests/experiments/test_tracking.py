@@ -47,7 +47,9 @@ def study(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("a 'study'")
     track = ("--track", "tensorboard", "--track", "mlflow")
     command = (sys.executable, "-m", "isogloss", "run", tiny(folder, RECIPE), "--out", folder, "--jobs", "2")
-    done = subprocess.run([*map(str, command), *track, "--quiet"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*map(str, command), *track, "--quiet", "--no-report"], capture_output=True, text=True, check=True
+    )
     assert done.stderr == ""
     return folder
 
