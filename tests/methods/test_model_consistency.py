@@ -11,7 +11,7 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.methods.model_consistency import ModelConsistency
 from isogloss.methods.plain import SourceOnly
-from isogloss.tasks import TASKS
+from isogloss.tasks import TASKS, find_task
 from trained import equal
 
 EACH = pytest.mark.parametrize("task", ["nli", "upos", "qa", "multiple-choice"])
@@ -97,3 +97,6 @@ def test_trees_a_missing_teacher_and_one_of_another_task_are_refused(bert_folder
         ModelConsistency().prepare(replace(setting, teacher=str(tmp_path / "tags")), model, tokenizer, 1)
     with pytest.raises(ConfigError, match="'parsing' predicts trees"):
         ModelConsistency().prepare(replace(setting, task=TASKS["parsing"]), model, tokenizer, 1)
+    with pytest.raises(ConfigError, match="'pair-regression' predicts a number"):
+        ModelConsistency().check_task(find_task("pair-regression"))
+    ModelConsistency().check_task(find_task("multi-label-classification"))

@@ -179,6 +179,7 @@ def _started(planning: Planning, point: _Point, entry: MethodEntry) -> FineTune:
             f"{entry.where}: {entry.method.name} goes on from the model of another method. Name one of "
             f'this grid, as in start = "source-only".'
         )
+    _check_method(planning, cell, entry)
     before = {
         field: point.models[label]
         for field, label in (("start", entry.choice.start), ("teacher", entry.choice.teacher))
@@ -301,6 +302,18 @@ def _made(
     return tuple(entry.by.run(request, sources) for request in requests)
 
 
+def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
+    """Raise ConfigError for a task or an encoder that a method or its auxiliary loss does not take."""
+    place = place_of(cell.encoder, planning.sources.encoders)
+    parts: tuple[object, ...] = (entry.method, entry.auxiliary)
+    with located(entry.where):
+        for part in parts:
+            if isinstance(part, ChecksTask):
+                part.check_task(find_task(cell.task))
+        if isinstance(entry.method, Mixing) and place:
+            entry.method.check(cell.task, load_encoder_config(place))
+
+
 def _teacher(
     planning: Planning, cell: Cell, entry: MethodEntry, changes: Table, named: FineTune | None
 ) -> FineTune | None:
@@ -309,13 +322,6 @@ def _teacher(
     Where none is named it is the source-only one of the grid's optimization and peft, whatever the method
     changes: so all methods have one.
     """
-    if isinstance(entry.method, ChecksTask):
-        with located(entry.where):
-            entry.method.check_task(find_task(cell.task))
-    place = place_of(cell.encoder, planning.sources.encoders)
-    if isinstance(entry.method, Mixing) and place:
-        with located(entry.where):
-            entry.method.check(cell.task, load_encoder_config(place))
     parts: tuple[object, ...] = (entry.method, entry.auxiliary)
     if not any(isinstance(one, UsesTeacher) and one.needs_teacher(cell.task) for one in parts):
         if named:

@@ -15,7 +15,6 @@ from typing import ClassVar
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import kl_div, log_softmax
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Weight
@@ -24,6 +23,7 @@ from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, collate
+from isogloss.tasks.one_answer import CLASSES, one_answer
 from isogloss.tasks.task import Model
 from isogloss.training.batching import Bucketed
 from isogloss.training.pairs import encode, load_teacher, untagged, uses_teacher
@@ -51,17 +51,23 @@ class ModelConsistency:
         """Return whether it reads a model of the first stage."""
         return self.weight > 0
 
+    def check_task(self, task: Task) -> None:
+        """Raise ConfigError for a task whose answers have no probabilities that can be compared."""
+        both = one_answer(task)
+        if self.weight and (task.labels_are == "tree" or (both is not None and both.divergence is None)):
+            what = "trees" if task.labels_are == "tree" else "a number"
+            raise ConfigError(
+                f"{self.name}: task {task.name!r} predicts {what}, and compared are probabilities of labels. "
+                f"Leave it out, or take a task that labels examples, words or spans."
+            )
+
     def prepare(
         self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
     ) -> AuxiliaryTerm | None:
         """Encode examples and translations, each once in as many steps as batches hold them all."""
         if not self.weight:
             return None
-        if setting.task.labels_are == "tree":
-            raise ConfigError(
-                f"{self.name}: task {setting.task.name!r} predicts trees, and compared are probabilities of "
-                f"labels. Leave it out, or take a task that labels examples, words or spans."
-            )
+        self.check_task(setting.task)
         languages = self.reads(setting.source, setting.target).train
         check_languages(model, languages)
         read = untagged(setting).train if uses_teacher(setting.task) else setting.train
@@ -84,15 +90,17 @@ class ModelConsistency:
     def _loss(self, task: Task, model: Model, teacher: Model, batch: Batch) -> Tensor:
         """Return λ₂ KL(f(x; θ*) ‖ f(x; θ)), the mean over what is labelled; no gradient reaches θ*."""
         with torch.no_grad():
-            p = log_probabilities(task, task.scores(teacher, batch), batch)
-        q = log_probabilities(task, task.scores(model, batch), batch)
-        return self.weight * kl_div(q, p, reduction="batchmean", log_target=True)
+            theirs = in_classes(task, task.scores(teacher, batch), batch)
+        both = one_answer(task) or CLASSES
+        if both.divergence is None:
+            raise TypeError(f"{task.name} has no divergence")  # check_task refuses it.
+        return self.weight * both.divergence(theirs, in_classes(task, task.scores(model, batch), batch))
 
 
-def log_probabilities(task: Task, scores: Tensor, batch: Batch) -> Float[Tensor, "label class"]:
-    """Return log-probabilities of the classes of what is labelled; of a span, of the places of both ends."""
+def in_classes(task: Task, scores: Tensor, batch: Batch) -> Float[Tensor, "label class"]:
+    """Return raw scores of the classes of what is labelled; of a span, of the places of both ends."""
     scores = scores.float()
-    if task.labels_are == "span":
-        among = scores.new_full((*batch.subwords.shape, 2), NOWHERE)
-        scores = among.index_put((batch.rows, batch.columns), scores).transpose(1, 2).flatten(0, 1)
-    return log_softmax(scores, dim=-1)
+    if task.labels_are != "span":
+        return scores
+    among = scores.new_full((*batch.subwords.shape, 2), NOWHERE)
+    return among.index_put((batch.rows, batch.columns), scores).transpose(1, 2).flatten(0, 1)
