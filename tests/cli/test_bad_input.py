@@ -231,7 +231,7 @@ def test_a_damaged_record_is_set_aside_and_made_again(command, damaged, tmp_path
     runs, record = damaged
     record.write_text("{")
     before = {path: path.read_bytes() for path in runs.glob("*/record.json") if path != record}
-    again = command("run", tiny(tmp_path), "--out", runs, "--jobs", 1)
+    again = command("run", tiny(tmp_path), "--out", runs, "--jobs", 1, "--no-report")
     assert again.status == 0
     assert f"run {record.parent.name} was damaged. {record}: this record is damaged" in again.err
     assert "Set aside as damaged-record.json, and made again." in again.err

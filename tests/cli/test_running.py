@@ -91,7 +91,7 @@ def test_a_run_of_json_is_json_lines_and_nothing_else(command, tmp_path):
 @pytest.mark.slow
 def test_a_run_on_a_hub_encoder_and_its_export_name_the_commit(command, tmp_path, hub_cache, bert_folder):
     commit = hub_cache("some/bert", bert_folder, revision="v2")
-    only = ("--scale", "least", "--set", "encoder=some/bert@v2", "--jobs", 1)
+    only = ("--scale", "least", "--set", "encoder=some/bert@v2", "--jobs", 1, "--no-report")
     assert command("run", tiny(tmp_path), "--out", tmp_path / "runs", *only).status == 0
     models = [path.parent for path in (tmp_path / "runs").glob("*/model")]
     assert {read_record(run).run["encoder"]["revision"] for run in models} == {commit}

@@ -69,7 +69,8 @@ def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_pat
         'pairs = ["qaa-qad"]\nexamples = 30\nsteps = 2\nbatch_subwords = 128\nlayers = 1\n'
         "dim = 16\nheads = 2\nfeed_forward = 16\nvocabulary = 200\nlongest = 40\n"
     )
-    assert command("run", recipe, "--out", tmp_path / "runs", "--engine", "serial", "--quiet").status == 0
+    alone = ("--engine", "serial", "--quiet", "--no-report")
+    assert command("run", recipe, "--out", tmp_path / "runs", *alone).status == 0
     (record,) = (tmp_path / "runs").glob("*/record.json")
     path, lines = text
     asked = ("--from", "qaa", "--into", "qad", "--model", record.parent, "--set", "longest=16")

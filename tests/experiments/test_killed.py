@@ -50,7 +50,7 @@ PATIENCE = 120
 def command(folder: Path, out: str, engine: str) -> list[str]:
     return [
         *(sys.executable, "-m", "isogloss", "run", str(folder / "r.toml"), "--out", str(folder / out)),
-        *("--engine", engine, "--jobs", "2", "--quiet"),
+        *("--engine", engine, "--jobs", "2", "--quiet", "--no-report"),
     ]
 
 

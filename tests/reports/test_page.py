@@ -14,6 +14,10 @@ from isogloss.reports.page import FIGURES, SECTIONS, TABLES, Section, others, sh
 from isogloss.reports.tables import plain_table
 
 
+OF_TENSORS = ("language-gates-ranked",)
+"""Figures of files that the studies do not keep beside their records; test_similarity draws them."""
+
+
 def test_every_section_has_an_id_of_its_own_and_says_what_to_look_at() -> None:
     assert len({one.id for one in SECTIONS}) == len({one.title for one in SECTIONS}) == len(SECTIONS)
     assert all(one.text.endswith((".", "?")) and len(one.text) > 20 for one in SECTIONS)
@@ -29,7 +33,7 @@ def test_every_figure_and_table_stands_in_one_section() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in OF_TENSORS])
 def test_every_figure_is_drawn_the_same_twice(name: str, study: Callable[[str], Measurements]) -> None:
     studies = ("transfer", "mixup", "adjustment", "interference")
     drawn = next(one for key in studies for one in FIGURES[name](study(key)))
