@@ -13,7 +13,6 @@ from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.page import FIGURES, SECTIONS, TABLES, Section, others, show_section
 from isogloss.reports.tables import plain_table
 
-
 OF_TENSORS = ("language-gates-ranked",)
 """Figures of files that the studies do not keep beside their records; test_similarity draws them."""
 
