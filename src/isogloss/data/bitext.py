@@ -156,12 +156,12 @@ class Bitext:
         return DataError(" ".join(fact for fact in facts if fact))
 
 
-def two_languages(pair: str) -> tuple[str, str]:
+def two_languages(pair: str, corpus: str = "bitext") -> tuple[str, str]:
     """Split a pair such as ``en-fr``; ConfigError for anything else."""
     first, hyphen, second = pair.partition("-")
     if not (first and hyphen and second) or "-" in second or first == second:
         raise ConfigError(
-            f"corpus bitext: {pair!r} is no pair of languages; expected two with a hyphen, as in en-fr."
+            f"corpus {corpus}: {pair!r} is no pair of languages; expected two with a hyphen, as in en-fr."
         )
     return first, second
 

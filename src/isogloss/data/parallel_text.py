@@ -150,8 +150,9 @@ def languages_in(file: File) -> list[str]:
     return [name for name in header[1:] if name != LINKS]
 
 
-def read_rows(file: File, languages: Sequence[str]) -> Iterator[Row]:
-    """Read the rows that have a text in each of the languages."""
+def read_rows(file: File, languages: Sequence[str], *, partial: bool = False) -> Iterator[Row]:
+    """Read the rows that have a text in each of the languages, or ``partial`` in any; empty where none is."""
+    enough = any if partial else all
     lines = file.lines()
     header = next(lines, (1, ""))[1].split("\t")
     positions = [_position(file, header, language) for language in languages]
@@ -166,8 +167,8 @@ def read_rows(file: File, languages: Sequence[str]) -> Iterator[Row]:
                 number, f"the id {row[0]!r} {'a second time' if row[0] else ''}", "an id of its own"
             )
         seen.add(row[0])
-        texts = tuple(row[position] for position in positions)
-        if all(text.strip() for text in texts):
+        texts = tuple(row[position] if row[position].strip() else "" for position in positions)
+        if enough(texts):
             yield Row(number=number, id=row[0], texts=texts, links=row[links] if links is not None else "")
 
 
