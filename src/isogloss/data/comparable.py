@@ -11,11 +11,10 @@ from itertools import chain
 from typing import ClassVar
 
 from isogloss.core.errors import DataError
-from isogloss.data.bitext import two_languages
 from isogloss.data.corpora import SPLITS, Source, Split, cannot_write, cell, nonempty, not_there, only
 from isogloss.data.examples import ComparableText, Example, Translation
 from isogloss.data.files import File, Folder
-from isogloss.data.parallel_text import read_rows
+from isogloss.data.parallel_text import read_rows, two_languages
 
 NAMES: dict[Split, tuple[str, ...]] = {"train": (), "dev": ("sample", "dev"), "test": ("training", "test")}
 """What official files call our splits, then what XTREME's script renames them to."""
@@ -23,7 +22,7 @@ NAMES: dict[Split, tuple[str, ...]] = {"train": (), "dev": ("sample", "dev"), "t
 
 @dataclass(frozen=True, kw_only=True)
 class Bucc:
-    """BUCC 2018: Wikipedia and news in German, French, Russian and Chinese, and in English, to be mined.
+    """BUCC 2018: text of German, French, Russian or Chinese, and of English, with translations to be found.
 
     Zweigenbaum et al. (2017), "Overview of the Second BUCC Shared Task: Spotting Parallel Sentences in
     Comparable Corpora". Splits are XTREME's (Hu et al. 2020): dev is the official ``sample``, test the
@@ -38,7 +37,7 @@ class Bucc:
     tasks: ClassVar[tuple[str, ...]] = ("comparable",)
     about: ClassVar[str] = __doc__
     url: ClassVar[str] = "https://comparable.limsi.fr/bucc2018/bucc2018-task.html"
-    licence: ClassVar[str] = "for research; the text is that of Wikipedia (CC BY-SA) and news sites"
+    licence: ClassVar[str] = "not stated; the text is that of Wikipedia (CC BY-SA) and News Commentary"
     after_colon: ClassVar[str] = ""
 
     def path(self, language: str, split: Split) -> str:
@@ -154,6 +153,6 @@ def _pairs(files: list[File], sides: tuple[dict[str, str], ...]) -> Iterator[tup
         for name, side, file in zip((one, other), sides, files, strict=False):
             if name not in side:
                 raise files[2].broken(
-                    number, f"{line[:80]!r}", f"two ids with a tab; {name!r} is none of {file.name}"
+                    number, f"{line[:80]!r}", f"two ids with a tab; {name[:80]!r} is none of {file.name}"
                 )
         yield one, other

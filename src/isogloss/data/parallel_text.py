@@ -25,7 +25,7 @@ from itertools import product, zip_longest
 from math import isfinite
 from zlib import crc32
 
-from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.conllu import read_conllu, text_comment
 from isogloss.data.corpora import TREEBANKS, Split
 from isogloss.data.examples import Translation
@@ -62,6 +62,16 @@ class Row:
     id: str
     texts: tuple[str, ...]
     links: str
+
+
+def two_languages(pair: str, corpus: str = "bitext") -> tuple[str, str]:
+    """Split a pair such as ``en-fr``; ConfigError for anything else."""
+    first, hyphen, second = pair.partition("-")
+    if not (first and hyphen and second) or "-" in second or first == second:
+        raise ConfigError(
+            f"corpus {corpus}: {pair!r} is no pair of languages; expected two with a hyphen, as in en-fr."
+        )
+    return first, second
 
 
 def find_texts(folder: Folder, stem: str, first: str, second: str) -> list[File]:

@@ -19,7 +19,7 @@ from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.plug_ins import check_value, find_plug_in, package_named, plugged_names
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
-from isogloss.data.bitext import Bitext, two_languages
+from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.comparable import Bucc, apart
 from isogloss.data.concatenated import Concatenated, concatenated
@@ -28,6 +28,7 @@ from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File
 from isogloss.data.hub import data_source
+from isogloss.data.parallel_text import two_languages
 from isogloss.data.tokenization import word_breaking
 
 GENERATED_AS = {

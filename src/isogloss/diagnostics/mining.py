@@ -223,7 +223,8 @@ def _each_once(proposed: Sequence[Sequence[int]]) -> list[int]:
     return kept
 
 
-Nearest = tuple[Float[Tensor, "item neighbour"], Int[Tensor, "item neighbour"]]
+Nearest = tuple[Float[Tensor, "_ _"], Int[Tensor, "_ _"]]
+"""Cosines [sentence, neighbour], the highest first, and the neighbours' numbers."""
 
 
 def nearest(
