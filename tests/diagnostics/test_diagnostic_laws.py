@@ -9,7 +9,6 @@ from measuring import WORDS, equal, load, measure_setting, subject, translations
 from in_translation import sentences
 from isogloss.core.rows import ROWS, Score, as_row
 from isogloss.core.run_parts import Optimization, Updates
-from isogloss.data.comparable import apart
 from isogloss.diagnostics import DIAGNOSTICS, ON_PAIRS
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
@@ -62,7 +61,6 @@ def setting_of(diagnostic, folder):
         measure_setting(models[:count], read, bitext=lambda _: pairs),
         encoder=lambda _: (masked_lm, tokenizer),
         masked_lm=lambda _: (masked_lm, tokenizer),
-        comparable=lambda *_: list(apart(pairs)),
         text=lambda _: iter(LINES),
         paired=paired,
         mixup=lambda _: mixup,

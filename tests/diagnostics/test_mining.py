@@ -1,5 +1,6 @@
 """Bitext mining: what is known beforehand, brute force, and thresholds by trying them all."""
 
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -107,17 +108,18 @@ def mined_of(pairs, scores, gold, rows=0):
     return Mined(scores, correct, Sides(["a"] * rows, ["b"] * rows, gold))
 
 
-@given(SEEDS)
-def test_identical_sides_are_mined_whole(seed):
-    x = directions(seed)
-    mined = mined_of(*mine(x, x.clone()), {(n, n) for n in range(12)})
+@settings(max_examples=20)
+@given(SEEDS, st.sampled_from(sorted(MARGINS)))
+def test_identical_sides_are_mined_whole(seed, margin):
+    x = directions(seed, dim=64)
+    mined = mined_of(*mine(x, x.clone(), margin=margin), {(n, n) for n in range(12)})
     assert scores_at(mined, best_threshold(mined)) == (12, 1, 1, 1)
 
 
 @settings(max_examples=20)
 @given(SEEDS)
 def test_f1_falls_with_every_gold_pair_that_is_moved(seed):
-    x, reached = directions(seed), []
+    x, reached = directions(seed, dim=64), []
     for moved in range(0, 13, 3):
         gold = {(n, n if n >= moved else (n + 1) % 12 + 100) for n in range(12)}
         mined = mined_of(*mine(x, x.clone()), gold)
@@ -200,9 +202,7 @@ def measured(loaded, comparable, split="dev", **fields):
         return comparable(split)
 
     setting = measure_setting([loaded], languages=("en", "de", "fr"))
-    object.__setattr__(setting, "comparable", read)
-    object.__setattr__(setting, "split", split)
-    return Mining(**fields).measure(setting), asked
+    return Mining(**fields).measure(replace(setting, comparable=read, split=split)), asked
 
 
 def same(_):
