@@ -116,6 +116,7 @@ LOOKS_AT = {
     "encoder": "encoder",
     "states": "encoder, and for the encoder within each fine-tuned model, on translations",
     "parallel": "encoder, and for the encoder within each fine-tuned model, on bitext or parallel test sets",
+    "comparable": "encoder, and for the encoder within each fine-tuned model, on comparable text",
     "words": "encoder, and for the encoder within each fine-tuned model, on translations with aligned words",
     "text": "encoder with its masked-LM head, on raw text",
 }
@@ -299,7 +300,8 @@ def _prose(text: str) -> str:
 
 
 def _example(corpus: Any) -> str:
-    pair, split = "bitext" in corpus.tasks, "dev" if corpus.name == "mlqa" else "train"
+    pair = {"bitext", "comparable"} & {*corpus.tasks}
+    split = "dev" if corpus.name in ("mlqa", "bucc2018") else "train"
     return str(corpus.path("en-fr" if pair else "en", split))
 
 

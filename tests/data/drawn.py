@@ -13,6 +13,7 @@ from isogloss.data.catalogue import WIKIANN
 from isogloss.data.conllu import OLD_UPOS, UPOS
 from isogloss.data.corpora import SPLITS, Corpus, Split
 from isogloss.data.examples import (
+    ComparableText,
     Example,
     ParsedSentence,
     Question,
@@ -145,6 +146,15 @@ translations = st.integers(1, 8).flatmap(lambda n: st.tuples(*map(_translation, 
 
 
 @st.composite
+def _comparable(draw: Callable, number: int) -> ComparableText:
+    first, second = draw(st.sampled_from([(line, line), (line, st.just("")), (st.just(""), line)]))
+    return ComparableText(id=f"s {number}", first=draw(first), second=draw(second))
+
+
+comparables = st.integers(1, 8).flatmap(lambda n: st.tuples(*map(_comparable, range(n)))).map(list)
+
+
+@st.composite
 def _question(draw: Callable, number: int) -> Question:
     passage = "".join(draw(st.lists(st.one_of(line, st.sampled_from("\t\n\r")), min_size=1, max_size=4)))
     answers = []
@@ -199,6 +209,14 @@ KINDS: dict[str, tuple[st.SearchStrategy[list[Example]], list[Example]]] = {
             Translation(id="GEN 1:1", first="a b", second="c d", links=((0, 0), (1, 1)), possible=((0, 1),)),
             Translation(id="GEN 1:2", first="e", second="f"),
             *(Translation(id=f"GEN 1:{n}", first="a", second="b") for n in range(3, 30)),
+        ],
+    ),
+    "comparable texts": (
+        comparables,
+        [
+            ComparableText(id="a b", first="a", second="b"),
+            ComparableText(id="c", first="c", second=""),
+            ComparableText(id="d", first="", second="d"),
         ],
     ),
     "questions": (

@@ -18,6 +18,7 @@ from isogloss.data import CORPORA, catalogue
 from isogloss.data.concatenated import Concatenated
 from isogloss.data.described import DescribedCorpus
 from isogloss.data.examples import (
+    ComparableText,
     Example,
     ParsedSentence,
     Question,
@@ -61,7 +62,7 @@ def test_every_corpus_that_is_made_is_listed():
 
 @pytest.mark.parametrize("corpus", CORPORA.values(), ids=str)
 def test_written_file_is_looked_for_where_path_says(corpus, tmp_path):
-    pair = "qaa-qab" if corpus.name == "bitext" else "qaa"
+    pair = "qaa-qab" if corpus.name in ("bitext", "bucc2018") else "qaa"
     split = "dev" if corpus.name == "mlqa" else "train"
     path = tmp_path / corpus.path(pair, split)
     path.parent.mkdir(parents=True)
@@ -102,7 +103,9 @@ def test_a_file_without_examples_is_an_error_that_names_it(name, tmp_path):
     one = HELD[name]
     path = tmp_path / one.path
     path.parent.mkdir(parents=True)
-    empty = {"bible": "verse\ten\n", "bitext": "id\ten\tsw\n"}.get(name, '{"data": []}')
+    empty = {"bible": "verse\ten\n", **dict.fromkeys(("bitext", "bucc2018"), "id\ten\tsw\n")}.get(
+        name, '{"data": []}'
+    )
     path.write_text(empty if empty[0] != "{" or path.suffix == ".json" else "\n" * (name == "ud"), "utf-8")
     with pytest.raises(DataError) as caught:
         list(one.corpus.read(DiskFolder(tmp_path), one.language, one.splits[0]))
@@ -185,6 +188,13 @@ SPOILT = {
         {"links": ((-1, 0),)},
         {"links": (), "possible": ((9, 9),)},
         {"links": None, "possible": ((0, 0),)},
+    ],
+    ComparableText: [
+        *({"first": text} for text in [*LINES, " "]),
+        *({"second": text} for text in [*LINES, " "]),
+        {"first": "", "second": ""},
+        {"id": ""},
+        {"id": "c"},
     ],
     Question: [
         {"passage": "é \ud800 one two"},

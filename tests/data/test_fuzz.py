@@ -26,6 +26,7 @@ from isogloss.data.catalogue import CAD_NLI, WIKIANN
 from isogloss.data.conllu import OLD_UPOS, UPOS, Ud
 from isogloss.data.corpora import SPLITS, Corpus, Split
 from isogloss.data.examples import (
+    ComparableText,
     Example,
     ParsedSentence,
     Question,
@@ -202,6 +203,8 @@ def check_sound(example: Example, corpus: Corpus) -> None:
             assert example.document >= 0
         case Translation():
             check_links(example)
+        case ComparableText():
+            assert example.first.strip() or example.second.strip()
         case Question():
             assert example.answers
             for start, text in example.answers:

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from isogloss.core.run_parts import Modules
+from isogloss.data.comparable import apart
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
@@ -90,6 +91,7 @@ def measure_setting(
         evaluation=evaluation or (lambda _: None),
         encoder=lambda one: models[int(one.id)],
         bitext=bitext or (lambda _: []),
+        comparable=lambda pair, _: list(apart(bitext(pair))),
         parallel=BitextSentences(bitext or (lambda _: [])),
         on_progress=on_progress or (lambda _: None),
     )

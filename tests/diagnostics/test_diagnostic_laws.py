@@ -9,7 +9,7 @@ from measuring import WORDS, equal, load, measure_setting, subject, translations
 from in_translation import sentences
 from isogloss.core.rows import ROWS, Score, as_row
 from isogloss.core.run_parts import Optimization, Updates
-from isogloss.diagnostics import DIAGNOSTICS, ON_BITEXT
+from isogloss.diagnostics import DIAGNOSTICS, ON_PAIRS
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import beside_translations, evaluation
@@ -24,7 +24,18 @@ OPTIONS = {
 }
 """What makes a measurement quick."""
 
-SUBJECTS = {"model", "cell", "scores", "seeds", "encoder", "states", "parallel", "words", "text"}
+SUBJECTS = {
+    "model",
+    "cell",
+    "scores",
+    "seeds",
+    "encoder",
+    "states",
+    "parallel",
+    "comparable",
+    "words",
+    "text",
+}
 LINES = [" ".join(WORDS[at : at + 4]) for at in range(16)]
 
 
@@ -95,5 +106,5 @@ def test_models_are_left_as_they_were(measured):
 def test_the_table_names_its_diagnostics(name):
     kind = DIAGNOSTICS[name]
     assert kind.name == name
-    assert kind.subject in SUBJECTS >= set(ON_BITEXT)
+    assert kind.subject in SUBJECTS >= set(ON_PAIRS)
     assert kind.version >= 1

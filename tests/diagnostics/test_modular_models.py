@@ -10,6 +10,7 @@ from measuring import measure_setting, modular
 import in_translation
 from aligned import translations
 from isogloss.diagnostics.cka import Cka
+from isogloss.diagnostics.mining import Mining
 from isogloss.diagnostics.representation_map import RepresentationMap
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.weight_space import Deltas, Interpolation, Plane
@@ -23,6 +24,7 @@ KINDS = ("feed-forward", "attention", "adapter")
 STATES = {
     "cka": Cka(),
     "retrieval": Retrieval(),
+    "mining": Mining(),
     "word-distance": WordDistance(layers=(1, -1)),
     "representation-map": RepresentationMap(),
 }

@@ -128,3 +128,10 @@ def test_without_estimates_the_mean_of_the_others_is_predicted():
     gained = 0.02 * ranked[found.choice, 0]
     assert found.score.value == pytest.approx(level + gained)
     assert found.score.low < found.score.value
+
+
+def test_no_score_is_predicted_that_cannot_be():
+    ranked, estimated, scores = study(6, between=0.3, languages=5)
+    found = leave_one_out(ranked, estimated, scores).values()
+    assert all(0 <= one.score.low <= one.score.value <= one.score.high <= 1 for one in found)
+    assert any(one.score.low == 0 for one in found)

@@ -158,6 +158,29 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mining:
+    """How many translations are mined from comparable text at dev's best threshold, in one layer."""
+
+    frame: ClassVar[str] = "mining"
+    model: str
+    first: str
+    second: str
+    split: str
+    layer: int
+    centred: bool
+    margin: str
+    neighbours: int
+    sentences_first: int
+    sentences_second: int
+    gold: int
+    mined: int
+    threshold: float
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Anisotropy:
     """Mean cosine between different sentences of one language, in one layer."""
 
@@ -367,6 +390,7 @@ ROWS: dict[str, tuple[type, ...]] = {
     "transfer-gap": (Gap,),
     "label-free": (LabelFree,),
     "retrieval": (Retrieval,),
+    "mining": (Mining,),
     "anisotropy": (Anisotropy,),
     "word-distance": (WordDistance, DistanceBin),
     "cka": (Cka,),

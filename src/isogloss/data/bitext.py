@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import DataError
 from isogloss.data.corpora import SPLITS, Source, Split, cannot_write, cell, nonempty, only, some
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder
@@ -16,6 +16,7 @@ from isogloss.data.parallel_text import (
     is_mined,
     languages_in,
     read_texts,
+    two_languages,
     verse_split,
 )
 from isogloss.data.word_links import format_links
@@ -154,16 +155,6 @@ class Bitext:
             f"pair.",
         ]
         return DataError(" ".join(fact for fact in facts if fact))
-
-
-def two_languages(pair: str) -> tuple[str, str]:
-    """Split a pair such as ``en-fr``; ConfigError for anything else."""
-    first, hyphen, second = pair.partition("-")
-    if not (first and hyphen and second) or "-" in second or first == second:
-        raise ConfigError(
-            f"corpus bitext: {pair!r} is no pair of languages; expected two with a hyphen, as in en-fr."
-        )
-    return first, second
 
 
 def _names_a_split(file: File) -> bool:

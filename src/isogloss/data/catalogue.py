@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from isogloss.data.bitext import Bitext
+from isogloss.data.comparable import Bucc
 from isogloss.data.conllu import UPOS, Ud
 from isogloss.data.corpora import SPLITS, Corpus, Layouts, Split, every_split
 from isogloss.data.pairs import Header, PairCorpus
@@ -411,7 +412,7 @@ XNLI = PairCorpus(
 """The official translated training files spell it contradictory."""
 
 _ALL: tuple[Corpus, ...] = (
-    *(Bible(), Bitext(), RawText(), Ud()),
+    *(Bible(), Bitext(), Bucc(), RawText(), Ud()),
     *(CAD_NLI, MRPC, MULTINLI, PAWSX, SICK, SNLI, XNLI),
     *(MASAKHAPOS, UDPOS, WIKIANN),
     *(MLQA, SQUAD, TYDIQA),

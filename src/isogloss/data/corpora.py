@@ -37,7 +37,7 @@ class Corpus(Protocol):
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Names of the tasks it has labels for (upos, parsing, nli …); "text" or "bitext" for none."""
+        """Names of the tasks it has labels for (upos, nli …); "text", "bitext" or "comparable" for none."""
         ...
 
     @property

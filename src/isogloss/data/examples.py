@@ -120,6 +120,15 @@ class Translation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComparableText:
+    """A text of two comparable corpora with its translation in the other, or empty there without one."""
+
+    id: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question about a passage; ``answers`` are (character offset in the passage, text).
 
@@ -140,7 +149,15 @@ class Question:
 
 
 Example = (
-    TaggedSentence | ParsedSentence | SentencePair | LabelledText | Choice | TextLine | Translation | Question
+    TaggedSentence
+    | ParsedSentence
+    | SentencePair
+    | LabelledText
+    | Choice
+    | TextLine
+    | Translation
+    | ComparableText
+    | Question
 )
 
 KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Example)}

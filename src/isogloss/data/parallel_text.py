@@ -25,7 +25,7 @@ from itertools import product, zip_longest
 from math import isfinite
 from zlib import crc32
 
-from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.conllu import read_conllu, text_comment
 from isogloss.data.corpora import TREEBANKS, Split
 from isogloss.data.examples import Translation
@@ -62,6 +62,16 @@ class Row:
     id: str
     texts: tuple[str, ...]
     links: str
+
+
+def two_languages(pair: str, corpus: str = "bitext") -> tuple[str, str]:
+    """Split a pair such as ``en-fr``; ConfigError for anything else."""
+    first, hyphen, second = pair.partition("-")
+    if not (first and hyphen and second) or "-" in second or first == second:
+        raise ConfigError(
+            f"corpus {corpus}: {pair!r} is no pair of languages; expected two with a hyphen, as in en-fr."
+        )
+    return first, second
 
 
 def find_texts(folder: Folder, stem: str, first: str, second: str) -> list[File]:
@@ -150,8 +160,9 @@ def languages_in(file: File) -> list[str]:
     return [name for name in header[1:] if name != LINKS]
 
 
-def read_rows(file: File, languages: Sequence[str]) -> Iterator[Row]:
-    """Read the rows that have a text in each of the languages."""
+def read_rows(file: File, languages: Sequence[str], *, partial: bool = False) -> Iterator[Row]:
+    """Read the rows that have a text in each of the languages, or ``partial`` in any; empty where none is."""
+    enough = any if partial else all
     lines = file.lines()
     header = next(lines, (1, ""))[1].split("\t")
     positions = [_position(file, header, language) for language in languages]
@@ -166,8 +177,8 @@ def read_rows(file: File, languages: Sequence[str]) -> Iterator[Row]:
                 number, f"the id {row[0]!r} {'a second time' if row[0] else ''}", "an id of its own"
             )
         seen.add(row[0])
-        texts = tuple(row[position] for position in positions)
-        if all(text.strip() for text in texts):
+        texts = tuple(row[position] if row[position].strip() else "" for position in positions)
+        if enough(texts):
             yield Row(number=number, id=row[0], texts=texts, links=row[links] if links is not None else "")
 
 

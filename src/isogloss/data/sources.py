@@ -21,12 +21,14 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
 from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import CORPORA
+from isogloss.data.comparable import Bucc, apart
 from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
 from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File
 from isogloss.data.hub import data_source
+from isogloss.data.parallel_text import two_languages
 from isogloss.data.tokenization import word_breaking
 
 GENERATED_AS = {
@@ -37,7 +39,8 @@ GENERATED_AS = {
     "squad": "squad",
     "rawtext": "text",
 }
-"""The corpora that the built-in languages have, besides bitext, and what their maker calls them."""
+"""The corpora that the built-in languages have, besides bitext and what is made of it, and what their maker
+calls them."""
 
 TRANSLATED = ("xnli", "pawsx", "squad", "ud", "wikiann")
 """Those that are there in translation too, for every pair: qaa-qab, and there and back: qaa-qab-qaa."""
@@ -99,7 +102,7 @@ class BuiltInLanguages:
             there = dict.fromkeys(SPLITS, sorted(self._languages(corpus)))
             name = f"bitext:{corpus.collection}" if isinstance(corpus, Bitext) else corpus.name
             raise not_there(self, name, language, split, there=there)
-        if isinstance(corpus, Bitext):
+        if isinstance(corpus, Bitext | Bucc):
             language = "-".join(sorted(language.split("-")))
         return [self._file(corpus, language, split)]
 
@@ -110,7 +113,8 @@ class BuiltInLanguages:
     def export(self, folder: Path, on_progress: OnProgress = no_progress) -> None:
         """Write every file; DiskFolder(folder) then reads the very same examples.
 
-        Translations of examples and the large bitext are left out: there is a file for every pair.
+        Translations of examples, the large bitext and comparable text are left out: there is a file for
+        every pair.
         """
         files = self._exported()
         for done, (path, file) in enumerate(files.items()):
@@ -126,6 +130,8 @@ class BuiltInLanguages:
         pairs = ["-".join(pair) for pair in permutations(self.maker.languages, 2)]
         if isinstance(corpus, Bitext):
             return set(pairs) if corpus.collection in (BITEXT, LARGE_BITEXT) else set()
+        if isinstance(corpus, Bucc):
+            return set(pairs)
         if corpus.name not in GENERATED_AS:
             return set()
         translated = pairs if self.maker.translated and corpus.name in TRANSLATED else []
@@ -134,7 +140,7 @@ class BuiltInLanguages:
 
     def _file(self, corpus: Corpus, language: str, split: Split) -> File:
         path, how = corpus.path(language, split), ""
-        if not isinstance(corpus, Bitext) and is_translation(language):
+        if not isinstance(corpus, Bitext | Bucc) and is_translation(language):
             how = f"-noise-{self.maker.noise}"
 
         def read() -> Iterator[str]:
@@ -145,8 +151,9 @@ class BuiltInLanguages:
 
     def _examples(self, corpus: Corpus, language: str, split: Split) -> Iterable[Example]:
         if isinstance(corpus, Bitext):
-            first, _, second = language.partition("-")
-            return self.maker.translations(corpus.collection, first, second, split)
+            return self.maker.translations(corpus.collection, *two_languages(language), split)
+        if isinstance(corpus, Bucc):
+            return apart(self.maker.translations(BITEXT, *two_languages(language), split))
         translated = self.maker.translated if is_translation(language) else None
         return (translated or self.maker.examples)(GENERATED_AS[corpus.name], language, split)
 

@@ -9,6 +9,7 @@ from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
 from isogloss.diagnostics.label_free import LabelFree
 from isogloss.diagnostics.language_gates import LanguageGates
+from isogloss.diagnostics.mining import Mining
 from isogloss.diagnostics.mixup import MixupRatio, MixupSweep
 from isogloss.diagnostics.representation_map import RepresentationMap
 from isogloss.diagnostics.retrieval import Retrieval
@@ -24,16 +25,16 @@ class Diagnostic(Named, Protocol):
     subject: ClassVar[str]
     """What one measurement is taken of: a "model", the models of a "cell" (its field ``between``), the
     "scores" of a model, the scores of all "seeds", an "encoder"; or each encoder and each model's encoder in
-    turn: its "states" on bitext, or on anything "parallel" (bitext or labelled test sets), or its "words" on
-    word-aligned bitext; or each encoder with its masked-LM head, on raw "text"."""
+    turn: its "states" on bitext, or on anything "parallel" (bitext or labelled test sets), or on "comparable"
+    text, or its "words" on word-aligned bitext; or each encoder with its masked-LM head, on raw "text"."""
 
     def measure(self, setting: MeasureSetting) -> Sequence[object]:
         """Return rows of the kinds that ``core.rows`` declares for it."""
         ...
 
 
-ON_BITEXT = ("encoder", "states", "words")
-"""Subjects that are measured on bitext alone."""
+ON_PAIRS = ("encoder", "states", "words", "comparable")
+"""Subjects that are measured on pairs of languages alone: on bitext, or on comparable text."""
 
 _ALL: tuple[type[Diagnostic], ...] = (
     Scores,
@@ -44,6 +45,7 @@ _ALL: tuple[type[Diagnostic], ...] = (
     TransferGap,
     LabelFree,
     Retrieval,
+    Mining,
     Anisotropy,
     WordDistance,
     Cka,
@@ -56,4 +58,4 @@ _ALL: tuple[type[Diagnostic], ...] = (
 )
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
 
-__all__ = ["DIAGNOSTICS", "ON_BITEXT", "Diagnostic", "MeasureSetting"]
+__all__ = ["DIAGNOSTICS", "ON_PAIRS", "Diagnostic", "MeasureSetting"]

@@ -10,7 +10,7 @@ from torch import Tensor
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
 from isogloss.core.rows import Score
-from isogloss.data.examples import Translation
+from isogloss.data.examples import ComparableText, Translation
 from isogloss.data.result_files import Predictions
 from isogloss.encoders.mixup import Mixup
 from isogloss.training.evaluation import Evaluation
@@ -49,6 +49,10 @@ def _no_text(language: str) -> Iterator[str]:
     raise TypeError(f"this measurement reads no raw text ({language})")
 
 
+def _no_comparable_text(pair: str, split: str) -> list[ComparableText]:
+    raise TypeError(f"this measurement reads no comparable text ({pair} {split})")
+
+
 def _no_masked_lm(subject: Subject) -> LoadedEncoder:
     raise TypeError(f"this measurement looks at no masked-LM head ({subject.id})")
 
@@ -76,6 +80,8 @@ class MeasureSetting:
     """Return a subject's encoder, without any head, and its tokenizer."""
     bitext: Callable[[str], list[Translation]]
     """Return the translations of a pair such as en-fr, with word links where the subject is "words"."""
+    comparable: Callable[[str, str], list[ComparableText]] = _no_comparable_text
+    """Return the comparable text of a pair such as en-fr, of one split."""
     parallel: ParallelText
     """Parallel text in several languages: bitext, or the examples of parallel test sets."""
     text: Callable[[str], Iterator[str]] = _no_text

@@ -10,10 +10,10 @@ from isogloss.core.records import write_text
 from isogloss.core.rows import as_row
 from isogloss.core.run_parts import Named, values_of
 from isogloss.core.training_rows import Alignment
-from isogloss.data.bitext import two_languages
 from isogloss.data.bitext_report import check_bitext
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Translation
+from isogloss.data.parallel_text import two_languages
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.data.word_links import write_pharaoh
 from isogloss.experiments.checking import located, names, part_of, plug_in, refuse_unknown

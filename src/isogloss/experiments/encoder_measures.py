@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from isogloss.core.errors import ConfigError, ModelError, unknown_name
 from isogloss.data.parallel_examples import check_parallel
+from isogloss.data.sources import combined_fingerprint
 from isogloss.experiments.alignments import AlignmentRequest, alignments
 from isogloss.experiments.checking import located, refuse_empty_or_twice
 from isogloss.experiments.encoder_runs import Encoder, Pretrain
@@ -80,16 +81,23 @@ def _on_bitext(
 ) -> Measure:
     """Build a measurement on translations of the first language, aligned where words are compared."""
     corpus, diagnostic = request.choice.corpus, request.diagnostic
+    kind = "comparable" if diagnostic.subject == "comparable" else "bitext"
     if not corpus:
-        or_more = " or a parallel test set" if diagnostic.subject == "parallel" else ""
+        kinds = {"parallel": "bitext or a parallel test set", "comparable": "comparable text"}
         raise ConfigError(
-            f"{request.where}: {diagnostic.name} needs bitext{or_more}: name it in the field corpus."
+            f"{request.where}: {diagnostic.name} needs {kinds.get(diagnostic.subject, kind)}: "
+            f"name it in the field corpus."
         )
     first, *others = languages
     pairs = [f"{first}-{other}" for other in others]
     with located(f"{request.where}: corpus"):
-        request.sources.needs(corpus, "bitext")
+        request.sources.needs(corpus, kind)
         found = measurement(request, (subject,), languages, corpus, pairs)
+        if len(found.splits) > 1:
+            choices = [replace(request.choice, split=split) for split in found.splits]
+            each = [replace(request, choice=choice) for choice in choices]
+            data = [measurement(one, (subject,), languages, corpus, pairs).data for one in each]
+            found = replace(found, data=combined_fingerprint(data))
     check_languages(request, encoder, languages)
     if diagnostic.subject != "words":
         return found

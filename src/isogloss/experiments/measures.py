@@ -34,6 +34,7 @@ CHOICE = {
     "encoder": _OF_ENCODERS,
     "states": _OF_STATES,
     "parallel": _OF_MODELS,
+    "comparable": tuple(name for name in _OF_STATES if name != "examples"),
     "words": _OF_STATES,
     "text": _OF_ENCODERS,
 }

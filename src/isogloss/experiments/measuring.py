@@ -12,7 +12,8 @@ from isogloss.core.errors import DataError, ModelError
 from isogloss.core.identity import identity
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
-from isogloss.data.examples import Example, TextLine, Translation
+from isogloss.data.corpora import Split
+from isogloss.data.examples import ComparableText, Example, TextLine, Translation
 from isogloss.data.result_files import ENDING, Predictions, write_tensors
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import fastest_attention, load_masked_lm, load_model, load_tokenizer
@@ -51,6 +52,9 @@ def measure(context: RunContext, run: Measure) -> RunResult:
         evaluation=inputs.paired if run.inputs == PAIRED else inputs.evaluation,
         encoder=lambda subject: _encoder(context, runs[subject.id]),
         bitext=partial(_bitext, context, run),
+        comparable=lambda pair, split: cast(
+            list[ComparableText], context.sources.examples(run.corpus, pair, cast(Split, split))
+        ),
         parallel=_parallel_text(context, run, lambda text: warnings.update({text: None})),
         text=partial(text_of, context, run),
         masked_lm=lambda subject: masked_lm_of(context, runs[subject.id]),

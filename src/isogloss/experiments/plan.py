@@ -157,6 +157,7 @@ _MEASURES: dict[str, Callable[[MeasureRequest], Iterable[Run]]] = {
     "encoder": of_encoders,
     "states": of_states,
     "parallel": of_parallel,
+    "comparable": of_states,
     "words": of_states,
     "text": of_masked_lm,
 }

@@ -169,7 +169,8 @@ class MeasureTable:
     """Examples of each language; 0 for all."""
     corpus: str = ""
     """Corpus they are looked at on: bitext for encoders (for cka and representation-map a parallel test set
-    too); for models, another one of their task than the grid's ("mlqa:de" has German questions)."""
+    too, for mining comparable text); for models, another one of their task than the grid's ("mlqa:de" has
+    German questions)."""
     languages: tuple[Language, ...] = ()
     """Languages looked at (for encoders the first with each other); the recipe's when left out."""
     treebanks: str | dict[Language, str] = field(default_factory=dict)

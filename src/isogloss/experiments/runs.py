@@ -5,6 +5,7 @@ A run knows which splits it reads, the precision it asks for and what it is call
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import product
 from math import fsum
 from typing import ClassVar
 
@@ -14,7 +15,8 @@ from isogloss.core.run_parts import Count, Named, Optimization, Whole, precision
 from isogloss.data.corpora import Split
 from isogloss.data.label_projection import TagWay
 from isogloss.data.sources import Sources, Treebanks
-from isogloss.diagnostics import ON_BITEXT, Diagnostic
+from isogloss.diagnostics import ON_PAIRS, Diagnostic
+from isogloss.diagnostics.mining import TUNED
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, Pretrained, SplitRead
 from isogloss.methods import AuxiliaryLoss, Method, Peft
 from isogloss.methods.average import Average
@@ -283,14 +285,21 @@ class Measure:
         """What is read before anything is made, to find broken lines."""
         if not self.corpus or not self.data:
             return ()
-        wanted = [_split_read(self, one, self.split, self.examples) for one in dict.fromkeys(self._codes)]
+        each = product(self.splits, dict.fromkeys(self._codes))
+        wanted = [_split_read(self, one, split, self.examples) for split, one in each]
         return _from_files(wanted, self.translated or ())
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """The split it reads; before it, of comparable text, the one on which a threshold is chosen."""
+        before = (TUNED,) if self.diagnostic.subject == "comparable" else ()
+        return tuple(dict.fromkeys((*before, self.split)))
 
     @property
     def _codes(self) -> list[str]:
         """Languages, or pairs of them, whose examples are read."""
         subject = self.diagnostic.subject
-        if subject in ON_BITEXT or (subject == "parallel" and not tasks_of(self.corpus)):
+        if subject in ON_PAIRS or (subject == "parallel" and not tasks_of(self.corpus)):
             first, *others = self.languages
             return [f"{first}-{other}" for other in others]
         if subject == "text":

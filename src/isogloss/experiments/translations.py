@@ -9,9 +9,9 @@ from typing import Any, Literal
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Count, Whole, precision_of
-from isogloss.data.bitext import two_languages
 from isogloss.data.corpora import Split, is_translation
 from isogloss.data.label_projection import WAYS, TagWay
+from isogloss.data.parallel_text import two_languages
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders.folders import fingerprint
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder

@@ -37,6 +37,10 @@ class Prediction:
     low: float = math.nan
     high: float = math.nan
 
+    def among_scores(self) -> "Prediction":
+        """Return what of it lies in [0, 1]."""
+        return Prediction(*(min(1.0, max(0.0, one)) for one in (self.value, self.low, self.high)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
@@ -103,7 +107,7 @@ def decide(ranked: Array, estimated: Array, scores: Array, language: int, known:
     slope, within = _within(ranked, scores, known)
     means = np.array([np.nanmean(scores[:, one]) for one in known])
     level, error, freedom = _between(estimated[list(known)], means, float(estimated[language]))
-    score = _interval(level + slope * own, math.hypot(error, within), freedom)
+    score = _interval(level + slope * own, math.hypot(error, within), freedom).among_scores()
     return Decision(choice=choice, score=score, gain=_gain(ranked, scores, known, slope * own))
 
 

@@ -131,6 +131,21 @@ SUMMARIES = (
         group_by=("encoder", "way", "treebank"),
     ),
     Summary(
+        frame="mining",
+        title="Bitext mining",
+        caption="Percent of the mined pairs, and of the gold ones, at the threshold with the best F1 on dev.",
+        by=heads(
+            *("corpus", "task", *MODEL, "first", "second", "split"),
+            *("layer", "centred", "margin", "neighbours", "gold"),
+        ),
+        keep=("name", "first", "second", "split", "layer", "centred", "margin", "neighbours", "gold"),
+        values={
+            **percents({"precision": "precision", "recall": "recall", "F1": "f1"}),
+            **numbers({"threshold": "threshold"}, 3),
+        },
+        group_by=("encoder", "way", "treebank"),
+    ),
+    Summary(
         frame="anisotropy",
         title="Anisotropy",
         caption="Mean cosine between different sentences of a language; near 1 all states point one way.",

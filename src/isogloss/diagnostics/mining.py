@@ -1,0 +1,274 @@
+"""Bitext mining: which sentences of two comparable corpora translate each other, and how many are found?
+
+Artetxe & Schwenk (2019), "Margin-based Parallel Corpus Mining with Multilingual Sentence Embeddings": a
+pair's cosine is compared with the mean cosine of both sentences with their k nearest neighbours in the other
+language (Eq. 2 and 3). Each sentence of either side proposes the best of its neighbours; the proposals are
+taken from the best down, each sentence once ("max" of Section 3). What scores above a threshold is mined; the
+threshold with the best F1 on dev is applied to test, as in XTREME (Hu et al. 2020). Sentences that stand
+twice are one.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from isogloss.core.errors import DataError, unknown_name
+from isogloss.core.progress import Progress
+from isogloss.core.rows import Mining as MiningRow
+from isogloss.core.run_parts import Positive
+from isogloss.data.corpora import Split
+from isogloss.data.examples import ComparableText
+from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
+from isogloss.encoders.language_context import active_language
+from isogloss.training.states import sentence_states
+
+BLOCK = 4096
+"""Sentences of each side in a block of cosines, which bounds memory (64 MiB)."""
+
+AT_ONCE = 16_384
+"""Sentences whose subwords are in memory together."""
+
+LEAST = 1e-6
+"""A mean cosine that is lower counts as this much, so that a ratio keeps the sign of its cosine."""
+
+TUNED: Split = "dev"
+"""The split whose best threshold is applied to the others."""
+
+MARGINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "ratio": lambda cosine, mean: cosine / mean.clamp(min=LEAST),
+    "distance": torch.sub,
+    "cosine": lambda cosine, _: cosine,
+}
+"""Margins of a cosine over the mean of the neighbours' (Section 3, where the last is called absolute)."""
+
+
+@dataclass(frozen=True)
+class Mining:
+    """F1 of mining translations from comparable text with an encoder, at dev's best threshold."""
+
+    name: ClassVar[str] = "mining"
+    subject: ClassVar[str] = "comparable"
+    version: ClassVar[int] = 1
+
+    layer: int = -1
+    """Layer whose states are pooled; -1 is the last, 0 the embeddings."""
+
+    layers: tuple[int, ...] = ()
+    """Several layers, instead of ``layer``."""
+
+    limit: int = 128
+    """Maximum sentence length in subwords; longer ones are truncated."""
+
+    centred: bool = False
+    """Whether the mean of each language's sentences is subtracted first."""
+
+    margin: str = "ratio"
+    """How a cosine is compared with the mean of the neighbours': ratio, distance, or cosine (not at all)."""
+
+    neighbours: Positive = 4
+    """Nearest sentences of the other language, which make that mean and of which the best is chosen."""
+
+    def __post_init__(self) -> None:
+        """Refuse a margin there is none of."""
+        if self.margin not in MARGINS:
+            raise unknown_name(self.name, "margin", self.margin, MARGINS)
+
+    def measure(self, setting: MeasureSetting) -> list[MiningRow]:
+        """Return, for each pair of the first language with another, a row for each split and layer."""
+        loaded = setting.encoder(setting.subjects[0])
+        first, *others = setting.languages
+        rows: list[MiningRow] = []
+        for number, other in enumerate(others):
+            setting.on_progress(Progress(self.name, number, len(others), f"{first}-{other}"))
+            thresholds: dict[int, float] = {}
+            for split in dict.fromkeys((TUNED, setting.split)):
+                for layer, mined in self._mined(setting, loaded, (first, other), split):
+                    if split == TUNED:
+                        thresholds[layer] = best_threshold(mined)
+                    about = (setting.subjects[0].id, first, other, split)
+                    rows.append(self._row(about, layer, mined, thresholds[layer]))
+        return rows
+
+    def _mined(
+        self, setting: MeasureSetting, loaded: LoadedEncoder, languages: tuple[str, str], split: str
+    ) -> Iterator[tuple[int, "Mined"]]:
+        pair = "-".join(languages)
+        sides = unique_sides(setting.comparable(pair, split))
+        if not sides.gold:
+            raise DataError(
+                f"{self.name}: {pair} {split}: no sentence has a translation. Choose another pair."
+            )
+        states = [
+            self._states(loaded, language, texts, setting.precision)
+            for language, texts in zip(languages, (sides.first, sides.second), strict=True)
+        ]
+        for place, layer in enumerate(self.layers or (self.layer,)):
+            x, y = (self._directions(side[place], loaded) for side in states)
+            pairs, scores = mine(x, y, neighbours=self.neighbours, margin=self.margin)
+            correct = torch.tensor([(i, j) in sides.gold for i, j in pairs.tolist()])
+            yield layer, Mined(scores, correct, sides)
+
+    def _states(
+        self, loaded: LoadedEncoder, language: str, texts: Sequence[str], precision: str
+    ) -> Float[Tensor, "layer sentence dim"]:
+        layers, parts = self.layers or (self.layer,), range(0, len(texts), AT_ONCE)
+        with active_language(loaded[0], language):
+            states = [
+                sentence_states(
+                    *loaded, texts[at : at + AT_ONCE], layers=layers, limit=self.limit, precision=precision
+                )
+                for at in parts
+            ]
+        return torch.cat(states, dim=1)
+
+    def _directions(
+        self, states: Float[Tensor, "item dim"], loaded: LoadedEncoder
+    ) -> Float[Tensor, "item dim"]:
+        """Return states of length 1, where the encoder is."""
+        states = states - states.mean(dim=0) if self.centred else states
+        return torch.nn.functional.normalize(states, dim=1).to(loaded[0].device)
+
+    def _row(
+        self, about: tuple[str, str, str, str], layer: int, mined: "Mined", threshold: float
+    ) -> MiningRow:
+        model, first, second, split = about
+        found, precision, recall, f1 = scores_at(mined, threshold)
+        return MiningRow(
+            model=model,
+            first=first,
+            second=second,
+            split=split,
+            layer=layer,
+            centred=self.centred,
+            margin=self.margin,
+            neighbours=self.neighbours,
+            sentences_first=len(mined.sides.first),
+            sentences_second=len(mined.sides.second),
+            gold=len(mined.sides.gold),
+            mined=found,
+            threshold=threshold,
+            precision=precision,
+            recall=recall,
+            f1=f1,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The different sentences of two languages, and which translate each other, by number."""
+
+    first: list[str]
+    second: list[str]
+    gold: set[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """Pairs that a threshold may let pass, from the highest score down."""
+
+    scores: Float[Tensor, " pair"]
+    correct: Bool[Tensor, " pair"]
+    sides: Sides
+
+
+def unique_sides(texts: Sequence[ComparableText]) -> Sides:
+    """Return each sentence once, sorted: their order says nothing about which belong together."""
+    first, second = (
+        sorted({one for one in side if one})
+        for side in ((text.first for text in texts), (text.second for text in texts))
+    )
+    of_first, of_second = ({one: number for number, one in enumerate(side)} for side in (first, second))
+    gold = {(of_first[one.first], of_second[one.second]) for one in texts if one.first and one.second}
+    return Sides(first, second, gold)
+
+
+def mine(
+    x: Float[Tensor, "item dim"], y: Float[Tensor, "other dim"], *, neighbours: int = 4, margin: str = "ratio"
+) -> tuple[Int[Tensor, "pair 2"], Float[Tensor, " pair"]]:
+    """Return pairs of rows of x and y, each row in one pair at most, and their scores, the highest first.
+
+    Rows have length 1.
+    """
+    (cosines_x, of_x), (cosines_y, of_y) = nearest(x, y, neighbours)
+    mean_x, mean_y = cosines_x.mean(dim=1), cosines_y.mean(dim=1)
+    forward, to_y = MARGINS[margin](cosines_x, (mean_x.unsqueeze(1) + mean_y[of_x]) / 2).max(dim=1)
+    backward, to_x = MARGINS[margin](cosines_y, (mean_y.unsqueeze(1) + mean_x[of_y]) / 2).max(dim=1)
+    rows, columns = (torch.arange(len(side), device=x.device) for side in (x, y))
+    proposed = torch.cat(
+        (
+            torch.stack((rows, of_x[rows, to_y]), dim=1),
+            torch.stack((of_y[columns, to_x], columns), dim=1),
+        )
+    )
+    scores, order = torch.cat((forward, backward)).double().sort(descending=True, stable=True)
+    proposed = proposed[order].cpu()
+    kept = _each_once(proposed.tolist())
+    return proposed[kept], scores.cpu()[kept]
+
+
+def _each_once(proposed: Sequence[Sequence[int]]) -> list[int]:
+    """Return the numbers of the pairs of whose sides neither stands in one before."""
+    firsts: set[int] = set()
+    seconds: set[int] = set()
+    kept = []
+    for number, (one, other) in enumerate(proposed):
+        if one not in firsts and other not in seconds:
+            firsts.add(one)
+            seconds.add(other)
+            kept.append(number)
+    return kept
+
+
+Nearest = tuple[Float[Tensor, "_ _"], Int[Tensor, "_ _"]]
+"""Cosines [sentence, neighbour], the highest first, and the neighbours' numbers."""
+
+
+def nearest(
+    x: Float[Tensor, "item dim"], y: Float[Tensor, "other dim"], neighbours: int
+) -> tuple[Nearest, Nearest]:
+    """Return the highest cosines of each row of x, and which rows of y they are of; then those of y in x.
+
+    A block of cosines at a time, each computed once. With fewer rows than ``neighbours`` all are returned.
+    """
+    of_x, of_y = (
+        (
+            x.new_full((len(one), min(neighbours, len(other))), -torch.inf),
+            torch.zeros((len(one), min(neighbours, len(other))), dtype=torch.long, device=x.device),
+        )
+        for one, other in ((x, y), (y, x))
+    )
+    for row in range(0, len(x), BLOCK):
+        for column in range(0, len(y), BLOCK):
+            cosines = x[row : row + BLOCK] @ y[column : column + BLOCK].T
+            _update(of_x, cosines, row, column)
+            _update(of_y, cosines.T.contiguous(), column, row)
+    return of_x, of_y
+
+
+def _update(found: Nearest, cosines: Float[Tensor, "row column"], row: int, column: int) -> None:
+    """Put a block's cosines among the highest so far; its rows and columns are counted from these."""
+    values, numbers = (one[row : row + len(cosines)] for one in found)
+    new, places = cosines.topk(min(values.shape[1], cosines.shape[1]), dim=1)
+    best, order = torch.cat((values, new), dim=1).topk(values.shape[1], dim=1)
+    numbers.copy_(torch.cat((numbers, places + column), dim=1).gather(1, order))
+    values.copy_(best)
+
+
+def best_threshold(mined: Mined) -> float:
+    """Return the threshold with the highest F1: half way between the last pair it lets pass and the next."""
+    scores, gold = mined.scores, len(mined.sides.gold)
+    f1 = 2 * mined.correct.double().cumsum(0) / (torch.arange(1, len(scores) + 1) + gold)
+    f1[:-1][scores[1:] == scores[:-1]] = -1  # Pairs of equal scores pass together.
+    last = int(f1.argmax())
+    return float(scores[last : last + 2].mean())
+
+
+def scores_at(mined: Mined, threshold: float) -> tuple[int, float, float, float]:
+    """Return how many pairs a threshold lets pass, and their precision (0 of none), recall and F1."""
+    taken = mined.scores >= threshold
+    found, right, gold = int(taken.sum()), int(mined.correct[taken].sum()), len(mined.sides.gold)
+    return found, right / max(found, 1), right / gold, 2 * right / (found + gold)

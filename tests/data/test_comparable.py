@@ -1,0 +1,135 @@
+"""BUCC: two sides with ids, of which a gold file says what translates what; or one table."""
+
+from pathlib import Path
+
+import pytest
+
+from isogloss.data.comparable import Bucc, apart
+from isogloss.data.examples import ComparableText, Translation
+from isogloss.data.sources import BuiltInLanguages
+
+PLACE = "bucc2018/de-en/de-en.sample"
+OFFICIAL = {
+    f"{PLACE}.{end}": Path(__file__).with_name("fixtures").joinpath(f"{PLACE}.{end}").read_text("utf-8")
+    for end in ("de", "en", "gold")
+}
+EXPECTED = [
+    ("de-000000002 en-000000003", "Es regnet.", "It is raining."),
+    ("de-000000003 en-000000001", "Sie liest ein Buch.", "She is reading a book."),
+    ("de-000000001", "Der Hund schläft.", ""),
+    ("en-000000002", "", "Nobody came."),
+    ("en-000000004", "", "The train is late."),
+]
+
+
+def read(folder, language="de-en", split="dev"):
+    return [(one.id, one.first, one.second) for one in Bucc().read(folder, language, split)]
+
+
+def test_official_files_are_read(fixtures):
+    assert read(fixtures) == EXPECTED
+
+
+def test_a_pair_is_found_in_either_order_under_the_same_ids(fixtures):
+    assert read(fixtures, "en-de") == [(name, second, first) for name, first, second in EXPECTED]
+    turned = [(name, second, first) for name, first, second in read(fixtures, "fr-en", "test")]
+    assert read(fixtures, "en-fr", "test") == turned
+
+
+def test_a_table_has_rows_of_both_texts_or_one(fixtures):
+    assert read(fixtures, "fr-en", "test") == [
+        ("1", "Il pleut.", "It is raining."),
+        ("2", "Le chien dort.", ""),
+        ("3", "", "Nobody came."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "split"),
+    [
+        ("bucc2018/de-en.sample", "dev"),
+        ("bucc2018/de-en.dev", "dev"),
+        ("bucc2018/de-en/de-en.training", "test"),
+        ("bucc2018/de-en.training", "test"),
+        ("bucc2018/de-en.test", "test"),
+    ],
+)
+def test_official_names_and_those_of_xtreme_are_found(put, place, split):
+    assert read(put({name.replace(PLACE, place): text for name, text in OFFICIAL.items()}), split=split) == (
+        EXPECTED
+    )
+
+
+def test_official_training_data_is_test_beside_official_test_data_without_gold(put):
+    sides = {name.replace("sample", "test"): text for name, text in OFFICIAL.items() if "gold" not in name}
+    files = {name.replace("sample", "training"): text for name, text in OFFICIAL.items()}
+    assert read(put({**sides, **files}), split="test") == EXPECTED
+
+
+def test_many_to_many_translations_are_a_text_each(put):
+    gold = OFFICIAL[f"{PLACE}.gold"]
+    found = read(put({**OFFICIAL, f"{PLACE}.gold": gold + gold + "de-000000002\ten-000000002\n"}))
+    assert found[2] == ("de-000000002 en-000000002", "Es regnet.", "Nobody came.")
+    assert found[:2] + found[3:] == [one for one in EXPECTED if one[0] != "en-000000002"]
+
+
+@pytest.mark.parametrize(
+    ("end", "line", "said"),
+    [
+        ("de", "de-4", "de:4: 'de-4'; expected an id without spaces, a tab and a text"),
+        ("de", "de-4\ta\tb", "de:4: 'de-4\\ta\\tb'; expected an id without spaces, a tab and a text"),
+        ("en", "de-000000001\ta", "en:5: the id 'de-000000001' a second time; expected an id of its own in"),
+        (
+            "gold",
+            "de-000000001\ten-9",
+            "gold:3: 'de-000000001\\ten-9'; expected two ids with a tab; 'en-9' is",
+        ),
+        ("gold", "de-000000001", "gold:3: 'de-000000001'; expected two ids with a tab; '' is none of"),
+    ],
+)
+def test_a_broken_line_is_said_with_its_place(message, end, line, said):
+    name = f"{PLACE}.{end}"
+    assert f"{name[: -len(end)]}{said}" in message(
+        Bucc(), {**OFFICIAL, name: f"{OFFICIAL[name]}{line}\n"}, "de-en", "dev"
+    )
+
+
+def test_texts_without_gold_are_an_error_that_says_where_it_is(message):
+    files = {name.replace("/de-en/", "/").replace("sample", "test"): text for name, text in OFFICIAL.items()}
+    del files["bucc2018/de-en.test.gold"]
+    said = message(Bucc(), files, "de-en", "test")
+    assert "no bucc2018/de-en.test.gold" in said
+    assert "XTREME's test is the official training data with its gold file" in said
+
+
+@pytest.mark.parametrize(("language", "split"), [("ru-en", "dev"), ("de-en", "train")])
+def test_what_there_is_instead_is_said(message, language, split):
+    said = message(Bucc(), OFFICIAL, language, split)
+    assert f"no {split} split of corpus 'bucc2018' for language {language!r}" in said
+    assert ("bucc2018 has dev for: de-en" if language == "ru-en" else "For 'de-en' it has: dev") in said
+
+
+def test_a_single_language_is_no_pair(message):
+    assert "corpus bucc2018: 'de' is no pair of languages" in message(Bucc(), OFFICIAL, "de", "dev")
+
+
+def test_of_three_translations_one_stays_a_pair_and_two_lose_a_side():
+    pairs = [Translation(id=str(n), first=f"a{n}", second=f"b{n}") for n in range(4)]
+    assert [(one.first, one.second) for one in apart(pairs)] == [
+        ("a0", "b0"),
+        ("", "b1"),
+        ("a2", ""),
+        ("a3", "b3"),
+    ]
+
+
+def test_the_built_in_languages_have_it_in_both_orders():
+    there, turned = (read(BuiltInLanguages(), pair, "dev") for pair in ("qaa-qab", "qab-qaa"))
+    assert [(name, second, first) for name, first, second in there] == turned
+    kinds = [(bool(first), bool(second)) for _, first, second in there]
+    assert [kinds.count(kind) for kind in ((True, True), (False, True), (True, False))] == [167, 167, 166]
+
+
+def test_a_text_of_spaces_alone_is_none(put):
+    folder = put({"bucc2018/de-en.dev.tsv": "id\tde\ten\n1\ta\t \n2\t \t \n"})
+    assert list(Bucc().read(folder, "de-en", "dev")) == [ComparableText(id="1", first="a", second="")]

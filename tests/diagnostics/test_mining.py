@@ -1,0 +1,277 @@
+"""Bitext mining: what is known beforehand, brute force, and thresholds by trying them all."""
+
+from dataclasses import replace
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from measuring import WORDS, load, measure_setting, subject, translations
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.rows import Mining as Row
+from isogloss.data.comparable import apart
+from isogloss.data.examples import ComparableText
+from isogloss.diagnostics import mining as module
+from isogloss.diagnostics.mining import (
+    MARGINS,
+    Mined,
+    Mining,
+    Sides,
+    best_threshold,
+    mine,
+    scores_at,
+    unique_sides,
+)
+
+SEEDS = st.integers(0, 10_000)
+
+
+def directions(seed, rows=12, dim=6):
+    states = torch.randn(rows, dim, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.nn.functional.normalize(states, dim=1)
+
+
+def naive(x, y, k, margin):
+    """Artetxe & Schwenk (2019, Eq. 2 and 3, "max"), a pair at a time."""
+    cosine = {(i, j): float(x[i] @ y[j]) for i, j in product(range(len(x)), range(len(y)))}
+
+    def of(i):
+        return sorted(range(len(y)), key=lambda j: -cosine[i, j])[:k]
+
+    def to(j):
+        return sorted(range(len(x)), key=lambda i: -cosine[i, j])[:k]
+
+    def score(i, j):
+        around = [cosine[i, z] / len(of(i)) / 2 for z in of(i)] + [
+            cosine[z, j] / len(to(j)) / 2 for z in to(j)
+        ]
+        match margin:
+            case "ratio":
+                return cosine[i, j] / max(sum(around), 1e-6)
+            case "distance":
+                return cosine[i, j] - sum(around)
+            case _:
+                return cosine[i, j]
+
+    proposed = [max((score(i, j), i, j) for j in of(i)) for i in range(len(x))]
+    proposed += [max((score(i, j), i, j) for i in to(j)) for j in range(len(y))]
+    kept = []
+    for best, i, j in sorted(proposed, reverse=True):
+        if not any(i == one or j == other for _, one, other in kept):
+            kept.append((best, i, j))
+    return kept
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(
+    SEEDS,
+    st.sampled_from(sorted(MARGINS)),
+    st.sampled_from([1, 3, 4, 50]),
+    st.sampled_from([1, 5, 4096]),
+    st.integers(1, 12),
+)
+def test_pairs_and_scores_are_brute_force_whatever_the_blocks(seed, margin, neighbours, block, others):
+    x, y = directions(seed), directions(seed + 1, others)
+    before, module.BLOCK = module.BLOCK, block
+    try:
+        pairs, scores = mine(x, y, neighbours=neighbours, margin=margin)
+    finally:
+        module.BLOCK = before
+    expected = naive(x, y, neighbours, margin)
+    # Of one neighbour, mutual pairs have equal scores, in any order.
+    assert sorted(pairs.tolist()) == sorted([i, j] for _, i, j in expected)
+    np.testing.assert_allclose(scores, [score for score, _, _ in expected], rtol=1e-9)
+
+
+@settings(max_examples=20)
+@given(SEEDS)
+def test_sides_can_be_exchanged(seed):
+    x, y = directions(seed), directions(seed + 1, 9)
+    (there, scores), (back, again) = mine(x, y), mine(y, x)
+    assert sorted(there.tolist()) == sorted(back.flip(1).tolist())
+    torch.testing.assert_close(scores, again)
+
+
+@given(SEEDS)
+def test_each_sentence_is_in_one_pair_at_most(seed):
+    pairs, scores = mine(directions(seed), directions(seed + 1, 20))
+    assert all(len(set(side)) == len(pairs) for side in pairs.T.tolist())
+    assert scores.tolist() == sorted(scores.tolist(), reverse=True)
+
+
+def mined_of(pairs, scores, gold, rows=0):
+    correct = torch.tensor([tuple(pair) in gold for pair in pairs.tolist()])
+    return Mined(scores, correct, Sides(["a"] * rows, ["b"] * rows, gold))
+
+
+@settings(max_examples=20)
+@given(SEEDS, st.sampled_from(sorted(MARGINS)))
+def test_identical_sides_are_mined_whole(seed, margin):
+    x = directions(seed, dim=64)
+    mined = mined_of(*mine(x, x.clone(), margin=margin), {(n, n) for n in range(12)})
+    assert scores_at(mined, best_threshold(mined)) == (12, 1, 1, 1)
+
+
+@settings(max_examples=20)
+@given(SEEDS)
+def test_f1_falls_with_every_gold_pair_that_is_moved(seed):
+    x, reached = directions(seed, dim=64), []
+    for moved in range(0, 13, 3):
+        gold = {(n, n if n >= moved else (n + 1) % 12 + 100) for n in range(12)}
+        mined = mined_of(*mine(x, x.clone()), gold)
+        reached.append(scores_at(mined, best_threshold(mined))[3])
+    assert reached[0] == 1
+    assert reached[-1] == 0
+    assert all(one > other for one, other in pairwise(reached))
+
+
+def test_unrelated_sides_are_found_by_chance():
+    found = []
+    for seed in range(60):
+        pairs, scores = mine(directions(seed, 40), directions(seed + 1000, 40))
+        mined = mined_of(pairs, scores, {(n, n) for n in range(40)})
+        found.append(scores_at(mined, float("-inf"))[1])
+    assert sum(found) / 60 == pytest.approx(1 / 40, abs=0.012)
+
+
+SCORES = st.lists(
+    st.tuples(st.sampled_from([0.5, 0.75, 1.0, 1.25, 1.5, 2.0]), st.booleans()), min_size=1, max_size=12
+)
+
+
+@given(SCORES, st.integers(0, 5))
+def test_no_threshold_is_better_than_the_one_chosen(drawn, missed):
+    drawn = sorted(drawn, reverse=True)
+    scores = torch.tensor([score for score, _ in drawn], dtype=torch.float64)
+    correct = torch.tensor([right for _, right in drawn])
+    gold = {(n, n) for n in range(max(1, int(correct.sum()) + missed))}
+    mined = Mined(scores, correct, Sides([], [], gold))
+    tried = {}
+    for threshold in [0.25, *sorted({score for score, _ in drawn})]:
+        taken = [right for score, right in drawn if score >= threshold]
+        right = sum(taken)
+        precision, recall = right / len(taken), right / len(gold)
+        tried[threshold] = 2 * precision * recall / (precision + recall) if right else 0
+        assert scores_at(mined, threshold) == (len(taken), precision, recall, pytest.approx(tried[threshold]))
+    assert scores_at(mined, best_threshold(mined))[3] == pytest.approx(max(tried.values()))
+
+
+def test_a_threshold_lies_between_the_last_pair_taken_and_the_next():
+    scores, right = torch.tensor([1.5, 1.25, 1.0]).double(), torch.tensor([True, True, False])
+    assert best_threshold(Mined(scores, right, Sides([], [], {(0, 0), (1, 1)}))) == 1.125
+    assert best_threshold(Mined(scores[:2], right[:2], Sides([], [], {(0, 0), (1, 1)}))) == 1.25
+
+
+def test_a_threshold_that_nothing_passes_mines_nothing():
+    mined = Mined(torch.tensor([1.0]).double(), torch.tensor([True]), Sides([], [], {(0, 0)}))
+    assert scores_at(mined, 2.0) == (0, 0, 0, 0)
+
+
+def test_a_ratio_keeps_the_sign_of_its_cosine():
+    x = torch.eye(2).double()
+    assert mine(x, -x, neighbours=2)[1].max() == 0
+    assert mine(x, -x[:1], neighbours=2)[1].min() <= 0
+
+
+TEXTS = [("1", "a", "b"), ("2", "a", ""), ("3", "c", "d"), ("4", "", "e"), ("5", "a", "b"), ("6", "c", "b")]
+
+
+@given(st.permutations(TEXTS))
+def test_sentences_that_stand_twice_are_one_and_their_order_is_lost(texts):
+    sides = unique_sides([ComparableText(id=name, first=a, second=b) for name, a, b in texts])
+    assert sides == Sides(["a", "c"], ["b", "d", "e"], {(0, 0), (1, 1), (1, 0)})
+
+
+LINES = [" ".join(WORDS[at : at + 4]) for at in range(18)]
+
+
+@pytest.fixture
+def loaded(bert_folder):
+    return load(bert_folder)
+
+
+def measured(loaded, comparable, split="dev", **fields):
+    asked = []
+
+    def read(pair, split):
+        asked.append((pair, split))
+        return comparable(split)
+
+    setting = measure_setting([loaded], languages=("en", "de", "fr"))
+    return Mining(**fields).measure(replace(setting, comparable=read, split=split)), asked
+
+
+def same(_):
+    return list(apart(translations(LINES, LINES)))
+
+
+def test_each_pair_has_rows_of_dev_and_of_the_split_asked_for(loaded):
+    rows, asked = measured(loaded, same, "test", layers=(0, -1))
+    assert asked == [(pair, split) for pair in ("en-de", "en-fr") for split in ("dev", "test")]
+    assert [(row.second, row.split, row.layer) for row in rows] == [
+        (second, split, layer) for second in ("de", "fr") for split in ("dev", "test") for layer in (0, -1)
+    ]
+    assert rows[-1] == Row(
+        model=subject("0").id,
+        first="en",
+        second="fr",
+        split="test",
+        layer=-1,
+        centred=False,
+        margin="ratio",
+        neighbours=4,
+        sentences_first=12,
+        sentences_second=12,
+        gold=6,
+        mined=rows[-1].mined,
+        threshold=rows[-1].threshold,
+        precision=rows[-1].precision,
+        recall=1.0,
+        f1=rows[-1].f1,
+    )
+    assert all(row.f1 > 0.6 for row in rows)
+
+
+def test_dev_s_threshold_is_applied_to_test(loaded):
+    wrong = list(apart(translations(LINES, LINES[1:] + LINES[:1])))
+    rows, _ = measured(loaded, lambda split: same(split) if split == "dev" else wrong, "test")
+    (dev, test), (own, _) = rows[:2], measured(loaded, lambda _: wrong)[0]
+    assert test.threshold == dev.threshold != own.threshold
+    assert test.f1 <= own.f1 < dev.f1
+    alone, asked = measured(loaded, same)
+    assert asked == [("en-de", "dev"), ("en-fr", "dev")]
+    assert alone == [rows[0], rows[2]]
+
+
+def test_a_difference_between_languages_does_not_count_where_they_are_centred(loaded, monkeypatch):
+    plain = module.sentence_states
+    turns = iter(range(100))
+
+    def moved(*given, **how):
+        return plain(*given, **how) + 50 * torch.eye(32)[next(turns) % 2]
+
+    before, _ = measured(loaded, same, centred=True)
+    monkeypatch.setattr(module, "sentence_states", moved)
+    after, _ = measured(loaded, same, centred=True)
+    assert [row.f1 for row in after] == [row.f1 for row in before]
+
+
+def test_states_are_computed_a_part_at_a_time(loaded, monkeypatch):
+    whole, _ = measured(loaded, same, layers=(0, 1))
+    monkeypatch.setattr(module, "AT_ONCE", 5)
+    parts, _ = measured(loaded, same, layers=(0, 1))
+    assert [(row.mined, row.f1) for row in parts] == [(row.mined, row.f1) for row in whole]
+
+
+def test_text_without_any_translation_is_an_error(loaded):
+    with pytest.raises(DataError, match="mining: en-de dev: no sentence has a translation"):
+        measured(loaded, lambda _: [ComparableText(id="1", first="a", second="")])
+
+
+def test_an_unknown_margin_is_refused():
+    with pytest.raises(ConfigError, match=r"mining: no margin 'ration'. Did you mean 'ratio'"):
+        Mining(margin="ration")
