@@ -1,0 +1,152 @@
+"""Recipes of the papers' tables are packaged recipes whose names say paper and item."""
+
+import re
+import tomllib
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from isogloss.core.errors import ConfigError, DataError, InputError
+from isogloss.experiments.engine import make_planned
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.recipe_text import folder_for, packaged_recipes, published_file, recipe_text
+from made_up_papers import NUMBERS, ONE, made_up_papers
+from tiny import RUNS, TINY
+
+
+@pytest.fixture
+def papers(tmp_path, monkeypatch):
+    return made_up_papers(tmp_path / "package", monkeypatch)
+
+
+def test_a_recipe_of_a_paper_is_found_by_paper_and_item(papers):
+    assert list(packaged_recipes()) == ["papers/made-up/table-1", "papers/made-up/table-2", "quickstart"]
+    planned = plan_recipe("papers/made-up/table-1")
+    assert len(planned.runs) == RUNS
+    assert planned.store.root == Path("runs/papers/made-up-table-1")
+    assert folder_for("papers/made-up/table-1", "own") == Path("own")
+    assert planned.recipe.title == "Table 1"
+
+
+def test_names_of_recipes_of_papers_have_their_nearest_match(papers):
+    with pytest.raises(ConfigError, match="Did you mean 'papers/made-up/table-1'"):
+        recipe_text("papers/made-up/tabel-1")
+
+
+def test_what_extends_a_recipe_of_a_paper_has_its_published_numbers(papers, tmp_path):
+    own = tmp_path / "deep" / "own.toml"
+    own.parent.mkdir()
+    own.write_text('extends = "papers/made-up/table-1"\n', encoding="utf-8")
+    for recipe in ("papers/made-up/table-1", "papers/made-up/table-2", str(own)):
+        name = tomllib.loads(recipe_text(recipe)[0])["published"]
+        assert published_file(recipe, name).read_text(encoding="utf-8") == NUMBERS, recipe
+    beside = tmp_path / "base.toml"
+    beside.write_text(f'published = "own.csv"\n{TINY}', encoding="utf-8")
+    own.write_text('extends = "../base.toml"\n', encoding="utf-8")
+    name = tomllib.loads(recipe_text(str(own))[0])["published"]
+    assert published_file(own, name).resolve() == tmp_path / "own.csv"
+
+
+def test_an_empty_table_of_a_scale_empties_that_of_the_recipe(papers, tmp_path):
+    name = "papers/made-up/table-1"
+    assert len(plan_recipe(name, scale="built-in").runs) == RUNS
+    own = tmp_path / "own.toml"
+    own.write_text(f'{TINY}\n[scale.plain]\n"grid.optimization" = {{}}\n', encoding="utf-8")
+    assert plan_recipe(own).recipe.grid.optimization
+    assert plan_recipe(own, scale="plain").recipe.grid.optimization == {}
+
+
+def test_a_copy_of_a_recipe_of_a_paper_has_its_numbers_beside_it(papers, tmp_path, command):
+    ended = command("recipes", "copy", "papers/made-up/table-1", "--to", tmp_path / "mine.toml")
+    assert ended.out.splitlines() == [str(tmp_path / "table-1.csv"), str(tmp_path / "mine.toml")]
+    assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == ONE
+    assert (tmp_path / "table-1.csv").read_text(encoding="utf-8") == NUMBERS
+
+
+def test_a_plan_can_be_looked_at_without_the_data(papers, command, tmp_path):
+    arguments = ("run", "papers/made-up/table-1", "--scale", "published")
+    shown = command(*arguments, "--dry-run", "--json")
+    assert shown.status == 0
+    assert shown.lines[-1] == {"runs": 4, "done": 0, "to make": 4}
+    assert "isogloss: not looked at: xnli dev de en, xnli train de en: not on this machine." in shown.err
+    assert "owner/encoder: not looked at: not on this machine" in shown.err
+    assert "Give --data DIR" in command(*arguments).message
+    (tmp_path / "empty").mkdir()
+    absent = command(*arguments, "--dry-run", "--data", tmp_path / "empty").message
+    assert "xnli" in absent
+
+
+def test_a_plan_without_the_data_is_neither_written_nor_run(papers, tmp_path):
+    planned = plan_recipe("papers/made-up/table-1", scale="published", out=tmp_path / "out", assume=True)
+    with pytest.raises(ConfigError, match="Plan again without it"):
+        planned.write("a command")
+    with pytest.raises(ConfigError, match="Plan again without it"):
+        make_planned(planned, jobs=1, announce=lambda *_: None)
+    assert not (tmp_path / "out").exists()
+
+
+def described(corpus, source, target):
+    own = {"corpus": corpus, "source": source, "targets": [target], "method": [{"name": "source-only"}]}
+    changes = {"measure": [], **{f"grid.{key}": value for key, value in own.items()}}
+    return partial(plan_recipe, "papers/made-up/table-1", scale="published", changes=changes)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "task"), [("masakhaner", "span-tagging"), ("afrisenti", "text-classification")]
+)
+def test_a_described_corpus_is_assumed_with_what_its_description_tells(papers, corpus, task):
+    planned = described(corpus, "en", "ha")
+    (model,) = planned(assume=True).runs
+    assert model.task == task
+    with pytest.raises(InputError):
+        planned()
+
+
+def test_what_a_description_does_not_have_is_not_assumed(papers):
+    with pytest.raises(DataError, match="has no language 'de'"):
+        described("xnli-eu", "de", "eu")(assume=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("system,value\n", "table-1.csv:1: found the columns system,value; expected scale,system,encoder"),
+        (f"{NUMBERS}published,bilingual\n", "table-1.csv:5: found 2 cells; expected 7"),
+        (f"{NUMBERS}published,,,de,f1,0.5,3\n", "table-1.csv:5: system: nothing is there"),
+        (f"{NUMBERS}published,a,,de,f1,81 %,3\n", "table-1.csv:5: value: found '81 %'; expected a number"),
+        (f"{NUMBERS}published,source-only,,qab,span_f1,0.6,3\n", "it is there twice"),
+    ],
+)
+def test_published_numbers_that_do_not_fit_are_refused(papers, text, said):
+    (papers / "table-1.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=re.escape(said)) as error:
+        plan_recipe("papers/made-up/table-1")
+    assert str(error.value).startswith("papers/made-up/table-1: ")
+
+
+def test_published_numbers_that_are_not_there_are_refused(papers):
+    (papers / "table-1.csv").unlink()
+    with pytest.raises(ConfigError, match=r"published: table-1.csv: cannot be read .* Put the file beside"):
+        plan_recipe("papers/made-up/table-1")
+
+
+@pytest.mark.slow
+def test_what_was_published_stands_beside_ours(papers, command, tmp_path):
+    out = tmp_path / "out"
+    options = ("--scale", "built-in", "--jobs", 1, "-q", "--set", 'measure=[{name="scores", examples=8}]')
+    ended = command("run", "papers/made-up/table-1", "--out", out, *options)
+    assert ended.status == 0, ended.err
+    found = pd.read_csv(out / "tables" / "published.csv").set_index(["system", "language"])
+    (scores,) = map(pd.read_csv, (out / "tables").glob("scores-*-span-f1.csv"))
+    own = scores.set_index(["system", "column"])["mean"]
+    assert found.loc[("source-only", "qab"), "mean"] == pytest.approx(own["source-only", "qab"])
+    assert found.loc[("bilingual", "qab"), "mean"] == pytest.approx(own["bilingual", "qab"])
+    assert (found["difference"].dropna() == found["mean"] - found["value"]).all()
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Published beside ours" in page
+    assert "only the order of systems and the sign of differences can be compared" in page
+    (row,) = pd.read_csv(out / "tables" / "published-differences.csv").to_dict("records")
+    assert row["published"] == pytest.approx(0.612 - 0.501)
+    assert row["ours"] == pytest.approx(own["bilingual", "qab"] - own["source-only", "qab"])
