@@ -33,7 +33,7 @@ def commands(text: str) -> Iterator[list[str]]:
 
 @pytest.mark.slow
 def test_python_example_runs_on_a_small_quickstart(monkeypatch, tmp_path, capsys):
-    text = re.sub(r"alphas = .*", "", packaged_recipes()["quickstart"])
+    text = re.sub(r"alphas = .*", "", packaged_recipes()["quickstart"].read_text(encoding="utf-8"))
     text = re.sub(r"examples = \d+", "examples = 9", text.replace('split = "test"', "examples = 9"))
     text = re.sub(r'(name = "(interpolation|plane)")', r"\1\nalphas = [0.0, 1.0]", text)
     (tmp_path / "quickstart").write_text(text, encoding="utf-8")

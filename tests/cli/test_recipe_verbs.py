@@ -100,7 +100,7 @@ def test_tables_are_merged_field_by_field_and_lists_replaced():
 
 def test_a_packaged_recipe_is_extended_by_its_name(tmp_path):
     own = extending(tmp_path, 'extends = "quickstart"\n[grid]\nseeds = [5]\n')
-    expected = tomllib.loads(packaged_recipes()["quickstart"])
+    expected = tomllib.loads(packaged_recipes()["quickstart"].read_text(encoding="utf-8"))
     expected["grid"]["seeds"] = [5]
     assert tomllib.loads(recipe_text(str(own))[0]) == expected
 
@@ -131,7 +131,9 @@ def test_packaged_recipes_are_listed_and_copied_whole(command, tmp_path):
     assert {line["recipe"] for line in command("recipes", "--json").lines} == {*packaged_recipes()}
     ended = command("recipes", "copy", "quickstart", "--to", tmp_path / "mine.toml")
     assert ended.out == f"{tmp_path / 'mine.toml'}\n"
-    assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == packaged_recipes()["quickstart"]
+    assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == packaged_recipes()["quickstart"].read_text(
+        encoding="utf-8"
+    )
     again = command("recipes", "copy", "quickstart", "--to", tmp_path / "mine.toml").message
     assert "this file is there already. Name another, or replace it by --force." in again
     assert "Did you mean 'quickstart'?" in command("recipes", "copy", "quickstrt").message

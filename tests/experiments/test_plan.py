@@ -15,7 +15,7 @@ from isogloss.experiments.asking import parse_change
 from isogloss.experiments.checking import read_recipe
 from isogloss.experiments.encoder_runs import Pretrain
 from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.recipe_text import packaged_recipes
+from isogloss.experiments.recipe_text import PAPERS, packaged_recipes
 from isogloss.experiments.runs import FineTune, Measure, needs, not_looked_up
 from isogloss.methods.plain import SourceOnly
 from isogloss.training.evaluation import examples_of
@@ -34,7 +34,7 @@ def measures(runs, name):
     return [run for run in runs if isinstance(run, Measure) and run.diagnostic.name == name]
 
 
-@pytest.mark.parametrize("name", packaged_recipes())
+@pytest.mark.parametrize("name", [one for one in packaged_recipes() if not one.startswith(PAPERS)])
 def test_every_packaged_recipe_can_be_planned(name):
     runs = plan_recipe(name).runs
     assert runs

@@ -132,9 +132,9 @@ def _claims(_: Path) -> Listing:
 
 def _recipes(_: Path) -> Listing:
     from isogloss.experiments.checking import read_recipe
-    from isogloss.experiments.recipe_text import packaged_recipes
+    from isogloss.experiments.recipe_text import packaged_recipes, recipe_text
 
-    rows = [(name, read_recipe(text, where=name).title) for name, text in packaged_recipes().items()]
+    rows = [(name, read_recipe(recipe_text(name)[0], where=name).title) for name in packaged_recipes()]
     return ("recipe", "what it asks"), rows
 
 

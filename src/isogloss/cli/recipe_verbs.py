@@ -41,13 +41,23 @@ def copy(
     force: Force = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
-    """Copy a packaged recipe, with its comments, to start one of your own from it."""
-    from isogloss.experiments.recipe_text import packaged_recipes
+    """Copy a packaged recipe, with its comments, to start one of your own from it.
+
+    The numbers a paper published come along, beside it.
+    """
+    import tomllib
+
+    from isogloss.experiments.recipe_text import PUBLISHED, packaged_recipes, published_file
 
     packaged = packaged_recipes()
     if name not in packaged:
         raise unknown_name("recipes copy", "recipe", name, packaged)
-    _write(to or Path(f"{name}.toml"), packaged[name], force=force)
+    file, text = to or Path(packaged[name].name), packaged[name].read_text(encoding="utf-8")
+    numbers = tomllib.loads(text).get(PUBLISHED)
+    if numbers:
+        _refuse_existing(file, force=force)
+        _write(file.with_name(numbers), published_file(name, numbers).read_text("utf-8"), force=force)
+    _write(file, text, force=force)
 
 
 @recipe_verbs.command()

@@ -214,8 +214,11 @@ def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
 
 
 def _flat(table: object, before: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the dotted keys of a scale and their values, whether it was written flat or nested."""
-    if not isinstance(table, dict):
+    """Yield the dotted keys of a scale and their values, whether it was written flat or nested.
+
+    An empty table is a value, which empties one of the recipe.
+    """
+    if not isinstance(table, dict) or (before and not table):
         yield before, table
         return
     for key, value in table.items():

@@ -216,3 +216,5 @@ class Recipe:
     """Diagnostics: ``name``, their fields, and which runs they measure."""
     scale: dict[str, Table] = field(default_factory=dict)
     """Named changes to the recipe (--scale): dotted keys and their values."""
+    published: str = ""
+    """A CSV file beside the recipe with numbers that a paper prints, which the report shows beside ours."""

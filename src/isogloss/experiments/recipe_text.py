@@ -6,6 +6,7 @@ to import.
 
 import json
 import math
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,11 @@ Source: TypeAlias = "str | Path | Mapping[str, Any] | Recipe"
 
 EXTENDS = "extends"
 
+PUBLISHED = "published"
+
+PAPERS = "papers/"
+"""How the names of recipes of the papers' tables and figures begin, and the folder they are in."""
+
 IN_PYTHON = "recipe"
 """The name, in messages, of a recipe that is no file."""
 
@@ -35,16 +41,16 @@ def recipe_text(recipe: Source) -> tuple[str, str]:
     if not isinstance(recipe, str | Path):
         return _extended(to_toml(as_table(recipe)), Path(), (IN_PYTHON,)), IN_PYTHON
     text, where, folder = _found(str(recipe))
-    return _extended(text, folder, (where,)), Path(recipe).name
+    return _extended(text, folder, (where,)), where if where.startswith(PAPERS) else Path(recipe).name
 
 
-def packaged_recipes() -> dict[str, str]:
-    """Return the recipes that come with the package, by name."""
-    folder = files("isogloss") / "recipes"
-    found = {
-        path.name.removesuffix(".toml"): path for path in folder.iterdir() if path.name.endswith(".toml")
-    }
-    return {name: path.read_text(encoding="utf-8") for name, path in sorted(found.items())}
+def packaged_recipes() -> dict[str, Path]:
+    """Return the files of the recipes that come with the package, by name: quickstart, papers/…/table-1."""
+    package = Path(str(files("isogloss")))
+    found = {path.stem: path for path in package.glob("recipes/*.toml")}
+    of_papers = package.glob(f"{PAPERS}*/*.toml")
+    found |= {path.relative_to(package).with_suffix("").as_posix(): path for path in of_papers}
+    return dict(sorted(found.items()))
 
 
 def folder_for(recipe: Source, out: str | Path | None) -> Path:
@@ -53,6 +59,8 @@ def folder_for(recipe: Source, out: str | Path | None) -> Path:
         return Path(out)
     if not isinstance(recipe, str | Path):
         raise ConfigError("run: a recipe in Python has no file to name a folder after. Give out=FOLDER.")
+    if str(recipe).startswith(PAPERS) and str(recipe) in packaged_recipes():
+        return Path("runs", PAPERS, str(recipe).removeprefix(PAPERS).replace("/", "-"))
     return Path("runs") / Path(recipe).stem
 
 
@@ -60,8 +68,9 @@ def _found(name: str) -> tuple[str, str, Path]:
     """Return a recipe's text, what it is known by, and the folder that paths in it start from."""
     packaged = packaged_recipes()
     if name in packaged:
-        return packaged[name], name, Path()
-    if Path(name).suffix or Path(name).exists() or len(Path(name).parts) > 1:
+        return packaged[name].read_text(encoding="utf-8"), name, Path()
+    is_name = len(Path(name).parts) == 1 or name.startswith(PAPERS)
+    if Path(name).suffix or Path(name).exists() or not is_name:
         return _file_text(Path(name)), str(Path(name).resolve()), Path(name).parent
     raise unknown_name("run", "recipe", name, packaged)
 
@@ -85,11 +94,24 @@ def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
     if known_by in chain:
         way = " → ".join(Path(one).name for one in (*chain, known_by))
         raise ConfigError(f"{where}: {EXTENDS}: {way} leads back to itself. Let one of them extend nothing.")
-    first = _extended(other, its_folder, (*chain, known_by))
     try:
-        return to_toml(merged(tomllib.loads(first), body))
+        first = tomllib.loads(_extended(other, its_folder, (*chain, known_by)))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{Path(known_by).name}: this is no TOML ({error}). Mend the line.") from error
+    if isinstance(numbers := first.get(PUBLISHED), str) and not numbers.startswith(PAPERS):
+        of_paper = known_by.startswith(PAPERS)
+        beside_it = Path(known_by).parent if of_paper else Path(os.path.relpath(its_folder, folder))
+        first[PUBLISHED] = (beside_it / numbers).as_posix()
+    return to_toml(merged(first, body))
+
+
+def published_file(recipe: Source, name: str) -> Path:
+    """Return the file of published numbers that a recipe names: beside it, or of a packaged recipe."""
+    if name.startswith(PAPERS):
+        return Path(str(files("isogloss"))) / name
+    packaged = packaged_recipes()
+    beside = packaged.get(str(recipe), recipe) if isinstance(recipe, str | Path) else ""
+    return Path(beside).parent / name
 
 
 def merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

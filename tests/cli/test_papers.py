@@ -1,0 +1,61 @@
+"""Recipes of the papers' tables are packaged recipes whose names say paper and item."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from isogloss.core.errors import ConfigError
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.recipe_text import folder_for, packaged_recipes, published_file, recipe_text
+from made_up_papers import NUMBERS, ONE, made_up_papers
+from tiny import RUNS, TINY
+
+
+@pytest.fixture
+def papers(tmp_path, monkeypatch):
+    return made_up_papers(tmp_path / "package", monkeypatch)
+
+
+def test_a_recipe_of_a_paper_is_found_by_paper_and_item(papers):
+    assert list(packaged_recipes()) == ["papers/made-up/table-1", "papers/made-up/table-2", "quickstart"]
+    planned = plan_recipe("papers/made-up/table-1")
+    assert len(planned.runs) == RUNS
+    assert planned.store.root == Path("runs/papers/made-up-table-1")
+    assert folder_for("papers/made-up/table-1", "own") == Path("own")
+    assert planned.recipe.title == "Table 1"
+
+
+def test_names_of_recipes_of_papers_have_their_nearest_match(papers):
+    with pytest.raises(ConfigError, match="Did you mean 'papers/made-up/table-1'"):
+        recipe_text("papers/made-up/tabel-1")
+
+
+def test_what_extends_a_recipe_of_a_paper_has_its_published_numbers(papers, tmp_path):
+    own = tmp_path / "deep" / "own.toml"
+    own.parent.mkdir()
+    own.write_text('extends = "papers/made-up/table-1"\n', encoding="utf-8")
+    for recipe in ("papers/made-up/table-1", "papers/made-up/table-2", str(own)):
+        name = tomllib.loads(recipe_text(recipe)[0])["published"]
+        assert published_file(recipe, name).read_text(encoding="utf-8") == NUMBERS, recipe
+    beside = tmp_path / "base.toml"
+    beside.write_text(f'published = "own.csv"\n{TINY}', encoding="utf-8")
+    own.write_text('extends = "../base.toml"\n', encoding="utf-8")
+    name = tomllib.loads(recipe_text(str(own))[0])["published"]
+    assert published_file(own, name).resolve() == tmp_path / "own.csv"
+
+
+def test_an_empty_table_of_a_scale_empties_that_of_the_recipe(papers, tmp_path):
+    name = "papers/made-up/table-1"
+    assert len(plan_recipe(name, scale="built-in").runs) == RUNS
+    own = tmp_path / "own.toml"
+    own.write_text(f'{TINY}\n[scale.plain]\n"grid.optimization" = {{}}\n', encoding="utf-8")
+    assert plan_recipe(own).recipe.grid.optimization
+    assert plan_recipe(own, scale="plain").recipe.grid.optimization == {}
+
+
+def test_a_copy_of_a_recipe_of_a_paper_has_its_numbers_beside_it(papers, tmp_path, command):
+    ended = command("recipes", "copy", "papers/made-up/table-1", "--to", tmp_path / "mine.toml")
+    assert ended.out.splitlines() == [str(tmp_path / "table-1.csv"), str(tmp_path / "mine.toml")]
+    assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == ONE
+    assert (tmp_path / "table-1.csv").read_text(encoding="utf-8") == NUMBERS
