@@ -19,6 +19,9 @@ encoder = "owner/encoder"
 "grid.corpus" = "xnli"
 "grid.source" = "en"
 "grid.targets" = ["de"]
+"grid.method.1.targets" = ["de"]
+"grid.seeds" = [0]
+measure = [{ name = "scores" }]
 "grid.optimization" = {}
 """
 

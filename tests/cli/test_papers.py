@@ -1,11 +1,13 @@
 """Recipes of the papers' tables are packaged recipes whose names say paper and item."""
 
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, DataError, InputError
+from isogloss.experiments.engine import make_planned
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe_text import folder_for, packaged_recipes, published_file, recipe_text
 from made_up_papers import NUMBERS, ONE, made_up_papers
@@ -59,3 +61,47 @@ def test_a_copy_of_a_recipe_of_a_paper_has_its_numbers_beside_it(papers, tmp_pat
     assert ended.out.splitlines() == [str(tmp_path / "table-1.csv"), str(tmp_path / "mine.toml")]
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == ONE
     assert (tmp_path / "table-1.csv").read_text(encoding="utf-8") == NUMBERS
+
+
+def test_a_plan_can_be_looked_at_without_the_data(papers, command, tmp_path):
+    arguments = ("run", "papers/made-up/table-1", "--scale", "published")
+    shown = command(*arguments, "--dry-run", "--json")
+    assert shown.status == 0
+    assert shown.lines[-1] == {"runs": 4, "done": 0, "to make": 4}
+    assert "isogloss: not looked at: xnli dev de en, xnli train de en: not on this machine." in shown.err
+    assert "owner/encoder: not looked at: not on this machine" in shown.err
+    assert "Give --data DIR" in command(*arguments).message
+    (tmp_path / "empty").mkdir()
+    absent = command(*arguments, "--dry-run", "--data", tmp_path / "empty").message
+    assert "xnli" in absent
+
+
+def test_a_plan_without_the_data_is_neither_written_nor_run(papers, tmp_path):
+    planned = plan_recipe("papers/made-up/table-1", scale="published", out=tmp_path / "out", assume=True)
+    with pytest.raises(ConfigError, match="Plan again without it"):
+        planned.write("a command")
+    with pytest.raises(ConfigError, match="Plan again without it"):
+        make_planned(planned, jobs=1, announce=lambda *_: None)
+    assert not (tmp_path / "out").exists()
+
+
+def described(corpus, source, target):
+    own = {"corpus": corpus, "source": source, "targets": [target], "method": [{"name": "source-only"}]}
+    changes = {"measure": [], **{f"grid.{key}": value for key, value in own.items()}}
+    return partial(plan_recipe, "papers/made-up/table-1", scale="published", changes=changes)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "task"), [("masakhaner", "span-tagging"), ("afrisenti", "text-classification")]
+)
+def test_a_described_corpus_is_assumed_with_what_its_description_tells(papers, corpus, task):
+    planned = described(corpus, "en", "ha")
+    (model,) = planned(assume=True).runs
+    assert model.task == task
+    with pytest.raises(InputError):
+        planned()
+
+
+def test_what_a_description_does_not_have_is_not_assumed(papers):
+    with pytest.raises(DataError, match="has no language 'de'"):
+        described("xnli-eu", "de", "eu")(assume=True)

@@ -1,7 +1,7 @@
 """Running recipes, and printing their plans."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
 
 if TYPE_CHECKING:
+    from isogloss.data.sources import Sources
     from isogloss.experiments.plan import Planned
     from isogloss.experiments.runs import Run
 
@@ -35,13 +36,23 @@ class RecipeRequest:
 
         return dict(map(parse_change, self.change))
 
-    def plan(self) -> "Planned":
-        """Return the plan of all runs; ConfigError for a tracker that cannot follow them."""
+    def plan(self, *, assume: bool = False) -> "Planned":
+        """Return the plan of all runs; ConfigError for a tracker that cannot follow them.
+
+        ``assume`` that the data is there, where none is named: for a look at the plan alone.
+        """
         from isogloss.experiments.plan import plan_recipe
         from isogloss.training.tracking import check_trackers
 
         check_trackers(self.track)
-        return plan_recipe(self.recipe, out=self.out, data=self.data, scale=self.scale, changes=self.changes)
+        return plan_recipe(
+            self.recipe,
+            out=self.out,
+            data=self.data,
+            scale=self.scale,
+            changes=self.changes,
+            assume=assume,
+        )
 
 
 def run_and_report(
@@ -138,8 +149,9 @@ def print_plan(request: RecipeRequest, *, as_json: bool) -> None:
     from isogloss.experiments.execute import fewer_in_plan
     from isogloss.experiments.runs import needs, not_looked_up
 
-    planned = request.plan()
-    unseen = [
+    planned = request.plan(assume=True)
+    unseen = [*_assumed(planned.sources)]
+    unseen += [
         f"{model.source}: not looked at: not on this machine, and the Hugging Face hub cannot be reached."
         for model in not_looked_up(planned.runs)
     ]
@@ -160,6 +172,19 @@ def print_plan(request: RecipeRequest, *, as_json: bool) -> None:
         display.emit({"runs": len(rows), "done": len(done), "to make": len(rows) - len(done)})
     else:
         print(f"{len(rows)} runs: {len(done)} done, {len(rows) - len(done)} to make")
+
+
+def _assumed(sources: "Sources") -> Iterator[str]:
+    """Yield what was not looked at, as it is not on this machine."""
+    found: dict[str, list[str]] = {}
+    for corpus, split, language in sources.assumed:
+        found.setdefault(f"{corpus} {split}", []).append(language)
+    if found:
+        each = ", ".join(f"{what} {' '.join(sorted(languages))}" for what, languages in sorted(found.items()))
+        yield (
+            f"not looked at: {each}: not on this machine. The runs get other ids when their data is there "
+            f"(--data DIR)."
+        )
 
 
 def _memory(run: "Run", planned: "Planned") -> str:

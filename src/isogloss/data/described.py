@@ -59,6 +59,8 @@ class DescribedCorpus:
     """The dataset of the hub whose rows are read, owner/name@commit; paths are then config/split."""
     folder: str = ""
     """Where the files lie: the folder of the description; else below the data folder."""
+    assumed: bool = False
+    """Whether none of its files is here, and so any language is taken for one of its, if none is told."""
     about: str = ""
     url: str = ""
     licence: str = ""
@@ -124,6 +126,8 @@ class DescribedCorpus:
 
         A language that is there with one script or region (``sw_KE``) is found without (``sw``).
         """
+        if self.assumed and not self.languages:
+            return language
         codes = (language, code_of_three_letters(language))
         found = [self.languages[code] for code in codes if code in self.languages]
         plain = [spelled for code, spelled in self.languages.items() if code.partition("_")[0] in codes]
@@ -133,6 +137,10 @@ class DescribedCorpus:
             f"corpus {self.name!r} has no language {language!r}.{did_you_mean(language, self.languages)} "
             f"It has: {some(self.languages)}. Choose one, or add it to the description."
         )
+
+    def has(self, language: str, split: Split) -> bool:
+        """Return whether it says where a split is; DataError for a language that it does not have."""
+        return bool(self._paths(language, split))
 
     def is_there(self, folder: Folder, language: str, split: Split) -> bool:
         """Return whether a split has a file."""
@@ -145,7 +153,7 @@ class DescribedCorpus:
     @property
     def _described(self) -> str:
         """A digest of everything that changes what is read."""
-        silent = ("folder", "about", "url", "licence", "languages")
+        silent = ("folder", "assumed", "about", "url", "licence", "languages")
         told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in silent}
         for name, neutral in _ADDED.items():
             if told[name] == neutral:
@@ -224,7 +232,7 @@ def register(*corpora: DescribedCorpus) -> None:
     """Make corpora known by name; ConfigError where another one has the name."""
     for corpus in corpora:
         other = KNOWN.setdefault(corpus.name, corpus)
-        if replace(other, folder=corpus.folder) != corpus:
+        if other.assumed == corpus.assumed and replace(other, folder=corpus.folder) != corpus:
             raise ConfigError(f"two descriptions are named {corpus.name!r}. Give one of them another name.")
         KNOWN[corpus.name] = corpus
 

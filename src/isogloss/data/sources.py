@@ -230,6 +230,12 @@ class Sources:
     """Where encoders and translation models are on this machine, by fingerprint: runs do not say it."""
     described: tuple[DescribedCorpus, ...] = ()
     """Corpora that are not the catalogue's; whatever process is told of these sources knows them by name."""
+    assume: bool = False
+    """Whether files that are not there are taken to be, where no data folder was given: to look at a plan."""
+    assumed: dict[tuple[str, Split, str], None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Corpus, split and language of those that a plan was made without."""
     _found: dict[Hashable, list[File] | DataError] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -333,12 +339,30 @@ class Sources:
 
     def fingerprint(self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = ()) -> str:
         """Return a fingerprint of the files a split is read from; DataError when they are not there."""
+        if self.assume and self._is_absent(corpus, language, split):
+            self.assumed[corpus, split, language] = None
+            return f"assumed {corpus} {language} {split}"
         files = self._files(corpus, language, split, treebanks)
         is_bitext = "bitext" in self.corpus(corpus, treebanks).tasks
         breaking = word_breaking(language.split("-")) if is_bitext else ""
         plugged = [one.name for one in self._parts(corpus) if one.name not in (*CORPORA, *KNOWN)]
         added = [package_named("corpora", name) for name in plugged]
         return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking, *added]))
+
+    def _is_absent(self, name: str, language: str, split: Split) -> bool:
+        """Return whether files are not there because no data folder was given."""
+        if self.data:
+            return False
+        corpus = self.corpus(name)
+        if isinstance(corpus, Concatenated):
+            parts = [(part.label, own) for part in corpus.parts for own in part.sources(split)]
+            return any(self._is_absent(part, language, own) for part, own in parts)
+        if not isinstance(corpus, DescribedCorpus):
+            return not any(map(is_built_in, language.split("-")))
+        try:
+            return not corpus.files(None, language, split)
+        except DataError:
+            return corpus.has(language, split)
 
     def _files(self, corpus: str, language: str, split: Split, treebanks: Treebanks) -> list[File]:
         key = (corpus, language, split, treebanks)

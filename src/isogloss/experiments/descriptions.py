@@ -20,7 +20,7 @@ from isogloss.data.files import DiskFolder
 from isogloss.data.forms import FORMS, Kind
 from isogloss.data.hub import ALL, data_source
 from isogloss.data.tables import Column, Columns, FileFormat
-from isogloss.data.tag_projection import are_bio, entities
+from isogloss.data.tag_projection import OUTSIDE, are_bio, entities
 from isogloss.experiments.checking import checked, located
 
 SUFFIX = ".toml"
@@ -80,8 +80,11 @@ class Description:
     """Licence of the files."""
 
 
-def described(path: Path, data: str = "") -> DescribedCorpus:
-    """Read a description; labels that it lacks are read from the training data."""
+def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedCorpus:
+    """Read a description; labels that it lacks are read from the training data.
+
+    With ``assume`` files may be absent where there is no data folder: what is told is then all that is known.
+    """
     where, told = str(path), _read(path)
     name = told.name or path.stem
     if told.kind not in FORMS:
@@ -94,6 +97,7 @@ def described(path: Path, data: str = "") -> DescribedCorpus:
     kind: Kind = told.kind  # type: ignore[assignment]
     files = _files(told, where)
     form = _format(told, files, where)
+    absent = assume and not data and not told.hub and not _are_here(files, path.parent)
     corpus = DescribedCorpus(
         name=name,
         kind=kind,
@@ -105,11 +109,12 @@ def described(path: Path, data: str = "") -> DescribedCorpus:
         between=told.between,
         labels=tuple(dict.fromkeys(told.labels.values() if isinstance(told.labels, dict) else told.labels)),
         spelled=told.labels if isinstance(told.labels, dict) else {},
-        languages=_languages(told, files, path.parent, data, where),
+        languages={} if absent and not told.languages else _languages(told, files, path.parent, data, where),
         where=_where(told, files, form, where),
         skip=told.skip,
         hub=told.hub,
         folder=str(path.parent),
+        assumed=absent,
         about=told.about,
         url=told.url,
         licence=told.licence,
@@ -296,6 +301,11 @@ def _languages(
     return {canonical_language(code): spelled for code, spelled in given.items()}
 
 
+def _are_here(files: Mapping[Split, str], folder: Path) -> bool:
+    """Return whether a file of any language lies beside a description."""
+    return any(DiskFolder(folder).find([path.replace("{language}", "*")]) for path in files.values())
+
+
 def _with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorpus:
     """Return the corpus with all labels; those of tagging are BIO where the files are."""
     given = corpus.labels
@@ -303,6 +313,8 @@ def _with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCor
         return replace(corpus, labels=given or tuple(map(str, columns)))
     if given and corpus.kind != "tagging":
         return corpus
+    if given and corpus.assumed:  # Types of entities are what inventories tell; others say each tag.
+        return replace(corpus, labels=inventory((OUTSIDE,), given))
     anything = replace(corpus, labels=_Any())
     seen: dict[str, None] = {}
     for example in islice(_training(anything, source), PEEK):
@@ -374,21 +386,22 @@ def _named(value: Any, know: Callable[[str], str]) -> Any:
     return "+".join(map(know, value.split("+"))) if isinstance(value, str) else value
 
 
-def known_as(name: str, data: str = "", folder: Path = Path()) -> str:
+def known_as(name: str, data: str = "", folder: Path = Path(), *, assume: bool = False) -> str:
     """Return the name of a corpus; of the path of a description, read it and make it known.
 
-    ``folder`` is where a relative path may begin, besides the folder one is in.
+    ``folder`` is where a relative path may begin, besides the folder one is in. ``assume`` is that of
+    ``described``.
     """
     path, bracket, splits = name.partition("[")
     path = str(shipped().get(path, path))
     if not path.endswith(SUFFIX):
         return name
     place = next((one for one in (folder / path, Path(path)) if one.is_file()), Path(path))
-    corpus = _read_once(str(place), place.stat().st_mtime_ns if place.is_file() else 0, data)
+    corpus = _read_once(str(place), place.stat().st_mtime_ns if place.is_file() else 0, data, assume)
     register(corpus)
     return corpus.name + bracket + splits
 
 
 @lru_cache(maxsize=64)
-def _read_once(path: str, _changed: int, data: str) -> DescribedCorpus:
-    return described(Path(path), data)
+def _read_once(path: str, _changed: int, data: str, assume: bool) -> DescribedCorpus:
+    return described(Path(path), data, assume=assume)

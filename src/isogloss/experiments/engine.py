@@ -72,6 +72,7 @@ def make_planned(
 
     Damaged runs count as missing.
     """
+    planned.check_looked_at()
     damaged = set_damage_aside(planned.store, planned.runs)
     missing = [run for run in planned.runs if not planned.store.is_finished(run)]
     _check_packages(missing)
@@ -344,6 +345,7 @@ def pretrain_together(
 
     ConfigError where there are none to make, and other runs have no record yet.
     """
+    planned.check_looked_at()
     store = planned.store
     missing = [run for run in planned.runs if not store.is_finished(run)]
     if missing and not any(isinstance(run, Pretrain) for run in missing):

@@ -58,9 +58,17 @@ class Planned:
 
     def write(self, command: str) -> None:
         """Write the plan into the folder of the runs, with the labels of the recipe's encoders by id."""
+        self.check_looked_at()
         labels = {identity(encoder): label for encoder, label in self.encoders.items() if label != ORIGINAL}
         about = {"title": self.recipe.title, "recipe": self.text, "command": command}
         self.store.write_plan(self.runs, {**about, "labels": labels, "asked": self.asked})
+
+    def check_looked_at(self) -> None:
+        """Raise ConfigError for a plan that was made to be looked at alone."""
+        if self.sources.assume:
+            raise ConfigError(
+                "this plan was made to be looked at (--dry-run): files may be missing. Plan again without it."
+            )
 
     def title(self, run: Run) -> str:
         """Return a run's title and, where there are several encoders, the labels of its own."""
@@ -77,8 +85,13 @@ def plan_recipe(
     data: str | Path | None = None,
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
+    assume: bool = False,
 ) -> Planned:
-    """Read a recipe (``recipe_text.Source``) and expand it; every mistake is found here."""
+    """Read a recipe (``recipe_text.Source``) and expand it; every mistake is found here.
+
+    With ``assume``, and no ``data``, files of corpora need not be there (``Sources.assumed``): such a plan
+    is to be looked at, and can neither be written nor run.
+    """
     text, where = recipe_text(recipe)
     asked = request(text, changes=changes, scale=scale, data=data)
     file, known = Path(recipe) if isinstance(recipe, str | Path) else Path(), set[str]()
@@ -87,7 +100,7 @@ def plan_recipe(
 
     def know(corpus: str) -> str:
         with located(where):
-            found = known_as(corpus, str(data or ""), file.parent)
+            found = known_as(corpus, str(data or ""), file.parent, assume=assume)
         known.add(found.partition("[")[0])
         return found
 
@@ -97,7 +110,7 @@ def plan_recipe(
     if root.exists() and not root.is_dir():
         raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")
     own = tuple(corpus for corpus in KNOWN.values() if corpus.name in known)
-    sources = Sources(str(data or ""), _places(read, where), own)
+    sources = Sources(str(data or ""), _places(read, where), own, assume=assume)
     built = planned_encoders(read, sources, where)
     return Planned(
         recipe=read,
