@@ -1,9 +1,11 @@
 """Recipes of the papers' tables are packaged recipes whose names say paper and item."""
 
+import re
 import tomllib
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from isogloss.core.errors import ConfigError, DataError, InputError
@@ -105,3 +107,46 @@ def test_a_described_corpus_is_assumed_with_what_its_description_tells(papers, c
 def test_what_a_description_does_not_have_is_not_assumed(papers):
     with pytest.raises(DataError, match="has no language 'de'"):
         described("xnli-eu", "de", "eu")(assume=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("system,value\n", "table-1.csv:1: found the columns system,value; expected scale,system,encoder"),
+        (f"{NUMBERS}published,bilingual\n", "table-1.csv:5: found 2 cells; expected 7"),
+        (f"{NUMBERS}published,,,de,f1,0.5,3\n", "table-1.csv:5: system: nothing is there"),
+        (f"{NUMBERS}published,a,,de,f1,81 %,3\n", "table-1.csv:5: value: found '81 %'; expected a number"),
+        (f"{NUMBERS}published,source-only,,qab,span_f1,0.6,3\n", "it is there twice"),
+    ],
+)
+def test_published_numbers_that_do_not_fit_are_refused(papers, text, said):
+    (papers / "table-1.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=re.escape(said)) as error:
+        plan_recipe("papers/made-up/table-1")
+    assert str(error.value).startswith("papers/made-up/table-1: ")
+
+
+def test_published_numbers_that_are_not_there_are_refused(papers):
+    (papers / "table-1.csv").unlink()
+    with pytest.raises(ConfigError, match=r"published: table-1.csv: cannot be read .* Put the file beside"):
+        plan_recipe("papers/made-up/table-1")
+
+
+@pytest.mark.slow
+def test_what_was_published_stands_beside_ours(papers, command, tmp_path):
+    out = tmp_path / "out"
+    options = ("--scale", "built-in", "--jobs", 1, "-q", "--set", 'measure=[{name="scores", examples=8}]')
+    ended = command("run", "papers/made-up/table-1", "--out", out, *options)
+    assert ended.status == 0, ended.err
+    found = pd.read_csv(out / "tables" / "published.csv").set_index(["system", "language"])
+    (scores,) = map(pd.read_csv, (out / "tables").glob("scores-*-span-f1.csv"))
+    own = scores.set_index(["system", "column"])["mean"]
+    assert found.loc[("source-only", "qab"), "mean"] == pytest.approx(own["source-only", "qab"])
+    assert found.loc[("bilingual", "qab"), "mean"] == pytest.approx(own["bilingual", "qab"])
+    assert (found["difference"].dropna() == found["mean"] - found["value"]).all()
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Published beside ours" in page
+    assert "only the order of systems and the sign of differences can be compared" in page
+    (row,) = pd.read_csv(out / "tables" / "published-differences.csv").to_dict("records")
+    assert row["published"] == pytest.approx(0.612 - 0.501)
+    assert row["ours"] == pytest.approx(own["bilingual", "qab"] - own["source-only", "qab"])

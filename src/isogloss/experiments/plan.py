@@ -29,8 +29,9 @@ from isogloss.experiments.measures import (
     of_scores,
     of_seeds,
 )
+from isogloss.experiments.published import read_published
 from isogloss.experiments.recipe import Recipe
-from isogloss.experiments.recipe_text import Source, folder_for, recipe_text
+from isogloss.experiments.recipe_text import Source, folder_for, published_file, recipe_text
 from isogloss.experiments.runs import FineTune, Measure, Run, in_order
 from isogloss.experiments.store import Store
 from isogloss.experiments.translations import (
@@ -55,13 +56,19 @@ class Planned:
     sources: Sources
     encoders: Mapping[Encoder, str] = field(default_factory=dict)
     """The recipe's encoders, each with its label."""
+    methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The ids of the models of each of the recipe's methods, by its label."""
+    scale: str = ""
+    published: Sequence[Mapping[str, Any]] = ()
+    """Rows of what a paper printed, beside which the report shows ours."""
 
     def write(self, command: str) -> None:
         """Write the plan into the folder of the runs, with the labels of the recipe's encoders by id."""
         self.check_looked_at()
         labels = {identity(encoder): label for encoder, label in self.encoders.items() if label != ORIGINAL}
-        about = {"title": self.recipe.title, "recipe": self.text, "command": command}
-        self.store.write_plan(self.runs, {**about, "labels": labels, "asked": self.asked})
+        about = {"title": self.recipe.title, "recipe": self.text, "command": command, "scale": self.scale}
+        named = {"labels": labels, "methods": self.methods, "published": self.published}
+        self.store.write_plan(self.runs, {**about, **named, "asked": self.asked})
 
     def check_looked_at(self) -> None:
         """Raise ConfigError for a plan that was made to be looked at alone."""
@@ -112,19 +119,27 @@ def plan_recipe(
     own = tuple(corpus for corpus in KNOWN.values() if corpus.name in known)
     sources = Sources(str(data or ""), _places(read, where), own, assume=assume)
     built = planned_encoders(read, sources, where)
+    runs, methods = plan(read, built, sources, where)
+    with located(where):
+        numbers = read_published(published_file(recipe, read.published)) if read.published else []
     return Planned(
         recipe=read,
         text=text,
         asked=asked,
-        runs=plan(read, built, sources, where),
+        runs=runs,
         store=Store(root),
         sources=sources,
         encoders=built,
+        methods=methods,
+        scale=scale,
+        published=numbers,
     )
 
 
-def plan(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: str) -> list[Run]:
-    """Return every run of a recipe in an order in which each finds what it needs.
+def plan(
+    recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: str
+) -> tuple[list[Run], dict[str, list[str]]]:
+    """Return every run of a recipe in an order in which each finds what it needs, and its models by method.
 
     ``built`` are its encoders with their labels.
     """
@@ -140,7 +155,11 @@ def plan(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: 
             f"{where}: this recipe asks for nothing: its encoder is there already, and it has neither [grid] "
             f"nor [[measure]]. Add one of them."
         )
-    return in_order(runs)
+    methods: dict[str, dict[str, None]] = {}
+    for cell in grid:
+        for label, model in cell.models.items():
+            methods.setdefault(label, {})[identity(model)] = None
+    return in_order(runs), {label: [*ids] for label, ids in methods.items()}
 
 
 def _measurements(planning: Planning, grid: Sequence[Cell]) -> Iterator[Run]:

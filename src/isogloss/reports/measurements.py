@@ -120,6 +120,11 @@ class Measurements:
     command: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The recipe's names of encoders, by the ids of their runs."""
+    methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The ids of the models of each method, by the recipe's name of it."""
+    scale: str = ""
+    published: Sequence[Mapping[str, Any]] = ()
+    """What a paper printed: rows of ``experiments.published.COLUMNS``."""
     notes: tuple[str, ...] = ()
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     _predictions: dict[str, dict[str, StoredPredictions]] = field(default_factory=dict)
@@ -272,8 +277,10 @@ def read_measurements(out: Path) -> Measurements:
     ids = dict.fromkeys(planned or present)
     if unplanned := set(present) - set(ids):
         notes.append(f"{len(unplanned)} more runs lie in the folder but not in the plan: they are left out.")
-    labels, texts = plan.get("labels"), [name for name in ("title", "recipe", "command") if plan.get(name)]
-    about: Facts = {name: without_folders(plan[name]) for name in texts}
+    labels, about = plan.get("labels"), dict[str, Any]()
+    for name in ("title", "recipe", "command", "scale"):
+        about |= {name: without_folders(plan[name])} if plan.get(name) else {}
+    about |= {name: plan[name] for name in ("methods", "published") if plan.get(name)}
     return Measurements(
         runs=[_read_run(out / name) for name in ids],
         labels={key: plain(str(label)) for key, label in labels.items()} if isinstance(labels, dict) else {},

@@ -22,6 +22,7 @@ from isogloss.reports import (
     landscapes,
     language_groups,
     line_figures,
+    published,
     scores,
     similarity,
     states,
@@ -202,6 +203,7 @@ FIGURES: Mapping[str, Part] = {
 TABLES: Mapping[str, Part] = {
     "scores": scores.score_tables,
     "language-groups": language_groups.group_tables,
+    "published": published.published_tables,
     "choice": choosing.choice_tables,
     "choice-regret": choosing.regret_tables,
     "others": others,

@@ -1,0 +1,58 @@
+"""Numbers that a paper prints, as a CSV file beside a recipe: each of a system, a language and a measure."""
+
+import csv
+import math
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from isogloss.core.errors import ConfigError
+
+COLUMNS = ("scale", "system", "encoder", "language", "measure", "value", "page")
+
+NEEDED = ("scale", "system", "measure")
+"""Columns that no row may leave empty."""
+
+
+def read_published(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file; ConfigError, with its name and line, where something does not fit."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"published: {path.name}: cannot be read ({error}). Put the file beside the recipe, or leave the "
+            f"field out."
+        ) from error
+    reader = csv.reader(StringIO(text), strict=True)
+    try:
+        head = next(reader, [])
+        if tuple(head) != COLUMNS:
+            raise ConfigError(
+                f"{path.name}:1: found the columns {','.join(head)}; expected {','.join(COLUMNS)}."
+            )
+        found = [_row(cells, f"{path.name}:{reader.line_num}") for cells in reader if cells]
+    except csv.Error as error:
+        raise ConfigError(
+            f"{path.name}:{reader.line_num}: this is no CSV ({error}). Mend the line."
+        ) from error
+    places = [tuple(row[name] for name in COLUMNS[:5]) for row in found]
+    for place in places:
+        if places.count(place) > 1:
+            raise ConfigError(f"{path.name}: {', '.join(place)}: it is there twice. Write each number once.")
+    return found
+
+
+def _row(cells: list[str], where: str) -> dict[str, Any]:
+    if len(cells) != len(COLUMNS):
+        raise ConfigError(f"{where}: found {len(cells)} cells; expected {len(COLUMNS)}: {','.join(COLUMNS)}.")
+    row: dict[str, Any] = dict(zip(COLUMNS, map(str.strip, cells), strict=True))
+    for name in NEEDED:
+        if not row[name]:
+            raise ConfigError(f"{where}: {name}: nothing is there; every row says it.")
+    try:
+        row["value"] = float(row["value"])
+    except ValueError:
+        row["value"] = math.nan
+    if not math.isfinite(row["value"]):
+        raise ConfigError(f"{where}: value: found {cells[5]!r:.40}; expected a number such as 0.814.")
+    return row

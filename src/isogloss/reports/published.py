@@ -1,0 +1,174 @@
+"""What a paper printed beside what these runs measured, number by number, and differences from a baseline."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from isogloss.metrics.estimates import mean_std
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.names import INPUTS, percent, plus_minus
+from isogloss.reports.scores import GAP, MEAN, ScoredSet, scored_sets
+from isogloss.reports.tables import Table, text_table
+
+PUBLISHED = "published"
+"""The scale at which a recipe has the paper's encoders, data and languages."""
+
+ORIGINAL = "original"
+
+ALL_LANGUAGES = "mean"
+"""Stands for the mean over all languages, the source among them."""
+
+GAIN = " gain"
+"""Ends a measure that is the difference from the original encoder."""
+
+Row = Mapping[str, Any]
+
+
+def published_tables(m: Measurements) -> list[Table]:
+    """Return the published numbers beside ours, and their differences from the first system's."""
+    if not m.published:
+        return []
+    sets = scored_sets(m)
+    ours = [_ours(m, sets, row) for row in m.published]
+    rows = [_beside(row, own) for row, own in zip(m.published, ours, strict=True)]
+    words = {"name": "published", "title": "Published beside ours", "caption": _caption(m)}
+    heads = ["system", "encoder", "language", "measure", "ours", "seeds", "published", "difference", "page"]
+    texts = pd.DataFrame([[_text(row, head) for head in heads] for row in rows], columns=heads)
+    return [text_table(words, 4, texts, pd.DataFrame(rows)), *_differences(m.published, ours)]
+
+
+def _ours(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
+    """Return our values of a published number, by unit (seed); none where it was not measured."""
+    measure, gain = row["measure"].removesuffix(GAIN), row["measure"].endswith(GAIN)
+    if measure == "cka":
+        return _cka(m, row)
+    found = [
+        values
+        for one in sets
+        if one.about["metric"] == measure and one.rows["best"].all()
+        if len(values := _values(m, one, row, gain=gain))
+    ]
+    return found[0] if len(found) == 1 else pd.Series(dtype=float)  # Of several test sets, none is meant.
+
+
+def _values(m: Measurements, one: ScoredSet, row: Row, *, gain: bool) -> pd.Series:
+    own = _mean(one, _rows(m, one.rows, row, row["encoder"]), row["language"])
+    if gain:
+        own -= _mean(one, _rows(m, one.rows, row, ORIGINAL), row["language"])
+    return own.dropna()
+
+
+def _rows(m: Measurements, rows: pd.DataFrame, row: Row, encoder: str) -> pd.DataFrame:
+    """Return those of a system, by the recipe's label of its method, on an encoder, by its label."""
+    method, inputs = row["system"], ""
+    for name, suffix in INPUTS.items():
+        if suffix and method.endswith(suffix):
+            method, inputs = method.removesuffix(suffix), name
+    rows = rows[rows["model"].isin(m.methods.get(method, ())) & rows["inputs"].eq(inputs)]
+    labels = rows["encoder.run"].map(lambda run: m.labels.get(run, ORIGINAL))
+    # Where another scale has one encoder for several, it stands for each.
+    return rows[labels == (encoder or ORIGINAL)] if labels.nunique() > 1 or encoder == ORIGINAL else rows
+
+
+def _mean(one: ScoredSet, rows: pd.DataFrame, language: str) -> pd.Series:
+    """Return the mean over the languages that a name stands for, by unit; the gap is source minus targets."""
+    if rows.empty:
+        return pd.Series(dtype=float)
+    wide = rows.groupby([one.unit, "language"])["score"].mean().unstack("language")
+    several = {MEAN: one.targets, ALL_LANGUAGES: (*one.sources, *one.targets, *one.unseen)}
+
+    def mean(codes: Sequence[str]) -> pd.Series:
+        return wide.reindex(columns=list(codes)).mean(axis=1, skipna=False)
+
+    if language == GAP:
+        return mean(one.sources) - mean(one.targets)
+    return mean(several.get(language, (language,)))
+
+
+def _cka(m: Measurements, row: Row) -> pd.Series:
+    """Return CKA with the source's states in the last layer, by seed of the model."""
+    rows = m.frame("cka")
+    rows = rows[rows["second"].eq(row["language"])]
+    if rows.empty:
+        return pd.Series(dtype=float)
+    last = _rows(m, rows[rows["layer"] == rows["layer"].max()], row, row["encoder"])
+    return last.set_index("seed")["cka"].astype(float).dropna()
+
+
+def _beside(row: Row, own: pd.Series) -> Row:
+    over = mean_std([*own]) if len(own) else None
+    numbers: dict[str, Any] = {
+        "mean": over and over.mean,
+        "std": over and over.std,
+        "low": over and over.low,
+        "high": over and over.high,
+        "seeds": len(own),
+        "difference": over and over.mean - row["value"],
+    }
+    return {**row, **numbers}
+
+
+def _text(row: Row, head: str) -> str:
+    if head == "ours":
+        return _interval(row) if row["seeds"] else "–"
+    if head == "published":
+        return percent(row["value"])
+    if head == "difference":
+        return "–" if row["difference"] is None else _signed(row["difference"])
+    return str(row[head])
+
+
+def _interval(row: Row) -> str:
+    about = f" [{percent(row['low'])}, {percent(row['high'])}]" if row["seeds"] > 1 else ""
+    return plus_minus(row["mean"], row["std"]) + about
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else ''}{percent(value)}"
+
+
+def _caption(m: Measurements) -> str:
+    which = f"at scale {m.scale}" if m.scale else "of the recipe without a scale"
+    other = (
+        f"These runs, {which}, have other encoders, data and languages than the paper's, so that only the "
+        f"order of systems and the sign of differences can be compared. "
+    )
+    return (
+        f"{'' if m.scale == PUBLISHED else other}Percent; ours: mean ± standard deviation over seeds [95 % "
+        f"interval, Student's t], and ours minus what was published. –: not measured by these runs."
+    )
+
+
+def _differences(published: Sequence[Row], ours: Sequence[pd.Series]) -> list[Table]:
+    """Return each system's mean difference from the first one's, as published and as measured.
+
+    It is over the languages that have both numbers, on each side by itself.
+    """
+    data = pd.DataFrame(published).assign(ours=[own.mean() if len(own) else None for own in ours])
+    data["ours"] = data["ours"].astype(float)
+    first, found = data["system"].iloc[0], []
+    for (encoder, measure), group in data.groupby(["encoder", "measure"], sort=False):
+        wide = group.set_index(["system", "language"])[["value", "ours"]].unstack("system")
+        for system in group["system"].drop_duplicates():
+            if system != first and first in wide["value"]:
+                each = {
+                    side: (wide[side][system] - wide[side][first]).dropna() for side in wide.columns.levels[0]
+                }
+                found.append((system, encoder, measure, *(each[side].mean() for side in ("value", "ours"))))
+    if not found:
+        return []
+    rows = pd.DataFrame(found, columns=["system", "encoder", "measure", "published", "ours"])
+    rows["same sign"] = [
+        "–" if pd.isna(ours) else "yes" if (theirs > 0) == (ours > 0) else "no"
+        for theirs, ours in zip(rows["published"], rows["ours"], strict=True)
+    ]
+    texts = rows.assign(**{side: rows[side].map(_or_dash) for side in ("published", "ours")})
+    caption = f"Points above {first}, mean over the languages (or means) that have both numbers."
+    title = f"Differences from {first}, published and ours"
+    words = {"name": "published-differences", "title": title, "caption": caption}
+    return [text_table(words, 3, texts, rows)]
+
+
+def _or_dash(value: float) -> str:
+    return "–" if pd.isna(value) else _signed(value)
