@@ -98,7 +98,8 @@ def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
         first = tomllib.loads(_extended(other, its_folder, (*chain, known_by)))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{Path(known_by).name}: this is no TOML ({error}). Mend the line.") from error
-    if isinstance(numbers := first.get(PUBLISHED), str) and not numbers.startswith(PAPERS):
+    numbers = first.get(PUBLISHED)
+    if isinstance(numbers, str) and numbers and not numbers.startswith(PAPERS):
         of_paper = known_by.startswith(PAPERS)
         beside_it = Path(known_by).parent if of_paper else Path(os.path.relpath(its_folder, folder))
         first[PUBLISHED] = (beside_it / numbers).as_posix()

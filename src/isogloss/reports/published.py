@@ -7,7 +7,7 @@ import pandas as pd
 
 from isogloss.metrics.estimates import mean_std
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import INPUTS, percent, plus_minus
+from isogloss.reports.names import percent, plus_minus
 from isogloss.reports.scores import GAP, MEAN, ScoredSet, scored_sets
 from isogloss.reports.tables import Table, text_table
 
@@ -60,15 +60,13 @@ def _values(m: Measurements, one: ScoredSet, row: Row, *, gain: bool) -> pd.Seri
 
 
 def _rows(m: Measurements, rows: pd.DataFrame, row: Row, encoder: str) -> pd.DataFrame:
-    """Return those of a system, by the recipe's label of its method, on an encoder, by its label."""
-    method, inputs = row["system"], ""
-    for name, suffix in INPUTS.items():
-        if suffix and method.endswith(suffix):
-            method, inputs = method.removesuffix(suffix), name
-    rows = rows[rows["model"].isin(m.methods.get(method, ())) & rows["inputs"].eq(inputs)]
+    """Return those of a system, the recipe's label of its method and its inputs, on an encoder, by label."""
+    method, _, inputs = row["system"].partition(" · ")
     labels = rows["encoder.run"].map(lambda run: m.labels.get(run, ORIGINAL))
-    # Where another scale has one encoder for several, it stands for each.
-    return rows[labels == (encoder or ORIGINAL)] if labels.nunique() > 1 or encoder == ORIGINAL else rows
+    chosen = rows["model"].isin(m.methods.get(method, ())) & rows["inputs"].eq(inputs)
+    if labels.nunique() > 1 or encoder == ORIGINAL:  # Where a scale has one encoder, it stands for each.
+        chosen &= labels == (encoder or ORIGINAL)
+    return rows[chosen]
 
 
 def _mean(one: ScoredSet, rows: pd.DataFrame, language: str) -> pd.Series:

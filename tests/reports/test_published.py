@@ -1,0 +1,93 @@
+"""A published number stands beside what was measured for its method, inputs, encoder and language."""
+
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+from made_up_rows import measured
+from made_up_studies import MODEL
+
+from isogloss.reports.published import published_tables
+
+SCORES = {
+    ("plain", "", "one"): {"qaa": (0.9, 0.8), "qab": (0.5, 0.6), "qad": (0.3, 0.4)},
+    ("mixed up", "", "one"): {"qaa": (0.9, 0.9), "qab": (0.6, 0.6), "qad": (0.5, 0.5)},
+    ("mixed up", "paired", "one"): {"qaa": (0.9, 0.9), "qab": (0.7, 0.8), "qad": (0.6, 0.6)},
+    ("plain", "", "adjusted"): {"qaa": (0.9, 0.8), "qab": (0.6, 0.8), "qad": (0.3, 0.4)},
+}
+
+
+def study(*published, scale="small"):
+    rows, methods = [], {}
+    for (method, inputs, encoder), own in SCORES.items():
+        way = {"plain": "source-only", "mixed up": "x-mixup"}[method]
+        about = {**MODEL, "method": way, "way": way, "inputs": inputs, "encoder": encoder}
+        for language, values in own.items():
+            for seed, score in enumerate(values):
+                model = f"{method} {encoder} {seed}"
+                methods.setdefault(method, set()).add(model)
+                name = {"run": f"{model} {inputs}", "model": model, "encoder.run": encoder}
+                rows.append({**about, **name, "seed": seed, "language": language, "score": score})
+    columns = ("system", "encoder", "language", "measure", "value")
+    numbers = [dict(zip(columns, one, strict=True), scale="published", page="5") for one in published]
+    labels, ids = {"adjusted": "adjusted"}, {label: sorted(ids) for label, ids in methods.items()}
+    about = {"labels": labels, "methods": ids, "published": numbers, "scale": scale}
+    return published_tables(replace(measured(scores=rows), **about))
+
+
+@pytest.mark.parametrize(
+    ("row", "values"),
+    [
+        (("plain", "", "qab", "accuracy"), (0.5, 0.6)),
+        (("plain", "original", "qab", "accuracy"), (0.5, 0.6)),
+        (("plain", "adjusted", "qab", "accuracy"), (0.6, 0.8)),
+        (("plain", "adjusted", "qab", "accuracy gain"), (0.1, 0.2)),
+        (("plain", "", "mean of targets", "accuracy"), (0.4, 0.5)),
+        (("plain", "", "mean", "accuracy"), (1.7 / 3, 0.6)),
+        (("plain", "", "gap", "accuracy"), (0.5, 0.3)),
+        (("mixed up", "", "qab", "accuracy"), (0.6, 0.6)),
+        (("mixed up · paired", "", "qab", "accuracy"), (0.7, 0.8)),
+    ],
+)
+def test_ours_is_what_was_measured_for_the_same_thing(row, values):
+    table, *_ = study((*row, 0.25))
+    found = table.data.iloc[0]
+    assert found["mean"] == pytest.approx(fmean(values))
+    assert found["difference"] == pytest.approx(fmean(values) - 0.25)
+    assert found["seeds"] == 2
+    assert found["low"] < found["mean"] < found["high"] or values[0] == values[1]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("plain · paired", "", "qab", "accuracy"),
+        ("other", "", "qab", "accuracy"),
+        ("plain", "", "de", "accuracy"),
+        ("plain", "", "qab", "f1"),
+        ("mixed up", "adjusted", "qab", "accuracy"),
+        ("plain", "adjusted", "qab", "cka"),
+    ],
+)
+def test_what_was_not_measured_is_a_dash(row):
+    table, *_ = study((*row, 0.25))
+    assert [cell.text for cell in table.rows[0]][4:8] == ["–", "0", "25.0", "–"]
+
+
+def test_differences_are_from_the_first_system_on_each_side_by_itself():
+    rows = [("plain", "", "qab", "accuracy", 0.5), ("plain", "", "de", "accuracy", 0.4)]
+    better = [("mixed up", "", "qab", "accuracy", 0.4), ("mixed up", "", "de", "accuracy", 0.6)]
+    table, differences = study(*rows, *better, ("only here", "", "qab", "accuracy", 0.6))
+    assert [cell.text for cell in table.rows[0]] == [
+        *("plain", "", "qab", "accuracy", "55.0 ± 7.1 [−8.5, 118.5]", "2", "50.0", "+5.0", "5")
+    ]
+    texts = [[cell.text for cell in row] for row in differences.rows]
+    assert texts[0] == ["mixed up", "", "accuracy", "+5.0", "+5.0", "yes"]
+    assert texts[1] == ["only here", "", "accuracy", "+10.0", "–", "–"]
+
+
+def test_the_caption_says_what_can_be_compared():
+    row = ("plain", "", "qab", "accuracy", 0.5)
+    assert "at scale small, have other encoders" in study(row)[0].caption
+    assert "other encoders" not in study(row, scale="published")[0].caption
+    assert study() == []

@@ -1,0 +1,87 @@
+"""Every recipe of a paper's table plans at its three scales without data; its numbers are of its systems."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from each import each
+from isogloss.experiments.plan import Planned, plan_recipe
+from isogloss.experiments.published import read_published
+from isogloss.experiments.recipe_text import PAPERS, packaged_recipes, recipe_text
+from isogloss.experiments.runs import Measure
+
+FOLDER = Path(isogloss.__file__).parent / "papers"
+ITEMS = [name for name in packaged_recipes() if name.startswith(PAPERS)]
+SCALES = ("built-in", "small", "published")
+MEANS = {"", "mean", "mean of targets", "gap"}
+
+
+def numbers_beside(name: str) -> list[dict]:
+    own = tomllib.loads(packaged_recipes()[name].read_text(encoding="utf-8"))
+    return (
+        read_published(packaged_recipes()[name].with_name(own["published"])) if own.get("published") else []
+    )
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+
+
+@cache
+def planned(name: str, scale: str) -> Planned:
+    return plan_recipe(name, scale=scale, assume=True)
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_a_recipe_of_a_paper_has_three_scales_and_stands_beside_its_numbers(name):
+    text = packaged_recipes()[name].read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    body, whole = tomllib.loads(text), tomllib.loads(recipe_text(name)[0])
+    assert set(whole["scale"]) == set(SCALES)
+    assert body.get("extends", PAPERS).startswith(PAPERS)
+    assert body.get("published") in (None, "", f"{name.rpartition('/')[2]}.csv")
+
+
+def test_all_published_numbers_are_those_of_a_recipe():
+    read = {packaged_recipes()[name].with_suffix(".csv") for name in ITEMS if numbers_beside(name)}
+    assert read == {*FOLDER.glob("*/*.csv")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ITEMS)
+def test_a_recipe_of_a_paper_plans_at_every_scale(name, offline):
+    for scale in each(SCALES):
+        assert planned(name, scale).runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ITEMS)
+def test_published_numbers_are_of_systems_of_the_recipe(name, offline):
+    rows = numbers_beside(name)
+    if not rows:
+        return
+    found = planned(name, "published")
+    measures = [run for run in found.runs if isinstance(run, Measure)]
+    read = {code for run in measures for code in run.languages}
+    inputs = {"", *(f" · {run.inputs}" for run in measures if run.inputs)}
+    systems = {f"{label}{how}" for label in found.methods for how in inputs}
+    for row in each(rows):
+        assert row["scale"] == "published"
+        assert row["system"] in systems
+        assert row["encoder"] in {"", *found.encoders.values()}
+        assert row["language"] in MEANS | read
+
+
+def test_what_of_a_paper_has_no_recipe_has_a_reason():
+    told = tomllib.loads((FOLDER / "papers.toml").read_text(encoding="utf-8"))
+    assert set(told) >= {path.name for path in FOLDER.iterdir() if path.is_dir()}
+    for paper, about in each(told.items()):
+        for item, reason in about.get("without-recipe", {}).items():
+            assert f"{PAPERS}{paper}/{item}" not in ITEMS
+            assert reason.endswith(".")
