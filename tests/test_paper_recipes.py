@@ -1,14 +1,13 @@
 """Every recipe of a paper's table plans at its three scales without data; its numbers are of its systems."""
 
 import tomllib
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 import isogloss
 from each import each
-from isogloss.experiments.plan import Planned, plan_recipe
+from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.published import read_published
 from isogloss.experiments.recipe_text import PAPERS, packaged_recipes, recipe_text
 from isogloss.experiments.runs import Measure
@@ -33,11 +32,6 @@ def offline(monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
 
 
-@cache
-def planned(name: str, scale: str) -> Planned:
-    return plan_recipe(name, scale=scale, assume=True)
-
-
 @pytest.mark.parametrize("name", ITEMS)
 def test_a_recipe_of_a_paper_has_three_scales_and_stands_beside_its_numbers(name):
     text = packaged_recipes()[name].read_text(encoding="utf-8")
@@ -55,26 +49,17 @@ def test_all_published_numbers_are_those_of_a_recipe():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ITEMS)
-def test_a_recipe_of_a_paper_plans_at_every_scale(name, offline):
-    for scale in each(SCALES):
-        assert planned(name, scale).runs
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ITEMS)
-def test_published_numbers_are_of_systems_of_the_recipe(name, offline):
-    rows = numbers_beside(name)
-    if not rows:
-        return
-    found = planned(name, "published")
-    measures = [run for run in found.runs if isinstance(run, Measure)]
+def test_a_recipe_of_a_paper_plans_at_every_scale_and_published_numbers_are_of_its_systems(name, offline):
+    found = {scale: plan_recipe(name, scale=scale, assume=True) for scale in each(SCALES)}
+    assert all(one.runs for one in found.values())
+    rows, published = numbers_beside(name), found["published"]
+    measures = [run for run in published.runs if isinstance(run, Measure)]
     read = {code for run in measures for code in run.languages}
     inputs = {"", *(f" · {run.inputs}" for run in measures if run.inputs)}
-    systems = {f"{label}{how}" for label in found.methods for how in inputs}
-    for row in each(rows):
+    for row in rows:
         assert row["scale"] == "published"
-        assert row["system"] in systems
-        assert row["encoder"] in {"", *found.encoders.values()}
+        assert row["system"] in {f"{label}{how}" for label in published.methods for how in inputs}
+        assert row["encoder"] in {"", *published.encoders.values()}
         assert row["language"] in MEANS | read
 
 

@@ -11,7 +11,9 @@ import pandas as pd
 
 from isogloss.core.languages import language_name
 
-INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
+INPUTS = {"": ""} | {
+    how: f" · {how}" for how in ("paired", "translated", "mixed", "mixed-question", "mixed-passage")
+}
 """Suffixes of a system's name for the form of its inputs."""
 
 OF_A_WAY = (
