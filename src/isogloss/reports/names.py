@@ -11,9 +11,7 @@ import pandas as pd
 
 from isogloss.core.languages import language_name
 
-INPUTS = {"": ""} | {
-    how: f" · {how}" for how in ("paired", "translated", "mixed", "mixed-question", "mixed-passage")
-}
+INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
 """Suffixes of a system's name for the form of its inputs."""
 
 OF_A_WAY = (
