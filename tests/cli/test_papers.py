@@ -170,8 +170,8 @@ def test_a_plan_says_how_many_operations_and_hours_its_trainings_take(papers, co
 
 
 def test_papers_are_listed_with_their_scales_numbers_and_runs(papers, command, tmp_path):
-    reason = '[made-up]\ntitle = "Made up"\nauthors = "Nobody"\n[made-up.without-recipe]\nfigure-1 = "It shows no result."\n'
-    (papers.parent / "papers.toml").write_text(reason, encoding="utf-8")
+    about = 'title = "Made up"\nauthors = "Nobody"\nwithout-recipe = { figure-1 = "It shows no result." }\n'
+    (papers.parent / "papers.toml").write_text(f"[made-up]\n{about}", encoding="utf-8")
     planned = plan_recipe("papers/made-up/table-1", scale="built-in", out=tmp_path / "made-up-table-1")
     planned.write("a command")
     (tmp_path / "made-up-table-1" / identity(planned.runs[0])).mkdir()

@@ -153,7 +153,7 @@ def _papers(folder: Path) -> Listing:
         recipe_text,
     )
 
-    rows = []
+    rows: list[Sequence[str]] = []
     for name in packaged_recipes():
         if name.startswith(PAPERS):
             recipe = read_recipe(recipe_text(name)[0], where=name)
