@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from isogloss.core.errors import ConfigError, DataError, InputError
+from isogloss.core.identity import identity
 from isogloss.experiments.engine import make_planned
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe_text import folder_for, packaged_recipes, published_file, recipe_text
@@ -69,7 +70,7 @@ def test_a_plan_can_be_looked_at_without_the_data(papers, command, tmp_path):
     arguments = ("run", "papers/made-up/table-1", "--scale", "published")
     shown = command(*arguments, "--dry-run", "--json")
     assert shown.status == 0
-    assert shown.lines[-1] == {"runs": 4, "done": 0, "to make": 4}
+    assert shown.lines[-1] == {"runs": 4, "done": 0, "to make": 4, "operations": 0, "unknown": 2}
     assert "isogloss: not looked at: xnli dev de en, xnli train de en: not on this machine." in shown.err
     assert "owner/encoder: not looked at: not on this machine" in shown.err
     assert "Give --data DIR" in command(*arguments).message
@@ -150,3 +151,36 @@ def test_what_was_published_stands_beside_ours(papers, command, tmp_path):
     (row,) = pd.read_csv(out / "tables" / "published-differences.csv").to_dict("records")
     assert row["published"] == pytest.approx(0.612 - 0.501)
     assert row["ours"] == pytest.approx(own["bilingual", "qab"] - own["source-only", "qab"])
+
+
+def test_a_plan_says_how_many_operations_and_hours_its_trainings_take(papers, command, tmp_path):
+    far = ("--set", "encoder=FacebookAI/xlm-roberta-base", "--speed", 10)
+    shown = command("run", "papers/made-up/table-1", "--scale", "published", "--dry-run", "--json", *far)
+    *runs, total = shown.lines
+    counts = [float(run["operations"]) for run in runs if run["operations"]]
+    assert len(counts) == 2
+    assert total["operations"] == pytest.approx(sum(counts), rel=0.05)
+    assert total["hours"] == pytest.approx(total["operations"] / 10e12 / 3600)
+    assert total["unknown"] == 0
+    assert "FacebookAI/xlm-roberta-base: not looked at" in shown.err
+    assert "Its published size is assumed." in shown.err
+    assert "training examples of each language are taken to be xnli 392,702." in shown.err
+    unknown = command("run", "papers/made-up/table-1", "--scale", "published", "--dry-run")
+    assert "unknown" in unknown.out
+
+
+def test_papers_are_listed_with_their_scales_numbers_and_runs(papers, command, tmp_path):
+    about = 'title = "Made up"\nauthors = "Nobody"\nwithout-recipe = { figure-1 = "It shows no result." }\n'
+    (papers.parent / "papers.toml").write_text(f"[made-up]\n{about}", encoding="utf-8")
+    planned = plan_recipe("papers/made-up/table-1", scale="built-in", out=tmp_path / "made-up-table-1")
+    planned.write("a command")
+    (tmp_path / "made-up-table-1" / identity(planned.runs[0])).mkdir()
+    (tmp_path / "made-up-table-1" / identity(planned.runs[0]) / "record.json").touch()
+    paper, none, one, two = command("list", "papers", "--in", tmp_path, "--json").lines
+    assert paper["title"] == "Made up (Nobody)"
+    assert none["title"] == "(no recipe) It shows no result."
+    assert {**one, "title": ""} == {
+        **{"paper": "made-up", "item": "table-1", "title": "", "scales": "least built-in published"},
+        **{"published": "3", "run here at": "built-in", "finished": f"1 of {RUNS}", "claims": ""},
+    }
+    assert (two["item"], two["run here at"]) == ("table-2", "")

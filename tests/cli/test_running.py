@@ -72,7 +72,7 @@ def test_a_dry_run_says_what_it_cannot_look_at(command, tmp_path, hub_cache):
 def test_a_dry_run_knows_what_is_done(command, tiny_runs):
     ended = command("run", tiny_runs.parent / "tiny.toml", "--out", tiny_runs, "--dry-run", "--json")
     *plan, summary = ended.lines
-    assert summary == {"runs": RUNS, "done": RUNS, "to make": 0}
+    assert summary == {"runs": RUNS, "done": RUNS, "to make": 0, "operations": 0, "unknown": 0}
     assert {line["state"] for line in plan} == {"done"}
     assert sum(line["needed by"] == 0 for line in plan) == 6  # bilingual scores, gaps, paths
     assert all((tiny_runs / line["run"] / "record.json").exists() for line in plan)

@@ -20,6 +20,7 @@ from isogloss.cli.options import (
     Quiet,
     Scale,
     Set,
+    Speed,
     Threads,
     Track,
 )
@@ -64,6 +65,7 @@ def run(
     jobs: Jobs = 0,
     threads: Threads = 1,
     dry_run: DryRun = False,
+    speed: Speed = 0,
     change: Set = None,
     write_report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write the report when all is done.")
@@ -83,7 +85,7 @@ def run(
     )
     command = f"isogloss {' '.join(sys.argv[1:])}"
     if dry_run:
-        runs.print_plan(request, as_json=as_json)
+        runs.print_plan(request, speed=speed, as_json=as_json)
     elif runs.were_started_together():
         runs.pretrain_in_all_processes(
             request, threads=threads, quiet=quiet, as_json=as_json, command=command
@@ -219,7 +221,7 @@ def list_(
         str,
         typer.Argument(
             help="tasks, corpora, languages, encoders, methods, aligners, translators, diagnostics, "
-            "recipes or runs."
+            "recipes, papers or runs."
         ),
     ],
     folder: Folder = Path("runs/quickstart"),

@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -23,6 +24,9 @@ from isogloss.core.version import VERSION
 
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
 """In a requirement of a package: the name of the required package, and the extra that needs it."""
+
+QUICKSTART = Path("runs/quickstart")
+"""Where runs are looked for that no --in names; those of papers in their own folders."""
 
 Rows = Sequence[Sequence[str]]
 Listing = tuple[Sequence[str], Rows]
@@ -138,6 +142,59 @@ def _recipes(_: Path) -> Listing:
     return ("recipe", "what it asks"), rows
 
 
+def _papers(folder: Path) -> Listing:
+    from isogloss.experiments.checking import read_recipe
+    from isogloss.experiments.published import read_published
+    from isogloss.experiments.recipe_text import (
+        PAPERS,
+        folder_for,
+        packaged_recipes,
+        published_file,
+        recipe_text,
+    )
+
+    rows: list[Sequence[str]] = []
+    for name in packaged_recipes():
+        if name.startswith(PAPERS):
+            recipe = read_recipe(recipe_text(name)[0], where=name)
+            numbers = read_published(published_file(name, recipe.published)) if recipe.published else []
+            paper, item = name.removeprefix(PAPERS).split("/")
+            own = folder_for(name, None)
+            here = _run_here(folder / own.name if folder != QUICKSTART else own)
+            about = (recipe.title, " ".join(recipe.scale), str(len(numbers) or ""))
+            rows.append((paper, item, *about, *here))
+    told = packaged_recipes()["quickstart"].parents[1] / PAPERS / "papers.toml"
+    for paper, own in tomllib.loads(told.read_text(encoding="utf-8")).items():
+        rows.append((paper, "", f"{own['title']} ({own['authors']})", *[""] * 5))
+        reasons = own.get("without-recipe", {})
+        rows += [(paper, item, f"(no recipe) {reason}", *[""] * 5) for item, reason in reasons.items()]
+    heads = ("paper", "item", "title", "scales", "published", "run here at", "finished", "claims")
+    return heads, sorted(rows, key=lambda row: (row[0], [_number(part) for part in NUMBERED.split(row[1])]))
+
+
+NUMBERED = re.compile(r"(\d+)")
+
+
+def _number(part: str) -> tuple[int, str]:
+    return (int(part), "") if part.isdecimal() else (0, part)
+
+
+def _run_here(folder: Path) -> tuple[str, str, str]:
+    """Return at which scale a recipe was run last in a folder, how much of it is finished, and verdicts."""
+    from isogloss.core.records import RECORD
+    from isogloss.experiments.store import Store
+    from isogloss.reports import last_verdicts
+
+    plan = Store(folder).plan()
+    if not plan:
+        return "", "", ""
+    runs = plan.get("runs", [])
+    done = sum((folder / one / RECORD).is_file() for one in runs)
+    verdicts = Counter(last_verdicts(folder))
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
+    return plan.get("scale") or "(none)", f"{done} of {len(runs)}", counts
+
+
 def _runs(folder: Path) -> Listing:
     from isogloss.core.records import RECORD, read_record
 
@@ -156,6 +213,7 @@ LISTS: dict[str, Callable[[Path], Listing]] = {
     "language-facts": _language_facts,
     "languages": _languages,
     "methods": _methods,
+    "papers": _papers,
     "recipes": _recipes,
     "runs": _runs,
     "tasks": _tasks,

@@ -21,6 +21,12 @@ Threads = Annotated[
     typer.Option("--threads", min=1, help="Threads of each run; records depend on it in the last digits."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")]
+Speed = Annotated[
+    float,
+    typer.Option(
+        "--speed", min=0, help="With --dry-run: teraflops a second, to say how many hours it takes."
+    ),
+]
 Scale = Annotated[str, typer.Option("--scale", help="A named size of the recipe.")]
 Track = Annotated[
     list[str] | None,

@@ -144,34 +144,82 @@ def pretrain_in_all_processes(
     _exit_if(found.outcome.failed, silent=not is_main_process())
 
 
-def print_plan(request: RecipeRequest, *, as_json: bool) -> None:
-    """Print every run of a recipe: its id, its state, and how many others need it."""
+def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> None:
+    """Print every run of a recipe: its id, its state, how many others need it, and what it takes.
+
+    ``speed`` in teraflops a second says how long its trainings take.
+    """
     from isogloss.experiments.execute import fewer_in_plan
+    from isogloss.experiments.memory import ASSUMED_SHAPES
+    from isogloss.experiments.operations import assumed_sizes, operations_of
     from isogloss.experiments.runs import needs, not_looked_up
 
     planned = request.plan(assume=True)
     unseen = [*_assumed(planned.sources)]
     unseen += [
         f"{model.source}: not looked at: not on this machine, and the Hugging Face hub cannot be reached."
+        f"{' Its published size is assumed.' if model.source in ASSUMED_SHAPES else ''}"
         for model in not_looked_up(planned.runs)
     ]
-    for warning in (*unseen, *fewer_in_plan(planned.runs)):
+    for warning in (*unseen, *assumed_sizes(planned.runs), *fewer_in_plan(planned.runs)):
         print(plain(f"isogloss: {warning}"), file=sys.stderr)
     shared = {identity(run): 0 for run in planned.runs}
     for run in planned.runs:
         for needed in needs(run):
             shared[identity(needed)] += 1
     done = {identity(run) for run in planned.runs if planned.store.is_finished(run)}
+    taken = {
+        key: operations_of(run, planned.sources.encoders)
+        for key, run in zip(shared, planned.runs, strict=True)
+    }
     rows = [
-        (key, "done" if key in done else "to do", shared[key], _memory(run, planned), planned.title(run))
+        (
+            key,
+            "done" if key in done else "to do",
+            shared[key],
+            _memory(run, planned),
+            _operations(taken[key]),
+            planned.title(run),
+        )
         for key, run in zip(shared, planned.runs, strict=True)
     ]
     display = Display(as_json=as_json)
-    display.table(("run", "state", "needed by", "memory", "what"), rows)
+    display.table(("run", "state", "needed by", "memory", "operations", "what"), rows)
+    about = _Total([taken[key] for key in shared if key not in done], speed)
     if as_json:
-        display.emit({"runs": len(rows), "done": len(done), "to make": len(rows) - len(done)})
+        counts = {"runs": len(rows), "done": len(done), "to make": len(rows) - len(done)}
+        display.emit({**counts, **about.numbers})
     else:
+        print(about, end="")
         print(f"{len(rows)} runs: {len(done)} done, {len(rows) - len(done)} to make")
+
+
+@dataclass(frozen=True)
+class _Total:
+    """The operations of the trainings that are to be made, and the time they take at a speed."""
+
+    each: Sequence[float | None]
+    speed: float
+
+    @property
+    def numbers(self) -> Mapping[str, float]:
+        """Operations, trainings of unknown size, and hours where a speed is known."""
+        total = sum(one for one in self.each if one)
+        hours = {"hours": total / self.speed / 1e12 / 3600} if self.speed else {}
+        return {"operations": total, "unknown": sum(one is None for one in self.each), **hours}
+
+    def __str__(self) -> str:
+        """Say it to a person in a line; nothing where nothing is trained."""
+        found = self.numbers
+        if not found["operations"]:
+            return ""
+        hours = f", {found['hours']:.2g} hours at {self.speed:g} teraflops a second" if self.speed else ""
+        beside = f" (and {found['unknown']} trainings of unknown size)" if found["unknown"] else ""
+        return f"Training: about {found['operations']:.1e} operations{beside}{hours}\n"
+
+
+def _operations(count: float | None) -> str:
+    return "unknown" if count is None else f"{count:.1e}" if count else ""
 
 
 def _assumed(sources: "Sources") -> Iterator[str]:

@@ -45,6 +45,19 @@ CROSS_ATTENTION = 1.5
 COMPUTING_GRADIENTS = ("gradient-conflict", "language-gates", "task-gradient-conflict")
 """Diagnostics whose memory is not estimated."""
 
+ASSUMED_SHAPES: Mapping[str, Shape] = {
+    "google-bert/bert-base-multilingual-cased": Shape(
+        parameters=177_974_523, vocabulary=119_547, layers=12, dim=768, heads=12, feed_forward=3072
+    ),
+    "FacebookAI/xlm-roberta-base": Shape(
+        parameters=278_295_186, vocabulary=250_002, layers=12, dim=768, heads=12, feed_forward=3072
+    ),
+    "FacebookAI/xlm-roberta-large": Shape(
+        parameters=560_142_482, vocabulary=250_002, layers=24, dim=1024, heads=16, feed_forward=4096
+    ),
+}
+"""Shapes of encoders of the papers, with their masked-LM heads, where this machine does not have them."""
+
 Folders = Mapping[str, str]
 """Where encoders are on this machine, by fingerprint."""
 
@@ -59,8 +72,8 @@ def peak_memory(run: Run, folders: Folders) -> int | None:
         return _pretrain(run, folders)
     if isinstance(run, TrainTranslator | Translate):
         return _train_translator(run) if isinstance(run, TrainTranslator) else _translate(run)
-    encoder = _encoder_of(run)
-    shape = _shape(encoder, folders) if encoder else None
+    encoder = encoder_in(run)
+    shape = shape_in(encoder, folders) if encoder else None
     if shape is None:
         return None if encoder else 0
     if isinstance(run, Measure):
@@ -72,10 +85,10 @@ def peak_memory(run: Run, folders: Folders) -> int | None:
     return None if tuned is None else max(scoring, tuned)
 
 
-def _encoder_of(run: Run) -> Encoder | None:
+def encoder_in(run: Run) -> Encoder | None:
     """Return the encoder that runs in it, if one does."""
     if isinstance(run, Measure):
-        found = (_encoder_of(one) for one in run.subjects if not isinstance(one, Measure))
+        found = (encoder_in(one) for one in run.subjects if not isinstance(one, Measure))
         return next((one for one in found if one is not None), None)
     return (
         run.encoder
@@ -87,7 +100,7 @@ def _encoder_of(run: Run) -> Encoder | None:
 
 
 def _pretrain(run: Pretrain, folders: Folders) -> int | None:
-    method, shape = run.method, _shape(run, folders)
+    method, shape = run.method, shape_in(run, folders)
     if shape is None or not isinstance(method, MaskedLanguageModelling | MaskedNextToken):
         return None
     load = Load(
@@ -95,7 +108,7 @@ def _pretrain(run: Pretrain, folders: Folders) -> int | None:
         length=method.training.block,
         predicted=round(method.training.masked * method.training.batch_subwords),
     )
-    start = _shape(run.start, folders) if run.start else None
+    start = shape_in(run.start, folders) if run.start else None
     parts = {"modules": shape.parameters - start.parameters} if start else {}
     parts["layers"] = shape.parameters - shape.vocabulary * shape.dim
     return training_memory(
@@ -112,7 +125,7 @@ def _adjust(run: Adjust, shape: Shape) -> int:
     method = run.method
     if not isinstance(method, CrossLingualAdjustment | ContrastiveAlignment) or not method.epochs:
         return 0
-    load = Load(rows=2 * method.batch_size, length=_subwords(method.longest))
+    load = Load(rows=2 * method.batch_size, length=subwords_of(method.longest))
     dropped = replace(shape, dropout=shape.dropout and method.dropout)
     return training_memory(dropped, load, method.updates, _machine(run.precision), best=False)
 
@@ -135,7 +148,7 @@ def _fine_tune(run: FineTune, shape: Shape) -> int | None:
     sides = 2 if isinstance(run.method, XMixup | Consistency) and run.target else 1
     rows = sides * how.batch_size * options
     if isinstance(run.auxiliary, AlignmentLoss):  # As many rows more as its sentences are like.
-        rows += -(-2 * run.auxiliary.pairs * _subwords(run.auxiliary.longest) // how.limit)
+        rows += -(-2 * run.auxiliary.pairs * subwords_of(run.auxiliary.longest) // how.limit)
     copies = 5 * shape.parameters if isinstance(run.peft, LotteryTicket) else 0  # What was, and the mask.
     if isinstance(run.auxiliary, ModelConsistency):  # Its own examples, and the teacher.
         rows += how.batch_size * options
@@ -181,17 +194,20 @@ def _train_translator(run: TrainTranslator) -> int:
         length=method.longest,
         predicted=method.batch_subwords,
     )
-    shape = _translator(run)
+    shape = translator_shape(run)
     return training_memory(shape, load, method.updates, _machine(run.precision), best=bool(run.dev))
 
 
 def _translate(run: Translate) -> int | None:
     if run.model is None:
         return 0
-    return _score(_translator(run.model), run.precision) if isinstance(run.model, TrainTranslator) else None
+    return (
+        _score(translator_shape(run.model), run.precision) if isinstance(run.model, TrainTranslator) else None
+    )
 
 
-def _translator(run: TrainTranslator) -> Shape:
+def translator_shape(run: TrainTranslator) -> Shape:
+    """Return the shape of a translation model, with its decoder's layers as so many more of an encoder's."""
     how = run.method
     layer = 4 * how.dim**2 + 2 * how.dim * how.feed_forward
     layers = round(how.layers * (1 + CROSS_ATTENTION))
@@ -212,7 +228,8 @@ def _score(shape: Shape, precision: str, *, models: int = 1) -> int:
     return scoring_memory(shape, load, _machine(precision), models=models)
 
 
-def _subwords(words: int) -> int:
+def subwords_of(words: int) -> int:
+    """Return about how many subwords a sentence of so many words has, special ones included."""
     return round(SUBWORDS_PER_WORD * words) + 2
 
 
@@ -221,22 +238,22 @@ def _machine(precision: str) -> Machine:
     return Machine(half=resolved_precision(precision, on) == "bfloat16", gpu=on.type == "cuda")
 
 
-def _shape(encoder: Encoder, folders: Folders) -> Shape | None:
-    """Return the shape of an encoder with its modules; None for one that is not on this machine."""
+def shape_in(encoder: Encoder, folders: Folders) -> Shape | None:
+    """Return the shape of an encoder with its modules; None for one that is neither here nor assumed."""
     first = encoder.original
     if isinstance(first, Pretrain):
         shape = _shape_of(first.architecture) if first.architecture else _shape_of_start(first, folders)
         return _with_modules(shape, first.modules, len(first.languages)) if shape else None
     where = folders.get(first.data, "") or (first.pinned if first.revision else "")
     try:
-        return _shape_at(where) if where else None
+        return _shape_at(where) if where else ASSUMED_SHAPES.get(first.source.partition("@")[0])
     except ModelError:
         return None
 
 
 def _shape_of_start(run: Pretrain, folders: Folders) -> Shape | None:
     """Return the shape of what is trained further, with the subwords that are added."""
-    shape = _shape(run.start, folders) if run.start else None
+    shape = shape_in(run.start, folders) if run.start else None
     if shape is None or run.vocabulary is None:
         return shape
     size = run.vocabulary.size

@@ -1,5 +1,5 @@
 """Floor 6: tables, figures and HTML from records alone."""
 
-from isogloss.reports.report import Report, finished_report, write_report
+from isogloss.reports.report import Report, finished_report, last_verdicts, write_report
 
-__all__ = ["Report", "finished_report", "write_report"]
+__all__ = ["Report", "finished_report", "last_verdicts", "write_report"]

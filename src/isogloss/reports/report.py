@@ -36,7 +36,7 @@ from isogloss.reports.page import (
 )
 from isogloss.reports.scores import UNITS, ScoredSet, scored_sets, values_of
 from isogloss.reports.tables import to_csv, to_latex
-from isogloss.reports.verdicts import Claim, Outcome, judge
+from isogloss.reports.verdicts import Claim, Outcome, Verdict, judge
 
 CLAIMS = (
     *claims_transfer.CLAIMS,
@@ -129,6 +129,11 @@ def finished_report(out: Path) -> Report | None:
     """Return the report of a folder where the whole plan is finished and nothing changed since; else None."""
     known = _last_report(out)
     return _report_of(out, known) if known["current"] and known["whole"] else None
+
+
+def last_verdicts(out: Path) -> list[Verdict]:
+    """Return the verdicts of the last report of a folder, current or not; none without a report."""
+    return [verdict for _, verdict, _ in _last_report(out).get("claims", ())]
 
 
 def _report_of(out: Path, known: State) -> Report:

@@ -1,0 +1,87 @@
+"""An estimate of the floating-point operations of each training, from the plan and configurations alone.
+
+A subword that goes through a model and back takes 6 operations for each parameter that is no embedding, and
+12·n·d·L for attention over rows of L subwords (n layers of width d); where subwords are predicted, 6·V·d for
+each. An example counts as one row that is as long as allowed: most are shorter, long ones several windows.
+"""
+
+from collections.abc import Iterable
+
+from isogloss.core.languages import is_built_in
+from isogloss.data.sources import built_in_size
+from isogloss.experiments.encoder_runs import Adjust, Pretrain
+from isogloss.experiments.memory import Folders, encoder_in, shape_in, subwords_of, translator_shape
+from isogloss.experiments.runs import FineTune, Run, TrainTranslator
+from isogloss.methods.contrastive_alignment import ContrastiveAlignment
+from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.given import Given
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.masked_next_token import MaskedNextToken
+from isogloss.training.memory import Shape
+
+TRAIN_SIZES = {"xnli": 392_702, "pawsx": 49_401, "squad": 87_599, "wikiann": 20_000}
+"""Training examples of corpora in English, which are assumed where a recipe names no number."""
+
+
+def operations_of(run: Run, folders: Folders) -> float | None:
+    """Return the operations of a run's training: 0 where nothing is trained, None where sizes are unknown."""
+    if isinstance(run, TrainTranslator):
+        how = run.method
+        return _of(translator_shape(run), how.steps * how.batch_subwords, how.longest, predicted=1)
+    encoder = encoder_in(run)
+    if not isinstance(run, Pretrain | Adjust | FineTune) or encoder is None:
+        return 0
+    shape = shape_in(encoder, folders)
+    if isinstance(run, Pretrain):
+        return _pretrain(run, shape)
+    return _adjust(run, shape) if isinstance(run, Adjust) else _fine_tune(run, shape)
+
+
+def _of(shape: Shape, subwords: float, length: int, *, predicted: float = 0) -> float:
+    inside = shape.parameters - shape.vocabulary * shape.dim
+    attention = 12 * shape.layers * shape.dim * length
+    return subwords * (6 * inside + attention + 6 * predicted * shape.vocabulary * shape.dim)
+
+
+def _pretrain(run: Pretrain, shape: Shape | None) -> float | None:
+    if shape is None or not isinstance(run.method, MaskedLanguageModelling | MaskedNextToken):
+        return None
+    how = run.method.training
+    return _of(shape, how.steps * how.batch_subwords, how.block, predicted=how.masked)
+
+
+def _adjust(run: Adjust, shape: Shape | None) -> float | None:
+    method = run.method
+    if not isinstance(method, CrossLingualAdjustment | ContrastiveAlignment):
+        return 0
+    pairs = [run.sampled or one.examples for one in run.aligned]
+    if shape is None or not all(pairs):
+        return None
+    length = subwords_of(method.longest)
+    return _of(shape, 2 * sum(pairs) * method.epochs * length, length)
+
+
+def _fine_tune(run: FineTune, shape: Shape | None) -> float | None:
+    if run.parts or isinstance(run.method, Given):
+        return 0
+    # Back-translations stand in for the source's own examples, and add none.
+    codes = [code for code in run.method.reads(run.source, run.target).train if code.count("-") < 2]
+    sizes = [_size(run, code) for code in dict.fromkeys(codes)]
+    if shape is None or not all(sizes):
+        return None
+    how = run.optimization
+    return _of(shape, sum(one or 0 for one in sizes) * how.epochs * how.limit, how.limit)
+
+
+def assumed_sizes(runs: Iterable[Run]) -> list[str]:
+    """List what the operations of runs assume about corpora, in words."""
+    tuned = [run for run in runs if isinstance(run, FineTune) and not any(map(is_built_in, run.source))]
+    names = {run.corpus.partition(":")[0] for run in tuned} & TRAIN_SIZES.keys()
+    known = ", ".join(f"{name} {TRAIN_SIZES[name]:,}" for name in sorted(names))
+    return [f"operations: training examples of each language are taken to be {known}."] if known else []
+
+
+def _size(run: FineTune, code: str) -> int | None:
+    there = built_in_size(run.corpus, code.partition("-")[0], "train")
+    known = TRAIN_SIZES.get(run.corpus.partition(":")[0]) if there is None else there
+    return min(known, run.examples) if known and run.examples else known or run.examples or None
