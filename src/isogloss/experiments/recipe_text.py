@@ -72,7 +72,13 @@ def _found(name: str) -> tuple[str, str, Path]:
     is_name = len(Path(name).parts) == 1 or name.startswith(PAPERS)
     if Path(name).suffix or Path(name).exists() or not is_name:
         return _file_text(Path(name)), str(Path(name).resolve()), Path(name).parent
-    raise unknown_name("run", "recipe", name, packaged)
+    raise unknown_name("run", "recipe", name, _near(name, packaged))
+
+
+def _near(name: str, packaged: Mapping[str, Path]) -> list[str]:
+    """List the packaged recipes a name may have meant: those of its paper, of all papers, or the others."""
+    paper = [one for one in packaged if one.rpartition("/")[0] == name.rpartition("/")[0]]
+    return paper or [one for one in packaged if one.startswith(PAPERS)]
 
 
 def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
