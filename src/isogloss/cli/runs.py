@@ -13,7 +13,6 @@ from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
 
 if TYPE_CHECKING:
-    from isogloss.data.sources import Sources
     from isogloss.experiments.plan import Planned
     from isogloss.experiments.runs import Run
 
@@ -150,18 +149,11 @@ def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> No
     ``speed`` in teraflops a second says how long its trainings take.
     """
     from isogloss.experiments.execute import fewer_in_plan
-    from isogloss.experiments.memory import ASSUMED_SHAPES
     from isogloss.experiments.operations import assumed_sizes, operations_of
-    from isogloss.experiments.runs import needs, not_looked_up
+    from isogloss.experiments.runs import needs
 
     planned = request.plan(assume=True)
-    unseen = [*_assumed(planned.sources)]
-    unseen += [
-        f"{model.source}: not looked at: not on this machine, and the Hugging Face hub cannot be reached."
-        f"{' Its published size is assumed.' if model.source in ASSUMED_SHAPES else ''}"
-        for model in not_looked_up(planned.runs)
-    ]
-    for warning in (*unseen, *assumed_sizes(planned.runs), *fewer_in_plan(planned.runs)):
+    for warning in (*_not_looked_at(planned), *assumed_sizes(planned.runs), *fewer_in_plan(planned.runs)):
         print(plain(f"isogloss: {warning}"), file=sys.stderr)
     shared = {identity(run): 0 for run in planned.runs}
     for run in planned.runs:
@@ -222,16 +214,25 @@ def _operations(count: float | None) -> str:
     return "unknown" if count is None else f"{count:.1e}" if count else ""
 
 
-def _assumed(sources: "Sources") -> Iterator[str]:
-    """Yield what was not looked at, as it is not on this machine."""
+def _not_looked_at(planned: "Planned") -> Iterator[str]:
+    """Yield what was not looked at, as it is not on this machine: corpora, and encoders of the hub."""
+    from isogloss.experiments.memory import ASSUMED_SHAPES
+    from isogloss.experiments.runs import not_looked_up
+
     found: dict[str, list[str]] = {}
-    for corpus, split, language in sources.assumed:
+    for corpus, split, language in planned.sources.assumed:
         found.setdefault(f"{corpus} {split}", []).append(language)
     if found:
         each = ", ".join(f"{what} {' '.join(sorted(languages))}" for what, languages in sorted(found.items()))
         yield (
             f"not looked at: {each}: not on this machine. The runs get other ids when their data is there "
             f"(--data DIR)."
+        )
+    for model in not_looked_up(planned.runs):
+        size = " Its published size is assumed." if model.source in ASSUMED_SHAPES else ""
+        yield (
+            f"{model.source}: not looked at: not on this machine, and the Hugging Face hub cannot be reached."
+            f"{size}"
         )
 
 

@@ -13,10 +13,9 @@ with rms that of its tensor: a model in a flat place keeps them. The predictions
 ``reports.choosing`` takes how far candidates agree (Baek et al. 2022, "Agreement-on-the-Line").
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, ClassVar
 
@@ -26,8 +25,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError
 from isogloss.core.rows import LabelFree as LabelFreeRow
 from isogloss.core.run_parts import Count, Rate
-from isogloss.data.result_files import Predictions
-from isogloss.diagnostics.setting import MeasureSetting, role_of
+from isogloss.diagnostics.setting import MeasureSetting, kept_predictions, role_of
 from isogloss.tasks.one_answer import LABELS, NUMBER, one_answer
 from isogloss.tasks.task import Task
 from isogloss.training.evaluation import Evaluation
@@ -93,14 +91,7 @@ class LabelFree:
         evaluation = replace(setting.evaluation(language), on_progress=setting.on_progress)
         scores = evaluation.scores(model)
         predicted = evaluation.task.decode(evaluation.examples, evaluation.rows, scores)
-        setting.keep(
-            Predictions(
-                language=language,
-                ids=[example.id for example in evaluation.examples],
-                predicted=[json.dumps(one, ensure_ascii=False, default=asdict) for one in predicted],
-                contributions={},
-            )
-        )
+        setting.keep(kept_predictions(language, evaluation, predicted, {}))
         return _Read(evaluation, *_units(evaluation, scores), predicted)
 
     def _steadiness(self, model: Any, read: Mapping[str, _Read]) -> dict[str, float]:

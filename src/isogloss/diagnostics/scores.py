@@ -5,17 +5,14 @@ language varies far more over seeds than the source. Transfer gap: X-Mixup, Tabl
 "XTREME", Section 5: source score minus the mean target score.
 """
 
-import json
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from isogloss.core.rows import Gap, Score, SeedSpread
-from isogloss.data.result_files import Predictions
-from isogloss.diagnostics.setting import MeasureSetting, main_scores, role_of
+from isogloss.diagnostics.setting import MeasureSetting, kept_predictions, main_scores, role_of
 from isogloss.metrics.estimates import mean_std
 from isogloss.tasks import all_measures
-from isogloss.training.evaluation import Evaluation
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,8 @@ class Scores:
         for language in setting.languages:
             evaluation = replace(setting.evaluation(language), on_progress=setting.on_progress)
             predicted = evaluation.predict(model)
-            setting.keep(_predictions(language, evaluation, predicted))
+            contributions = evaluation.task.contributions(evaluation.gold, predicted)
+            setting.keep(kept_predictions(language, evaluation, predicted, contributions))
             measures = all_measures(evaluation.task, evaluation.gold, predicted)
             rows += [
                 Score(
@@ -49,17 +47,6 @@ class Scores:
                 for number, (name, score) in enumerate(measures.items())
             ]
         return rows
-
-
-def _predictions(language: str, evaluation: Evaluation, predicted: Sequence[object]) -> Predictions:
-    return Predictions(
-        language=language,
-        ids=[example.id for example in evaluation.examples],
-        predicted=[
-            json.dumps(one, ensure_ascii=False, separators=(",", ":"), default=asdict) for one in predicted
-        ],
-        contributions=evaluation.task.contributions(evaluation.gold, predicted),
-    )
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """What a diagnostic is given: finished runs, their models, and data encoded for scoring."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from isogloss.core.contributions import ByMeasure
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
 from isogloss.core.rows import Score
@@ -43,6 +45,20 @@ def main_scores(subjects: Iterable[Subject]) -> list[Score]:
     """Return the rows of main metrics that measurements of scores recorded."""
     rows: list[dict[str, Any]] = [dict(row) for subject in subjects for row in subject.rows]
     return [Score(**row) for row in rows if row["main"]]
+
+
+def kept_predictions(
+    language: str, evaluation: Evaluation, predicted: Sequence[object], contributions: ByMeasure
+) -> Predictions:
+    """Return answers as they are kept beside a record, with what each adds to the measures, if anything."""
+    return Predictions(
+        language=language,
+        ids=[example.id for example in evaluation.examples],
+        predicted=[
+            json.dumps(one, ensure_ascii=False, separators=(",", ":"), default=asdict) for one in predicted
+        ],
+        contributions=contributions,
+    )
 
 
 def _no_text(language: str) -> Iterator[str]:

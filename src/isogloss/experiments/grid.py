@@ -243,11 +243,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     made = _made(cell, entry, wanted, sources)
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
     optimization = _optimization(changes, cell, entry, sources)
-    if optimization.patience and reads.train and not reads.dev:
-        raise ConfigError(
-            f"{entry.where}: patience: no dev set chooses the epoch of {entry.method.name}, so none says "
-            f"when to stop. Leave patience out, or let the method read a dev set."
-        )
+    _check_patience(optimization, entry, reads)
     family = family_of_encoder(cell.encoder, sources.encoders)
     if entry.peft and family:
         with located(entry.where):
@@ -312,6 +308,15 @@ def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
                 part.check_task(find_task(cell.task))
         if isinstance(entry.method, Mixing) and place:
             entry.method.check(cell.task, load_encoder_config(place))
+
+
+def _check_patience(optimization: Optimization, entry: MethodEntry, reads: Reads) -> None:
+    """Raise ConfigError where training is to stop early and no dev set says when."""
+    if optimization.patience and reads.train and not reads.dev:
+        raise ConfigError(
+            f"{entry.where}: patience: no dev set chooses the epoch of {entry.method.name}, so none says "
+            f"when to stop. Leave patience out, or let the method read a dev set."
+        )
 
 
 def _teacher(
