@@ -128,6 +128,7 @@ def run(
     jobs: int = 0,
     threads: int = 1,
     report: bool = True,
+    retry_failed: bool = False,
     track: str | Sequence[str] = (),
     on_progress: OnProgress = no_progress,
     announce: "Announce" = lambda *_: None,
@@ -140,14 +141,15 @@ def run(
 
     ``changes`` are dotted keys of the recipe and their values. ``jobs`` runs are made side by side (0: as
     many as this machine has cores for), each with ``threads`` threads; records are the same for any number
-    of jobs, and for the same number of threads. ``track`` names trackers that follow the runs while they
-    train: tensorboard, mlflow, wandb.
+    of jobs, and for the same number of threads. The same call in other processes, here or on other machines
+    that see the folder, shares the work. A run that failed is made again with ``retry_failed`` alone.
+    ``track`` names trackers that follow the runs while they train: tensorboard, mlflow, wandb.
     """
     trackers = _checked_trackers(track)
     if there := finished(recipe, out=out, data=data, changes=changes, scale=scale):
         return there
     from isogloss.core.identity import identity
-    from isogloss.experiments.engine import make_planned
+    from isogloss.experiments.engine import Making, make_planned
     from isogloss.experiments.plan import plan_recipe
     from isogloss.reports import write_report
 
@@ -155,12 +157,11 @@ def run(
     folder = Path(out) if out else None
     planned = plan_recipe(recipe, out=folder, data=data, changes=changes, scale=scale)
     name = Path(recipe).name if isinstance(recipe, str | Path) else "(in Python)"
-    with planned.store.lock():
-        planned.write(command or f"isogloss run {name}")
-        outcome = make_planned(
-            planned, jobs=jobs, threads=threads, track=trackers, announce=announce, on_progress=on_progress
-        )
-        if report:
+    planned.write(command or f"isogloss run {name}")
+    how = Making(jobs=jobs, threads=threads, track=trackers, retry_failed=retry_failed)
+    outcome = make_planned(planned, how, announce=announce, on_progress=on_progress)
+    if report:
+        with planned.store.claims.alone("report"):
             write_report(planned.store.root)
     return Result(planned.store.root, outcome, tuple(map(identity, planned.runs)))
 
@@ -194,7 +195,7 @@ def search(
     ordinary runs in the folder, so the same call, or one with more ``trials``, goes on where it was. The
     best one's recipe is written ``to`` a file that extends the recipe. All else is as for ``run``.
     """
-    from isogloss.experiments.engine import make_planned
+    from isogloss.experiments.engine import Making, make_planned
     from isogloss.experiments.searching import SearchRequest
     from isogloss.experiments.searching import search as search_plans
     from isogloss.reports import write_report
@@ -212,14 +213,8 @@ def search(
         changes=changes or {},
         scale=scale,
     )
-    make = partial(
-        make_planned,
-        jobs=jobs,
-        threads=threads,
-        track=_checked_trackers(track),
-        announce=announce,
-        on_progress=on_progress,
-    )
+    how = Making(jobs=jobs, threads=threads, track=_checked_trackers(track))
+    make = partial(make_planned, how=how, announce=announce, on_progress=on_progress)
     place = Path(to) if to else None
     found = search_plans(request, make, to=place, command=command, on_trial=on_trial)
     write_report(folder_for(recipe, out))

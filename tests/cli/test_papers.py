@@ -10,7 +10,7 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError, InputError
 from isogloss.core.identity import identity
-from isogloss.experiments.engine import make_planned
+from isogloss.experiments.engine import Making, make_planned
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe_text import folder_for, packaged_recipes, published_file, recipe_text
 from made_up_papers import NUMBERS, ONE, made_up_papers
@@ -84,7 +84,7 @@ def test_a_plan_without_the_data_is_neither_written_nor_run(papers, tmp_path):
     with pytest.raises(ConfigError, match="Plan again without it"):
         planned.write("a command")
     with pytest.raises(ConfigError, match="Plan again without it"):
-        make_planned(planned, jobs=1, announce=lambda *_: None)
+        make_planned(planned, Making(jobs=1))
     assert not (tmp_path / "out").exists()
 
 

@@ -18,7 +18,8 @@ VERBS = {
     "run": [
         "recipe",
         *("--out", "--data", "--scale", "--engine", "--jobs", "--threads"),
-        *("--dry-run", "--speed", "--set", "--report", "--track", "--quiet -q", "--json", "--debug"),
+        *("--dry-run", "--speed", "--set", "--report", "--retry-failed", "--track"),
+        *("--quiet -q", "--json", "--debug"),
     ],
     "report": ["folder", "--open", "--json", "--debug"],
     "compare": [

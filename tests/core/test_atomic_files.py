@@ -9,6 +9,7 @@ import pytest
 
 from isogloss.core.atomic_files import atomic_file, atomic_folder
 from isogloss.core.errors import StorageError
+from isogloss.core.processes import host
 
 
 def names(folder):
@@ -38,9 +39,17 @@ def test_a_file_that_fails_leaves_what_was_there(tmp_path):
 def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path, whole):
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    (tmp_path / f".[a].{process.pid}.tmp").mkdir()
-    (tmp_path / f".[a].{process.pid}.old").write_text("half")
-    kept = [f".[a].{os.getppid()}.tmp", f".b.{process.pid}.tmp", ".[a].x.tmp", f".[a].{process.pid}.txt"]
+    ended = f"{host()}-{process.pid}-1"
+    (tmp_path / f".[a].{ended}.tmp").mkdir()
+    (tmp_path / f".[a].{ended}.old").write_text("half")
+    elsewhere = f".[a].another-{process.pid}-1.tmp"
+    kept = [
+        elsewhere,
+        f".[a].{host()}-{os.getppid()}.tmp",
+        f".b.{ended}.tmp",
+        ".[a].x.tmp",
+        f".[a].{ended}.txt",
+    ]
     for name in kept:
         (tmp_path / name).write_text("other")
     with whole(tmp_path / "[a]"):

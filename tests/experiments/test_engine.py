@@ -1,5 +1,6 @@
 """Serial or side by side, stopped or not: the records are the same to the byte, and nothing is made twice."""
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -9,17 +10,18 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import isogloss
 from each import each
-from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, RunError, StorageError
+from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, StorageError
+from isogloss.core.identity import identity
 from isogloss.core.records import RECORD, read_record
 from isogloss.data.result_files import PREDICTIONS
-from isogloss.experiments import engine, execute
+from isogloss.experiments import execute, workers
+from isogloss.experiments.claims import FOLDER
 from tiny import RUNS, TINY, tiny
 
 DIVERGING = TINY.replace('name = "bilingual"', 'name = "bilingual"\nlearning_rate = 1e30')
@@ -48,7 +50,7 @@ def test_processes_leave_the_records_of_one_process(tiny_runs, tmp_path):
 
 @pytest.mark.slow
 def test_a_second_call_makes_nothing(tiny_runs, monkeypatch):
-    monkeypatch.setattr(engine, "make", None)
+    monkeypatch.setattr(workers, "make", None)
     outcome = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs, jobs=2, report=False).outcome
     assert (outcome.made, len(outcome.done), outcome.failed) == ([], RUNS, {})
 
@@ -62,7 +64,7 @@ def test_records_hold_no_place_name_or_day_of_this_machine(tiny_runs):
 def test_a_finished_run_leaves_no_checkpoint_or_half_written_file(tiny_runs):
     for path in each(tiny_runs.glob("*/")):
         left = {file.name for file in path.iterdir()} - {"model", "made.json", RECORD, PREDICTIONS}
-        assert not left or path.name in {"figures", "tables"}
+        assert not left or path.name in {"figures", "tables", FOLDER}
 
 
 def test_made_json_says_how_it_was_made(tiny_runs):
@@ -86,10 +88,17 @@ def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
 
 
 @pytest.mark.slow
-def test_a_second_call_tries_the_failed_ones_again_and_only_those(failed):
+def test_a_second_call_tells_of_the_failed_ones_and_tries_them_again_if_asked(failed, monkeypatch):
     recipe, first = failed
-    before = records(first.out)
+    before, made = records(first.out), []
+    monkeypatch.setattr(workers, "make", lambda _, run: made.append(run))
     again = isogloss.run(recipe, out=first.out, jobs=1, report=False).outcome
+    assert (made, len(again.made), len(again.done)) == ([], 0, RUNS - HEIRS)
+    assert again.failed.keys() == first.outcome.failed.keys()
+    assert all(why.startswith(first.outcome.failed[key]) for key, why in each(again.failed.items()))
+    assert sum("--retry-failed makes it again" in why for why in again.failed.values()) == 2
+    monkeypatch.undo()
+    again = isogloss.run(recipe, out=first.out, jobs=1, report=False, retry_failed=True).outcome
     assert (len(again.made), len(again.done)) == (0, RUNS - HEIRS)
     assert again.failed == first.outcome.failed
     assert records(first.out) == before
@@ -105,7 +114,9 @@ def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
     monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
     failed = isogloss.run(recipe, out=tmp_path / "runs", jobs=1, scale="least", report=False).outcome.failed
     monkeypatch.setitem(execute._MAKERS, "fine-tune", right)
-    later = isogloss.run(recipe, out=tmp_path / "runs", jobs=1, scale="least", report=False).outcome
+    later = isogloss.run(
+        recipe, out=tmp_path / "runs", jobs=1, scale="least", report=False, retry_failed=True
+    ).outcome
     assert sorted(later.made) == sorted(failed)
     assert not list((tmp_path / "runs").glob("*/failed.json"))
 
@@ -115,14 +126,14 @@ def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
     "kind", [ConfigError, *(pytest.param(one, marks=pytest.mark.slow) for one in (DataError, ModelError))]
 )
 def test_an_input_error_of_one_run_leaves_the_others_running(tmp_path, monkeypatch, kind):
-    right = engine.make
+    right = workers.make
 
     def wrong(context, run):
         if run.name == "fine-tune" and run.method.name == "bilingual":
             raise kind("not this one")
         right(context, run)
 
-    monkeypatch.setattr(engine, "make", wrong)
+    monkeypatch.setattr(workers, "make", wrong)
     outcome = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least", report=False).outcome
     assert len(outcome.failed) == HEIRS / 2
     assert len(outcome.made) == (RUNS - HEIRS) / 2
@@ -257,23 +268,47 @@ def test_the_number_of_threads_is_given_back(tmp_path):
     assert torch.get_num_threads() == before
 
 
+def killing(monkeypatch, method: str, times: int) -> list[str]:
+    """Kill the process that makes a method's model, so many times; return the run's id, as often."""
+    heard, killed = workers.Processes._heard, []
+
+    def kill(self, worker):
+        run = worker.run
+        is_wanted = run is not None and run.name == "fine-tune" and run.method.name == method
+        if is_wanted and worker.has_begun and len(killed) < times and {*killed} <= {identity(run)}:
+            killed.append(identity(run))
+            os.kill(worker.process.pid, signal.SIGKILL)
+            worker.process.join()
+            with contextlib.suppress(EOFError):
+                while worker.channel.poll():  # What it had said is gone with it.
+                    worker.channel.recv()
+        return heard(self, worker)
+
+    monkeypatch.setattr(workers.Processes, "_heard", kill)
+    return killed
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("which", [0, -1])
-def test_a_process_that_dies_ends_everything_at_once(tmp_path, monkeypatch, which):
-    collect, killed = engine._collect, []
+def test_a_run_whose_process_dies_is_made_again_alone(tiny_runs, tmp_path, monkeypatch):
+    killed = killing(monkeypatch, "source-only", 1)
+    outcome = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=2, report=False).outcome
+    assert outcome.died == {killed[0]: "its process was ended from outside (signal 9); it was made again."}
+    assert (len(outcome.made) + len(outcome.done), outcome.failed) == (RUNS, {})
+    assert records(tmp_path / "runs") == records(tiny_runs)
+    assert not multiprocessing.active_children()
 
-    def kill_one(context, running, outcome):
-        children = sorted(multiprocessing.active_children(), key=lambda child: child.pid)
-        if not killed and len(list(tmp_path.glob("runs/*/"))) == 2:
-            killed.append((children[which].pid, time.monotonic()))
-            os.kill(children[which].pid, signal.SIGKILL)
-        collect(context, running, outcome)
 
-    monkeypatch.setattr(engine, "_collect", kill_one)
-    recipe = tiny(tmp_path, TINY.replace("epochs = 1", "epochs = 2000"))
-    with pytest.raises(RunError, match=r"its process was ended from outside \(did the memory run out\?\)"):
-        isogloss.run(recipe, out=tmp_path / "runs", jobs=2, report=False)
-    ((_, since),) = killed
-    while multiprocessing.active_children():
-        assert time.monotonic() - since < 20
-        time.sleep(0.05)
+@pytest.mark.slow
+def test_a_run_whose_process_dies_twice_has_failed_and_the_others_go_on(tmp_path, monkeypatch):
+    killed = killing(monkeypatch, "bilingual", 2)
+    recipe = tiny(tmp_path, TINY.replace('name = "bilingual"', 'name = "bilingual"\nepochs = 60'))
+    outcome = isogloss.run(recipe, out=tmp_path / "runs", jobs=2, scale="least", report=False).outcome
+    why = outcome.failed[killed[0]]
+    assert why.startswith(
+        "its process was ended from outside twice (signal 9), the second time with no other"
+    )
+    assert len(killed) == 2
+    assert len(outcome.made) + len(outcome.failed) == RUNS / 2
+    assert outcome.made
+    assert json.loads((tmp_path / "runs" / killed[0] / "failed.json").read_text()) == {"error": why}
+    assert not multiprocessing.active_children()

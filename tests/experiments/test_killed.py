@@ -1,10 +1,12 @@
 """Killed at any moment and started again, a recipe comes to the records of one that was not disturbed."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import isogloss
-from isogloss.core.errors import StorageError
 from isogloss.core.records import RECORD
+from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.store import WORK
 
 RECIPE = """
@@ -89,20 +91,63 @@ def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, momen
     isogloss.run(folder / "r.toml", out=out, jobs=1 if engine == "serial" else 2, report=False)
     assert records(out) == undisturbed
     assert begun.items() <= undisturbed.items()
-    assert not list(out.glob("*/work")) + list(out.glob("*/.*.tmp"))
+    assert left(out) == []
 
 
 @pytest.mark.slow
-def test_two_at_once_do_not_get_in_each_others_way(whole):
+def test_two_at_once_share_the_work(whole):
     folder, undisturbed = whole
-    first = subprocess.Popen(command(folder, "twice", "serial"), stdout=subprocess.DEVNULL)
-    wait_until(lambda: any((folder / "twice").glob("*/")))
-    first.send_signal(signal.SIGSTOP)  # It holds the folder, however long the second one takes to start.
-    with pytest.raises(StorageError, match=rf"another process \({first.pid}\) is making runs in this folder"):
-        isogloss.run(folder / "r.toml", out=folder / "twice", jobs=1, report=False)
-    first.send_signal(signal.SIGCONT)
-    assert first.wait() == 0
-    assert records(folder / "twice") == undisturbed
+    out = folder / "shared"
+    first, second = (
+        subprocess.Popen(command(folder, "shared", engine), stdout=subprocess.DEVNULL)
+        for engine in ("serial", "processes")
+    )
+    assert (first.wait(), second.wait()) == (0, 0)
+    assert records(out) == undisturbed
+    assert made(out) == dict.fromkeys(undisturbed, 1)
+    assert left(out) == []
+
+
+@pytest.mark.slow
+def test_what_another_process_left_unfinished_is_taken_over(whole):
+    folder, undisturbed = whole
+    out = folder / "taken"
+    first = subprocess.Popen(command(folder, "taken", "serial"), stdout=subprocess.DEVNULL)
+    wait_until(lambda: in_training(out))
+    first.send_signal(signal.SIGSTOP)
+    second = subprocess.Popen(command(folder, "taken", "serial"), stdout=subprocess.DEVNULL)
+    wait_until(lambda: len(records(out)) > 1)  # All that does not need the stopped one's model.
+    assert second.poll() is None
+    first.kill()
+    first.wait()
+    assert second.wait(timeout=PATIENCE) == 0
+    assert records(out) == undisturbed
+    assert made(out) == dict.fromkeys(undisturbed, 1)
+    assert left(out) == []
+
+
+@pytest.mark.slow
+def test_asked_to_end_it_writes_a_checkpoint_and_leaves(whole):
+    folder, _ = whole
+    out = folder / "asked"
+    long = RECIPE.replace("checkpoint_every = 4", "checkpoint_every = 50").replace("epochs = 2", "epochs = 6")
+    (folder / "long.toml").write_text(long)
+    words = command(folder, out.name, "processes")
+    words[words.index(str(folder / "r.toml"))] = str(folder / "long.toml")
+    running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: in_training(out))
+    children = descendants(running.pid)
+    running.terminate()
+    _, said = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 143
+    assert said.startswith("isogloss: interrupted. Finished runs are kept")
+    wait_until(lambda: not any(map(is_alive, children)))
+    steps = [int(path.name.rpartition("-")[2]) for path in out.glob(f"*/{WORK}/checkpoint-*")]
+    assert steps
+    assert any(step % 50 for step in steps)
+    isogloss.run(folder / "long.toml", out=out, jobs=1, report=False)
+    undisturbed = isogloss.run(folder / "long.toml", out=folder / "long", jobs=1, report=False)
+    assert records(out) == records(undisturbed.out)
 
 
 @pytest.mark.slow
@@ -134,8 +179,22 @@ def records(out: Path) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in out.glob(f"*/{RECORD}")}
 
 
+def made(out: Path) -> Counter[str]:
+    """Count how often each run was made, by the log of claims."""
+    lines = [json.loads(line) for path in (out / CLAIMS / "log").iterdir() for line in path.open()]
+    return Counter(
+        line["run"] for line in lines if line["event"] == "finished" and line["run"] in records(out)
+    )
+
+
+def left(out: Path) -> list[Path]:
+    """List what only unfinished runs need."""
+    claims = [path for path in (out / CLAIMS).iterdir() if path.name != "log"]
+    return [*claims, *out.glob("*/work"), *out.glob("*/.*.tmp"), *out.glob(".*.tmp")]
+
+
 def folders(out: Path) -> list[Path]:
-    return [path for path in out.glob("*/") if path.name not in {"figures", "tables"}]
+    return [path for path in out.glob("*/") if path.name not in {"figures", "tables", CLAIMS}]
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -10,6 +10,7 @@ from torch import nn
 from toys import UPDATES, Drawn, accuracy, loss, toy
 
 from each import each
+from isogloss.core import leaving
 from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, Callbacks, adamw, fit
@@ -393,6 +394,40 @@ def test_a_training_stopped_again_and_again_ends_as_if_it_was_not(tmp_path):
     again, rows_again = train(tmp_path / "x")
     assert equal(again, whole)
     assert rows_again == rows
+
+
+def test_a_training_asked_to_leave_keeps_a_checkpoint_of_the_step_and_ends_as_if_it_was_not(tmp_path):
+    class Asking(Drawn):
+        def __getitem__(self, step):
+            if step == stop:
+                leaving.ask_to_leave()
+            return super().__getitem__(step)
+
+    whole, rows = train(tmp_path / "whole")
+    for stop in (0, 4, 6, 10):
+        model, folder = toy(), tmp_path / str(stop)
+        with leaving.heeding(), pytest.raises(leaving.Left):
+            fit(model, Asking(), loss, updates=UPDATES, seed=5, callbacks=watched(model, folder, 3))
+        assert [path.name for path in folder.iterdir()] == [f"checkpoint-{stop + 1:09d}"]
+        assert not leaving.asked_to_leave()
+        again, rows_again = train(folder)
+        assert equal(again, whole)
+        assert rows_again == rows
+
+
+def test_a_training_asked_to_leave_in_its_last_step_ends(tmp_path):
+    class Asking(Drawn):
+        def __getitem__(self, step):
+            if step == len(self) - 1:
+                leaving.ask_to_leave()
+            return super().__getitem__(step)
+
+    model = toy()
+    with leaving.heeding():
+        fitted = fit(model, Asking(), loss, updates=UPDATES, seed=5, callbacks=watched(model, tmp_path, 3))
+    whole, rows = train(tmp_path / "whole")
+    assert equal(model, whole)
+    assert fitted.rows == rows
 
 
 def test_a_resumed_training_does_only_what_is_left(tmp_path):

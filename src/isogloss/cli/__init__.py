@@ -13,6 +13,7 @@ import typer
 
 from isogloss.cli.app import app
 from isogloss.core.errors import IsoglossError, did_you_mean
+from isogloss.core.leaving import Left, ask_to_leave
 from isogloss.core.plain_text import plain
 
 __all__ = ["main"]
@@ -30,19 +31,23 @@ _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 some runs failed, 2 invalid input."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    with _interrupted_by_sigterm() as received:
+    with _ended_by_sigterm() as received:
         status = _status(given, debug="--debug" in given)
     sys.exit(TERMINATED if received and status == INTERRUPTED else status)
 
 
 @contextmanager
-def _interrupted_by_sigterm() -> Iterator[list[int]]:
-    """Treat SIGTERM like Ctrl-C, so that temporary files and children are removed; yield those received."""
+def _ended_by_sigterm() -> Iterator[list[int]]:
+    """Let runs write a checkpoint at SIGTERM and leave; yield the signals received.
+
+    Anything else, and runs at a second one, end as at Ctrl-C: temporary files and children are removed.
+    """
     received: list[int] = []
 
     def end(number: int, _: object) -> None:
         received.append(number)
-        raise KeyboardInterrupt
+        if not ask_to_leave():
+            raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():  # Signals reach it alone.
         yield received
@@ -62,7 +67,7 @@ def _status(given: list[str], *, debug: bool) -> int:
         return _explain(str(error), error.exit_code, debug)
     except _USAGE_ERROR as error:
         return _explain(_usage(error, given), 2, debug)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, Left, typer.Abort):
         status = INTERRUPTED
     except (BrokenPipeError, SystemExit):  # typer exits at a broken pipe, and at nothing else here.
         # The reader has closed the pipe; flushing the buffer must not fail.

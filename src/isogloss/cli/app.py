@@ -18,6 +18,7 @@ from isogloss.cli.options import (
     Model,
     Out,
     Quiet,
+    RetryFailed,
     Scale,
     Set,
     Speed,
@@ -70,12 +71,17 @@ def run(
     write_report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write the report when all is done.")
     ] = True,
+    retry_failed: RetryFailed = False,
     track: Track = None,
     quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
-    """Make the runs of a recipe that have no record yet, then write the report."""
+    """Make the runs of a recipe that have no record yet, then write the report.
+
+    The same command in other shells, or on other machines that see the folder, shares the work. Exit codes:
+    0 all is done, 1 some runs failed, 2 invalid input, 130 Ctrl-C, 143 asked to end (SIGTERM).
+    """
     from isogloss.cli import runs
 
     if engine not in ENGINES:
@@ -97,6 +103,7 @@ def run(
             jobs=jobs,
             threads=threads,
             report=write_report,
+            retry_failed=retry_failed,
             quiet=quiet,
             as_json=as_json,
             command=command,

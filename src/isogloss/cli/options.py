@@ -15,6 +15,9 @@ Data = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, for machines.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+RetryFailed = Annotated[
+    bool, typer.Option("--retry-failed", help="Make runs again that failed in an earlier call.")
+]
 Jobs = Annotated[int, typer.Option("--jobs", min=0, help="Runs made side by side; 0: one for each core.")]
 Threads = Annotated[
     int,

@@ -60,6 +60,7 @@ def run_and_report(
     jobs: int = 0,
     threads: int = 1,
     report: bool = True,
+    retry_failed: bool = False,
     quiet: bool = False,
     as_json: bool = False,
     command: str = "",
@@ -81,6 +82,7 @@ def run_and_report(
             jobs=jobs,
             threads=threads,
             report=report,
+            retry_failed=retry_failed,
             track=request.track,
             on_progress=display.on_progress,
             announce=announce,
@@ -94,6 +96,8 @@ def run_and_report(
         show_report(result.report, as_json=as_json)
     for key, message in outcome.damaged.items():
         display.say(f"isogloss: run {key} was damaged. {message}")
+    for key, message in outcome.died.items():
+        display.say(f"isogloss: run {key}: {message}")
     _exit_if(outcome.failed)
 
 

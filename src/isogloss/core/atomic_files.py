@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from isogloss.core.errors import StorageError
+from isogloss.core.processes import has_ended, this_process
 from isogloss.core.records import writing
 
 
@@ -57,26 +58,13 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def sweep(path: Path) -> None:
-    """Remove temporary files and folders that killed processes left next to a path."""
+    """Remove temporary files and folders that killed processes of this machine left next to a path."""
     for left in path.parent.glob(f".{escape(path.name)}.*.*"):
         process, _, end = left.name.removeprefix(f".{path.name}.").partition(".")
-        if end in ("tmp", "old") and process.isdigit() and not _lives(int(process)):
+        if end in ("tmp", "old") and has_ended(process):
             shutil.rmtree(left, ignore_errors=True)
             with suppress(OSError):
                 left.unlink(missing_ok=True)
-
-
-def _lives(process: int) -> bool:
-    """Return whether a process is alive; on Windows, which keeps open files, only this one is known to be."""
-    if os.name == "nt":
-        return process == os.getpid()
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # It is another user's.
-        return True
-    return True
 
 
 def _replace(path: Path, new: Path) -> None:
@@ -94,4 +82,4 @@ def _replace(path: Path, new: Path) -> None:
 
 
 def _beside(path: Path, end: str) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.{end}")
+    return path.with_name(f".{path.name}.{this_process()}.{end}")

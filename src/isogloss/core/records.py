@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import StorageError
+from isogloss.core.processes import this_process
 
 RECORD = "record.json"
 MADE = "made.json"
@@ -104,7 +105,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk, then rename it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{this_process()}.tmp")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

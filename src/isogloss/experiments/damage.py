@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from isogloss.core.errors import DataError, InputError, StorageError
@@ -28,29 +28,37 @@ _LINKS = re.compile(r"(\d+-\d+(:\S+)?( (?=\d)|$))*")
 
 
 def set_damage_aside(store: Store, runs: Sequence[Run]) -> dict[str, str]:
-    """Set damaged records, models, other files of runs and checkpoints aside; return what was wrong, by run.
+    """Set damaged records, models and other files of finished runs aside; return what was wrong, by run.
 
-    A run whose record or files were set aside has no record any more; one without its checkpoint starts over.
-    Alignments and translations are long: they are read only where an unfinished run needs them, or where no
-    other run does.
+    A run whose record or files were set aside has no record any more. Alignments and translations are long:
+    they are read only where an unfinished run needs them, or where no other run does.
     """
     found: dict[str, str] = {}
     read_later, needed = set[str](), set[str]()
     for run in reversed(runs):  # A run comes after those it needs.
         key = identity(run)
-        for path, why in _damage(store, run, reads_all=key in read_later or key not in needed):
-            _set_aside(path)
-            found[key] = f"{why} Set aside as {DAMAGED}{path.name}, and made again."
+        if store.is_finished(run):
+            each = _damage(store, run, reads_all=key in read_later or key not in needed)
+            if why := " ".join(_all_set_aside(each)):
+                found[key] = why
         needed |= set(map(identity, needs(run)))
         if not store.is_finished(run):
             read_later |= set(map(identity, needs(run)))
     return dict(reversed(found.items()))
 
 
+def set_checkpoints_aside(store: Store, run: Run) -> str:
+    """Set damaged checkpoints of an unfinished run aside, so that it starts over; return what was wrong."""
+    return " ".join(_all_set_aside(_checkpoints(store.folder(run) / WORK)))
+
+
+def _all_set_aside(damage: Iterable[tuple[Path, str]]) -> Iterator[str]:
+    for path, why in damage:
+        _set_aside(path)
+        yield f"{why} Set aside as {DAMAGED}{path.name}, and made again."
+
+
 def _damage(store: Store, run: Run, *, reads_all: bool) -> Iterator[tuple[Path, str]]:
-    if not store.is_finished(run):
-        yield from _checkpoints(store.folder(run) / WORK)
-        return
     record, model = store.folder(run) / RECORD, store.model(run)
     try:
         rows = store.record(run).rows

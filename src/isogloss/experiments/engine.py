@@ -1,8 +1,11 @@
-"""Engines: make what has no record yet. A failure stops only the runs that need the failed one.
+"""The engine: makes what has no record yet, each run once what it needs is finished.
 
-``run_serially`` works in this process. ``run_in_processes`` makes independent runs side by side, each
-with few threads: for small models that is faster than many threads in one, and it does not suffer when
-the machine is busy. Both leave the same records.
+One job is made in this process; several in processes of few threads: for small models that is faster than
+many threads in one, and it does not suffer when the machine is busy. Records are the same.
+
+Several engines may work in one folder, on one machine or on many: runs are claimed one by one (``claims``),
+what others make is waited for, and all end with all records. A failure stops only the runs that need the
+failed one. A run whose process dies (the system ended it, as the memory ran out) is made once more, alone.
 
 ``pretrain_together`` runs in several processes that ``accelerate launch -m isogloss run`` started. All of
 them compute; only the first takes the folder's lock, writes and reports. Encoders that are pretrained are
@@ -11,27 +14,19 @@ the same however many processes made the encoders (within the rounding of sums).
 """
 
 import os
-import signal
-import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields, is_dataclass, replace
-from multiprocessing import get_all_start_methods, get_context, parent_process
-from multiprocessing.connection import wait as wait_for
-from multiprocessing.context import BaseContext
-from multiprocessing.queues import Queue
-from queue import Empty
-from types import ModuleType
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from heapq import heappop, heappush
+from time import monotonic
 
 import torch
 
-from isogloss.core.errors import ConfigError, DataError, ModelError, RunError
+from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
+from isogloss.core.leaving import Left, asked_to_leave, heeding
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.run_parts import Updates
 from isogloss.data.sources import Sources
@@ -40,57 +35,88 @@ from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.encoder_runs import Pretrain, Pretrained
 from isogloss.experiments.encoders import fetch
-from isogloss.experiments.execute import compute_without_recording, make
+from isogloss.experiments.execute import compute_without_recording
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.runs import FineTune, Run, Translate, needs, not_looked_up, parts_of
 from isogloss.experiments.store import WORK, Outcome, Store
 from isogloss.experiments.translations import fetch_translators
+from isogloss.experiments.workers import Ending, Processes, ThisProcess, Workers, excusable
 from isogloss.training.distributed import barrier, is_main_process, main_process_first
 from isogloss.training.fit import check_optimizer_states
 
-LOOK_AGAIN = 0.2
-"""Seconds between polls of the processes' progress."""
-
-IMPORTED_ONCE = ("isogloss.experiments.execute", "transformers.models.bert.modeling_bert")
-"""What takes a new process its first seconds."""
+LOOK_AGAIN, LOOK_ELSEWHERE = 0.2, 1.0
+"""Seconds between two looks at the workers, and at runs that other processes make."""
 
 
 Announce = Callable[[Run, int, int], None]
 """Called before a run starts, with its number, counted from 1, and how many there are."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """How runs are made; their records do not depend on it, but for ``threads`` in the last digits."""
+
+    jobs: int = 0
+    """Runs made side by side; 0: as many as this machine has cores for."""
+    threads: int = 1
+    """Threads of each run."""
+    track: tuple[str, ...] = ()
+    """Trackers that follow the runs."""
+    retry_failed: bool = False
+    """Whether runs are made again that failed in an earlier call."""
+
+
 def make_planned(
     planned: Planned,
+    how: Making,
     *,
-    jobs: int,
-    announce: Announce,
+    announce: Announce = lambda *_: None,
     on_progress: OnProgress = no_progress,
-    threads: int = 1,
-    track: tuple[str, ...] = (),
 ) -> Outcome:
-    """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for).
-
-    Damaged runs count as missing.
-    """
+    """Make what has no record yet; damaged runs count as missing."""
     planned.check_looked_at()
-    damaged = set_damage_aside(planned.store, planned.runs)
-    missing = [run for run in planned.runs if not planned.store.is_finished(run)]
+    store, runs = planned.store, planned.runs
+    with store.claims.alone("damage"):
+        damaged = set_damage_aside(store, runs)
+    missing = [run for run in runs if not store.is_finished(run)]
+    for run in missing if how.retry_failed else ():
+        store.forget_failure(run)
     _check_packages(missing)
     _fetch(missing)
     fetch_translators(missing)
     _read_once(missing, planned.sources, on_progress)
     context = RunContext(
-        store=planned.store, sources=planned.sources, on_progress=on_progress, threads=threads, track=track
+        store=store,
+        sources=planned.sources,
+        on_progress=on_progress,
+        threads=how.threads,
+        track=how.track,
     )
     if missing:
-        context = replace(context, precision=precision_here(planned.store))
-    jobs = jobs or (1 if of_script(missing) else default_jobs(missing, threads))
-    jobs = min(jobs, max(1, len(missing)))
+        context = replace(context, precision=precision_here(store))
+    jobs = how.jobs or (1 if of_script(missing) else default_jobs(missing, how.threads))
+    with _workers(context, missing, min(jobs, max(1, len(missing)))) as workers:
+        outcome = Schedule(store, runs, workers, announce).run()
+    return replace(outcome, damaged={**damaged, **outcome.damaged})
+
+
+@contextmanager
+def _workers(context: RunContext, missing: Sequence[Run], jobs: int) -> Iterator[Workers]:
+    """Yield this process or, for several jobs, others, which end with the block."""
     if jobs == 1:
-        outcome = run_serially(context, planned.runs, announce)
-    else:
-        outcome = run_in_processes(context, planned.runs, announce, jobs=jobs)
-    return replace(outcome, damaged=damaged)
+        yield ThisProcess(context)
+        return
+    if own := of_script(missing):
+        raise ConfigError(
+            f"{own}: it is defined in the script that was started, which other processes do not read. Put it "
+            f"into a module of its own beside the script and import it there, or make one run at a time "
+            f"(jobs=1)."
+        )
+    processes = Processes(context, jobs)
+    try:
+        yield processes
+    finally:
+        processes.close()
 
 
 def _fetch(runs: Sequence[Run]) -> None:
@@ -142,72 +168,6 @@ def _width(runs: Sequence[Run]) -> int:
     return max(Counter(depths.values()).values(), default=1)
 
 
-def run_serially(context: RunContext, runs: Sequence[Run], announce: Announce) -> Outcome:
-    """Make the runs in order; those that need a failed one are failed too, the rest goes on."""
-    outcome = Outcome()
-    for run in _missing(context, runs, outcome):
-        if _blocked(context, run, outcome):
-            continue
-        announce(run, outcome.ended + 1, len(runs))
-        try:
-            make(context, run)
-        except excusable() as error:
-            _fail(context, run, outcome, error)
-        else:
-            outcome.made.append(identity(run))
-    return outcome
-
-
-def run_in_processes(context: RunContext, runs: Sequence[Run], announce: Announce, *, jobs: int) -> Outcome:
-    """Make runs in up to ``jobs`` processes, each as soon as what it needs is finished."""
-    outcome = Outcome()
-    waiting = _missing(context, runs, outcome)
-    if not waiting:
-        return outcome
-    if own := of_script(waiting):
-        raise ConfigError(
-            f"{own}: it is defined in the script that was started, which other processes do not read. Put it "
-            f"into a module of its own beside the script and import it there, or make one run at a time "
-            f"(jobs=1)."
-        )
-    starting = _start_method()
-    told: Queue[Progress] = starting.Queue()
-    quiet = replace(context, on_progress=_put)
-    running: dict[Future[None], Run] = {}
-    with ProcessPoolExecutor(jobs, starting, _begin, (told,)) as pool:
-        with _main_left_alone():
-            # All processes start here: the pool notices the death of one only once a task has come back.
-            for _ in range(jobs):
-                pool.submit(os.getpid)
-        try:
-            while waiting or running:
-                for run in _ready(context, waiting, outcome)[: jobs - len(running)]:
-                    waiting.remove(run)
-                    announce(run, outcome.ended + len(running) + 1, len(runs))
-                    running[pool.submit(_make, quiet, run)] = run
-                _collect(context, running, outcome)
-                _tell(told, context.on_progress)
-        except BaseException:
-            processes = list((pool._processes or {}).values())  # Gone from the pool once it is shut down.
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
-                process.kill()
-            raise
-    return outcome
-
-
-def _start_method() -> BaseContext:
-    """Return how processes begin: forked from one that has imported everything, where that can be.
-
-    Not with a GPU, whose library must not be forked, and not on a Mac, where others must not.
-    """
-    if torch.cuda.is_available() or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
-        return get_context("spawn")
-    found = get_context("forkserver")
-    found.set_forkserver_preload(list(IMPORTED_ONCE))
-    return found
-
-
 def of_script(runs: Sequence[Run]) -> str:
     """Return the name of a class among the runs' parts that the started script defines; empty if none."""
     return next(filter(None, map(_of_script, runs)), "")
@@ -223,105 +183,171 @@ def _of_script(part: object) -> str:
     return _of_script(tuple(getattr(part, one.name) for one in fields(part)))
 
 
-def _missing(context: RunContext, runs: Sequence[Run], outcome: Outcome) -> list[Run]:
-    """List the runs without a record."""
-    missing = []
-    for run in runs:
-        if context.store.is_finished(run):
-            context.store.remove_leftovers(run, WORK)
-            outcome.done.append(identity(run))
+@dataclass
+class Schedule:
+    """A plan's runs on their way to a record: what each still waits for, and what has become of it."""
+
+    store: Store
+    runs: Sequence[Run]
+    workers: Workers
+    announce: Announce
+    outcome: Outcome = field(default_factory=Outcome)
+    _ids: list[str] = field(default_factory=list)
+    """The runs' ids, in the order of the plan."""
+    _number: dict[str, int] = field(default_factory=dict)
+    _waits_for: dict[str, int] = field(default_factory=dict)
+    """How many of its needs each unfinished run waits for."""
+    _heirs: dict[str, list[str]] = field(default_factory=dict)
+    _ready: list[int] = field(default_factory=list)
+    """A heap of the numbers of runs that can be made: first those that stand first in the plan."""
+    _running: set[str] = field(default_factory=set)
+    _elsewhere: set[str] = field(default_factory=set)
+    """Runs that other processes are making."""
+    _expired: dict[str, bytes] = field(default_factory=dict)
+    """Claims of theirs that have ended without a record."""
+    _died: list[str] = field(default_factory=list)
+    """Runs whose process died once: made again, each alone, when nothing else is left to start."""
+    _tried_again: set[str] = field(default_factory=set)
+    _looked: float = 0.0
+
+    def run(self) -> Outcome:
+        """Make all runs, or wait until others have made them; Left if this process was asked to leave."""
+        self._begin()
+        with heeding():
+            self._make_all()
+        return self.outcome
+
+    def _make_all(self) -> None:
+        leaves = False
+        while self._running or self._ready or self._elsewhere or self._died:
+            if asked_to_leave() and not leaves:
+                leaves = True
+                self.workers.ask_to_leave()
+            if leaves and not self._running:
+                raise Left
+            if not leaves:
+                self._start()
+            for run, ending in self.workers.ended(LOOK_AGAIN):
+                self._end(run, ending)
+            self._look_elsewhere()
+
+    def _begin(self) -> None:
+        """Sort the runs: finished, failed, waiting for others, ready."""
+        self._ids = list(map(identity, self.runs))
+        self._number = {key: number for number, key in enumerate(self._ids)}
+        for run, key in zip(self.runs, self._ids, strict=True):  # What a run needs stands before it.
+            if self.store.is_finished(run):
+                self.store.remove_leftovers(run, WORK)
+                self.outcome.done.append(key)
+                continue
+            needed = list(map(identity, needs(run)))
+            waits_for = [one for one in needed if one in self._waits_for or one in self.outcome.failed]
+            self._waits_for[key] = len(waits_for)
+            for one in waits_for:
+                self._heirs.setdefault(one, []).append(key)
+            if broken := next((one for one in needed if one in self.outcome.failed), ""):
+                self._fail_heir(key, broken)
+            elif why := self.store.failure(run):
+                self._fail(key, f"{why} (in an earlier call; --retry-failed makes it again)")
+            elif not waits_for:
+                heappush(self._ready, self._number[key])
+
+    def _start(self) -> None:
+        while self.workers.is_free() and not self._tried_again & self._running:
+            if self._ready:
+                key = self._ids[heappop(self._ready)]
+            elif self._died and not self._running:
+                key = self._died.pop(0)
+                self._tried_again.add(key)
+            else:
+                return
+            if self._is_settled(key):
+                continue
+            expired = self._expired.pop(key, None) or self.store.claims.expired(key)
+            if expired is None:
+                self._elsewhere.add(key)
+                continue
+            self.announce(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
+            self._running.add(key)
+            self.workers.start(self._run(key), expired)
+
+    def _end(self, run: Run, ending: Ending) -> None:
+        key = identity(run)
+        self._running.discard(key)
+        if ending.damaged:
+            self.outcome.damaged[key] = ending.damaged
+        if ending.how == "made":
+            self.outcome.made.append(key)
+            self._release(key)
+        elif ending.how == "there":
+            self._is_settled(key)
+        elif ending.how == "failed":
+            self._fail(key, ending.why)
+        elif ending.how == "elsewhere":
+            self._elsewhere.add(key)
+        elif ending.how == "died" and key in self._tried_again:
+            why = (
+                f"its process was ended from outside twice ({ending.why}), the second time with no other run "
+                f"beside it. Did the memory run out? Lower batch_size, or use a larger machine."
+            )
+            self.store.fail(run, why)
+            self._fail(key, why)
+        elif ending.how == "died":
+            self.outcome.died[key] = f"its process was ended from outside ({ending.why}); it was made again."
+            self._died.append(key)
         else:
-            missing.append(run)
-    return missing
+            heappush(self._ready, self._number[key])
 
+    def _look_elsewhere(self) -> None:
+        """Look after the runs that other processes make: which are finished, failed, or free again."""
+        if not self._elsewhere or monotonic() - self._looked < LOOK_ELSEWHERE:
+            return
+        self._looked = monotonic()
+        for key in list(self._elsewhere):
+            if self._is_settled(key):
+                self._elsewhere.remove(key)
+            elif (expired := self.store.claims.expired(key)) is not None:
+                self._elsewhere.remove(key)
+                self._expired[key] = expired
+                heappush(self._ready, self._number[key])
+        if not self._running and not self._ready and self._elsewhere:
+            count = len(self._elsewhere)
+            what = f"waiting for {count} run{'s' if count > 1 else ''} that other processes make"
+            self.workers.on_progress(Progress(what, self.outcome.ended, len(self._ids)))
 
-def _ready(context: RunContext, waiting: list[Run], outcome: Outcome) -> list[Run]:
-    """List the waiting runs whose needs are finished; drop those that need a failed run."""
-    for run in list(waiting):
-        if _blocked(context, run, outcome):
-            waiting.remove(run)
-    return [run for run in waiting if all(context.store.is_finished(needed) for needed in needs(run))]
-
-
-def _blocked(context: RunContext, run: Run, outcome: Outcome) -> bool:
-    for needed in needs(run):
-        if identity(needed) in outcome.failed:
-            _fail(context, run, outcome, RunError(f"needs run {identity(needed)}, which failed"))
-            return True
-    return False
-
-
-def _collect(context: RunContext, running: dict[Future[None], Run], outcome: Outcome) -> None:
-    """Collect ended runs; an error that concerns all runs is raised."""
-    ended, _ = wait(running, timeout=LOOK_AGAIN, return_when=FIRST_COMPLETED)
-    for future in ended:
-        run = running.pop(future)
-        try:
-            future.result()
-        except excusable() as error:
-            _fail(context, run, outcome, error)
-        except BrokenProcessPool as error:
-            raise RunError(
-                f"run {identity(run)}: its process was ended from outside (did the memory run out?). "
-                f"Finished runs are kept; run the same command again, with fewer --jobs."
-            ) from error
+    def _is_settled(self, key: str) -> bool:
+        """Return whether another process has finished a run, or seen it fail, and note that."""
+        run = self._run(key)
+        if self.store.is_finished(run):
+            self.outcome.done.append(key)
+            self._release(key)
+        elif why := self.store.failure(run):
+            self._fail(key, why)
         else:
-            outcome.made.append(identity(run))
+            return False
+        return True
 
+    def _release(self, key: str) -> None:
+        """Let the runs go on that wait for one that is finished."""
+        for heir in self._heirs.pop(key, ()):
+            self._waits_for[heir] -= 1
+            if not self._waits_for[heir] and heir not in self.outcome.failed:
+                heappush(self._ready, self._number[heir])
 
-def _tell(told: "Queue[Progress]", on_progress: OnProgress) -> None:
-    try:
-        while True:
-            on_progress(told.get_nowait())
-    except Empty:
-        return
+    def _fail(self, key: str, why: str) -> None:
+        """Note a failure, and with it that of all runs that need the failed one."""
+        self.outcome.failed[key] = why
+        for heir in self._heirs.pop(key, ()):
+            if heir not in self.outcome.failed:
+                self._fail_heir(heir, key)
 
+    def _fail_heir(self, key: str, needed: str) -> None:
+        why = f"needs run {needed}, which failed"
+        self.store.fail(self._run(key), why, needs=needed)
+        self._fail(key, why)
 
-_channel: "list[Queue[Progress]]" = []
-"""The queue of this process, set once when it begins (a process of the pool serves one engine)."""
-
-
-@contextmanager
-def _main_left_alone() -> Iterator[None]:
-    """Keep new processes from running the user's script again."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
-def _begin(told: "Queue[Progress]") -> None:
-    """Set up a process: its channel, and its end when the one that asked for it dies."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends the others.
-    _channel[:] = [told]
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        wait_for([parent.sentinel])
-        os._exit(1)
-
-
-def _put(progress: Progress) -> None:
-    _channel[0].put(progress)
-
-
-def _make(context: RunContext, run: Run) -> None:
-    make(context, run)
-
-
-def excusable() -> tuple[type[Exception], ...]:
-    """Return the errors of one run that leave the others possible: all but those of the disk."""
-    return ConfigError, DataError, ModelError, RunError, torch.OutOfMemoryError
-
-
-def _fail(context: RunContext, run: Run, outcome: Outcome, error: Exception) -> None:
-    outcome.failed[identity(run)] = str(error)
-    context.store.fail(run, str(error))
+    def _run(self, key: str) -> Run:
+        return self.runs[self._number[key]]
 
 
 @dataclass(frozen=True)
@@ -357,7 +383,7 @@ def pretrain_together(
     context = RunContext(
         store=store, sources=planned.sources, on_progress=on_progress, threads=threads, track=track
     )
-    with store.lock() if is_main_process() else nullcontext():
+    with nullcontext():
         if is_main_process():
             planned.write(command)
         missing = _able_now(missing, store)
@@ -365,7 +391,11 @@ def pretrain_together(
         if missing:
             with main_process_first():
                 context = replace(context, precision=precision_here(store))
-        outcome = run_serially(context, missing, announce) if is_main_process() else _help(context, missing)
+        outcome = (
+            Schedule(store, missing, ThisProcess(context), announce).run()
+            if is_main_process()
+            else _help(context, missing)
+        )
         barrier()
     return Together(outcome, sum(not store.is_finished(run) for run in planned.runs))
 

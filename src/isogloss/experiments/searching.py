@@ -6,7 +6,8 @@ and told the scores of trials in order, so the same command proposes the same tr
 
 import os
 import tomllib
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.records import Row, write_text
 from isogloss.experiments.checking import names, read_recipe, set_key
 from isogloss.experiments.grid_methods import many
@@ -24,7 +25,7 @@ from isogloss.experiments.plan import Planned, plan_recipe
 from isogloss.experiments.recipe import GridTable, Recipe
 from isogloss.experiments.recipe_text import Source, packaged_recipes, recipe_text, to_toml
 from isogloss.experiments.runs import Measure, Run, in_order
-from isogloss.experiments.store import Outcome
+from isogloss.experiments.store import Outcome, Store
 
 DIGITS = 4
 """Significant digits of a number drawn from a range: recipes are read by people."""
@@ -241,7 +242,7 @@ def search(
         raise ConfigError(f"{to}: this file was not written by a search. Name another by --to.")
     trials: list[Trial] = []
     runs: list[Run] = []
-    with store.lock():
+    with _one_search(store):
         proposals = _proposals(request)
         values = next(proposals)
         while values:
@@ -261,6 +262,19 @@ def search(
         return replace(found, recipe=None)
     write_text(to, _best_recipe(request, found, found.best, to))
     return found
+
+
+@contextmanager
+def _one_search(store: Store) -> Iterator[None]:
+    """Keep other searches out of this folder: each writes its trials as the plan."""
+    with store.claims.claimed("search") as claim:
+        if claim is None:
+            raise StorageError(
+                f"{store.root}: another search ({store.claims.holder('search')}) works in this folder. Wait "
+                f"until it has ended, or choose another --out."
+            )
+        claim.finished = True
+        yield
 
 
 def _check(request: SearchRequest) -> Planned:

@@ -17,7 +17,7 @@ from isogloss.experiments.context import EXAMPLES, LINKS
 from isogloss.experiments.descriptions import known_as
 from isogloss.experiments.encoder_runs import Align, Pretrained
 from isogloss.experiments.encoders import places, pretrained
-from isogloss.experiments.engine import make_planned
+from isogloss.experiments.engine import Making, make_planned
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.recipe import Recipe
 from isogloss.experiments.runs import Run, Translate, tasks_of, translator_label
@@ -106,9 +106,8 @@ def _split(name: str) -> Split:
 
 
 def _make(planned: Planned, command: str, what: str, on_progress: OnProgress) -> None:
-    with planned.store.lock():
-        planned.write(command)
-        outcome = make_planned(planned, jobs=1, announce=lambda *_: None, on_progress=on_progress)
+    planned.write(command)
+    outcome = make_planned(planned, Making(jobs=1, retry_failed=True), on_progress=on_progress)
     for key, message in outcome.failed.items():
         raise StorageError(f"{what} {key}: {message}")
 

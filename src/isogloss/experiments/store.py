@@ -1,17 +1,14 @@
 """The store: one folder a run, named by its id; a run is finished if and only if its record is there."""
 
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
-from isogloss.core.locking import locked
 from isogloss.core.records import (
     MADE,
     RECORD,
@@ -22,16 +19,13 @@ from isogloss.core.records import (
     write_text,
     writing,
 )
+from isogloss.experiments.claims import Claims, claims_in
 
 if TYPE_CHECKING:
     from isogloss.experiments.runs import Run
 
 FAILED = "failed.json"
 PLAN = "plan.json"
-LOCK = ".lock"
-HOLDER = ".lock.process"
-"""Who holds the lock: on Windows a locked file cannot be read."""
-
 PRECISION = "precision.json"
 WORK = "work"
 """Folder within a run's of what only an unfinished run needs: checkpoints, tokenized text."""
@@ -41,13 +35,15 @@ WORK = "work"
 class Outcome:
     """The outcome of a plan: ids of runs made now, found done, and failed (with the message).
 
-    ``damaged`` says what was wrong with runs that were made again, or started over.
+    ``damaged`` says what was wrong with runs that were made again, or started over; ``died`` of whose process
+    ended from outside.
     """
 
     made: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     damaged: dict[str, str] = field(default_factory=dict)
+    died: dict[str, str] = field(default_factory=dict)
 
     @property
     def ended(self) -> int:
@@ -60,6 +56,11 @@ class Store:
     """Runs under one folder."""
 
     root: Path
+
+    @property
+    def claims(self) -> Claims:
+        """The claims of runs that are being made in this folder, and of what one process at a time does."""
+        return claims_in(self.root)
 
     def folder(self, run: "Run") -> Path:
         """Return the run's folder, whether it exists or not."""
@@ -96,9 +97,27 @@ class Store:
         write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
         write_record(folder, record)
 
-    def fail(self, run: "Run", message: str) -> None:
-        """Write why a run failed; the next call tries it again."""
-        write_text(self.folder(run) / FAILED, json.dumps({"error": message}, ensure_ascii=False) + "\n")
+    def fail(self, run: "Run", message: str, *, needs: str = "") -> None:
+        """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
+        body = {"error": message, **({"needs": needs} if needs else {})}
+        write_text(self.folder(run) / FAILED, json.dumps(body, ensure_ascii=False) + "\n")
+
+    def failure(self, run: "Run") -> str:
+        """Return why a run failed when it was made; empty if it did not, or was never begun."""
+        try:
+            body = json.loads((self.folder(run) / FAILED).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError):
+            body = None
+        if not isinstance(body, dict):
+            return ""
+        return "" if body.get("needs") else str(body.get("error", ""))
+
+    def forget_failure(self, run: "Run") -> None:
+        """Remove the note that a run failed, so that it is tried again."""
+        with writing(self.folder(run)):
+            (self.folder(run) / FAILED).unlink(missing_ok=True)
 
     def write_plan(self, runs: "list[Run]", about: Mapping[str, object]) -> None:
         """Write which runs the last recipe asked for, and what reports say about them."""
@@ -119,31 +138,15 @@ class Store:
         A second measurement, on a busier machine, must not change the precision within a plan.
         """
         path = self.root / PRECISION
-        try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            known = {}
-        if device not in known:
-            known = {**known, device: measure()}
-            write_text(path, json.dumps(known, indent=1) + "\n")
+        with self.claims.alone(PRECISION):
+            try:
+                known = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                known = {}
+            if device not in known:
+                known = {**known, device: measure()}
+                write_text(path, json.dumps(known, indent=1) + "\n")
         return str(known[device])
-
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Keep other processes from making runs in this folder; a dead process holds no lock."""
-        path, holder = self.root / LOCK, self.root / HOLDER
-        with ExitStack() as held:
-            with writing(path):
-                self.root.mkdir(parents=True, exist_ok=True)
-                free = held.enter_context(locked(path))
-            if not free:
-                who = holder.read_text(encoding="utf-8").strip() if holder.exists() else "unknown"
-                raise StorageError(
-                    f"{self.root}: another process ({who}) is making runs in this folder. Wait until it has "
-                    f"ended, or choose another --out."
-                )
-            write_text(holder, f"{os.getpid()}\n")
-            yield
 
     def find(self, prefix: str) -> Path:
         """Find a run's folder by its id or the beginning of it."""

@@ -6,7 +6,7 @@ interrupted, to the bit.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, DivergedError
+from isogloss.core.leaving import Left, asked_to_leave
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
@@ -24,7 +25,7 @@ from isogloss.encoders.recomputation import recomputed_layers
 from isogloss.nn.dropout import quick_dropout
 from isogloss.nn.frozen import freeze, thaw, unfrozen
 from isogloss.training.batching import Batches, Movable, parts_of
-from isogloss.training.checkpoints import Checkpoints, State
+from isogloss.training.checkpoints import Checkpoints, Notes, State
 from isogloss.training.distributed import (
     all_reduce_gradients,
     all_reduced,
@@ -136,6 +137,7 @@ class _Fit:
         self.best_score = -math.inf
         self.without_gain = 0
         self.told = 0
+        self.unlooked: list[float] = []
 
     def run(self) -> Fitted:
         start, total = self._resume(), len(self.batches)
@@ -149,7 +151,7 @@ class _Fit:
         return Fitted(self.rows)
 
     def _train(self, start: int, total: int) -> None:
-        seen: list[Tensor] = []
+        seen = [torch.tensor(loss, device=self.device) for loss in self.unlooked]
         if start == 0:
             self._observe([one for one in self.callbacks.periodic if one.before], 0)
         for step in range(start, total):
@@ -167,8 +169,11 @@ class _Fit:
             self._observe(due, done)
             if remark:
                 self._tell(done, total, remark)
-            if kept:
-                self._keep(done)
+            leaves = asked_to_leave() and not last
+            if kept or leaves:
+                self._keep(done, seen)
+            if leaves:
+                raise Left
 
     def _update(self, step: int) -> Tensor:
         """Make one update; return the loss of the parts that were computed here."""
@@ -276,11 +281,12 @@ class _Fit:
         keep = self.callbacks.checkpoints
         return bool(keep and keep.every and done % keep.every == 0 and done < total)
 
-    def _keep(self, done: int) -> None:
+    def _keep(self, done: int, seen: Sequence[Tensor]) -> None:
+        """Write a checkpoint, with the losses since the last look."""
         if self.callbacks.checkpoints and is_main_process():
-            best_score = None if self.best is None else self.best_score
-            notes = {"rows": self.rows, "best_score": best_score, "precision": self.precision}
-            notes |= {"without_gain": self.without_gain}
+            notes: Notes = {"rows": self.rows, "unlooked": [float(loss) for loss in seen]}
+            notes |= {"best_score": None if self.best is None else self.best_score}
+            notes |= {"precision": self.precision, "without_gain": self.without_gain}
             self.callbacks.checkpoints.save(self.model, self.optimizer, State(done, notes, self.best))
 
     def _resume(self) -> int:
@@ -289,6 +295,7 @@ class _Fit:
         if state is None:
             return 0
         self.rows, self.best = state.notes["rows"], state.best
+        self.unlooked = state.notes.get("unlooked", [])
         if self.best is not None:
             self.best_score = state.notes["best_score"]
             self.without_gain = state.notes.get("without_gain", 0)

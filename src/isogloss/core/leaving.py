@@ -1,0 +1,43 @@
+"""Leaving when asked: a scheduler that needs the machine sends SIGTERM, and kills what is there later.
+
+What trains writes a checkpoint after the step it is in and leaves; anything else leaves at its next progress.
+"""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_asked, _heeded = threading.Event(), threading.Event()
+
+
+class Left(BaseException):
+    """Raised when a process was asked to end: the same command goes on from where it left."""
+
+
+def ask_to_leave() -> bool:
+    """Ask this process to leave; return False where nothing heeds it, or where it was asked before."""
+    first = not _asked.is_set()
+    _asked.set()
+    return first and _heeded.is_set()
+
+
+def asked_to_leave() -> bool:
+    """Return whether this process was asked to leave."""
+    return _asked.is_set()
+
+
+@contextmanager
+def heeding() -> Iterator[None]:
+    """Say that what is done here looks whether it was asked to leave."""
+    _heeded.set()
+    try:
+        yield
+    finally:
+        _heeded.clear()
+        _asked.clear()
+
+
+def leave_at_sigterm() -> None:
+    """Let SIGTERM ask this process, whatever it does, to leave; only its main thread can."""
+    signal.signal(signal.SIGTERM, lambda *_: _asked.set())

@@ -1,0 +1,54 @@
+"""Names of processes among all that share a folder, and which of them are known to have ended."""
+
+import os
+import platform
+from functools import cache
+from hashlib import blake2s
+from pathlib import Path
+from uuid import getnode
+
+
+def this_process() -> str:
+    """Return the name of this process, as no other one has it that runs at the same time, on any machine.
+
+    HOST-PID-START: a hash of what process numbers count within, the number, and when it started, as the
+    system says it (0 where it does not).
+    """
+    return f"{host()}-{os.getpid()}-{_started(os.getpid())}"
+
+
+@cache
+def host() -> str:
+    """Return a hash of this machine since its last start and, in a container, of what numbers processes."""
+    parts = [platform.node(), str(getnode())]
+    for place in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        path = Path(place)
+        try:
+            parts.append(str(path.readlink()) if path.is_symlink() else path.read_text(encoding="utf-8"))
+        except OSError:
+            continue
+    return blake2s("\n".join(parts).encode(), digest_size=5).hexdigest()
+
+
+def has_ended(process: str) -> bool:
+    """Return whether a process is known to have ended; False for those of other machines."""
+    where, _, rest = process.partition("-")
+    number, _, started = rest.partition("-")
+    if where != host() or not number.isdigit() or os.name == "nt":
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # It is another user's.
+        return False
+    return started not in ("", "0", _started(int(number)))
+
+
+def _started(number: int) -> str:
+    """Return when a process started, in ticks since the machine did; 0 where that cannot be known."""
+    try:
+        stat = Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return "0"
+    return "ended" if stat[0] == "Z" else stat[19]

@@ -1,0 +1,267 @@
+"""Claims: which process makes a run, where many share a folder, on one machine or on several.
+
+A claim is a small file that exactly one process can create. Its holder writes into it every few seconds, and
+whoever waits for it looks whether it changes: no clocks are compared, so it does not matter what they show.
+A claim has ended when its holder has (known at once on the same machine), gave it up, or let it be for the
+length of a lease. Then the next one is claimed: ``RUN.2`` after ``RUN.1``, which again exactly one process
+can create, so that no claim is ever removed while somebody could still rely on it. The claims of a run are
+removed when it has a record: from then on nobody asks for them.
+
+It takes no locks, which network file systems have or have not: only that a file is created by one process
+alone (O_EXCL; on NFS since version 3), and that a file opened again shows what others wrote (close-to-open).
+A holder that was frozen for longer than a lease finds the next claim, and leaves the run; should it finish
+before it looks, its record has the same bytes as the other one.
+"""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from platform import node
+from secrets import token_hex
+from typing import Protocol
+
+from isogloss.core.processes import has_ended, this_process
+from isogloss.core.records import writing
+
+FOLDER = ".claims"
+LEASE = 60.0
+"""Seconds without a sign of life after which the claim of a process on another machine has ended."""
+
+BEATS = 6
+"""Signs of life in that time."""
+
+AGAIN = 0.5
+"""Seconds between two attempts of a process that waits for a claim."""
+
+
+class Board(Protocol):
+    """Small files that all who share a store see."""
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file unless it is there; False if it is. No two processes create the same one."""
+        ...
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, whether it is there or not."""
+        ...
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file; None where there is none."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        ...
+
+
+@dataclass(frozen=True)
+class FolderBoard:
+    """Files in a folder."""
+
+    folder: Path
+
+    def create(self, name: str, content: bytes) -> bool:  # noqa: D102
+        path = self.folder / name
+        with writing(path):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                with path.open("xb") as file:
+                    file.write(content)
+            except FileExistsError:
+                return False
+        return True
+
+    def write(self, name: str, content: bytes) -> None:  # noqa: D102
+        (self.folder / name).write_bytes(content)
+
+    def read(self, name: str) -> bytes | None:  # noqa: D102
+        try:
+            return (self.folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def remove(self, name: str) -> None:  # noqa: D102
+        (self.folder / name).unlink(missing_ok=True)
+
+
+@dataclass
+class Claim:
+    """A claim that this process holds."""
+
+    key: str
+    number: int
+    token: str = field(default_factory=lambda: token_hex(4))
+    """What tells it from every other claim."""
+    beat: int = 0
+    lost: bool = False
+    """Whether another process has claimed it since, as this one gave no sign of life for too long."""
+    finished: bool = False
+    """Whether the run has a record: then its claims are removed, else this one is given up."""
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+        return _name(self.key, self.number)
+
+    def content(self, *, held: bool = True) -> bytes:
+        """Return what its file holds."""
+        about = {"process": this_process(), "machine": node(), "pid": os.getpid(), "token": self.token}
+        return json.dumps({**about, "beat": self.beat, "held": held}).encode()
+
+
+@dataclass
+class Claims:
+    """The claims on a board, as one process sees them."""
+
+    board: Board
+    log: Path | None = None
+    """Folder for lines about what this process claimed, in a file of its own."""
+    lease: float = LEASE
+    clock: Callable[[], float] = time.monotonic
+    _seen: dict[str, tuple[bytes, float]] = field(default_factory=dict)
+    """By name of a claim: its content, and when that was seen first."""
+    _held: dict[str, Claim] = field(default_factory=dict)
+    _beating: threading.Thread | None = None
+    _writing: threading.Lock = field(default_factory=threading.Lock)
+    """Held by whoever writes or removes a claim of this process, so that no sign of life outlives one."""
+
+    @contextmanager
+    def claimed(self, key: str, *, expired: bytes = b"") -> Iterator[Claim | None]:
+        """Hold the claim of a run; None if another process holds it.
+
+        ``expired`` is the content of a claim that another part of this program has waited for in vain.
+        """
+        claim = self._claim(key, expired)
+        if claim is None:
+            yield None
+            return
+        self._note(claim, "claimed")
+        self._held[key] = claim
+        self._beat_along()
+        try:
+            yield claim
+        finally:
+            with self._writing:
+                del self._held[key]
+                self._end(claim)
+
+    @contextmanager
+    def alone(self, what: str) -> Iterator[None]:
+        """Wait until no other process does ``what``, then do it."""
+        while True:
+            with self.claimed(what) as claim:
+                if claim:
+                    try:
+                        yield
+                    finally:
+                        claim.finished = True  # There is no more to it than that nobody else is at it.
+                    return
+            time.sleep(AGAIN)
+
+    def holder(self, key: str) -> str:
+        """Return who holds the claim of a run, for people; empty where nobody does."""
+        _, content = self._last(key)
+        if content is None or self._has_ended(key, content):
+            return ""
+        found = _read(content)
+        return f"{found.get('pid', 'unknown')} on {found.get('machine', 'an unknown machine')}"
+
+    def expired(self, key: str) -> bytes | None:
+        """Return the last claim's content if that has ended, b"" without a claim, None while one is held."""
+        _, content = self._last(key)
+        if content is None:
+            return b""
+        return content if self._has_ended(key, content) else None
+
+    def _claim(self, key: str, expired: bytes) -> Claim | None:
+        number, content = self._last(key)
+        if content is not None and content != expired and not self._has_ended(key, content):
+            return None
+        claim = Claim(key, number + 1)
+        return claim if self.board.create(claim.name, claim.content()) else None
+
+    def _last(self, key: str) -> tuple[int, bytes | None]:
+        """Return the number of the last claim of a run and its content; 0 and None where there is none."""
+        number, content = 0, None
+        while (found := self.board.read(_name(key, number + 1))) is not None:
+            number, content = number + 1, found
+        return number, content
+
+    def _has_ended(self, key: str, content: bytes) -> bool:
+        found = _read(content)
+        if found.get("held") is False or has_ended(str(found.get("process", ""))):
+            return True
+        before, since = self._seen.get(key, (b"", 0.0))
+        if before != content:
+            self._seen[key] = content, self.clock()
+            return False
+        return self.clock() - since > self.lease
+
+    def _end(self, claim: Claim) -> None:
+        """Remove the claims of a finished run; give up that of another."""
+        self._note(claim, "lost" if claim.lost else "finished" if claim.finished else "given up")
+        self._seen.pop(claim.key, None)
+        with suppress(OSError):  # Whoever waits for it sees no more signs of life.
+            if claim.finished:
+                for number in range(claim.number, 0, -1):
+                    self.board.remove(_name(claim.key, number))
+            elif not claim.lost:
+                self.board.write(claim.name, claim.content(held=False))
+
+    def _beat_along(self) -> None:
+        if self._beating is None or not self._beating.is_alive():
+            self._beating = threading.Thread(target=self._beat, name="claims", daemon=True)
+            self._beating.start()
+
+    def _beat(self) -> None:
+        """Give signs of life, as long as this process lives."""
+        while True:
+            time.sleep(self.lease / BEATS)
+            for claim in list(self._held.values()):
+                with self._writing, suppress(OSError):  # A store that is away for long is for others to find.
+                    self._renew(claim)
+
+    def _renew(self, claim: Claim) -> None:
+        if self._held.get(claim.key) is not claim:
+            return
+        claim.lost = self.board.read(_name(claim.key, claim.number + 1)) is not None
+        if not claim.lost:
+            claim.beat += 1
+            self.board.write(claim.name, claim.content())
+
+    def _note(self, claim: Claim, event: str) -> None:
+        if self.log is None:
+            return
+        line = {"run": claim.key, "claim": claim.number, "event": event}
+        path = self.log / f"{this_process()}.jsonl"
+        with writing(path):
+            self.log.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                at = datetime.now(UTC).isoformat(timespec="milliseconds")
+                file.write(json.dumps({**line, "at": at}) + "\n")
+
+
+@cache
+def claims_in(root: Path) -> Claims:
+    """Return the claims of a folder of runs, the same ones for all of this process."""
+    return Claims(FolderBoard(root / FOLDER), log=root / FOLDER / "log")
+
+
+def _name(key: str, number: int) -> str:
+    return f"{key}.{number}"
+
+
+def _read(content: bytes) -> dict[str, object]:
+    """Read a claim; empty while its holder is writing it."""
+    try:
+        found = json.loads(content)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

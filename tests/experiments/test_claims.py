@@ -1,0 +1,257 @@
+"""Exactly one process holds the claim of a run; one that ended, gave up, or is silent too long holds none."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isogloss.core.processes import has_ended, host, this_process
+from isogloss.experiments import claims as module
+from isogloss.experiments.claims import Claim, Claims, FolderBoard
+
+ELSEWHERE = "another-7-7"
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def board(tmp_path):
+    return FolderBoard(tmp_path / "claims")
+
+
+def held_elsewhere(board: FolderBoard, key: str, number: int = 1, beat: int = 0, process: str = ELSEWHERE):
+    body = {"process": process, "machine": "there", "pid": 7, "beat": beat, "held": True}
+    board.create(f"{key}.{number}", b"")
+    board.write(f"{key}.{number}", json.dumps(body).encode())
+
+
+def left(board: FolderBoard) -> list[str]:
+    return sorted(path.name for path in board.folder.iterdir())
+
+
+def test_a_claim_is_held_by_one_alone_and_removed_when_its_run_is_finished(board):
+    first, second = Claims(board), Claims(board)
+    with first.claimed("run") as claim, second.claimed("run") as other:
+        assert (claim.number, other) == (1, None)
+        assert first.holder("run").startswith(f"{os.getpid()} on ")
+        claim.finished = True
+    assert left(board) == []
+    assert (first.holder("run"), first.expired("run")) == ("", b"")
+
+
+def test_a_claim_that_was_given_up_is_followed_by_the_next(board):
+    claims = Claims(board)
+    with pytest.raises(KeyError), claims.claimed("run"):
+        raise KeyError
+    assert left(board) == ["run.1"]
+    assert json.loads(claims.expired("run"))["held"] is False
+    with Claims(board).claimed("run") as claim:
+        assert claim.number == 2
+        claim.finished = True
+    assert left(board) == []
+
+
+def test_signs_of_life_keep_a_claim_and_silence_for_a_lease_ends_it(board):
+    clock = Clock()
+    claims = Claims(board, lease=60, clock=clock)
+    held_elsewhere(board, "run")
+    for beat in range(4):
+        held_elsewhere(board, "run", beat=beat)
+        with claims.claimed("run") as claim:
+            assert claim is None
+        assert claims.expired("run") is None
+        clock.now += 59
+    clock.now += 2
+    assert claims.expired("run") is not None
+    with claims.claimed("run") as claim:
+        assert claim.number == 2
+        claim.finished = True
+
+
+def test_what_was_waited_for_here_need_not_be_waited_for_there(board):
+    clock = Clock()
+    here = Claims(board, clock=clock)
+    held_elsewhere(board, "run")
+    assert here.expired("run") is None
+    clock.now += module.LEASE + 1
+    expired = here.expired("run")
+    with Claims(board).claimed("run", expired=expired) as claim:
+        assert claim.number == 2
+    held_elsewhere(board, "other", beat=1)
+    with Claims(board).claimed("other", expired=expired) as claim:
+        assert claim is None
+
+
+def test_a_dead_process_of_this_machine_holds_nothing(board):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    held_elsewhere(board, "run", process=f"{host()}-{ended.pid}-1")
+    with Claims(board).claimed("run") as claim:
+        assert claim.number == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'"text"', b"\xff"])
+def test_a_claim_that_cannot_be_read_is_waited_for_as_any_other(board, content):
+    clock = Clock()
+    claims = Claims(board, clock=clock)
+    board.create("run.1", content)
+    assert claims.expired("run") is None
+    clock.now += module.LEASE + 1
+    with claims.claimed("run") as claim:
+        assert claim.number == 2
+
+
+@pytest.mark.slow
+def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
+    claims = Claims(board, lease=0.06)
+    with claims.claimed("run") as claim:
+        seen = {board.read(claim.name)}
+        for _ in range(200):
+            time.sleep(0.01)
+            seen.add(board.read(claim.name))
+            if len(seen) > 3:
+                break
+        assert len(seen) > 3
+        claim.finished = True
+    time.sleep(0.1)
+    assert left(board) == []
+
+
+@pytest.mark.slow
+def test_a_holder_that_was_frozen_finds_that_it_lost(board):
+    claims = Claims(board, lease=0.06)
+    with claims.claimed("run") as claim:
+        held_elsewhere(board, "run", number=2)
+        for _ in range(200):
+            if claim.lost:
+                break
+            time.sleep(0.01)
+        assert claim.lost
+    assert left(board) == ["run.1", "run.2"]  # The next holder removes both.
+
+
+def test_what_is_done_alone_waits_for_others(board, monkeypatch):
+    monkeypatch.setattr(module, "AGAIN", 0.001)
+    at_once, most = 0, 0
+
+    def work() -> None:
+        nonlocal at_once, most
+        with Claims(board).alone("report"):
+            at_once += 1
+            most = max(most, at_once)
+            time.sleep(0.005)
+            at_once -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most, left(board)) == (1, [])
+
+
+MANY = """
+import sys, time
+from pathlib import Path
+from isogloss.experiments.claims import Claims, FolderBoard
+folder = Path(sys.argv[1])
+claims = Claims(FolderBoard(folder / "claims"))
+for key in map(str, range(300)):
+    with claims.claimed(key) as claim:
+        if claim is not None and not (folder / key).exists():
+            with (folder / f"made-{sys.argv[2]}").open("a") as file:
+                file.write(key + "\\n")
+            (folder / key).touch()
+            claim.finished = True
+        elif claim is not None:
+            claim.finished = True
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_race_make_each_run_once(tmp_path):
+    words = [sys.executable, "-c", MANY, str(tmp_path)]
+    racing = [subprocess.Popen([*words, str(number)]) for number in range(4)]
+    assert [one.wait() for one in racing] == [0] * 4
+    made = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().split())
+    assert made == dict.fromkeys(map(str, range(300)), 1)
+    assert not list((tmp_path / "claims").iterdir())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["claim", "end", "finish", "freeze"])), max_size=24)
+)
+def test_no_two_hold_a_claim_whatever_happens(steps):
+    """A model of the protocol: three processes that claim, give up, finish, or fall silent for a lease."""
+
+    class Memory(dict):
+        def create(self, name, content):
+            return self.setdefault(name, content) is content
+
+        def write(self, name, content):
+            self[name] = content
+
+        read = dict.get
+
+        def remove(self, name):
+            self.pop(name, None)
+
+    board, clock, finished = Memory(), Clock(), False
+    processes = [Claims(board, lease=60, clock=clock) for _ in range(3)]
+    holding: dict[int, Claim] = {}
+    for who, what in steps:
+        if what == "claim" and who not in holding and not finished:
+            claim = processes[who]._claim("run", b"")
+            if claim is not None:
+                assert not holding
+                holding[who] = claim
+        elif who in holding and what in ("end", "finish"):
+            claim = holding.pop(who)
+            claim.finished = finished = what == "finish"
+            processes[who]._end(claim)
+        elif what == "freeze" and holding:
+            for one in processes:
+                one.expired("run")
+            clock.now += 61
+            holding.clear()
+    assert not finished or not board
+
+
+def test_the_log_says_what_was_claimed_and_how_it_ended(board, tmp_path):
+    claims = Claims(board, log=tmp_path / "log")
+    with claims.claimed("one") as claim:
+        claim.finished = True
+    with claims.claimed("two"):
+        pass
+    (path,) = (tmp_path / "log").iterdir()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(line["run"], line["event"]) for line in lines] == [
+        ("one", "claimed"),
+        ("one", "finished"),
+        ("two", "claimed"),
+        ("two", "given up"),
+    ]
+
+
+def test_processes_have_names_of_their_own():
+    assert this_process().startswith(f"{host()}-{os.getpid()}-")
+    assert not has_ended(this_process())
+    assert not has_ended(ELSEWHERE)
+    assert not has_ended("")
+    started = this_process().rpartition("-")[2]
+    if Path("/proc/self/stat").exists():
+        assert has_ended(f"{host()}-{os.getpid()}-{int(started) + 1}")
