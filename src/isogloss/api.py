@@ -309,7 +309,7 @@ def refuse_several_processes() -> None:
     if world_size() > 1:
         raise ConfigError(
             f"isogloss.run: this is one of {world_size()} processes, and each would make the same runs. "
-            f"Start the script alone; encoders are pretrained in several processes by the command line: "
+            f"Start the script alone; a recipe is trained in several processes by the command line: "
             f"accelerate launch -m isogloss run RECIPE."
         )
 

@@ -199,12 +199,6 @@ def test_an_encoder_without_modules_of_several_languages_is_refused(setting, mod
         METHOD.train(wrong)
 
 
-def test_several_processes_are_refused_with_the_reason(setting, monkeypatch):
-    monkeypatch.setattr(module, "world_size", lambda: 2)
-    with pytest.raises(ConfigError, match=r"2 processes would each see a part\. Run it in one process"):
-        METHOD.train(setting)
-
-
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from toys import UPDATES, Drawn, loss, toy
 
-from isogloss.experiments.engine import IMPORTED_ONCE
+from isogloss.experiments.workers import IMPORTED_ONCE
 from isogloss.training import fit as module
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import (

@@ -93,8 +93,14 @@ def run(
     if dry_run:
         runs.print_plan(request, speed=speed, as_json=as_json)
     elif runs.were_started_together():
-        runs.pretrain_in_all_processes(
-            request, threads=threads, quiet=quiet, as_json=as_json, command=command
+        runs.run_together(
+            request,
+            threads=threads,
+            report=write_report,
+            retry_failed=retry_failed,
+            quiet=quiet,
+            as_json=as_json,
+            command=command,
         )
     else:
         jobs = 1 if engine == "serial" else jobs

@@ -101,9 +101,9 @@ def run_and_report(
     _exit_if(outcome.failed)
 
 
-def _exit_if(failed: Mapping[str, str], *, silent: bool = False) -> None:
+def _exit_if(failed: Mapping[str, str]) -> None:
     """Print why runs failed, if any did, and exit with 1."""
-    for key, message in () if silent else failed.items():
+    for key, message in failed.items():
         print(plain(f"isogloss: run {key} failed: {message}"), file=sys.stderr)
     if failed:
         raise typer.Exit(1)
@@ -120,31 +120,42 @@ def were_started_together() -> bool:
     return world_size() > 1
 
 
-def pretrain_in_all_processes(
-    request: RecipeRequest, *, threads: int, quiet: bool, as_json: bool, command: str
+def run_together(
+    request: RecipeRequest,
+    *,
+    threads: int,
+    report: bool = True,
+    retry_failed: bool = False,
+    quiet: bool,
+    as_json: bool,
+    command: str,
 ) -> None:
-    """Pretrain a recipe's encoders as one of several processes, and print how many runs remain."""
-    from isogloss.experiments.engine import pretrain_together
+    """Run a recipe as one of several processes; the main one alone speaks, and writes the report."""
+    from isogloss.experiments.engine import Making
+    from isogloss.experiments.together import make_together
+    from isogloss.reports import write_report
     from isogloss.training.distributed import is_main_process, world_size
 
-    planned = request.plan()
-    with Display(quiet=quiet or not is_main_process(), as_json=as_json and is_main_process()) as display:
-        found = pretrain_together(
+    planned, main = request.plan(), is_main_process()
+    how = Making(jobs=1, threads=threads, track=request.track, retry_failed=retry_failed)
+    with Display(quiet=quiet or not main, as_json=as_json and main) as display:
+        if main:
+            planned.write(command)
+        outcome = make_together(
             planned,
-            command=command,
+            how,
             announce=lambda run, number, total: display.say(f"[{number}/{total}] {planned.title(run)}"),
             on_progress=display.on_progress,
-            threads=threads,
-            track=request.track,
         )
         display.say(
-            f"{len(found.outcome.made)} encoders made in {world_size()} processes, "
-            f"{len(found.outcome.failed)} failed. {found.left} runs have no record yet"
-            f"{': the same command, started alone, makes them' if found.left else ''}."
+            f"{len(outcome.made)} runs made in {world_size()} processes, {len(outcome.done)} were there, "
+            f"{len(outcome.failed)} failed."
         )
-        if as_json and is_main_process():
-            display.emit({"made": found.outcome.made, "failed": found.outcome.failed, "left": found.left})
-    _exit_if(found.outcome.failed, silent=not is_main_process())
+    if main and report:
+        with planned.store.claims.alone("report"):
+            show_report(write_report(planned.store.root), as_json=as_json)
+    if main:  # Launchers end all processes when one fails.
+        _exit_if(outcome.failed)
 
 
 def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> None:

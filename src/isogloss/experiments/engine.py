@@ -6,17 +6,12 @@ many threads in one, and it does not suffer when the machine is busy. Records ar
 Several engines may work in one folder, on one machine or on many: runs are claimed one by one (``claims``),
 what others make is waited for, and all end with all records. A failure stops only the runs that need the
 failed one. A run whose process dies (the system ended it, as the memory ran out) is made once more, alone.
-
-``pretrain_together`` runs in several processes that ``accelerate launch -m isogloss run`` started. All of
-them compute; only the first takes the folder's lock, writes and reports. Encoders that are pretrained are
-made together; whatever else a recipe asks for is left to the same command started alone, whose records are
-the same however many processes made the encoders (within the rounding of sums).
 """
 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from heapq import heappop, heappush
 from time import monotonic
@@ -33,20 +28,20 @@ from isogloss.data.sources import Sources
 from isogloss.encoders.folders import unreachable
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.damage import set_damage_aside
-from isogloss.experiments.encoder_runs import Pretrain, Pretrained
+from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.encoders import fetch
-from isogloss.experiments.execute import compute_without_recording
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.runs import FineTune, Run, Translate, needs, not_looked_up, parts_of
 from isogloss.experiments.store import WORK, Outcome, Store
 from isogloss.experiments.translations import fetch_translators
-from isogloss.experiments.workers import Ending, Processes, ThisProcess, Workers, excusable
-from isogloss.training.distributed import barrier, is_main_process, main_process_first
+from isogloss.experiments.workers import Ending, Processes, ThisProcess, Workers
 from isogloss.training.fit import check_optimizer_states
 
 LOOK_AGAIN, LOOK_ELSEWHERE = 0.2, 1.0
 """Seconds between two looks at the workers, and at runs that other processes make."""
 
+
+FAILED_BEFORE = "in an earlier call; --retry-failed makes it again"
 
 Announce = Callable[[Run, int, int], None]
 """Called before a run starts, with its number, counted from 1, and how many there are."""
@@ -74,11 +69,22 @@ def make_planned(
     on_progress: OnProgress = no_progress,
 ) -> Outcome:
     """Make what has no record yet; damaged runs count as missing."""
+    context, damaged = prepared(planned, how, on_progress)
+    runs = planned.runs
+    missing = [run for run in runs if not planned.store.is_finished(run)]
+    jobs = how.jobs or (1 if of_script(missing) else default_jobs(missing, how.threads))
+    with _workers(context, missing, min(jobs, max(1, len(missing)))) as workers:
+        outcome = Schedule(planned.store, runs, workers, announce).run()
+    return replace(outcome, damaged={**damaged, **outcome.damaged})
+
+
+def prepared(planned: Planned, how: Making, on_progress: OnProgress) -> tuple[RunContext, dict[str, str]]:
+    """Find what is damaged, missing or broken before anything trains; return what runs have in common."""
     planned.check_looked_at()
-    store, runs = planned.store, planned.runs
+    store = planned.store
     with store.claims.alone("damage"):
-        damaged = set_damage_aside(store, runs)
-    missing = [run for run in runs if not store.is_finished(run)]
+        damaged = set_damage_aside(store, planned.runs)
+    missing = [run for run in planned.runs if not store.is_finished(run)]
     for run in missing if how.retry_failed else ():
         store.forget_failure(run)
     _check_packages(missing)
@@ -92,12 +98,7 @@ def make_planned(
         threads=how.threads,
         track=how.track,
     )
-    if missing:
-        context = replace(context, precision=precision_here(store))
-    jobs = how.jobs or (1 if of_script(missing) else default_jobs(missing, how.threads))
-    with _workers(context, missing, min(jobs, max(1, len(missing)))) as workers:
-        outcome = Schedule(store, runs, workers, announce).run()
-    return replace(outcome, damaged={**damaged, **outcome.damaged})
+    return (replace(context, precision=precision_here(store)) if missing else context), damaged
 
 
 @contextmanager
@@ -248,7 +249,7 @@ class Schedule:
             if broken := next((one for one in needed if one in self.outcome.failed), ""):
                 self._fail_heir(key, broken)
             elif why := self.store.failure(run):
-                self._fail(key, f"{why} (in an earlier call; --retry-failed makes it again)")
+                self._fail(key, f"{why} ({FAILED_BEFORE})")
             elif not waits_for:
                 heappush(self._ready, self._number[key])
 
@@ -348,75 +349,3 @@ class Schedule:
 
     def _run(self, key: str) -> Run:
         return self.runs[self._number[key]]
-
-
-@dataclass(frozen=True)
-class Together:
-    """The outcome of the encoders, and how many runs of the plan have no record yet."""
-
-    outcome: Outcome
-    left: int
-
-
-def pretrain_together(
-    planned: Planned,
-    *,
-    command: str,
-    announce: Announce,
-    on_progress: OnProgress = no_progress,
-    threads: int = 1,
-    track: tuple[str, ...] = (),
-) -> Together:
-    """Make the encoders of a plan that are pretrained from text, in all processes at once.
-
-    ConfigError where there are none to make, and other runs have no record yet.
-    """
-    planned.check_looked_at()
-    store = planned.store
-    missing = [run for run in planned.runs if not store.is_finished(run)]
-    if missing and not any(isinstance(run, Pretrain) for run in missing):
-        raise ConfigError(
-            f"several processes make encoders that are pretrained, and this recipe has none left; "
-            f"{len(missing)} of its runs have no record yet. Start the same command alone: it makes "
-            f"runs side by side (--jobs)."
-        )
-    context = RunContext(
-        store=store, sources=planned.sources, on_progress=on_progress, threads=threads, track=track
-    )
-    with nullcontext():
-        if is_main_process():
-            planned.write(command)
-        missing = _able_now(missing, store)
-        barrier()  # Every process has looked before the first record is written.
-        if missing:
-            with main_process_first():
-                context = replace(context, precision=precision_here(store))
-        outcome = (
-            Schedule(store, missing, ThisProcess(context), announce).run()
-            if is_main_process()
-            else _help(context, missing)
-        )
-        barrier()
-    return Together(outcome, sum(not store.is_finished(run) for run in planned.runs))
-
-
-def _able_now(missing: Sequence[Run], store: Store) -> list[Run]:
-    """List the encoders to pretrain that need nothing but finished runs and one another."""
-    able: list[Run] = []
-    for run in missing:
-        if isinstance(run, Pretrain) and all(one in able or store.is_finished(one) for one in needs(run)):
-            able.append(run)
-    return able
-
-
-def _help(context: RunContext, runs: Sequence[Run]) -> Outcome:
-    """Compute along with the first process; what ends a run there ends it here too."""
-    outcome = Outcome()
-    for run in runs:
-        try:
-            compute_without_recording(context, run)
-        except excusable() as error:
-            outcome.failed[identity(run)] = str(error)
-        else:
-            outcome.made.append(identity(run))
-    return outcome

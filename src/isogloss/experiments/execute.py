@@ -38,7 +38,7 @@ from isogloss.experiments.measuring import measure
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs
 from isogloss.experiments.store import WORK
 from isogloss.experiments.translating import train_translator, translate
-from isogloss.training.distributed import barrier, is_main_process
+from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import measured_peak, restart_measurement
 from isogloss.training.setting import AdjustSetting, Averaged, Setting, TextSetting
 from isogloss.training.tracking import TrackedRun, tracked
@@ -96,15 +96,18 @@ def _called(part: object) -> str:
     return identity(part) if isinstance(part, Run) else str(part)
 
 
+def trains(run: Run) -> bool:
+    """Return whether several processes can make a run together."""
+    return isinstance(run, Pretrain | Adjust | TrainTranslator | FineTune)
+
+
 def compute_without_recording(context: RunContext, run: Run) -> None:
-    """Compute for a run that the first of several processes makes and records."""
+    """Take part in a training that the main one of several processes records."""
     with _threads(context.threads):
         _MAKERS[run.name](context, run)
 
 
 def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
-    barrier()  # With several processes the start may be what the first one has just made.
-
     def translations(first: str, second: str) -> Iterator[Translation]:
         found = context.sources.stream(run.bitext, f"{first}-{second}", "train")
         return cast(Iterator[Translation], found)
@@ -212,7 +215,8 @@ def _adjust(context: RunContext, run: Adjust) -> RunResult:
         on_progress=context.on_progress,
     )
     adjusted = with_fields(run.method, precision=context.resolved(run.precision)).train(setting)
-    save_model(adjusted.model, adjusted.tokenizer, context.store.model(run))
+    if is_main_process():
+        save_model(adjusted.model, adjusted.tokenizer, context.store.model(run))
     return RunResult(adjusted.rows, adjusted.warnings)
 
 
@@ -243,13 +247,14 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
         on_progress=context.on_progress,
     )
     trained = run.method.train(setting)
-    save_model(
-        trained.model,
-        trained.tokenizer,
-        context.store.model(run),
-        extras=trained.extras,
-        difference=trained.difference,
-    )
+    if is_main_process():
+        save_model(
+            trained.model,
+            trained.tokenizer,
+            context.store.model(run),
+            extras=trained.extras,
+            difference=trained.difference,
+        )
     return RunResult(trained.rows, (*trained.warnings, *filter(None, repairs)))
 
 

@@ -23,6 +23,7 @@ from isogloss.encoders import save_model
 from isogloss.experiments.context import EXAMPLES, RunContext, RunResult
 from isogloss.experiments.runs import TrainTranslator, Translate
 from isogloss.metrics.translation import bleu, chrf, signature
+from isogloss.training.distributed import is_main_process
 from isogloss.training.setting import TranslationSetting
 from isogloss.translators import TranslateSetting
 
@@ -43,7 +44,8 @@ def train_translator(context: RunContext, run: TrainTranslator) -> RunResult:
     )
     method = with_fields(run.method, precision=context.resolved(run.precision))
     model, tokenizer, fitted = method.train(setting)
-    save_model(model, tokenizer, context.store.model(run))
+    if is_main_process():
+        save_model(model, tokenizer, context.store.model(run))
     return RunResult(fitted.rows)
 
 

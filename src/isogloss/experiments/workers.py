@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_all_start_methods, get_context, parent_process
@@ -30,6 +30,7 @@ from isogloss.experiments.context import RunContext
 from isogloss.experiments.damage import set_checkpoints_aside
 from isogloss.experiments.execute import make
 from isogloss.experiments.runs import Run
+from isogloss.training.distributed import world_size
 
 IMPORTED_ONCE = ("isogloss.experiments.execute", "transformers.models.bert.modeling_bert")
 """What takes a new process its first seconds."""
@@ -72,8 +73,13 @@ class Workers(Protocol):
         ...
 
 
-def attempt(context: RunContext, run: Run, expired: bytes = b"") -> Ending:
-    """Make a run unless another process does or did; record its failure if that concerns it alone."""
+def attempt(
+    context: RunContext, run: Run, expired: bytes = b"", *, begin: Callable[[], None] = lambda: None
+) -> Ending:
+    """Make a run unless another process does or did; record its failure if that concerns it alone.
+
+    ``begin`` is called once it is certain that the run is made here.
+    """
     store, damaged = context.store, ""
     with store.claims.claimed(identity(run), expired=expired) as claim:
         if claim is None:
@@ -82,6 +88,7 @@ def attempt(context: RunContext, run: Run, expired: bytes = b"") -> Ending:
             claim.finished = True
             return Ending("there")
         damaged = set_checkpoints_aside(store, run)
+        begin()
         try:
             make(replace(context, on_progress=_heeding(context.on_progress, claim)), run)
         except excusable() as error:
@@ -100,7 +107,7 @@ def _heeding(on_progress: OnProgress, claim: Claim) -> OnProgress:
 
     def heed(progress: Progress) -> None:
         on_progress(progress)
-        if claim.lost or asked_to_leave():
+        if claim.lost or (asked_to_leave() and world_size() == 1):  # Several leave together (``fit``).
             raise Left
 
     return heed

@@ -33,6 +33,7 @@ from isogloss.encoders.sparse_deltas import (
     write_weights,
 )
 from isogloss.tasks.task import Model
+from isogloss.training.distributed import is_main_process, main_process_first
 from isogloss.training.setting import Extra, PeftSetting, Prepared
 
 MASK = "mask.safetensors"
@@ -54,8 +55,11 @@ class LotteryTicket:
         """Train all weights of another copy for the mask, or read the mask of a training that was begun."""
         path = setting.folder / MASK
         if not path.exists():
-            _write_mask(path, largest_changes(setting.model, setting.whole(), self.share))
-            shutil.rmtree(setting.folder / "whole", ignore_errors=True)
+            changed = largest_changes(setting.model, setting.whole(), self.share)
+            with main_process_first():
+                if is_main_process():
+                    _write_mask(path, changed)
+                    shutil.rmtree(setting.folder / "whole", ignore_errors=True)
         masks = {name: one.to(torch.bool) for name, one in load_file(path).items()}
         add_masks(setting.model, masks)
         return Prepared(fixed=sum(int((~mask).sum()) for mask in masks.values()))

@@ -17,7 +17,6 @@ from isogloss.encoders.language_parameters import language_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.tasks.task import Model
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.distributed import world_size
 from isogloss.training.fit import Callback, Callbacks, Fitted, fit, trained_alone
 from isogloss.training.meta_learning import (
     INNER_STEPS,
@@ -128,11 +127,6 @@ class MetaLearning:
     def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
         self.check(setting.family, setting.modules_trained, setting.languages)
-        if world_size() > 1:
-            raise ConfigError(
-                f"{self.name}: a language's modules move by what the whole batch says, before the rest does; "
-                f"{world_size()} processes would each see a part. Run it in one process."
-            )
         if setting.replay is not None:
             raise ConfigError(
                 f"{self.name}: replayed languages have no validation text of their own. Leave replay out, or "

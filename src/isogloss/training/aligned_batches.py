@@ -25,6 +25,7 @@ from isogloss.tasks.batch import forward, row_ranges
 from isogloss.tasks.task import Model
 from isogloss.training.aligned_pairs import AlignedPairs, AlignedRow
 from isogloss.training.batching import by_length
+from isogloss.training.distributed import main_process_first
 from isogloss.training.evaluation import BUDGET
 from isogloss.training.precision import device, scoring
 
@@ -274,8 +275,9 @@ def cache_states(
     starts = np.zeros(len(counts), dtype=np.int64)
     starts[order] = ends - counts[order]
     dtype = np.dtype(kept)
-    if not path.exists():
-        _write(path, (compute(group) for group in groups), dtype)
+    with main_process_first():
+        if not path.exists():
+            _write(path, (compute(group) for group in groups), dtype)
     return CachedStates(path, dim, dtype, starts, counts)
 
 

@@ -47,6 +47,13 @@ class Divisible(Protocol):
         ...
 
 
+@runtime_checkable
+class Whole(Protocol):
+    """A batch that every process computes, all of it; what they share of the work is inside the loss."""
+
+    is_whole: bool
+
+
 def parts_of(batch: object, count: int, what: str) -> Sequence[tuple[Movable, float]]:
     """Split a batch into at most ``count`` parts; ConfigError, saying of ``what``, for one without parts."""
     if not isinstance(batch, Divisible):

@@ -6,16 +6,35 @@ and their devices; its wrapper of the model is not used, as it would have every 
 and a batch of one language leaves out those of the others.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import TypeVar
 
 import torch
 from accelerate import PartialState
 from torch import Tensor, nn
 
+Plain = TypeVar("Plain")
+"""What JSON can say."""
+
 PATIENCE = timedelta(days=1)
 """How long processes wait for one of them: the first one reads and tokenizes all text alone."""
+
+
+_alone: list[bool] = []
+"""Not empty while this process does something that the others do not."""
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Let this process be the only one for a while: the others wait, and take no part in sums."""
+    _alone.append(True)
+    try:
+        yield
+    finally:
+        _alone.pop()
 
 
 def own_device() -> torch.device:
@@ -26,12 +45,12 @@ def own_device() -> torch.device:
 
 def world_size() -> int:
     """Return how many processes train together."""
-    return int(_state().num_processes)
+    return 1 if _alone else int(_state().num_processes)
 
 
 def rank() -> int:
     """Return which of them this one is, counted from 0."""
-    return int(_state().process_index)
+    return 0 if _alone else int(_state().process_index)
 
 
 def is_main_process() -> bool:
@@ -42,13 +61,36 @@ def is_main_process() -> bool:
 @contextmanager
 def main_process_first() -> Iterator[None]:
     """Let the first process do something while the others wait; then they find it done."""
+    if world_size() == 1:
+        yield
+        return
     with _state().main_process_first():
         yield
 
 
 def barrier() -> None:
     """Wait until every process has come here."""
-    _state().wait_for_everyone()
+    if world_size() > 1:
+        _state().wait_for_everyone()
+
+
+def from_main_process(make: Callable[[], Plain]) -> Plain:
+    """Return to all processes what the main one makes alone; lists, dicts, texts and numbers."""
+    if world_size() == 1:
+        return make()
+    said = b""
+    if is_main_process():
+        with alone():
+            made = make()
+        said = json.dumps(made).encode()
+    length = torch.tensor([len(said)], device=own_device())
+    torch.distributed.broadcast(length, 0)
+    text = torch.zeros(int(length), dtype=torch.uint8, device=own_device())
+    if said:
+        text.copy_(torch.frombuffer(bytearray(said), dtype=torch.uint8))
+    torch.distributed.broadcast(text, 0)
+    found: Plain = json.loads(bytes(text.tolist()))
+    return found
 
 
 def all_reduced(values: Tensor) -> Tensor:

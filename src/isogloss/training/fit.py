@@ -6,7 +6,7 @@ interrupted, to the bit.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -24,12 +24,13 @@ from isogloss.core.seeds import derive
 from isogloss.encoders.recomputation import recomputed_layers
 from isogloss.nn.dropout import quick_dropout
 from isogloss.nn.frozen import freeze, thaw, unfrozen
-from isogloss.training.batching import Batches, Movable, parts_of
+from isogloss.training.batching import Batches, Movable, Whole, parts_of
 from isogloss.training.checkpoints import Checkpoints, Notes, State
 from isogloss.training.distributed import (
     all_reduce_gradients,
     all_reduced,
     broadcast_weights,
+    from_main_process,
     is_main_process,
     own_device,
     rank,
@@ -169,7 +170,7 @@ class _Fit:
             self._observe(due, done)
             if remark:
                 self._tell(done, total, remark)
-            leaves = asked_to_leave() and not last
+            leaves = self._leaves(looked=looked) and not last
             if kept or leaves:
                 self._keep(done, seen)
             if leaves:
@@ -190,8 +191,8 @@ class _Fit:
         """Yield this process's share of the batch."""
         batch, together = self.batches[step], world_size()
         count = -(-(self.updates.accumulation or 1) // together) * together
-        if count == 1:
-            yield _Part(batch, derive(self.seed, "step", step))
+        if count == 1 or (isinstance(batch, Whole) and not self.updates.accumulation):
+            yield _Part(batch, derive(self.seed, "step", step), 1 / together)
             return
         for number, (part, share) in enumerate(parts_of(batch, count, self.callbacks.what)):
             if number % together == rank():  # A part's dropout is its own, wherever it is computed.
@@ -252,8 +253,9 @@ class _Fit:
     def _evaluate(self, done: int) -> None:
         if self.callbacks.evaluate is None:
             return
+        evaluate = self.callbacks.evaluate
         self.model.eval()
-        notes = self.callbacks.evaluate(done)
+        notes = from_main_process(lambda: evaluate(done))  # Others, or other GPUs, might decide otherwise.
         self.model.train()
         self.rows += notes
         if self.callbacks.averaged:
@@ -263,16 +265,23 @@ class _Fit:
         self.without_gain += 1
         if score > self.best_score:
             self.best_score, self.without_gain = score, 0
-            self.best = {name: weight.detach().clone() for name, weight in unfrozen(self.model).items()}
+            self.best = on_host(unfrozen(self.model))
 
     def _average(self, done: int) -> None:
         """Let the mean of the last evaluated weights take the place of the best ones."""
         last = self.callbacks.evaluate_at[-self.callbacks.averaged :]
         if done not in last:
             return
-        share, now = 1 / (last.index(done) + 1), unfrozen(self.model)
+        share, now = 1 / (last.index(done) + 1), on_host(unfrozen(self.model))
         before = self.best or now
-        self.best = {name: torch.lerp(before[name], one.detach(), share) for name, one in now.items()}
+        self.best = {name: torch.lerp(before[name], one, share) for name, one in now.items()}
+
+    def _leaves(self, *, looked: bool) -> bool:
+        """Return whether to leave; several processes ask one another where they meet anyway."""
+        if world_size() == 1:
+            return asked_to_leave()
+        asked = torch.tensor(float(asked_to_leave()), device=self.device)
+        return looked and bool(all_reduced(asked))
 
     def _is_stopped(self) -> bool:
         return 0 < self.callbacks.patience <= self.without_gain
@@ -330,6 +339,11 @@ def _randomness_given_back(on: torch.device) -> Iterator[None]:
     """Restore the random state of the process afterwards: each step seeds its own."""
     with torch.random.fork_rng(devices=[torch.cuda.current_device()] if on.type == "cuda" else []):
         yield
+
+
+def on_host(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return copies of weights in the machine's own memory: a GPU's is for what is being trained."""
+    return {name: weight.detach().to("cpu", copy=True) for name, weight in weights.items()}
 
 
 def _put(model: nn.Module, weights: dict[str, Tensor]) -> None:

@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from isogloss.training.distributed import all_reduced, rank, world_size
+
 PERTURBATION = 0.01
 """Norm of the step to either side in finite differences; Liu et al. (2019, DARTS), Section 2.3."""
 
@@ -162,18 +164,26 @@ def _nothing(parameters: Parameters) -> dict[str, Tensor]:
 def _mean_gradients(
     losses: Sequence[Loss], shared: Parameters, own: Parameters
 ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
-    """Return the mean loss and its gradients; one loss after the other, so one graph is held at a time."""
-    total: Tensor = torch.zeros(())
-    sums: list[Tensor] = []
+    """Return the mean loss and its gradients; one loss after the other, so one graph is held at a time.
+
+    Of several processes each computes some of the losses.
+    """
     leaves = [*shared.values(), *own.values()]
-    for loss in losses:
+    total = torch.zeros((), device=leaves[0].device)
+    sums: list[Tensor] = []
+    for loss in losses[rank() :: world_size()]:
         with _one_evaluation(shared):
             value = loss(shared, own)
         found = torch.autograd.grad(value / len(losses), leaves, materialize_grads=True)
-        total = total.to(value.device) + value.detach() / len(losses)
+        total = total + value.detach() / len(losses)
         sums = [one + other for one, other in zip(sums, found, strict=True)] if sums else list(found)
-    gradients = dict(zip([*shared, *own], sums, strict=True))
-    return total, {name: gradients[name] for name in shared}, {name: gradients[name] for name in own}
+    mine = sums or [torch.zeros_like(one) for one in leaves]
+    gradients = dict(zip([*shared, *own], map(all_reduced, mine), strict=True))
+    return (
+        all_reduced(total),
+        {name: gradients[name] for name in shared},
+        {name: gradients[name] for name in own},
+    )
 
 
 def _by(value: Tensor, parameters: Parameters, *, create_graph: bool = False) -> dict[str, Tensor]:

@@ -18,7 +18,7 @@ updates is not held out.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -70,6 +70,8 @@ class MetaBatch:
     """A batch of each language."""
     pace: float
     """Share of the highest rates at this step: all of them rise and fall together."""
+    is_whole: ClassVar[bool] = True
+    """Several processes share the validation losses: φ moves by all of them, before θ does."""
 
     def to(self, device: torch.device) -> "MetaBatch":
         """Return it on a device."""
