@@ -16,10 +16,11 @@ class Left(BaseException):
 
 
 def ask_to_leave() -> bool:
-    """Ask this process to leave; return False where nothing heeds it, or where it was asked before."""
-    first = not _asked.is_set()
+    """Ask this process to leave; return False where nothing heeds that, or where it was asked before."""
+    if not _heeded.is_set() or _asked.is_set():
+        return False
     _asked.set()
-    return first and _heeded.is_set()
+    return True
 
 
 def asked_to_leave() -> bool:
