@@ -56,6 +56,11 @@ def test_adjustment_comes_to_the_same_loss_both_ways(script):
     assert [found[precision][1] for precision in ("float32", "bfloat16")] == ["1.8", "1.8"]
 
 
+def test_many_runs_are_made_once_and_reported_on(script):
+    (found,) = numbers(script("many_runs", "--runs", 20), 9).values()
+    assert found[6] == "25"  # 20 runs, and five for claims, plan and report.
+
+
 def test_every_form_of_meta_learning_costs_more_than_joint_training(script):
     found = numbers(script("meta_learning", "--quick"), 5)
     ratios = {form: float(cells[1]) for form, cells in found.items()}

@@ -1,13 +1,17 @@
 """What each verb prints, where, and the exit code it ends with."""
 
 import json
+import os
+from platform import node
 
 import pytest
 
 from isogloss.cli.lists import LISTS
+from isogloss.core.identity import identity
 from isogloss.core.records import read_record
 from isogloss.data import CORPORA
 from isogloss.data.described import shipped
+from isogloss.experiments.plan import plan_recipe
 from tiny import MODELS, RUNS, tiny
 
 
@@ -76,6 +80,16 @@ def test_a_dry_run_knows_what_is_done(command, tiny_runs):
     assert {line["state"] for line in plan} == {"done"}
     assert sum(line["needed by"] == 0 for line in plan) == 6  # bilingual scores, gaps, paths
     assert all((tiny_runs / line["run"] / "record.json").exists() for line in plan)
+
+
+def test_a_dry_run_knows_what_failed_and_who_makes_what(command, tmp_path):
+    planned = plan_recipe(tiny(tmp_path), out=tmp_path / "runs")
+    first, second = planned.runs[:2]
+    planned.store.fail(first, "it diverged")
+    with planned.store.claims.claimed(identity(second)):
+        ended = command("run", tmp_path / "tiny.toml", "--out", tmp_path / "runs", "--dry-run", "--json")
+    states = [line["state"] for line in ended.lines[:-1]]
+    assert states == ["failed", f"made by {os.getpid()} on {node()}", *["to do"] * (RUNS - 2)]
 
 
 @pytest.mark.slow

@@ -182,7 +182,7 @@ def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> No
     rows = [
         (
             key,
-            "done" if key in done else "to do",
+            "done" if key in done else _state(run, planned),
             shared[key],
             _memory(run, planned),
             _operations(taken[key]),
@@ -199,6 +199,13 @@ def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> No
     else:
         print(about, end="")
         print(f"{len(rows)} runs: {len(done)} done, {len(rows) - len(done)} to make")
+
+
+def _state(run: "Run", planned: "Planned") -> str:
+    """Return what has become of an unfinished run: another process makes it, it failed, or it is to do."""
+    if holder := planned.store.claims.holder(identity(run)):
+        return f"made by {holder}"
+    return "failed" if planned.store.failure(run) else "to do"
 
 
 @dataclass(frozen=True)

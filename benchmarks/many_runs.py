@@ -1,0 +1,132 @@
+"""What does a plan of very many runs cost? Plan, claims, records and report, of runs that take a millisecond.
+
+    python benchmarks/many_runs.py                       # 1,000, 4,000 and 16,000 runs; about five minutes
+    python benchmarks/many_runs.py --runs 100000         # half an hour
+
+Everything is real but what a run computes: it is planned from a recipe, claimed, recorded, looked for again and
+reported on. Each size has a process of its own, so that peaks of memory are its own.
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HEADS = (
+    "runs",
+    "plan",
+    "make",
+    "per run",
+    "look again",
+    "report",
+    "folder",
+    "most files in one folder",
+    "memory",
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, nargs="*", default=[1000, 4000, 16000])
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.one:
+        print(" | ".join(simulate(chosen.one)), flush=True)
+        return
+    print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
+    for count in chosen.runs:
+        line = subprocess.check_output([sys.executable, __file__, "--one", str(count)], text=True)
+        print(f"| {line.strip()} |", flush=True)
+
+
+def simulate(count: int) -> list[str]:
+    from isogloss.core.errors import StorageError
+    from isogloss.core.identity import content, identity
+    from isogloss.core.records import Record
+    from isogloss.experiments import workers
+    from isogloss.experiments.context import RunContext
+    from isogloss.experiments.engine import Schedule
+    from isogloss.experiments.plan import plan_recipe
+    from isogloss.experiments.runs import Measure, Run, needs
+    from isogloss.reports import write_report
+
+    def make(context: RunContext, run: Run) -> Record:
+        context.store.start(run)
+        time.sleep(0.001)
+        rows = list(map(scored, run.languages)) if isinstance(run, Measure) else []
+        for row in rows:
+            row["model"] = identity(run.subjects[0]) if isinstance(run, Measure) else ""
+        record = Record(
+            id=identity(run),
+            kind=run.name,
+            title=run.title,
+            run=content(run),
+            needs=tuple(map(identity, needs(run))),
+            rows=rows,
+        )
+        context.store.finish(record, {"seconds": 0.001})
+        return record
+
+    workers.make = make
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        plan, planning = timed(lambda: plan_recipe(recipe(count), out=out))
+        plan.write("many runs")
+        context = RunContext(store=plan.store, sources=plan.sources)
+
+        def schedule() -> Any:
+            return Schedule(plan.store, plan.runs, workers.ThisProcess(context), lambda *_: None).run()
+
+        outcome, making = timed(schedule)
+        again, looking = timed(schedule)
+        if len(outcome.made) != len(plan.runs) or again.made:
+            raise StorageError(f"{len(outcome.made)} of {len(plan.runs)} runs made, {len(again.made)} twice.")
+        _, reporting = timed(lambda: write_report(out))
+        size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+        most = max(
+            len(list(path.iterdir())) for path in (out, out / "figures", out / ".claims") if path.exists()
+        )
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    seconds = (f"{one:.1f} s" for one in (planning, making))
+    return [
+        f"{len(plan.runs):,}",
+        *seconds,
+        f"{1000 * making / len(plan.runs):.1f} ms",
+        f"{looking:.1f} s",
+        f"{reporting:.1f} s",
+        f"{size / 1e6:.0f} MB",
+        f"{most:,}",
+        f"{memory:,.0f} MB",
+    ]
+
+
+def recipe(count: int) -> dict[str, Any]:
+    """Models of many seeds, each with its scores."""
+    grid = {
+        "corpus": "ud",
+        "task": "upos",
+        "source": "qaa",
+        "targets": ["qab"],
+        "seeds": list(range(count // 2)),
+    }
+    grid["method"] = [{"name": "source-only"}]
+    return {"title": "Many runs", "encoder": "shipped", "grid": grid, "measure": [{"name": "scores"}]}
+
+
+def scored(language: str) -> dict[str, Any]:
+    about = {"model": "", "language": language, "split": "dev", "metric": "accuracy"}
+    return {**about, "score": 0.5, "main": True, "baseline": 0.1, "examples": 100}
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.perf_counter()
+    return work(), time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
