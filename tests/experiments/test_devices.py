@@ -255,7 +255,9 @@ def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_n
     outcome = make_planned(planned, Making(jobs=2))
 
     for key in (store.once, store.always):
-        assert outcome.died[key] == "the memory of the GPU that it shared ran out; it was made again, alone."
+        assert outcome.died[key] == (
+            "the memory of the GPU that it shared ran out (CUDA out of memory.); it was made again."
+        )
     heirs = {key for key, why in outcome.failed.items() if why.startswith("needs run")}
     assert outcome.failed.keys() - heirs == {store.always}
     assert outcome.failed[store.always] == "CUDA out of memory."

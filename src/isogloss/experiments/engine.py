@@ -44,10 +44,10 @@ LOOK_AGAIN, LOOK_ELSEWHERE = 0.2, 1.0
 
 
 MADE_AGAIN = {
-    "died": "its process was ended from outside ({}); it was made again.",
-    "crowded": "the memory of the GPU that it shared ran out; it was made again, alone.",
+    "died": "its process was ended from outside",
+    "crowded": "the memory of the GPU that it shared ran out",
 }
-"""Endings after which a run is made once more, alone, and what is said."""
+"""Endings after which a run is made once more, alone, in words."""
 
 FAILED_BEFORE = "in an earlier call; --retry-failed makes it again"
 
@@ -309,15 +309,15 @@ class Schedule:
             self._fail(key, ending.why)
         elif ending.how == "elsewhere":
             self._elsewhere.add(key)
-        elif ending.how == "died" and key in self._tried_again:
+        elif ending.how in MADE_AGAIN and key in self._tried_again:
             why = (
-                f"its process was ended from outside twice ({ending.why}), the second time with no other run "
+                f"{MADE_AGAIN[ending.how]} twice ({ending.why}), the second time with no other run "
                 f"beside it. Did the memory run out? Lower batch_size, or use a larger machine."
             )
             self.store.fail(run, why)
             self._fail(key, why)
         elif ending.how in MADE_AGAIN:
-            self.outcome.died[key] = MADE_AGAIN[ending.how].format(ending.why)
+            self.outcome.died[key] = f"{MADE_AGAIN[ending.how]} ({ending.why}); it was made again."
             self._died.append(key)
         else:
             heappush(self._ready, self._number[key])
