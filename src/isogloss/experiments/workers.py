@@ -251,7 +251,7 @@ class Processes:
         free = {one.device: one for one in reversed(self._workers) if one.run is None}
         beside = {
             device: [one.need for one in self._workers if one.run is not None and one.device == device]
-            for device in free
+            for device in reversed(free)  # So that the first is the first process's.
         }
         need = self._needs.of(run) if self._needs else None
         device = place(need, beside)
