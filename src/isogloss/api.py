@@ -126,6 +126,7 @@ def run(
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
     jobs: int = 0,
+    devices: str | Sequence[str | int] = "",
     threads: int = 1,
     report: bool = True,
     retry_failed: bool = False,
@@ -140,8 +141,9 @@ def run(
     ``Recipe``, whose methods and measurements may be values of their classes. ConfigError says what is wrong.
 
     ``changes`` are dotted keys of the recipe and their values. ``jobs`` runs are made side by side (0: as
-    many as this machine has cores for), each with ``threads`` threads; records are the same for any number
-    of jobs, and for the same number of threads. The same call in other processes, here or on other machines
+    many as this machine has GPUs, or cores), each with ``threads`` threads; records are the same for any
+    number of jobs, and for the same number of threads. ``devices`` are numbers or UUIDs of GPUs that are
+    used (all if left out), or "cpu". The same call in other processes, here or on other machines
     that see the folder, shares the work. A run that failed is made again with ``retry_failed`` alone.
     ``track`` names trackers that follow the runs while they train: tensorboard, mlflow, wandb.
     """
@@ -158,7 +160,13 @@ def run(
     planned = plan_recipe(recipe, out=folder, data=data, changes=changes, scale=scale)
     name = Path(recipe).name if isinstance(recipe, str | Path) else "(in Python)"
     planned.write(command or f"isogloss run {name}")
-    how = Making(jobs=jobs, threads=threads, track=trackers, retry_failed=retry_failed)
+    how = Making(
+        jobs=jobs,
+        devices=_written(devices),
+        threads=threads,
+        track=trackers,
+        retry_failed=retry_failed,
+    )
     outcome = make_planned(planned, how, announce=announce, on_progress=on_progress)
     if report:
         with planned.store.claims.alone("report"):
@@ -180,6 +188,7 @@ def search(
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
     jobs: int = 0,
+    devices: str | Sequence[str | int] = "",
     threads: int = 1,
     track: str | Sequence[str] = (),
     on_progress: OnProgress = no_progress,
@@ -213,7 +222,7 @@ def search(
         changes=changes or {},
         scale=scale,
     )
-    how = Making(jobs=jobs, threads=threads, track=_checked_trackers(track))
+    how = Making(jobs=jobs, devices=_written(devices), threads=threads, track=_checked_trackers(track))
     make = partial(make_planned, how=how, announce=announce, on_progress=on_progress)
     place = Path(to) if to else None
     found = search_plans(request, make, to=place, command=command, on_trial=on_trial)
@@ -280,6 +289,10 @@ def finished(
     if not finished_report(store.root):
         return None
     return Result(store.root, Outcome(done=plan["runs"]), tuple(plan["runs"]))
+
+
+def _written(devices: str | Sequence[str | int]) -> str:
+    return devices if isinstance(devices, str) else ",".join(map(str, devices))
 
 
 def _checked_trackers(track: str | Sequence[str]) -> tuple[str, ...]:

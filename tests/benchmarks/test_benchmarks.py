@@ -107,6 +107,11 @@ def test_fine_tuning_and_paths_find_the_same_as_trainer(script, tmp_path):
     assert ratios == {one["name"]: f"{one['measured']:.2f}" for one in found["ratios"]}
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="it would measure")
+def test_processes_on_a_gpu_are_compared_only_where_there_is_one(script):
+    assert script("devices", "--quick").startswith("There is no GPU here")
+
+
 def test_predicting_says_how_much_memory_each_file_took(script):
     assert script("predict_memory", "--lines", "20", "--mixed").startswith("20 lines: peak ")
 

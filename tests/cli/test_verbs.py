@@ -18,7 +18,7 @@ VERBS = {
     "quickstart": ["--out", "--jobs", "--quiet -q", "--json", "--debug"],
     "run": [
         "recipe",
-        *("--out", "--data", "--scale", "--engine", "--jobs", "--threads"),
+        *("--out", "--data", "--scale", "--engine", "--jobs", "--devices", "--threads"),
         *("--dry-run", "--speed", "--set", "--report", "--retry-failed", "--track"),
         *("--quiet -q", "--json", "--debug"),
     ],
@@ -62,7 +62,17 @@ VERBS = {
     ],
     "search": [
         *("recipe", "--over", "--trials", "--by", "--target-dev", "--seed", "--to", "--out", "--data"),
-        *("--scale", "--jobs", "--threads", "--set", "--track", "--quiet -q", "--json", "--debug"),
+        *(
+            "--scale",
+            "--jobs",
+            "--devices",
+            "--threads",
+            "--set",
+            "--track",
+            "--quiet -q",
+            "--json",
+            "--debug",
+        ),
     ],
     "corpus check": ["description", "--data", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],

@@ -10,6 +10,7 @@ from isogloss.cli.data_verbs import corpus_app, data_app, languages_app
 from isogloss.cli.options import (
     Data,
     Debug,
+    Devices,
     DryRun,
     Engine,
     Folder,
@@ -64,6 +65,7 @@ def run(
     scale: Scale = "",
     engine: Engine = "processes",
     jobs: Jobs = 0,
+    devices: Devices = "",
     threads: Threads = 1,
     dry_run: DryRun = False,
     speed: Speed = 0,
@@ -95,6 +97,7 @@ def run(
     elif runs.were_started_together():
         runs.run_together(
             request,
+            devices=devices,
             threads=threads,
             report=write_report,
             retry_failed=retry_failed,
@@ -107,6 +110,7 @@ def run(
         runs.run_and_report(
             request,
             jobs=jobs,
+            devices=devices,
             threads=threads,
             report=write_report,
             retry_failed=retry_failed,

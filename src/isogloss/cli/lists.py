@@ -227,6 +227,7 @@ def machine(data: str | None) -> Rows:
 
     from isogloss.data import CORPORA
     from isogloss.data.hub import data_source
+    from isogloss.experiments.devices import described, gpus
     from isogloss.training.precision import matrix_speed, measured_precision
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -237,7 +238,7 @@ def machine(data: str | None) -> Rows:
         ("python", platform.python_version()),
         *((name, _version(name)) for name in ("torch", "transformers", "accelerate")),
         *_extras(),
-        ("device", torch.cuda.get_device_name() if device == "cuda" else f"CPU, {os.cpu_count()} cores"),
+        *([(str(one), described(one)) for one in gpus()] or [("device", f"CPU, {os.cpu_count()} cores")]),
         ("GFLOP/s, one layer", ", ".join(speeds)),
         ("precision chosen", measured_precision(device)),
         ("corpora known", ", ".join(sorted(CORPORA))),

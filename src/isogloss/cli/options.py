@@ -18,7 +18,12 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Make runs again that failed in an earlier call.")
 ]
-Jobs = Annotated[int, typer.Option("--jobs", min=0, help="Runs made side by side; 0: one for each core.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", min=0, help="Runs made side by side; 0: one for each GPU, or core.")
+]
+Devices = Annotated[
+    str, typer.Option("--devices", help="GPUs to use: all, some (0,1, or UUIDs), or none: cpu. Default: all.")
+]
 Threads = Annotated[
     int,
     typer.Option("--threads", min=1, help="Threads of each run; records depend on it in the last digits."),

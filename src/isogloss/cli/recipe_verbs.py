@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isogloss.cli.display import show_line
-from isogloss.cli.options import Data, Debug, Jobs, Json, Out, Quiet, Scale, Set, Threads, Track
+from isogloss.cli.options import Data, Debug, Devices, Jobs, Json, Out, Quiet, Scale, Set, Threads, Track
 from isogloss.core.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ def search(
     data: Data = None,
     scale: Scale = "",
     jobs: Jobs = 0,
+    devices: Devices = "",
     threads: Threads = 1,
     change: Set = None,
     track: Track = None,
@@ -192,6 +193,7 @@ def search(
             changes=dict(map(parse_change, change or ())),
             scale=scale,
             jobs=jobs,
+            devices=devices,
             threads=threads,
             track=track or (),
             on_progress=display.on_progress,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from isogloss.cli.display import Display, show_report
+from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
 
@@ -58,6 +59,7 @@ def run_and_report(
     request: RecipeRequest,
     *,
     jobs: int = 0,
+    devices: str = "",
     threads: int = 1,
     report: bool = True,
     retry_failed: bool = False,
@@ -80,6 +82,7 @@ def run_and_report(
             scale=request.scale,
             changes=request.changes,
             jobs=jobs,
+            devices=devices,
             threads=threads,
             report=report,
             retry_failed=retry_failed,
@@ -123,6 +126,7 @@ def were_started_together() -> bool:
 def run_together(
     request: RecipeRequest,
     *,
+    devices: str = "",
     threads: int,
     report: bool = True,
     retry_failed: bool = False,
@@ -136,6 +140,11 @@ def run_together(
     from isogloss.reports import write_report
     from isogloss.training.distributed import is_main_process, world_size
 
+    if devices:
+        raise ConfigError(
+            "--devices: under a launcher each process has a GPU of its own. Leave it out; set "
+            "CUDA_VISIBLE_DEVICES for the launcher instead."
+        )
     planned, main = request.plan(), is_main_process()
     how = Making(jobs=1, threads=threads, track=request.track, retry_failed=retry_failed)
     with Display(quiet=quiet or not main, as_json=as_json and main) as display:

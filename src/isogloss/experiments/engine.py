@@ -5,13 +5,14 @@ many threads in one, and it does not suffer when the machine is busy. Records ar
 
 Several engines may work in one folder, on one machine or on many: runs are claimed one by one (``claims``),
 what others make is waited for, and all end with all records. A failure stops only the runs that need the
-failed one. A run whose process dies (the system ended it, as the memory ran out) is made once more, alone.
+failed one. A run whose process dies (the system ended it, as the memory ran out), or that shared a GPU whose
+memory ran out, is made once more, alone.
 """
 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from heapq import heappop, heappush
 from time import monotonic
@@ -28,6 +29,7 @@ from isogloss.data.sources import Sources
 from isogloss.encoders.folders import unreachable
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.damage import set_damage_aside
+from isogloss.experiments.devices import CPU, Device, devices_of, precision_on
 from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.encoders import fetch
 from isogloss.experiments.plan import Planned
@@ -41,6 +43,12 @@ LOOK_AGAIN, LOOK_ELSEWHERE = 0.2, 1.0
 """Seconds between two looks at the workers, and at runs that other processes make."""
 
 
+MADE_AGAIN = {
+    "died": "its process was ended from outside",
+    "crowded": "the memory of the GPU that it shared ran out",
+}
+"""Endings after which a run is made once more, alone, in words."""
+
 FAILED_BEFORE = "in an earlier call; --retry-failed makes it again"
 
 Announce = Callable[[Run, int, int], None]
@@ -52,7 +60,9 @@ class Making:
     """How runs are made; their records do not depend on it, but for ``threads`` in the last digits."""
 
     jobs: int = 0
-    """Runs made side by side; 0: as many as this machine has cores for."""
+    """Runs made side by side; 0: as many as this machine has cores for, or GPUs."""
+    devices: str = ""
+    """What they are made on: all GPUs if empty, or some by number or UUID, or the processor (cpu)."""
     threads: int = 1
     """Threads of each run."""
     track: tuple[str, ...] = ()
@@ -69,16 +79,21 @@ def make_planned(
     on_progress: OnProgress = no_progress,
 ) -> Outcome:
     """Make what has no record yet; damaged runs count as missing."""
-    context, damaged = prepared(planned, how, on_progress)
+    devices = devices_of(how.devices) if how.devices or how.jobs != 1 else ()
+    context, damaged = prepared(planned, how, on_progress, devices)
     runs = planned.runs
     missing = [run for run in runs if not planned.store.is_finished(run)]
-    jobs = how.jobs or (1 if of_script(missing) else default_jobs(missing, how.threads))
-    with _workers(context, missing, min(jobs, max(1, len(missing)))) as workers:
+    jobs = how.jobs or (1 if of_script(missing) else default_jobs(missing, how.threads, devices))
+    jobs = min(jobs, max(1, len(missing)))
+    asked = devices if how.devices or jobs > 1 else ()  # One job alone computes where the caller does.
+    with _workers(context, missing, jobs, asked) as workers:
         outcome = Schedule(planned.store, runs, workers, announce).run()
     return replace(outcome, damaged={**damaged, **outcome.damaged})
 
 
-def prepared(planned: Planned, how: Making, on_progress: OnProgress) -> tuple[RunContext, dict[str, str]]:
+def prepared(
+    planned: Planned, how: Making, on_progress: OnProgress, devices: Sequence[Device] = ()
+) -> tuple[RunContext, dict[str, str]]:
     """Find what is damaged, missing or broken before anything trains; return what runs have in common."""
     planned.check_looked_at()
     store = planned.store
@@ -98,22 +113,29 @@ def prepared(planned: Planned, how: Making, on_progress: OnProgress) -> tuple[Ru
         threads=how.threads,
         track=how.track,
     )
-    return (replace(context, precision=precision_here(store)) if missing else context), damaged
+    if missing:
+        precision = precision_on(devices, store) if devices else precision_here(store)
+        context = replace(context, precision=precision)
+    return context, damaged
 
 
 @contextmanager
-def _workers(context: RunContext, missing: Sequence[Run], jobs: int) -> Iterator[Workers]:
-    """Yield this process or, for several jobs, others, which end with the block."""
-    if jobs == 1:
-        yield ThisProcess(context)
+def _workers(
+    context: RunContext, missing: Sequence[Run], jobs: int, devices: Sequence[Device]
+) -> Iterator[Workers]:
+    """Yield this process or, for several jobs or a device it cannot use, others, which end with the block."""
+    here = not devices or devices[0].here
+    if jobs == 1 and here:
+        with torch.cuda.device(devices[0].number) if devices else nullcontext():
+            yield ThisProcess(context)
         return
     if own := of_script(missing):
         raise ConfigError(
             f"{own}: it is defined in the script that was started, which other processes do not read. Put it "
             f"into a module of its own beside the script and import it there, or make one run at a time "
-            f"(jobs=1)."
+            f"(jobs=1{'' if here else ', without devices'})."
         )
-    processes = Processes(context, jobs)
+    processes = Processes(context, jobs, devices[:jobs])
     try:
         yield processes
     finally:
@@ -154,10 +176,11 @@ def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -
         on_progress(Progress("reading", len(on_disk), len(on_disk)))
 
 
-def default_jobs(runs: Sequence[Run], threads: int = 1) -> int:
-    """Return how many runs to make side by side: one on a GPU, else as many as cores and plan allow."""
+def default_jobs(runs: Sequence[Run], threads: int = 1, devices: Sequence[Device] = ()) -> int:
+    """Return how many runs to make side by side: as many as the plan allows, and there are GPUs or cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return 1 if torch.cuda.is_available() else max(1, min(cores // threads, _width(runs)))
+    most = cores // threads if CPU in devices or not devices else len(devices)
+    return max(1, min(most, _width(runs)))
 
 
 def _width(runs: Sequence[Run]) -> int:
@@ -286,15 +309,15 @@ class Schedule:
             self._fail(key, ending.why)
         elif ending.how == "elsewhere":
             self._elsewhere.add(key)
-        elif ending.how == "died" and key in self._tried_again:
+        elif ending.how in MADE_AGAIN and key in self._tried_again:
             why = (
-                f"its process was ended from outside twice ({ending.why}), the second time with no other run "
+                f"{MADE_AGAIN[ending.how]} twice ({ending.why}), the second time with no other run "
                 f"beside it. Did the memory run out? Lower batch_size, or use a larger machine."
             )
             self.store.fail(run, why)
             self._fail(key, why)
-        elif ending.how == "died":
-            self.outcome.died[key] = f"its process was ended from outside ({ending.why}); it was made again."
+        elif ending.how in MADE_AGAIN:
+            self.outcome.died[key] = f"{MADE_AGAIN[ending.how]} ({ending.why}); it was made again."
             self._died.append(key)
         else:
             heappush(self._ready, self._number[key])

@@ -62,26 +62,30 @@ Folders = Mapping[str, str]
 """Where encoders are on this machine, by fingerprint."""
 
 
-def peak_memory(run: Run, folders: Folders) -> int | None:
+def peak_memory(run: Run, folders: Folders, *, on: Machine | None = None) -> int | None:
     """Return the bytes that a run takes at its peak: 0 without a model, None where that is not known.
 
+    ``on`` tells where and in which precision; left out, on this process's device in the run's own precision.
     Not known are encoders that are not on this machine, meta-learning, translation models that were made
     elsewhere, diagnostics that compute gradients, and training on choices whose options are lists.
     """
+    machine = on or _machine(run.precision)
     if isinstance(run, Pretrain):
-        return _pretrain(run, folders)
+        return _pretrain(run, folders, machine)
     if isinstance(run, TrainTranslator | Translate):
-        return _train_translator(run) if isinstance(run, TrainTranslator) else _translate(run)
+        return (
+            _train_translator(run, machine) if isinstance(run, TrainTranslator) else _translate(run, machine)
+        )
     encoder = encoder_in(run)
     shape = shape_in(encoder, folders) if encoder else None
     if shape is None:
         return None if encoder else 0
     if isinstance(run, Measure):
-        return _measure(run, shape)
-    scoring = _score(shape, run.precision)  # Dev sets, states before an adjustment.
+        return _measure(run, shape, machine)
+    scoring = _score(shape, machine)  # Dev sets, states before an adjustment.
     if isinstance(run, Adjust):
-        return max(scoring, _adjust(run, shape))
-    tuned = _fine_tune(run, shape) if isinstance(run, FineTune) else 0
+        return max(scoring, _adjust(run, shape, machine))
+    tuned = _fine_tune(run, shape, machine) if isinstance(run, FineTune) else 0
     return None if tuned is None else max(scoring, tuned)
 
 
@@ -99,7 +103,7 @@ def encoder_in(run: Run) -> Encoder | None:
     )
 
 
-def _pretrain(run: Pretrain, folders: Folders) -> int | None:
+def _pretrain(run: Pretrain, folders: Folders, machine: Machine) -> int | None:
     method, shape = run.method, shape_in(run, folders)
     if shape is None or not isinstance(method, MaskedLanguageModelling | MaskedNextToken):
         return None
@@ -115,19 +119,19 @@ def _pretrain(run: Pretrain, folders: Folders) -> int | None:
         replace(shape, dropout=bool(method.training.dropout)),
         load,
         method.updates,
-        _machine(run.precision),
+        machine,
         best=False,
         trained=parts.get(run.trained or ""),
     )
 
 
-def _adjust(run: Adjust, shape: Shape) -> int:
+def _adjust(run: Adjust, shape: Shape, machine: Machine) -> int:
     method = run.method
     if not isinstance(method, CrossLingualAdjustment | ContrastiveAlignment) or not method.epochs:
         return 0
     load = Load(rows=2 * method.batch_size, length=subwords_of(method.longest))
     dropped = replace(shape, dropout=shape.dropout and method.dropout)
-    return training_memory(dropped, load, method.updates, _machine(run.precision), best=False)
+    return training_memory(dropped, load, method.updates, machine, best=False)
 
 
 def _options(run: FineTune) -> int | None:
@@ -139,10 +143,10 @@ def _options(run: FineTune) -> int | None:
     return None if 1 in counts else max(counts)
 
 
-def _fine_tune(run: FineTune, shape: Shape) -> int | None:
+def _fine_tune(run: FineTune, shape: Shape, machine: Machine) -> int | None:
     how, options = run.optimization, _options(run)
     if run.parts:
-        return _score(shape, run.precision, models=2)
+        return _score(shape, machine, models=2)
     if options is None:
         return None
     sides = 2 if isinstance(run.method, XMixup | Consistency) and run.target else 1
@@ -157,7 +161,7 @@ def _fine_tune(run: FineTune, shape: Shape) -> int | None:
         shape,
         Load(rows=rows, length=how.limit),
         how.updates,
-        _machine(run.precision),
+        machine,
         best=True,
         trained=_trained(run.peft, shape),
     )
@@ -180,14 +184,14 @@ def _trained(peft: Peft | None, shape: Shape) -> int | None:
     return shape.layers * (2 * shape.dim + shape.feed_forward) if isinstance(peft, IA3) else None
 
 
-def _measure(run: Measure, shape: Shape) -> int | None:
+def _measure(run: Measure, shape: Shape, machine: Machine) -> int | None:
     if run.diagnostic.name in COMPUTING_GRADIENTS:
         return None
     several = run.diagnostic.subject == "cell"  # The ends of a path, and a point of it.
-    return _score(shape, run.precision, models=len(run.subjects) + 1 if several else 1)
+    return _score(shape, machine, models=len(run.subjects) + 1 if several else 1)
 
 
-def _train_translator(run: TrainTranslator) -> int:
+def _train_translator(run: TrainTranslator, machine: Machine) -> int:
     method = run.method
     load = Load(
         rows=max(1, method.batch_subwords // method.longest),
@@ -195,15 +199,13 @@ def _train_translator(run: TrainTranslator) -> int:
         predicted=method.batch_subwords,
     )
     shape = translator_shape(run)
-    return training_memory(shape, load, method.updates, _machine(run.precision), best=bool(run.dev))
+    return training_memory(shape, load, method.updates, machine, best=bool(run.dev))
 
 
-def _translate(run: Translate) -> int | None:
+def _translate(run: Translate, machine: Machine) -> int | None:
     if run.model is None:
         return 0
-    return (
-        _score(translator_shape(run.model), run.precision) if isinstance(run.model, TrainTranslator) else None
-    )
+    return _score(translator_shape(run.model), machine) if isinstance(run.model, TrainTranslator) else None
 
 
 def translator_shape(run: TrainTranslator) -> Shape:
@@ -222,10 +224,10 @@ def translator_shape(run: TrainTranslator) -> Shape:
     )
 
 
-def _score(shape: Shape, precision: str, *, models: int = 1) -> int:
+def _score(shape: Shape, machine: Machine, *, models: int = 1) -> int:
     length = 128
     load = Load(rows=BUDGET // length, length=length)
-    return scoring_memory(shape, load, _machine(precision), models=models)
+    return scoring_memory(shape, load, machine, models=models)
 
 
 def subwords_of(words: int) -> int:

@@ -35,8 +35,8 @@ WORK = "work"
 class Outcome:
     """The outcome of a plan: ids of runs made now, found done, and failed (with the message).
 
-    ``damaged`` says what was wrong with runs that were made again, or started over; ``died`` of whose process
-    ended from outside.
+    ``damaged`` says what was wrong with runs that were made again, or started over; ``died`` why, of
+    runs that were made again since their process ended from outside, or the memory of a shared GPU ran out.
     """
 
     made: list[str] = field(default_factory=list)

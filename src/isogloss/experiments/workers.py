@@ -3,12 +3,14 @@
 Each claims the run it is given, so that no run is made by two processes that share a folder of runs.
 """
 
+import gc
 import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection
@@ -16,7 +18,6 @@ from multiprocessing.connection import wait as wait_for
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from traceback import format_exc
-from types import ModuleType
 from typing import Literal, Protocol
 
 import torch
@@ -28,6 +29,7 @@ from isogloss.core.progress import OnProgress, Progress
 from isogloss.experiments.claims import Claim
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.damage import set_checkpoints_aside
+from isogloss.experiments.devices import Device, Needs, of_each, place, starting
 from isogloss.experiments.execute import make
 from isogloss.experiments.runs import Run
 from isogloss.training.distributed import world_size
@@ -40,9 +42,9 @@ IMPORTED_ONCE = ("isogloss.experiments.execute", "transformers.models.bert.model
 class Ending:
     """How an attempt to make a run ended, and what was to be said about it."""
 
-    how: Literal["made", "there", "elsewhere", "failed", "died", "left"]
+    how: Literal["made", "there", "elsewhere", "failed", "died", "crowded", "left"]
     """made; there: finished by another process before; elsewhere: one is making it; failed; died: its process
-    did; left: it was asked to."""
+    did; crowded: the memory of the GPU that it shared ran out; left: it was asked to."""
     why: str = ""
     damaged: str = ""
     """What was wrong with its checkpoints, which were set aside."""
@@ -74,11 +76,17 @@ class Workers(Protocol):
 
 
 def attempt(
-    context: RunContext, run: Run, expired: bytes = b"", *, begin: Callable[[], None] = lambda: None
+    context: RunContext,
+    run: Run,
+    expired: bytes = b"",
+    *,
+    begin: Callable[[], None] = lambda: None,
+    shares: bool = False,
 ) -> Ending:
     """Make a run unless another process does or did; record its failure if that concerns it alone.
 
-    ``begin`` is called once it is certain that the run is made here.
+    ``begin`` is called once it is certain that the run is made here. Of one that ``shares`` its GPU with
+    others it is not recorded that the memory ran out.
     """
     store, damaged = context.store, ""
     with store.claims.claimed(identity(run), expired=expired) as claim:
@@ -91,13 +99,17 @@ def attempt(
         begin()
         try:
             make(replace(context, on_progress=_heeding(context.on_progress, claim)), run)
-        except excusable() as error:
-            store.fail(run, str(error))
-            return Ending("failed", str(error), damaged)
         except Left:
             if claim.lost:
                 return Ending("elsewhere")
             raise
+        except Exception as error:
+            if shares and ran_out(error):
+                return Ending("crowded", str(error), damaged)
+            if not isinstance(error, excusable()) and not ran_out(error):
+                raise
+            store.fail(run, str(error))
+            return Ending("failed", str(error), damaged)
         claim.finished = True
     return Ending("made", damaged=damaged)
 
@@ -115,7 +127,13 @@ def _heeding(on_progress: OnProgress, claim: Claim) -> OnProgress:
 
 def excusable() -> tuple[type[Exception], ...]:
     """Return the errors of one run that leave the others possible: all but those of the disk."""
-    return ConfigError, DataError, ModelError, RunError, torch.OutOfMemoryError
+    return ConfigError, DataError, ModelError, RunError
+
+
+def ran_out(error: Exception) -> bool:
+    """Return whether an error says that a GPU's memory ran out: torch's, or that of a library it calls."""
+    told = isinstance(error, RuntimeError) and re.search("out of memory|_ALLOC_FAILED", str(error))
+    return isinstance(error, torch.OutOfMemoryError) or bool(told)
 
 
 @dataclass
@@ -151,32 +169,41 @@ class _Worker:
 
     process: BaseProcess
     channel: Connection
+    device: Device
     run: Run | None = None
+    need: int | None = None
+    """Bytes of the device that the run takes."""
     has_begun: bool = False
 
 
 class Processes:
-    """Other processes of this machine, which end with this one."""
+    """Other processes of this machine, which end with this one; each computes on one device, in turn.
 
-    def __init__(self, context: RunContext, jobs: int) -> None:
+    A run waits, and with it all that come later, until a device has room for it.
+    """
+
+    def __init__(self, context: RunContext, jobs: int, devices: Sequence[Device] = ()) -> None:
         self._on_progress = context.on_progress
         self._context = replace(context, on_progress=_tell)
-        self._starting = _start_method()
+        self._starting = _start_method(devices)
         self._leaving = False
-        self._workers = [self._begin() for _ in range(jobs)]
+        self._waiting: tuple[Run, bytes] | None = None
+        self._tried: set[str] = set()
+        """Runs that ended with their process, or for want of memory: what comes again is made alone."""
+        shared = jobs > len(devices) and any(one.memory for one in devices)
+        self._needs = Needs(self._context) if shared else None
+        self._workers = [self._begin(one) for one in of_each(devices or [Device()], jobs)]
 
     @property
     def on_progress(self) -> OnProgress:  # noqa: D102
         return self._on_progress
 
     def is_free(self) -> bool:  # noqa: D102
-        return any(one.run is None for one in self._workers)
+        return self._waiting is None and any(one.run is None for one in self._workers)
 
     def start(self, run: Run, expired: bytes) -> None:  # noqa: D102
-        worker = next(one for one in self._workers if one.run is None)
-        worker.run = run
-        with suppress(OSError):  # It has died; ``ended`` finds that.
-            worker.channel.send((self._context, run, expired))
+        self._waiting = run, expired
+        self._place()
 
     def ended(self, timeout: float) -> list[tuple[Run, Ending]]:  # noqa: D102
         found: list[tuple[Run, Ending]] = []
@@ -184,6 +211,14 @@ class Processes:
         for channel in wait_for(list(by_channel), timeout):
             if isinstance(channel, Connection):
                 found += self._heard(by_channel[channel])
+        if self._needs:
+            made = [run for run, ending in found if ending.how == "made"]
+            self._needs.learn(made, [one.device.name for one in self._workers])
+        self._tried |= {identity(run) for run, ending in found if ending.how in ("died", "crowded")}
+        if self._waiting and self._leaving:
+            found.append((self._waiting[0], Ending("left")))
+            self._waiting = None
+        self._place()
         return found
 
     def ask_to_leave(self) -> None:  # noqa: D102
@@ -200,13 +235,33 @@ class Processes:
         for one in self._workers:
             one.process.join()
 
-    def _begin(self) -> _Worker:
+    def _begin(self, device: Device) -> _Worker:
         ours, theirs = self._starting.Pipe()
         process = self._starting.Process(target=_serve, args=(theirs,))  # type: ignore[attr-defined]
-        with _main_left_alone():
+        with starting(device.visible):
             process.start()
         theirs.close()
-        return _Worker(process, ours)
+        return _Worker(process, ours, device)
+
+    def _place(self) -> None:
+        """Send the run that waits to a process whose device has room for it."""
+        if self._waiting is None:
+            return
+        run, expired = self._waiting
+        free = {one.device: one for one in reversed(self._workers) if one.run is None}
+        beside = {
+            device: [one.need for one in self._workers if one.run is not None and one.device == device]
+            for device in reversed(free)  # So that the first is the first process's.
+        }
+        need = self._needs.of(run) if self._needs else None
+        device = place(need, beside)
+        if device is None:
+            return
+        worker, self._waiting = free[device], None
+        worker.run, worker.need = run, need
+        alone = need is None or need > (device.memory or 0) or identity(run) in self._tried
+        with suppress(OSError):  # It has died; ``ended`` finds that.
+            worker.channel.send((self._context, run, expired, not alone))
 
     def _heard(self, worker: _Worker) -> list[tuple[Run, Ending]]:
         """Return how a worker's run ended, if it has; pass its progress on."""
@@ -214,7 +269,7 @@ class Processes:
             while worker.channel.poll():
                 told = worker.channel.recv()
                 if isinstance(told, Progress):
-                    self.on_progress(told)
+                    self.on_progress(self._placed(told, worker))
                 elif isinstance(told, Ending):
                     run, worker.run = worker.run, None
                     return [(run, told)] if run is not None else []
@@ -224,6 +279,11 @@ class Processes:
         except (EOFError, OSError):
             return self._died(worker)
         return []
+
+    def _placed(self, told: Progress, worker: _Worker) -> Progress:
+        """Say on which device a run is made, where there are several."""
+        several = any(one.device != worker.device for one in self._workers)
+        return replace(told, what=f"{told.what} on {worker.device}") if several else told
 
     def _died(self, worker: _Worker) -> list[tuple[Run, Ending]]:
         """Put another process in the place of one that died."""
@@ -239,31 +299,21 @@ class Processes:
                 f"make one run at a time (--jobs 1) to see why."
             )
         worker.channel.close()
-        self._workers[self._workers.index(worker)] = self._begin()
+        self._workers[self._workers.index(worker)] = self._begin(worker.device)
         return [] if worker.run is None else [(worker.run, Ending("died", how))]
 
 
-def _start_method() -> BaseContext:
+def _start_method(devices: Sequence[Device]) -> BaseContext:
     """Return how processes begin: forked from one that has imported everything, where that can be.
 
-    Not with a GPU, whose library must not be forked, and not on a Mac, where others must not.
+    Not with a GPU, as each is told its own before it begins, and not on a Mac, where libraries must not be
+    forked.
     """
-    if torch.cuda.is_available() or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
+    if devices or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     found = get_context("forkserver")
     found.set_forkserver_preload(list(IMPORTED_ONCE))
     return found
-
-
-@contextmanager
-def _main_left_alone() -> Iterator[None]:
-    """Keep new processes from running the user's script again."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
 
 
 _channel: list[Connection] = []
@@ -279,13 +329,17 @@ def _serve(channel: Connection) -> None:
     with suppress(EOFError, OSError):
         channel.send("begun")
         while not asked_to_leave():
-            channel.send(_answer(*channel.recv()))
+            answer = _answer(*channel.recv())
+            if torch.cuda.is_available():  # Others may need what torch keeps for later.
+                gc.collect()
+                torch.cuda.empty_cache()
+            channel.send(answer)
 
 
-def _answer(context: RunContext, run: Run, expired: bytes) -> "Ending | Exception":
+def _answer(context: RunContext, run: Run, expired: bytes, shares: bool) -> "Ending | Exception":
     """Return how it ended, or the error for the parent to raise: it concerns all runs."""
     try:
-        return attempt(context, run, expired)
+        return attempt(context, run, expired, shares=shares)
     except Left:
         return Ending("left")
     except IsoglossError as error:

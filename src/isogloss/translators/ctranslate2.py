@@ -99,6 +99,7 @@ class CTranslate2:
         return library.Translator(
             str(folder),
             device=target.type,
+            device_index=torch.cuda.current_device() if target.type == "cuda" else 0,
             compute_type=bits + (precision if known else "float32"),
             inter_threads=1,
             intra_threads=torch.get_num_threads(),

@@ -1,0 +1,94 @@
+"""Do small models train faster side by side on one GPU? Seconds, and whether the records are the same.
+
+    python benchmarks/devices.py            # some minutes
+    python benchmarks/devices.py --jobs 4
+    python benchmarks/devices.py --quick    # does it work? Its numbers mean nothing.
+
+The same recipe on the built-in languages is run one run after the other, then with as many processes as
+asked for on the same GPU; the seconds hold the start of those. Where there are several GPUs, also on all of
+them. The exit code is 1 if a record differs, or a run failed or was made again for want of memory. Without
+a GPU it says so.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+import torch
+
+import isogloss
+from isogloss.experiments.devices import CONTEXT, described, gpus
+
+SIZES = {"epochs": 5, "examples": 2000, "seeds": 4}
+QUICK = {"epochs": 1, "examples": 32, "seeds": 2}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=2, help="processes on one GPU")
+    parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
+    asked = parser.parse_args()
+    found = gpus()
+    if not found:
+        print("There is no GPU here that torch can use: nothing to compare.")
+        return
+    print("\n".join(f"{one}: {described(one)}" for one in found))
+    ways = {"one": ("0", 1), f"{asked.jobs} on one": ("0", asked.jobs)}
+    if len(found) > 1:
+        ways[f"one on each of {len(found)}"] = ("all", len(found))
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = QUICK if asked.quick else SIZES
+        all_well = [compared(Path(folder), sizes, way, *how) for way, how in ways.items()]
+    print(f"A process takes {beside_tensors() / 1e6:.0f} MB beside tensors; {CONTEXT / 1e6:.0f} are assumed.")
+    sys.exit(not all(all_well))
+
+
+def compared(folder: Path, sizes: dict[str, int], way: str, devices: str, jobs: int) -> bool:
+    """Run the recipe in one way, say what it took; return whether all records are those of one process."""
+    start = perf_counter()
+    outcome = isogloss.run(
+        recipe(**sizes), out=folder / way, devices=devices, jobs=jobs, report=False
+    ).outcome
+    seconds = perf_counter() - start
+    records = {path.parent.name: path.read_bytes() for path in sorted((folder / "one").glob("*/record.json"))}
+    differ = [key for key, one in records.items() if read(folder / way / key / "record.json") != one]
+    print(
+        f"{way}: {seconds:.1f} s for {len(outcome.made)} runs, {len(differ)} of {len(records)} records "
+        f"differ, {len(outcome.died)} made again, {len(outcome.failed)} failed."
+    )
+    return not (differ or outcome.died or outcome.failed)
+
+
+def recipe(*, epochs: int, examples: int, seeds: int) -> dict[str, object]:
+    """Return a recipe of independent trainings of the shipped encoder."""
+    return {
+        "title": "Side by side",
+        "encoder": "shipped",
+        "grid": {
+            "corpus": "wikiann",
+            "source": "qaa",
+            "targets": ["qab"],
+            "seeds": [*range(seeds)],
+            "examples": examples,
+            "optimization": {"epochs": epochs, "learning_rate": 5e-4, "batch_size": 32},
+            "method": [{"name": "source-only"}],
+        },
+        "measure": [{"name": "scores"}],
+    }
+
+
+def read(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def beside_tensors() -> int:
+    """Return what this process takes of an otherwise idle GPU beside what torch's allocator holds."""
+    torch.cuda.synchronize()
+    free, total = torch.cuda.mem_get_info()
+    return total - free - torch.cuda.memory_reserved()
+
+
+if __name__ == "__main__":
+    main()
