@@ -64,6 +64,15 @@ batch_size = 16
 accumulation = 2
 precision = "float32"
 
+[[adjust]]
+name = "contrastive-alignment"
+bitext = "bitext"
+pairs = ["qaa-qab"]
+start = "masked"
+examples = 64
+batch_size = 16
+precision = "float32"
+
 [grid]
 corpus = "wikiann"
 source = "qaa"

@@ -59,6 +59,24 @@ def test_every_part_is_computed_by_one_process(monkeypatch, accumulation):
     assert sorted(torch.cat(seen).tolist()) == sorted(Drawn()[0].y.tolist())
 
 
+def test_a_whole_batch_is_computed_by_every_process(monkeypatch):
+    seen = []
+
+    class Undivided(Drawn):
+        def __getitem__(self, step):
+            batch = super().__getitem__(step)
+            batch.__dict__["is_whole"] = True
+            return batch
+
+    def noted(model, points):
+        seen.append(len(points.y))
+        return loss(model, points)
+
+    monkeypatch.setattr(module, "world_size", lambda: 2)
+    fit(toy(), Undivided(3), noted, updates=UPDATES, seed=0)
+    assert seen == [8, 8, 8]
+
+
 def train_together(rank, place, folder, accumulation, stop, apart):
     """Train a toy with a module that only some parts of a batch use; say what this process ends with."""
     os.environ.update(place, RANK=str(rank), LOCAL_RANK=str(rank))

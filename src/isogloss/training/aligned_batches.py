@@ -129,6 +129,8 @@ class AlignedBatch:
     """Collates some of the sentence pairs alone."""
     shares: "AlignmentShares | None" = None
     """Of a part in the batch; None for the whole."""
+    is_whole: bool = False
+    """Whether each of several processes computes all of it, as its parts would have another loss."""
 
     def parts(self, count: int) -> "list[tuple[AlignedBatch, float]]":
         """Split into at most ``count`` batches of nearly equal pairs; each knows its shares of the loss."""

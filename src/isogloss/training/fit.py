@@ -191,7 +191,7 @@ class _Fit:
         """Yield this process's share of the batch."""
         batch, together = self.batches[step], world_size()
         count = -(-(self.updates.accumulation or 1) // together) * together
-        if count == 1 or (isinstance(batch, Whole) and not self.updates.accumulation):
+        if count == 1 or (isinstance(batch, Whole) and batch.is_whole):
             yield _Part(batch, derive(self.seed, "step", step), 1 / together)
             return
         for number, (part, share) in enumerate(parts_of(batch, count, self.callbacks.what)):
