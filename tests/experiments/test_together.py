@@ -34,23 +34,6 @@ checkpoint_every = 5
 precision = "float32"
 accumulation = 4
 
-[[encoder]]
-label = "meta"
-
-[encoder.pretrain]
-text = ["rawtext"]
-languages = ["qaa", "qab"]
-lines = { qaa = 300, qab = 200 }
-architecture = { layers = 1, dim = 32, heads = 2, feed_forward = 64, vocabulary = 300, positions = 64 }
-modules = { kind = "adapter" }
-
-[encoder.pretrain.method]
-name = "meta-learning"
-steps = 6
-batch_subwords = 256
-block = 32
-precision = "float32"
-
 [align]
 name = "fast-align"
 
@@ -62,6 +45,15 @@ start = "masked"
 examples = 64
 batch_size = 16
 accumulation = 2
+precision = "float32"
+
+[[adjust]]
+name = "contrastive-alignment"
+bitext = "bitext"
+pairs = ["qaa-qab"]
+start = "masked"
+examples = 64
+batch_size = 16
 precision = "float32"
 
 [grid]
@@ -95,6 +87,24 @@ learning_rate = 1e30
 name = "scores"
 examples = 20
 """
+META = """
+[[encoder]]
+label = "meta"
+
+[encoder.pretrain]
+text = ["rawtext"]
+languages = ["qaa", "qab"]
+lines = { qaa = 300, qab = 200 }
+architecture = { layers = 1, dim = 32, heads = 2, feed_forward = 64, vocabulary = 300, positions = 64 }
+modules = { kind = "adapter" }
+
+[encoder.pretrain.method]
+name = "meta-learning"
+steps = 6
+batch_subwords = 256
+block = 32
+precision = "float32"
+"""
 
 
 def test_a_script_in_several_processes_is_refused(monkeypatch, tmp_path):
@@ -103,39 +113,69 @@ def test_a_script_in_several_processes_is_refused(monkeypatch, tmp_path):
         isogloss.run(tiny(tmp_path), out=tmp_path / "runs", report=False)
 
 
-@pytest.mark.slow
-def test_two_processes_make_what_one_does(tmp_path):
-    """One process computes an update in the parts that two share: equal but for rounding."""
-    path = tmp_path / "together.toml"
-    path.write_text(RECIPE, encoding="utf-8")
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("alone")
+    (folder / "together.toml").write_text(RECIPE + META, encoding="utf-8")
+    return isogloss.run(folder / "together.toml", out=folder / "one", jobs=1, report=False)
+
+
+def in_two_processes(recipe, folder, **said):
+    """Make a recipe's runs in two processes; return how that ended."""
+    path = folder / "together.toml"
+    path.write_text(recipe, encoding="utf-8")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    isogloss_run = ["-m", "isogloss", "run", str(path), "--out", str(tmp_path / "two"), "--no-report"]
-    environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"}
-    ended = subprocess.run(
+    isogloss_run = ["-m", "isogloss", "run", str(path), "--out", str(folder / "two"), "--no-report"]
+    environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1", **said}
+    return subprocess.run(
         [*command, *isogloss_run], env=environment, check=False, capture_output=True, text=True
     )
-    alone = isogloss.run(path, out=tmp_path / "one", jobs=1, report=False)
+
+
+def assert_equal_but_for_rounding(record, ours, theirs):
+    """Hold a record and its model against those that two processes made."""
+    together = json.loads((ours / record.id / "record.json").read_text(encoding="utf-8"))
+    assert [row.keys() for row in together["rows"]] == [row.keys() for row in record.rows]
+    for row, expected in zip(together["rows"], record.rows, strict=True):
+        for name, value in expected.items():
+            near = pytest.approx(value, rel=1e-3, abs=1e-4) if isinstance(value, float) else value
+            assert row[name] == near, (record.title, name)
+    weights = [folder / record.id / "model/model.safetensors" for folder in (ours, theirs)]
+    if weights[1].exists():
+        two, one = map(load_file, weights)
+        apart, whole = (
+            torch.stack([part.norm() for part in parts]).norm()
+            for parts in ([one[name] - two[name] for name in each(one)], [*one.values()])
+        )
+        assert apart <= 1e-4 * whole, record.title
+
+
+@pytest.mark.slow
+def test_two_processes_make_what_one_does(alone, tmp_path):
+    """One process computes an update in the parts that two share: equal but for rounding."""
+    ended = in_two_processes(RECIPE + META, tmp_path)
     made, failed = len(alone.outcome.made), len(alone.outcome.failed)
     assert failed
     assert f"{made} runs made in 2 processes, 0 were there, {failed} failed." in ended.stderr
     assert not ended.stdout
     for record in each(alone.records):
-        together = json.loads((tmp_path / "two" / record.id / "record.json").read_text(encoding="utf-8"))
-        assert [row.keys() for row in together["rows"]] == [row.keys() for row in record.rows]
-        for ours, theirs in zip(together["rows"], record.rows, strict=True):
-            for name, value in theirs.items():
-                near = pytest.approx(value, rel=1e-3, abs=1e-4) if isinstance(value, float) else value
-                assert ours[name] == near, (record.title, name)
-        weights = [tmp_path / out / record.id / "model/model.safetensors" for out in ("one", "two")]
-        if weights[0].exists():
-            one, two = map(load_file, weights)
-            apart, whole = (
-                torch.stack([part.norm() for part in parts]).norm()
-                for parts in ([one[name] - two[name] for name in each(one)], [*one.values()])
-            )
-            assert apart <= 1e-4 * whole, record.title
+        assert_equal_but_for_rounding(record, tmp_path / "two", alone.out)
     for key, why in alone.outcome.failed.items():
         assert json.loads((tmp_path / "two" / key / "failed.json").read_text())["error"] == why
 
-    again = isogloss.run(path, out=tmp_path / "two", jobs=1, report=False)
+    again = isogloss.run(tmp_path / "together.toml", out=tmp_path / "two", jobs=1, report=False)
     assert (len(again.outcome.done), again.outcome.made) == (made, [])
+
+
+@pytest.mark.slow
+def test_two_processes_with_shares_of_each_model_make_what_one_does(alone, tmp_path):
+    said = {"ACCELERATE_USE_FSDP": "true", "FSDP_CPU_RAM_EFFICIENT_LOADING": "true"}
+    ended = in_two_processes(RECIPE, tmp_path, **said)
+    made = [one for one in alone.records if (tmp_path / "two" / one.id / "record.json").exists()]
+    assert (
+        f"{len(made)} runs made in 2 processes, 0 were there, {len(alone.outcome.failed)} failed."
+        in ended.stderr
+    )
+    assert {"pretrain", "adjust", "fine-tune"} <= {one.kind for one in made}
+    for record in each(made):
+        assert_equal_but_for_rounding(record, tmp_path / "two", alone.out)

@@ -1,17 +1,14 @@
 """Several processes that train together make what one makes; alone, a process is the first of one."""
 
-import os
-import socket
 from contextlib import suppress
 from dataclasses import replace
-from multiprocessing import get_context
 
 import pytest
 import torch
+from processes import in_processes
 from torch import nn
 from toys import UPDATES, Drawn, loss, toy
 
-from isogloss.experiments.workers import IMPORTED_ONCE
 from isogloss.training import fit as module
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import (
@@ -59,9 +56,26 @@ def test_every_part_is_computed_by_one_process(monkeypatch, accumulation):
     assert sorted(torch.cat(seen).tolist()) == sorted(Drawn()[0].y.tolist())
 
 
-def train_together(rank, place, folder, accumulation, stop, apart):
+def test_a_whole_batch_is_computed_by_every_process(monkeypatch):
+    seen = []
+
+    class Undivided(Drawn):
+        def __getitem__(self, step):
+            batch = super().__getitem__(step)
+            batch.__dict__["is_whole"] = True
+            return batch
+
+    def noted(model, points):
+        seen.append(len(points.y))
+        return loss(model, points)
+
+    monkeypatch.setattr(module, "world_size", lambda: 2)
+    fit(toy(), Undivided(3), noted, updates=UPDATES, seed=0)
+    assert seen == [8, 8, 8]
+
+
+def train_together(rank, folder, accumulation, stop, apart):
     """Train a toy with a module that only some parts of a batch use; say what this process ends with."""
-    os.environ.update(place, RANK=str(rank), LOCAL_RANK=str(rank))
     model = toy()
     torch.manual_seed(rank if apart else 0)  # The first one's weights are everyone's.
     model.extra = nn.ModuleDict({"small": nn.Linear(2, 2), "never": nn.Linear(2, 2)})
@@ -88,19 +102,7 @@ def train_together(rank, place, folder, accumulation, stop, apart):
 def launched(folder, count, accumulation, stop=-1, apart=False):
     """Train in so many processes; return what each ended with."""
     folder.mkdir(exist_ok=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    place = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    starting = get_context("forkserver")
-    starting.set_forkserver_preload(list(IMPORTED_ONCE))
-    arguments = (place, folder, accumulation, stop, apart)
-    processes = [starting.Process(target=train_together, args=(rank, *arguments)) for rank in range(count)]
-    for one in processes:
-        one.start()
-    for one in processes:
-        one.join()
-    assert [one.exitcode for one in processes] == [0] * count
+    in_processes(count, train_together, folder, accumulation, stop, apart)
     return [torch.load(path) for path in sorted(folder.glob("?.pt"))]
 
 

@@ -138,13 +138,14 @@ def run_together(
     from isogloss.experiments.engine import Making
     from isogloss.experiments.together import make_together
     from isogloss.reports import write_report
-    from isogloss.training.distributed import is_main_process, world_size
+    from isogloss.training.distributed import is_main_process, prepare_sharding, world_size
 
     if devices:
         raise ConfigError(
             "--devices: under a launcher each process has a GPU of its own. Leave it out; set "
             "CUDA_VISIBLE_DEVICES for the launcher instead."
         )
+    prepare_sharding()
     planned, main = request.plan(), is_main_process()
     how = Making(jobs=1, threads=threads, track=request.track, retry_failed=retry_failed)
     with Display(quiet=quiet or not main, as_json=as_json and main) as display:

@@ -24,9 +24,7 @@ def recomputed_layers(model: nn.Module) -> Iterator[int]:
 
     Gradients may be asked for when the context has ended. ModelError for a model without Transformer layers.
     """
-    from transformers.modeling_layers import GradientCheckpointingLayer
-
-    layers = [part for part in model.modules() if isinstance(part, GradientCheckpointingLayer)]
+    layers = list(transformer_layers(model).values())
     if not layers:
         raise ModelError(
             f"{type(model).__name__}: gradient checkpointing computes Transformer layers anew, and there are "
@@ -43,6 +41,13 @@ def recomputed_layers(model: nn.Module) -> Iterator[int]:
             vars(layer).pop("forward")
             if forward is not None:
                 vars(layer)["forward"] = forward
+
+
+def transformer_layers(model: nn.Module) -> dict[str, nn.Module]:
+    """Return the Transformer layers of a model, or of the models in it, by name."""
+    from transformers.modeling_layers import GradientCheckpointingLayer
+
+    return {name: one for name, one in model.named_modules() if isinstance(one, GradientCheckpointingLayer)}
 
 
 def _states(model: nn.Module) -> list[_State]:

@@ -85,7 +85,11 @@ class ContrastiveAlignment:
             layer=self.layer,
         )
         training = PairTraining(
-            epochs=self.epochs, batch_size=self.batch_size, updates=self.updates, dropout=self.dropout
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            updates=self.updates,
+            dropout=self.dropout,
+            whole=True,
         )
         return adjust(
             setting, self._loss, encoding=encoding, training=training, kept=self.kept if self.stay else None

@@ -17,6 +17,7 @@ from isogloss.encoders.language_parameters import language_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.tasks.task import Model
 from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.distributed import refuse_sharding
 from isogloss.training.fit import Callback, Callbacks, Fitted, fit, trained_alone
 from isogloss.training.meta_learning import (
     INNER_STEPS,
@@ -108,6 +109,7 @@ class MetaLearning:
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ConfigError for an encoder without modules of single languages, or with one language."""
         check_objective(self.name, family, next_token=False)
+        refuse_sharding(f"{self.name}: its inner steps are not made", "choose masked-language-modelling")
         learns = f"{self.name}: it learns what each language has for itself"
         if modules is None:
             raise ConfigError(

@@ -55,6 +55,8 @@ class PairTraining:
     batch_size: int
     updates: Updates
     dropout: bool
+    whole: bool = False
+    """Whether the loss is one of whole batches: several processes compute all of each."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,10 @@ def adjust(
         size=training.batch_size,
         epochs=training.epochs,
         seed=derive(setting.seed, "order"),
-        make=lambda rows, _, __: collate_pairs([pairs[row] for row in rows], before, padding=pairs.padding),
+        make=lambda rows, _, __: replace(
+            collate_pairs([pairs[row] for row in rows], before, padding=pairs.padding),
+            is_whole=training.whole,
+        ),
     )
     rows: list[dict[str, Value]] = list(pairs.rows)
     if len(batches):

@@ -25,7 +25,7 @@ from isogloss.tasks.batch import forward, row_ranges
 from isogloss.tasks.task import Model
 from isogloss.training.aligned_pairs import AlignedPairs, AlignedRow
 from isogloss.training.batching import by_length
-from isogloss.training.distributed import main_process_first
+from isogloss.training.distributed import is_sharded, main_process_first
 from isogloss.training.evaluation import BUDGET
 from isogloss.training.precision import device, scoring
 
@@ -129,6 +129,8 @@ class AlignedBatch:
     """Collates some of the sentence pairs alone."""
     shares: "AlignmentShares | None" = None
     """Of a part in the batch; None for the whole."""
+    is_whole: bool = False
+    """Whether each of several processes computes all of it, as its parts would have another loss."""
 
     def parts(self, count: int) -> "list[tuple[AlignedBatch, float]]":
         """Split into at most ``count`` batches of nearly equal pairs; each knows its shares of the loss."""
@@ -140,7 +142,12 @@ class AlignedBatch:
                 anchored=len(part.anchored.starts) / max(1, len(self.anchored.starts)),
             )
             found.append((replace(part, shares=shares), 1.0))
-        return found
+        most = max(len(part.passes) for part, _ in found) if is_sharded() else 0
+        return [(part._with_passes(most), share) for part, share in found]
+
+    def _with_passes(self, count: int) -> "AlignedBatch":
+        """Return the batch with at least so many passes: the last over again, from which nothing is read."""
+        return replace(self, passes=self.passes + self.passes[-1:] * (count - len(self.passes)))
 
     def same(self) -> Bool[Tensor, "item item"]:
         """Return which aligned items are equal texts in either language."""

@@ -12,6 +12,7 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.seeds import derive
+from isogloss.training.distributed import is_sharded
 
 SORTED_TOGETHER = 50
 """Batches whose rows are sorted by length together: little padding, still random."""
@@ -42,7 +43,7 @@ class Movable(Protocol):
 class Divisible(Protocol):
     """A batch that can be computed in parts."""
 
-    def parts(self, count: int) -> Sequence[tuple[Movable, float]]:
+    def parts(self, count: int) -> Sequence[tuple[Movable, float | None]]:
         """Split into at most ``count`` batches, each with its share of the loss; shares sum to 1."""
         ...
 
@@ -54,14 +55,20 @@ class Whole(Protocol):
     is_whole: bool
 
 
-def parts_of(batch: object, count: int, what: str) -> Sequence[tuple[Movable, float]]:
-    """Split a batch into at most ``count`` parts; ConfigError, saying of ``what``, for one without parts."""
+def parts_of(batch: object, count: int, what: str) -> Sequence[tuple[Movable, float | None]]:
+    """Split a batch into at most ``count`` parts; ConfigError, saying of ``what``, for one without parts.
+
+    Processes that hold shares of one model need a part each whenever one has one: then there are ``count`` at
+    least, the last part over again without a share.
+    """
     if not isinstance(batch, Divisible):
         raise ConfigError(
             f"{what}: its batches cannot be computed in parts, and so neither with accumulation nor in "
             f"several processes. Leave accumulation out, and run it in one process."
         )
-    return batch.parts(count)
+    parts = batch.parts(count)
+    missing = count - len(parts) if is_sharded() else 0
+    return [*parts, *[(parts[-1][0], None)] * missing]
 
 
 @runtime_checkable

@@ -6,20 +6,22 @@ whenever the process dies, one whole checkpoint (or none, before the first) exis
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from isogloss.core.errors import StorageError
 from isogloss.core.records import storage_error
 from isogloss.nn.frozen import unfrozen
+from isogloss.training.distributed import is_main_process
+from isogloss.training.sharding import own, own_of, share, whole
 
 _MODEL, _OPTIMIZER, _BEST, _STATE = (
     "model.safetensors",
@@ -50,16 +52,21 @@ class Checkpoints:
     every: int
 
     def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State) -> None:
-        """Write a checkpoint, then remove the one before it."""
+        """Write a checkpoint, then remove the one before it; other processes only give their shares."""
+        weights, moments, best = dict(unfrozen(model)), _flat(optimizer), state.best or {}
+        if not is_main_process():
+            for tensors, like in ((weights, None), (moments, None), (best, weights)):
+                _own(tensors, like)
+            return
         final = self.folder / f"checkpoint-{state.step:09d}"
         temporary = self.folder / f".{final.name}.tmp"
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
-            save_file(_own(dict(unfrozen(model))), temporary / _MODEL)
-            save_file(_own(_flat(optimizer)), temporary / _OPTIMIZER)
+            save_file(_own(weights), temporary / _MODEL)
+            save_file(_own(moments), temporary / _OPTIMIZER)
             if state.best is not None:
-                save_file(_own(state.best), temporary / _BEST)
+                save_file(_own(best, weights), temporary / _BEST)
             body = json.dumps({"step": state.step, "notes": state.notes})
             (temporary / _STATE).write_text(body, encoding="utf-8")
             temporary.rename(final)
@@ -79,12 +86,13 @@ class Checkpoints:
             return None
         last = found[-1]
         with _undamaged(last):
-            weights, moments = load_file(last / _MODEL), load_file(last / _OPTIMIZER)
-            best = load_file(last / _BEST) if (last / _BEST).exists() else None
+            trained = unfrozen(model)
+            weights, moments = _read(last / _MODEL, trained), _read(last / _OPTIMIZER, _by_number(optimizer))
+            best = _read(last / _BEST, trained) if (last / _BEST).exists() else None
             body = _state(last)
             with torch.no_grad():
-                for name, weight in unfrozen(model).items():
-                    weight.copy_(weights[name])
+                for name, weight in trained.items():
+                    own(weight).copy_(weights[name])
         _restore(optimizer, moments)
         return State(body["step"], body["notes"], best)
 
@@ -118,9 +126,32 @@ def _state(checkpoint: Path) -> Notes:
     return body
 
 
-def _own(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Detach tensors and make each contiguous, as safetensors requires."""
-    return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+def _own(tensors: Mapping[str, Tensor], like: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+    """Return detached, contiguous tensors, as safetensors requires, to the main process; gather shares.
+
+    With ``like``, they are what this process has of tensors that are sharded as those are.
+    """
+    found = {}
+    for name, tensor in tensors.items():
+        one = whole(share(tensor, like[name]) if like else tensor).detach()
+        if is_main_process():
+            found[name] = one.contiguous().cpu()
+    return found
+
+
+def _read(path: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Read tensors, or this process's shares of those whose parameters are sharded."""
+    with safe_open(path, framework="pt") as file:
+        return {
+            name: own_of(file.get_tensor(name), like.get(name.partition("/")[0]))
+            for name in file.keys()  # noqa: SIM118 (no mapping)
+        }
+
+
+def _by_number(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return an optimizer's parameters by the number that its state has for them."""
+    every = (parameter for group in optimizer.param_groups for parameter in group["params"])
+    return {str(number): parameter for number, parameter in enumerate(every)}
 
 
 def _flat(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -141,9 +172,10 @@ def _unnested(parts: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _restore(optimizer: torch.optim.Optimizer, flat: dict[str, Tensor]) -> None:
-    whole = optimizer.state_dict()
+    groups, parameters = optimizer.state_dict()["param_groups"], _by_number(optimizer)
     state: dict[int, dict[str, Any]] = {}
     for name, value in flat.items():
         number, key = name.split("/")
-        state.setdefault(int(number), {})[key] = int(value) if value.dtype == torch.int64 else value
-    optimizer.load_state_dict({"state": state, "param_groups": whole["param_groups"]})
+        restored = int(value) if value.dtype == torch.int64 else share(value, parameters[number])
+        state.setdefault(int(number), {})[key] = restored
+    optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -10,17 +10,30 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from accelerate import PartialState
+from accelerate.utils import disable_fsdp_ram_efficient_loading, parse_flag_from_env
 from torch import Tensor, nn
+
+from isogloss.core.errors import ConfigError
 
 Plain = TypeVar("Plain")
 """What JSON can say."""
 
 PATIENCE = timedelta(days=1)
 """How long processes wait for one of them: the first one reads and tokenizes all text alone."""
+
+SHARDED = "ACCELERATE_USE_FSDP"
+"""Environment variable in which Accelerate's launcher says that models are to be sharded."""
+
+UNHEEDED = {
+    "FSDP_OFFLOAD_PARAMS": "Leave --fsdp_offload_params out; more processes hold smaller shares.",
+    "FSDP_ACTIVATION_CHECKPOINTING": "Leave --fsdp_activation_checkpointing out, and set "
+    "gradient_checkpointing = true in the recipe's optimization.",
+}
+"""Further variables that Accelerate's launcher sets, with what to do instead."""
 
 
 _alone: list[bool] = []
@@ -51,6 +64,27 @@ def world_size() -> int:
 def rank() -> int:
     """Return which of them this one is, counted from 0."""
     return 0 if _alone else int(_state().process_index)
+
+
+def is_sharded() -> bool:
+    """Return whether processes hold shares of a model: the launcher says so (--use_fsdp of Accelerate's)."""
+    return parse_flag_from_env(SHARDED) and world_size() > 1
+
+
+def refuse_sharding(what: str, instead: str) -> None:
+    """Raise ConfigError for something that cannot be done where processes hold shares of a model."""
+    if is_sharded():
+        raise ConfigError(f"{what} with a sharded model (--use_fsdp). Leave --use_fsdp out, or {instead}.")
+
+
+def prepare_sharding() -> None:
+    """Raise ConfigError where the launcher asks of sharding what is not done, or done by a recipe."""
+    if not is_sharded():
+        return
+    for name, instead in UNHEEDED.items():
+        if parse_flag_from_env(name):
+            raise ConfigError(f"{name} is set for this launch, and is not heeded. {instead}")
+    disable_fsdp_ram_efficient_loading()  # Transformers would read weights in the main process alone.
 
 
 def is_main_process() -> bool:
@@ -101,11 +135,36 @@ def all_reduced(values: Tensor) -> Tensor:
     return values
 
 
+class Copies:
+    """A model in training of which each process holds a whole copy; see ``sharding`` for shares of one."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model.to(own_device())
+        broadcast_weights(model)
+
+    def loss(self, compute: Callable[[Any], Tensor]) -> Tensor:
+        """Return what is computed with the model."""
+        return compute(self._model)
+
+    def sum_gradients(self) -> None:
+        """Sum gradients over all processes; parameters without a gradient anywhere keep none."""
+        all_reduce_gradients(self._model)
+
+    def from_main_process(self, make: Callable[[], Plain]) -> Plain:
+        """Return to all processes what the main one makes with the model, alone."""
+        return from_main_process(make)
+
+    def gather(self) -> None:
+        """Leave the model as it is."""
+
+
 def broadcast_weights(model: nn.Module) -> None:
-    """Broadcast the main process's weights to all."""
+    """Broadcast the main process's weights to all, one by one over the device."""
     if world_size() > 1:
         for weight in model.parameters():
-            torch.distributed.broadcast(weight.detach(), 0)
+            there = weight.detach().to(own_device())
+            torch.distributed.broadcast(there, 0)
+            weight.data.copy_(there)
 
 
 def all_reduce_gradients(model: nn.Module) -> None:

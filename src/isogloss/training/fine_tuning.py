@@ -98,11 +98,14 @@ class _Two:
         first, second = (one and one.to(device) for one in (self.first, self.second))
         return _Two(first, second)
 
-    def parts(self, count: int) -> "list[tuple[_Two, float]]":
+    def parts(self, count: int) -> "list[tuple[_Two, float | None]]":
         """Split each; the training's own parts come first, so their dropout is as without the term."""
-        first = [(_Two(one, None), share) for one, share in parts_of(self.first, count, "fine-tuning")]
+        first = parts_of(self.first, count, "fine-tuning")
         second = parts_of(self.second, count, "the auxiliary loss")
-        return [*first, *((_Two(None, one), share) for one, share in second)]
+        return [
+            *((_Two(one, None), share) for one, share in first),
+            *((_Two(None, one), share) for one, share in second),
+        ]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -27,16 +28,17 @@ from isogloss.nn.frozen import freeze, thaw, unfrozen
 from isogloss.training.batching import Batches, Movable, Whole, parts_of
 from isogloss.training.checkpoints import Checkpoints, Notes, State
 from isogloss.training.distributed import (
-    all_reduce_gradients,
+    Copies,
     all_reduced,
-    broadcast_weights,
-    from_main_process,
     is_main_process,
+    is_sharded,
     own_device,
     rank,
+    refuse_sharding,
     world_size,
 )
 from isogloss.training.precision import autocast, device, release_memory, resolved_precision
+from isogloss.training.sharding import Shards, own
 
 LOOK_EVERY = 20
 """Steps between checks of the loss: often enough to stop early, rarely enough not to wait for a GPU."""
@@ -127,9 +129,8 @@ class _Fit:
     ) -> None:
         self.updates, self.seed = updates, seed
         self.batches, self.loss, self.callbacks = batches, loss, callbacks
-        self.device = own_device()
-        self.model = model.to(self.device)
-        broadcast_weights(self.model)
+        self.device, self.model = own_device(), model
+        self.held = Shards(model) if is_sharded() else Copies(model)
         self.optimizer = adamw(model, updates)
         self.rate = rate_schedule(updates, len(batches))
         self.precision = precision_of(updates.precision, callbacks.checkpoints)
@@ -147,6 +148,7 @@ class _Fit:
             self._train(start, total)
         if self.best is not None:
             _put(self.model, self.best)
+        self.held.gather()
         self.model.eval()
         self._check_weights(total)
         return Fitted(self.rows)
@@ -180,7 +182,7 @@ class _Fit:
         """Make one update; return the loss of the parts that were computed here."""
         set_rate(self.optimizer, self.rate(step))
         losses = [self._backward(part) for part in self._parts(step)]
-        all_reduce_gradients(self.model)
+        self.held.sum_gradients()
         if self.updates.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.updates.clip)
         self.optimizer.step()
@@ -191,19 +193,21 @@ class _Fit:
         """Yield this process's share of the batch."""
         batch, together = self.batches[step], world_size()
         count = -(-(self.updates.accumulation or 1) // together) * together
-        if count == 1 or (isinstance(batch, Whole) and not self.updates.accumulation):
+        if count == 1 or (isinstance(batch, Whole) and batch.is_whole):
             yield _Part(batch, derive(self.seed, "step", step), 1 / together)
             return
-        for number, (part, share) in enumerate(parts_of(batch, count, self.callbacks.what)):
-            if number % together == rank():  # A part's dropout is its own, wherever it is computed.
-                yield _Part(part, derive(self.seed, "step", step, number), share)
+        number = -1
+        for place, (part, share) in enumerate(parts_of(batch, count, self.callbacks.what)):
+            number += share is not None
+            if place % together == rank():  # A part's dropout is its own, wherever it is computed.
+                yield _Part(part, derive(self.seed, "step", step, number), share or 0.0)
 
     def _backward(self, part: "_Part") -> Tensor:
         torch.manual_seed(part.seed)
         batch = part.batch.to(self.device)
         less = recomputed_layers(self.model) if self.updates.gradient_checkpointing else nullcontext()
         with less, autocast(self.device, self.precision):
-            value = self.loss(self.model, batch)
+            value = self.held.loss(lambda model: self.loss(model, batch))
         value = value if part.share == 1 else value * part.share
         value.backward()  # type: ignore[no-untyped-call]
         return value.detach()
@@ -230,13 +234,12 @@ class _Fit:
             self.callbacks.on_progress(Progress(self.callbacks.what, done, total, remark, rows))
 
     def _observe(self, due: Iterable[Callback], done: int) -> None:
-        """Call the callbacks that are due; in the main process alone, which holds the rows."""
+        """Call the callbacks that are due."""
         for one in due:
-            if is_main_process():
-                self.model.eval()
-                self.rows += one.rows(done)
-                self.model.train()
-                self.optimizer.zero_grad(set_to_none=True)
+            self.model.eval()
+            self.rows += self.held.from_main_process(partial(one.rows, done))
+            self.model.train()
+            self.optimizer.zero_grad(set_to_none=True)
 
     def _check_weights(self, total: int) -> None:
         """Raise DivergedError where the last update, which no loss shows, left weights not finite."""
@@ -255,7 +258,7 @@ class _Fit:
             return
         evaluate = self.callbacks.evaluate
         self.model.eval()
-        notes = from_main_process(lambda: evaluate(done))  # Others, or other GPUs, might decide otherwise.
+        notes = self.held.from_main_process(lambda: evaluate(done))  # Other GPUs might decide otherwise.
         self.model.train()
         self.rows += notes
         if self.callbacks.averaged:
@@ -292,7 +295,7 @@ class _Fit:
 
     def _keep(self, done: int, seen: Sequence[Tensor]) -> None:
         """Write a checkpoint, with the losses since the last look."""
-        if self.callbacks.checkpoints and is_main_process():
+        if self.callbacks.checkpoints:
             notes: Notes = {"rows": self.rows, "unlooked": [float(loss) for loss in seen]}
             notes |= {"best_score": None if self.best is None else self.best_score}
             notes |= {"precision": self.precision, "without_gain": self.without_gain}
@@ -343,13 +346,13 @@ def _randomness_given_back(on: torch.device) -> Iterator[None]:
 
 def on_host(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return copies of weights in the machine's own memory: a GPU's is for what is being trained."""
-    return {name: weight.detach().to("cpu", copy=True) for name, weight in weights.items()}
+    return {name: own(weight.detach()).to("cpu", copy=True) for name, weight in weights.items()}
 
 
 def _put(model: nn.Module, weights: dict[str, Tensor]) -> None:
     with torch.no_grad():
         for name, weight in unfrozen(model).items():
-            weight.copy_(weights[name])
+            own(weight).copy_(weights[name])
 
 
 EPSILON = 1e-8
@@ -390,8 +393,11 @@ EIGHT_BIT_DEVICES = ("cpu", "cuda", "xpu")
 
 
 def check_optimizer_states(updates: Updates) -> None:
-    """Raise ConfigError if the package that 8-bit states need is not installed."""
-    if updates.optimizer_states and find_spec("bitsandbytes") is None:
+    """Raise ConfigError if the package that 8-bit states need is not installed, or states are sharded."""
+    if updates.optimizer_states is None:
+        return
+    refuse_sharding("optimizer_states: moments are not quantised", "leave optimizer_states out")
+    if find_spec("bitsandbytes") is None:
         raise ConfigError(
             f'optimizer_states = "{updates.optimizer_states}" needs the package bitsandbytes, which is not '
             f'installed. Install it (pip install "isogloss[eight-bit]"), or leave optimizer_states out.'

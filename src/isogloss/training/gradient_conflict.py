@@ -36,6 +36,7 @@ from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
 from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.batching import by_length
+from isogloss.training.distributed import refuse_sharding
 from isogloss.training.fit import Callback
 from isogloss.training.precision import autocast
 
@@ -296,6 +297,7 @@ def sampled_conflict(
 
 def conflict_callback(conflict: Conflict, model: Model, pool: Pool, *, seed: int) -> Callback:
     """Return a callback that measures conflict; batches follow from the seed and the step alone."""
+    refuse_sharding("conflict: single gradients are not measured", "leave conflict out")
 
     def rows(step: int) -> list[dict[str, Value]]:
         how = ConflictSampling(

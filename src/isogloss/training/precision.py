@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from isogloss.core.errors import ConfigError, did_you_mean
+from isogloss.training.distributed import is_sharded
 
 PRECISIONS = ("auto", "float32", "bfloat16")
 WORTH = 1.5
@@ -64,9 +65,11 @@ def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
 def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
     """Let a model's linear layers hold their weights in another type for a while.
 
-    Autocast gives the same numbers, but converts every weight anew in every batch.
+    Autocast gives the same numbers, but converts every weight anew in every batch. What is sharded is
+    gathered in every batch anyway.
     """
-    layers = [part for part in model.modules() if type(part) is nn.Linear]
+    linear = [part for part in model.modules() if type(part) is nn.Linear]
+    layers = [part for part in linear if type(part.weight) is nn.Parameter]
     kept = [(layer.weight, layer.bias) for layer in layers]
     for layer, parts in zip(layers, kept, strict=True):
         layer.weight, layer.bias = (
@@ -81,9 +84,12 @@ def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Return the context in which a model is trained or scored: in bfloat16 where that was chosen."""
+    """Return the context in which a model is trained or scored: in bfloat16 where that was chosen.
+
+    Converted weights are cached, but for those of which each process has a share: all together are too large.
+    """
     half = resolved_precision(precision, device) == "bfloat16"
-    return torch.autocast(device.type, torch.bfloat16, enabled=half)
+    return torch.autocast(device.type, torch.bfloat16, enabled=half, cache_enabled=not is_sharded())
 
 
 def matrix_speed(device: str, dtype: torch.dtype, *, rounds: int = 7) -> float:

@@ -1,0 +1,206 @@
+"""Processes that hold shares of a model train what one process does; model and checkpoints stay ordinary."""
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+from processes import in_processes
+from torch import nn
+from toys import UPDATES
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import Modules
+from isogloss.encoders.language_modules import give_modules
+from isogloss.nn.frozen import freeze
+from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss
+from isogloss.training.batching import parts_of
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.distributed import is_sharded, prepare_sharding
+from isogloss.training.fit import Callback, Callbacks, adamw, check_optimizer_states, fit
+from isogloss.training.gradient_conflict import Conflict, Pool, conflict_callback
+from isogloss.training.sharding import Shards, own
+from trained import weights
+
+SHARDED = {"ACCELERATE_USE_FSDP": "true"}
+HOW = replace(UPDATES, learning_rate=2e-3, accumulation=2, clip=0.5, gradient_checkpointing=True)
+WORDS, STEPS = 51, 8
+
+
+def model():
+    """A masked-LM model with tied embeddings, modules of three languages, and what is not trained."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    shape = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        made = BertForMaskedLM(BertConfig(vocab_size=WORDS, max_position_embeddings=12, **shape))
+    give_modules(made, Modules(kind="adapter"), ("en", "de", "sw"), seed=0)
+    freeze(made.bert.embeddings.position_embeddings.parameters())
+    return made
+
+
+class Texts:
+    """Rows in English, then in German: a part of a batch has one language, and nothing is in Swahili."""
+
+    def __init__(self, stop=-1):
+        self.stop = stop
+
+    def __len__(self):
+        return STEPS
+
+    def __getitem__(self, step):
+        if step == self.stop:
+            raise KeyboardInterrupt
+        generator = torch.Generator().manual_seed(step)
+        rows = 3 if step == STEPS - 1 else 8
+        subwords = torch.randint(WORDS, (rows, 10), generator=generator)
+        masked = torch.rand(rows * 10, generator=generator).lt(0.3).nonzero().flatten()
+        languages = ("en",) * (rows - rows // 2) + ("de",) * (rows // 2)
+        gold = subwords.flatten()[masked] % 7
+        return MaskedBatch(subwords, None, None, masked, gold, languages)
+
+
+def trained(folder, stop=-1):
+    """Train a model; dev scores choose the weights after some updates before the last."""
+    folder.mkdir(exist_ok=True)
+    network = model()
+
+    def notes(done):
+        with torch.inference_mode():
+            loss = float(masked_lm_loss(network, Texts()[0]))
+        return [{"step": done, "score": loss if done != 3 else 99.0}]
+
+    callbacks = Callbacks(
+        evaluate=notes,
+        evaluate_at=(3, 6),
+        checkpoints=Checkpoints(folder, 4),
+        periodic=(Callback(rows=notes, every=STEPS, before=True),),
+    )
+    rows = fit(network, Texts(stop), masked_lm_loss, updates=HOW, seed=0, callbacks=callbacks).rows
+    return network, rows
+
+
+def train(rank, folder, stop=-1):
+    """Train, and write what this process ends with."""
+    with suppress(KeyboardInterrupt):
+        network, rows = trained(folder, stop)
+        assert all(type(one) is nn.Parameter for one in network.parameters())
+        assert network.cls.predictions.decoder.weight is network.bert.embeddings.word_embeddings.weight
+        assert {type(part).__name__ for part in network.modules()} == parts(model())
+        torch.save({"weights": weights(network), "rows": rows}, folder / f"{rank}.pt")
+
+
+def parts(network):
+    return {type(part).__name__ for part in network.modules()}
+
+
+def assert_near(one, other):
+    """The same rows and weights within rounding, Adam's of gradients that are 0 but for that left out."""
+    for ours, theirs in zip(one["rows"], other["rows"], strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-5)
+    for name, weight in one["weights"].items():
+        if not name.endswith("key.bias"):
+            assert torch.allclose(weight, other["weights"][name], atol=1e-5), name
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    network, rows = trained(tmp_path_factory.mktemp("alone"))
+    return {"weights": weights(network), "rows": rows}
+
+
+@pytest.mark.slow
+def test_two_processes_with_shares_do_what_one_does(alone, tmp_path):
+    """Parts that use other modules than the others', tied and frozen weights, layers computed anew."""
+    in_processes(2, train, tmp_path, **SHARDED)
+    first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
+    assert_near(first, alone)
+    before = weights(model())
+    for name, weight in first["weights"].items():
+        assert torch.equal(second["weights"][name], weight)
+        assert torch.equal(before[name], weight) == ("of_sw" in name or "position" in name), name
+
+
+@pytest.mark.slow
+def test_a_checkpoint_is_gone_on_from_with_shares_and_without(alone, tmp_path):
+    for name, begin, go_on in (
+        ("shared", partial(in_processes, 2, train, **SHARDED), partial(train, 0)),
+        ("whole", partial(train, 0), partial(in_processes, 2, train, **SHARDED)),
+    ):
+        begin(tmp_path / name, 6)
+        assert [one.name for one in (tmp_path / name).glob("checkpoint-*")] == ["checkpoint-000000004"]
+        go_on(tmp_path / name)
+        assert_near(torch.load(tmp_path / name / "0.pt"), alone)
+
+
+def hold(rank, folder):
+    """Make an update; write what part of weights, gradients and moments this process holds after it."""
+    network = model()
+    whole = 4 * sum(one.nbytes for one in network.parameters() if one.requires_grad)
+    shares = Shards(network)
+    optimizer = adamw(network, HOW)
+    batch, _ = parts_of(Texts()[0], 2, "a test")[rank]
+    shares.loss(lambda one: masked_lm_loss(one, batch)).backward()
+    shares.sum_gradients()
+    optimizer.step()
+    trained = [one for one in network.parameters() if one.requires_grad]
+    held = [*trained, *(one.grad for one in trained if one.grad is not None)]
+    held += [one for state in optimizer.state.values() for one in state.values() if one.dim()]
+    assert not any(type(one) is nn.Parameter for one in network.parameters())
+    memory = {one.data_ptr(): one.nbytes() for one in (own(each).untyped_storage() for each in held)}
+    (folder / f"{rank}.txt").write_text(str(sum(memory.values()) / whole))
+
+
+@pytest.mark.slow
+def test_each_of_two_processes_holds_half_of_weights_gradients_and_moments(tmp_path):
+    in_processes(2, hold, tmp_path, **SHARDED)
+    held = [float((tmp_path / f"{rank}.txt").read_text()) for rank in (0, 1)]
+    assert sum(held) > 0.9
+    assert max(held) < 0.55
+
+
+@pytest.fixture
+def sharded(monkeypatch):
+    monkeypatch.setattr("isogloss.training.distributed.world_size", lambda: 2)
+    monkeypatch.setenv(*next(iter(SHARDED.items())))
+    monkeypatch.setenv("FSDP_CPU_RAM_EFFICIENT_LOADING", "true")
+
+
+def test_a_model_is_sharded_where_the_launcher_says_so(monkeypatch, sharded):
+    assert is_sharded()
+    prepare_sharding()
+    assert os.environ["FSDP_CPU_RAM_EFFICIENT_LOADING"] == "False"  # All processes read weights.
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "false")
+    assert not is_sharded()
+
+
+def test_every_process_gets_a_part(sharded):
+    """Three rows in four parts: the last is computed twice, and counts once."""
+    batch = replace(Texts()[STEPS - 1], languages=("en",))
+    found = parts_of(batch, 4, "a test")
+    assert [share is None for _, share in found] == [False, False, False, True]
+    assert found[3][0] is found[2][0]
+    assert sum(share or 0 for _, share in found) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["FSDP_OFFLOAD_PARAMS", "FSDP_ACTIVATION_CHECKPOINTING"])
+def test_what_a_launcher_asks_of_sharding_in_vain_is_refused(name, monkeypatch, sharded):
+    monkeypatch.setenv(name, "true")
+    with pytest.raises(
+        ConfigError, match=rf"{name} is set for this launch, and is not heeded\. Leave --fsdp"
+    ):
+        prepare_sharding()
+
+
+def test_what_cannot_be_sharded_is_refused(sharded):
+    from isogloss.methods import PRETRAINING
+
+    with pytest.raises(ConfigError, match=r"optimizer_states: .* sharded model \(--use_fsdp\)\. Leave"):
+        check_optimizer_states(replace(UPDATES, optimizer_states="8-bit"))
+    with pytest.raises(ConfigError, match=r"conflict: .* out, or leave conflict out\."):
+        conflict_callback(Conflict(), nn.Linear(1, 1), Pool({}, lambda *_: ()), seed=0)
+    with pytest.raises(ConfigError, match=r"meta-learning: .* out, or choose masked-language-modelling\."):
+        PRETRAINING["meta-learning"]().check("bert", Modules(kind="adapter"), ("en", "de"))
