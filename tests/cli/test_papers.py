@@ -27,7 +27,6 @@ def test_a_recipe_of_a_paper_is_found_by_paper_and_item(papers):
     planned = plan_recipe("papers/made-up/table-1")
     assert len(planned.runs) == RUNS
     assert planned.store.root == Path("runs/papers/made-up-table-1")
-    assert folder_for("papers/made-up/table-1", "own") == Path("own")
     assert planned.recipe.title == "Table 1"
 
 

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -22,7 +21,7 @@ class RecipeRequest:
     """A recipe with the options of the command line."""
 
     recipe: str
-    out: Path | None = None
+    out: str | None = None
     data: str | None = None
     scale: str = ""
     change: Sequence[str] = ()
@@ -131,9 +130,9 @@ def run_together(
     command: str,
 ) -> None:
     """Run a recipe as one of several processes; the main one alone speaks, and writes the report."""
+    from isogloss import api
     from isogloss.experiments.engine import Making
     from isogloss.experiments.together import make_together
-    from isogloss.reports import write_report
     from isogloss.training.distributed import is_main_process, world_size
 
     planned, main = request.plan(), is_main_process()
@@ -152,8 +151,7 @@ def run_together(
             f"{len(outcome.failed)} failed."
         )
     if main and report:
-        with planned.store.claims.alone("report"):
-            show_report(write_report(planned.store.root), as_json=as_json)
+        show_report(api.report_alone(planned.store), as_json=as_json)
     if main:  # Launchers end all processes when one fails.
         _exit_if(outcome.failed)
 
