@@ -77,14 +77,16 @@ def serve() -> None:
     server = begin(0)
     port = server.server_port
     make_bucket(f"http://127.0.0.1:{port}")
-    print(f"http://127.0.0.1:{port}", flush=True)
+    sys.stdout.write(f"http://127.0.0.1:{port}\n")
+    sys.stdout.flush()
     for line in sys.stdin:
         if line.strip() == "away":
             server.shutdown()
             server.server_close()
         else:
             server = begin(port)
-        print(line.strip(), flush=True)
+        sys.stdout.write(line)
+        sys.stdout.flush()
 
 
 def make_bucket(address: str) -> None:

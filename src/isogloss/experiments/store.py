@@ -117,7 +117,9 @@ class Store:
         name = f"{identity(run)}/{RECORD}"
         if self.remote is None:
             return (self.root / name).exists()
-        return name in self.remote.listed or (afresh and self.remote.exists(name))
+        if afresh and self.remote.exists(name):
+            self.remote.listed.setdefault(name, 0)
+        return name in self.remote.listed
 
     def was_finished(self, run: "Run") -> bool:
         """Return whether a run that was claimed is finished after all; what did not go up goes up now."""
@@ -314,6 +316,7 @@ class Store:
     def _bring(self, key: str) -> bool:
         if self.remote is None or not self.remote.bring(f"{key}/{FILES}"):
             return False
+        self.remote.listed.setdefault(f"{key}/{RECORD}", 0)
         if base := _base_of(self.root / key / "model"):
             self._bring(base)
         return True
