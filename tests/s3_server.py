@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from socket import SHUT_RDWR
+from threading import Event
 from typing import Any
 
 BUCKET = "bucket"
@@ -33,7 +35,7 @@ class S3:
         }
 
     def tell(self, what: str) -> None:
-        """Let it stop answering ("away"), or answer again ("back"); wait until it has."""
+        """Let it break off every connection ("away"), or answer again ("back"); wait until it does."""
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write(f"{what}\n")
@@ -63,30 +65,23 @@ def serve() -> None:
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
 
-    application, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
+    application, lock, away = DomainDispatcherApplication(create_backend_app), threading.Lock(), Event()
 
-    def one_by_one(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        if away.is_set():
+            environ["werkzeug.socket"].shutdown(SHUT_RDWR)
+            return []
         with lock:
             return list(application(environ, start))
 
-    def begin(port: int) -> Any:
-        server = make_server("127.0.0.1", port, one_by_one, threaded=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return server
-
-    server = begin(0)
-    port = server.server_port
-    make_bucket(f"http://127.0.0.1:{port}")
-    sys.stdout.write(f"http://127.0.0.1:{port}\n")
-    sys.stdout.flush()
+    server = make_server("127.0.0.1", 0, answer, threaded=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    make_bucket(address)
+    print(address, flush=True)  # noqa: T201 (that is how it speaks)
     for line in sys.stdin:
-        if line.strip() == "away":
-            server.shutdown()
-            server.server_close()
-        else:
-            server = begin(port)
-        sys.stdout.write(line)
-        sys.stdout.flush()
+        (away.set if line.strip() == "away" else away.clear)()
+        print(line.strip(), flush=True)  # noqa: T201
 
 
 def make_bucket(address: str) -> None:

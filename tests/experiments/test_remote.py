@@ -140,6 +140,10 @@ def test_a_store_that_does_not_answer_is_waited_for_and_then_given_up(faulty):
         faulty.remote.write("a", b"")
     Faulty.away = 1
     patient = Remote(faulty.remote.url, faulty.root, patience=5)
+    with pytest.raises(StorageError, match="does not answer"):
+        patient.write("a", b"")  # It never has.
+    patient.check()
+    Faulty.away, patient.interruptions = 1, 0
     patient.write("a", b"1")
     assert (patient.read("a"), patient.interruptions) == (b"1", 1)
 

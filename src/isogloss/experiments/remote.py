@@ -35,6 +35,9 @@ PATIENCE, WHEN_LEAVING = 600.0, 20.0
 FIRST_WAIT, LONGEST_WAIT = 0.5, 5.0
 """Seconds between attempts: twice as long each time. Signs of life must not pause for long."""
 
+LONG = 5.0
+"""Seconds after which a small file that was read at last counts as one that could not be seen."""
+
 AT_ONCE = 256
 """Files asked for in one call."""
 
@@ -86,9 +89,12 @@ class Remote:
     sending: threading.Lock = field(default_factory=threading.Lock)
     """Held while checkpoints go up, or are removed."""
 
-    def __reduce__(self) -> tuple[Callable[[str, Path], "Remote"], tuple[str, Path]]:
+    answered: bool = False
+    """Whether the store has answered: until then whoever waits for it had better look at the URL."""
+
+    def __reduce__(self) -> tuple[object, ...]:
         """Let other processes connect by themselves."""
-        return remote_at, (self.url, self.root)
+        return remote_at, (self.url, self.root), {"answered": self.answered}
 
     def check(self) -> None:
         """Raise ConfigError or StorageError unless processes can share runs here; leave nothing behind."""
@@ -259,12 +265,13 @@ class Remote:
 
     def _ask(self, call: Callable[[Any, str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
-        patience = self.patience if waits else 0
         files, root = _opened(self.url, os.getpid())
         path, began, wait = f"{root}/{name}".rstrip("/"), time.monotonic(), FIRST_WAIT
         while True:
             try:
-                return call(files, path)
+                found = call(files, path)
+                self.answered = True
+                return found
             except (IsoglossError, TypeError, AttributeError, NotImplementedError):
                 raise
             except (PermissionError, FileNotFoundError) as error:
@@ -273,8 +280,8 @@ class Remote:
                 if getattr(error, "errno", None) in FULL:
                     raise storage_error(self.root, OSError(*error.args)) from error
                 self.interruptions += 1
-                most = min(patience, WHEN_LEAVING) if asked_to_leave() else patience
-                if time.monotonic() - began + wait > most:
+                patience = min(self.patience, WHEN_LEAVING) if asked_to_leave() else self.patience
+                if not (waits and self.answered) or time.monotonic() - began + wait > patience:
                     raise self._away(error) from error
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
@@ -323,7 +330,11 @@ class RemoteBoard:
         return self.remote.create(f"{CLAIMS}/{name}", content)
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
-        return self.remote.read(f"{CLAIMS}/{name}")
+        began = time.monotonic()
+        content = self.remote.read(f"{CLAIMS}/{name}")
+        if time.monotonic() - began > LONG:  # The package has waited by itself.
+            self.remote.interruptions += 1
+        return content
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file; a sign of life that comes late is none, so nothing is waited for."""
