@@ -26,7 +26,8 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
 from isogloss.experiments.asking import request
 from isogloss.experiments.recipe_text import Source, folder_for, recipe_text
-from isogloss.experiments.store import Outcome, Store, store_at, store_for
+from isogloss.experiments.store import Outcome, Store
+from isogloss.experiments.store_places import store_at, store_for
 
 if TYPE_CHECKING:
     from isogloss.data.described import DescribedCorpus

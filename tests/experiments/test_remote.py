@@ -19,8 +19,10 @@ from isogloss.core.records import RECORD, Record
 from isogloss.experiments import store as module
 from isogloss.experiments.claims import FOLDER, Claim, Claims
 from isogloss.experiments.encoder_runs import Pretrained
-from isogloss.experiments.remote import LINES, Content, Remote, RemoteBoard
-from isogloss.experiments.store import CHECKPOINTS, FILES, Store, local_folder, local_model, store_at
+from isogloss.experiments.manifests import Content
+from isogloss.experiments.remote import LINES, Remote, RemoteBoard
+from isogloss.experiments.store import CHECKPOINTS, FILES, Store
+from isogloss.experiments.store_places import local_folder, local_model, store_at
 from tiny import PAIRS, tiny
 
 RUN = Pretrained(source="shipped", data="0")

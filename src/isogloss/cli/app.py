@@ -179,7 +179,7 @@ def compare(
     again. Files of outputs (--predictions) are one seed each, so they are tested over examples alone.
     """
     from isogloss.cli.comparing import ComparisonRequest, print_compared_outputs, print_comparisons
-    from isogloss.experiments.store import local_folder
+    from isogloss.experiments.store_places import local_folder
 
     if predictions:
         print_compared_outputs(runs, against=against, gold=gold, by=by, measure=measure, as_json=as_json)
@@ -211,7 +211,7 @@ def choose(
     Labels of other languages, where there are some, say how well that works and how far predictions are off.
     """
     from isogloss.cli.choosing import print_choices
-    from isogloss.experiments.store import local_folder
+    from isogloss.experiments.store_places import local_folder
 
     print_choices(local_folder(folder), languages or (), as_json=as_json)
 
@@ -226,7 +226,8 @@ def show(
     """Show what a finished run was, what it needed and the rows it made."""
     from isogloss.cli.display import show_record
     from isogloss.core.records import read_record
-    from isogloss.experiments.store import Store, local_folder
+    from isogloss.experiments.store import Store
+    from isogloss.experiments.store_places import local_folder
 
     show_record(read_record(Store(local_folder(folder)).find(identity)), as_json=as_json)
 
@@ -247,7 +248,7 @@ def list_(
     """List what there is."""
     from isogloss.cli.display import Display
     from isogloss.cli.lists import LISTS
-    from isogloss.experiments.store import local_folder
+    from isogloss.experiments.store_places import local_folder
 
     if what not in LISTS:
         raise unknown_name("list", "list", what, LISTS)
@@ -295,7 +296,7 @@ def predict(
     word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
     """
     from isogloss.cli.using import TranslationOptions, print_predictions
-    from isogloss.experiments.store import local_model
+    from isogloss.experiments.store_places import local_model
     from isogloss.using.predicting import PredictOptions
 
     options = PredictOptions(format=format_, language=language, scores=scores, as_json=as_json)
@@ -331,7 +332,7 @@ def evaluate(
 ) -> None:
     """Score saved models on any corpus, with the majority baseline where the corpus has a train split."""
     from isogloss.cli.using import print_scores
-    from isogloss.experiments.store import local_model
+    from isogloss.experiments.store_places import local_model
 
     print_scores(
         list(map(local_model, runs)),
@@ -362,7 +363,7 @@ def export_model(
 ) -> None:
     """Write a folder that transformers loads without isogloss, with a model card."""
     from isogloss.cli.using import export_to
-    from isogloss.experiments.store import local_model
+    from isogloss.experiments.store_places import local_model
 
     export_to(local_model(run), folder, onnx=onnx, force=force, quiet=quiet)
 
@@ -385,7 +386,7 @@ def push_model(
 ) -> None:
     """Upload what export writes to the Hugging Face hub, under the login of this machine (hf auth login)."""
     from isogloss.cli.using import push_to
-    from isogloss.experiments.store import local_model
+    from isogloss.experiments.store_places import local_model
     from isogloss.using.pushing import PushOptions
 
     options = PushOptions(name=name, private=private, revision=revision, update=update)

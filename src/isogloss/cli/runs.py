@@ -172,6 +172,7 @@ def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> No
     for run in planned.runs:
         for needed in needs(run):
             shared[identity(needed)] += 1
+    planned.store.look()
     done = {identity(run) for run in planned.runs if planned.store.is_finished(run)}
     taken = {
         key: operations_of(run, planned.sources.encoders)

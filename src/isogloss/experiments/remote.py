@@ -8,15 +8,13 @@ A store that does not answer is waited for. Credentials are whatever the package
 (its own configuration and environment), and nothing of them is written or said here.
 """
 
-import json
 import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
-from hashlib import file_digest
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
@@ -28,6 +26,7 @@ from isogloss.core.processes import this_process
 from isogloss.core.records import FULL, storage_error, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.claims import LOG, Claims
+from isogloss.experiments.manifests import Content, content_of, manifest_of, read_manifest, size_of
 
 PATIENCE, WHEN_LEAVING = 600.0, 20.0
 """Seconds that a store which does not answer is waited for; less by a process that was asked to leave."""
@@ -64,15 +63,6 @@ T = TypeVar("T")
 def is_url(place: str | Path) -> bool:
     """Return whether a place is a URL rather than a folder."""
     return "://" in str(place)
-
-
-@dataclass(frozen=True)
-class Content:
-    """What a manifest says of a file."""
-
-    size: int
-    sha256: str = ""
-    """Not compared where it is empty."""
 
 
 @dataclass(eq=False)
@@ -199,8 +189,8 @@ class Remote:
 
         What an earlier manifest told of is not sent again, or is removed where it is no longer here.
         """
-        told = {name: _content(self.root / name) for name in sorted(names)}
-        content = _manifest(told)
+        told = {name: content_of(self.root / name) for name in sorted(names)}
+        content = manifest_of(told)
         if last:  # What is here is whole, whether it arrives or not.
             write_bytes(self.root / manifest, content)
         known = self.read(manifest) or b""
@@ -245,7 +235,7 @@ class Remote:
         try:
             self._ask(get, "")
             for name, part in parts.items():
-                if _content(part, summed=bool(told[name].sha256)) == told[name]:
+                if content_of(part, summed=bool(told[name].sha256)) == told[name]:
                     part.replace(root / name)
                     right.append(name)
         finally:
@@ -261,7 +251,7 @@ class Remote:
             self._ask(put, "")
 
     def _lacking(self, told: Mapping[str, Content], root: Path) -> list[str]:
-        return [name for name, one in told.items() if _size(root / name) != one.size]
+        return [name for name, one in told.items() if size_of(root / name) != one.size]
 
     def _ask(self, call: Callable[[Any, str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
@@ -399,27 +389,3 @@ def _one_at_a_time(path: Path) -> Iterator[None]:
 
 def _part(path: Path) -> Path:
     return path.with_name(f".{path.name}.{this_process()}.tmp")
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return -1
-
-
-def _content(path: Path, *, summed: bool = True) -> Content:
-    with path.open("rb") as file:
-        return Content(_size(path), file_digest(file, "sha256").hexdigest() if summed else "")
-
-
-def _manifest(told: Mapping[str, Content]) -> bytes:
-    return (json.dumps({name: asdict(one) for name, one in told.items()}, indent=1) + "\n").encode()
-
-
-def read_manifest(content: bytes) -> dict[str, Content]:
-    """Read a manifest; empty where there is none, or a damaged one."""
-    try:
-        return {str(name): Content(**one) for name, one in json.loads(content).items()}
-    except (ValueError, TypeError, AttributeError):
-        return {}

@@ -6,18 +6,15 @@ minutes, for whoever goes on with it. Which runs are finished is what is known t
 """
 
 import json
-import re
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from isogloss.core.atomic_files import atomic_folder
-from isogloss.core.caches import user_cache
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left
@@ -33,8 +30,8 @@ from isogloss.core.records import (
     writing,
 )
 from isogloss.experiments.claims import Claim, Claims, claims_in
-from isogloss.experiments.recipe_text import Source, folder_for
-from isogloss.experiments.remote import Content, Remote, claims_of, is_url, read_manifest, remote_at
+from isogloss.experiments.manifests import Content, read_manifest
+from isogloss.experiments.remote import Remote, claims_of
 
 if TYPE_CHECKING:
     from isogloss.experiments.runs import Run
@@ -59,8 +56,6 @@ NOT_MADE = (WORK, FAILED, FILES, CHECKPOINTS)
 
 DIFFERENCE = "difference.json"
 """In a model's folder: what its weights are the difference from (``encoders.differences``)."""
-
-ID = re.compile(r"[0-9a-f]{12}")
 
 DAMAGED = "damaged-"
 """Prefix of the names of what was set aside."""
@@ -135,7 +130,7 @@ class Store:
         """Read a finished run's record."""
         folder = self.folder(run)
         if self.remote and not (folder / RECORD).exists():
-            write_bytes(folder / RECORD, self.remote.read(f"{folder.name}/{RECORD}") or b"")
+            self._copy(f"{folder.name}/{RECORD}")
         return read_record(folder)
 
     def start(self, run: "Run") -> Path:
@@ -242,7 +237,7 @@ class Store:
                 path.unlink(missing_ok=True)
         for name in listed:  # What may change, or vanish, while it is read.
             if name == PLAN or name.endswith(f"/{FAILED}"):
-                write_bytes(self.root / name, self.remote.read(name) or b"{}")
+                self._copy(name)
         finished = [name.removesuffix(RECORD) for name in listed if name.endswith(f"/{RECORD}")]
         names = [key + file for key in finished for file in (MADE, PREDICTIONS, RECORD)]
         self.remote.copy({name: Content(listed[name]) for name in names if name in listed})
@@ -321,6 +316,12 @@ class Store:
             self._bring(base)
         return True
 
+    def _copy(self, name: str) -> None:
+        """Bring down a small file, whatever its size is now; one that has not changed is not touched."""
+        content, path = self.remote.read(name) if self.remote else None, self.root / name
+        if content is not None and not (path.is_file() and path.read_bytes() == content):
+            write_bytes(path, content)
+
     def _json(self, name: str) -> dict[str, Any]:
         """Read a file where it lies; empty where there is none, or a damaged one."""
         try:
@@ -334,42 +335,6 @@ class Store:
         write_text(self.root / name, text)
         if self.remote:
             self.remote.write(name, text.encode())
-
-
-def store_for(recipe: Source, out: str | Path | None) -> Store:
-    """Return the store of a recipe's runs: at ``out``, or in a folder named after the recipe."""
-    return store_at(out or folder_for(recipe))
-
-
-def store_at(place: str | Path) -> Store:
-    """Return the store in a folder or below a URL, whose copies are in the user's cache."""
-    protocol, _, rest = str(place).partition("://")
-    if not is_url(place) or protocol in ("file", "local"):
-        return Store(Path(rest or place))
-    url = str(place).rstrip("/")
-    name = f"{PurePosixPath(rest).name or 'store'}-{sha256(url.encode()).hexdigest()[:12]}"
-    root = user_cache() / "stores" / name
-    return Store(root, remote_at(url, root))
-
-
-def local_folder(place: str | Path) -> Path:
-    """Return the folder of a store or, by its URL, of one of its runs, with what reports are made from."""
-    if not is_url(place):
-        return Path(place)
-    above, _, key = str(place).rstrip("/").rpartition("/")
-    store = store_at(above if ID.fullmatch(key) else place)
-    store.bring_records()
-    return store.root / key if ID.fullmatch(key) else store.root
-
-
-def local_model(place: str | Path) -> Path:
-    """Return the folder of a run, with its model."""
-    folder = local_folder(place)
-    return (
-        store_at(str(place).rstrip("/").rpartition("/")[0]).bring_model(folder.name)
-        if is_url(place)
-        else folder
-    )
 
 
 def _made(root: Path, key: str) -> Iterator[str]:
