@@ -106,8 +106,9 @@ def test_a_place_is_checked_and_nothing_is_left_there(remote):
 
 
 def test_a_file_system_that_cannot_create_for_one_alone_is_refused(faulty, tmp_path):
-    with pytest.raises(ConfigError, match=r"not known of ftp://.*Use a folder, or one of s3"):
-        Remote("ftp://nowhere/study", tmp_path).check()
+    with pytest.raises(ConfigError, match=r"not known of dir://.*Use a folder, or one of s3"):
+        Store(tmp_path, Remote("dir://study", tmp_path)).write_plan([], {})
+    assert not list(tmp_path.iterdir())
     Faulty.overwrites = True
     with pytest.raises(ConfigError, match="writes over a file that was to be created only where there is"):
         faulty.remote.check()
@@ -118,6 +119,11 @@ def test_secrets_in_a_url_are_refused_and_not_repeated(url):
     with pytest.raises(ConfigError) as error:
         store_at(url)
     assert "hidden" not in str(error.value)
+
+
+def test_a_protocol_that_nobody_knows_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"nothing://study: the store cannot be opened \(ValueError"):
+        Remote("nothing://study", tmp_path).read("a")
 
 
 @pytest.mark.parametrize("url", ["s3://", "filecache::s3://bucket/study"])

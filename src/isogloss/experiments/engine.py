@@ -104,7 +104,6 @@ def _looked_through(planned: Planned) -> dict[str, str]:
     """Look what is finished and set damaged files aside; copies of what lies elsewhere are brought anew."""
     store = planned.store
     if store.remote:
-        store.remote.check()
         store.look()
         return {}
     with store.claims.alone("damage"):

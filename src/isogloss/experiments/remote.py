@@ -362,9 +362,10 @@ def _opened(url: str, _: int) -> tuple[Any, str]:
         raise ConfigError(
             f"{url}: the package for {protocol}:// is not installed ({error}).{advice}"
         ) from error
-    except ValueError as error:
+    except Exception as error:  # Some connect at once, and have errors of their own.
         raise ConfigError(
-            f"{url}: this URL cannot be used ({error}). Expected: s3://bucket/study."
+            f"{url}: the store cannot be opened ({type(error).__name__}: {error}). Expected a URL as in "
+            f"s3://bucket/study."
         ) from error
     return files, path.rstrip("/")
 

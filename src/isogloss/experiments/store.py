@@ -175,7 +175,12 @@ class Store:
             self.remote.remove([f"{identity(run)}/{FAILED}"])
 
     def write_plan(self, runs: "list[Run]", about: Mapping[str, object]) -> None:
-        """Write which runs the last recipe asked for, and what reports say about them."""
+        """Write which runs the last recipe asked for, and what reports say about them.
+
+        ConfigError or StorageError, before anything is made, where processes cannot share runs.
+        """
+        if self.remote:
+            self.remote.check()
         body = {**about, "runs": [identity(run) for run in runs]}
         self._write(PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
