@@ -16,6 +16,7 @@ from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left
 from isogloss.core.records import RECORD, Record
+from isogloss.experiments import remote as remote_module
 from isogloss.experiments import store as module
 from isogloss.experiments.claims import FOLDER, Claim, Claims
 from isogloss.experiments.encoder_runs import Pretrained
@@ -135,7 +136,7 @@ def test_what_is_no_place_is_refused(url):
 def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(ConfigError, match=r'pip install "isogloss\[s3\]"'):
-        Remote("s3://bucket/missing-package", tmp_path).check()
+        Remote("s3a://bucket/study", tmp_path).check()
 
 
 def test_a_folder_as_a_url_is_a_folder(tmp_path):
@@ -293,8 +294,17 @@ def test_a_checkpoint_that_is_not_whole_is_none(store, tmp_path):
         raise Left
     store.remote.write(f"{KEY}/work/inner/checkpoint-000000005/state.json", b"50")
     other = elsewhere(store, tmp_path)
-    assert "arrives damaged" in other.bring_checkpoints(RUN)
+    assert "these checkpoints are not whole" in other.bring_checkpoints(RUN)
     assert not (other.folder(RUN) / "work").exists()
+
+
+def test_an_answer_that_took_long_counts_as_an_interruption(remote, monkeypatch):
+    board = RemoteBoard(remote)
+    board.read("a")
+    assert board.interruptions == 0
+    monkeypatch.setattr(remote_module, "LONG", 0)
+    board.read("a")
+    assert board.interruptions == 1
 
 
 def test_the_log_of_claims_is_written_in_parts(remote):

@@ -78,7 +78,6 @@ class Remote:
     """The files that were there at the last look or were written since, with their sizes."""
     sending: threading.Lock = field(default_factory=threading.Lock)
     """Held while checkpoints go up, or are removed."""
-
     answered: bool = False
     """Whether the store has answered: until then whoever waits for it had better look at the URL."""
 
@@ -200,7 +199,8 @@ class Remote:
             self.write(manifest, content)
         if last:
             self._upload([last])
-        write_bytes(self.root / manifest, content)
+        else:
+            write_bytes(self.root / manifest, content)
         self.remove(before.keys() - told.keys())
 
     def copy(self, told: Mapping[str, Content], to: Path | None = None) -> None:

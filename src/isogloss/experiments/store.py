@@ -264,8 +264,8 @@ class Store:
                 self.remote.copy(read_manifest(content), to=fresh)
                 for path in (fresh / key / WORK).iterdir():
                     path.rename(fresh / path.name)
-        except StorageError as error:
-            return str(error)
+        except StorageError:
+            return f"{self.remote.url}/{key}/{WORK}: these checkpoints are not whole, and were left aside."
         write_bytes(here, content)
         return ""
 
