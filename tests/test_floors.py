@@ -51,6 +51,7 @@ KNOWN_TO = {
     "httpx2": {"data"},
     "sacrebleu": {"metrics"},
     "filelock": {"core"},
+    "fsspec": {"experiments"},
     "langcodes": {"core"},
     "icu4py": {"data"},
     "systran_align": {"aligners"},

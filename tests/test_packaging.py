@@ -24,10 +24,10 @@ if not PROJECT.is_file():
 DECLARED = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
 UNIMPORTED = {
     *("protobuf", "eflomal", "gguf", "onnx", "onnxscript"),
-    *("tensorboard", "wandb", "SQLAlchemy", "alembic"),
+    *("tensorboard", "wandb", "SQLAlchemy", "alembic", "s3fs"),
 }
 """What others import: transformers for sentencepiece and GGUF, torch for ONNX, Accelerate for trackers,
-MLflow for its database; eflomal is a program."""
+MLflow for its database, fsspec for S3; eflomal is a program."""
 
 
 def names(requirements: list[str]) -> set[str]:

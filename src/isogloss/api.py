@@ -27,6 +27,7 @@ from isogloss.core.records import RECORD, Record, read_record
 from isogloss.experiments.asking import request
 from isogloss.experiments.recipe_text import Source, folder_for, recipe_text
 from isogloss.experiments.store import Outcome, Store
+from isogloss.experiments.store_places import store_at, store_for
 
 if TYPE_CHECKING:
     from isogloss.data.described import DescribedCorpus
@@ -42,6 +43,9 @@ class Study:
     """A folder of runs: their measurements and their report."""
 
     out: Path
+    """Where they lie elsewhere, the folder of copies."""
+    place: str | Path = ""
+    """That other place, a URL."""
 
     @cached_property
     def measurements(self) -> "Measurements":
@@ -69,9 +73,7 @@ class Study:
 
     def report(self) -> "Report":
         """Write the report where it is missing or outdated; return where it is and what it found."""
-        from isogloss.reports import write_report
-
-        return write_report(self.out)
+        return report(self.place or self.out)
 
 
 @dataclass(frozen=True)
@@ -112,10 +114,32 @@ def _html(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def read(out: str | Path) -> Study:
-    """Read a folder of runs; ConfigError where there is neither a plan nor a record."""
-    study = Study(Path(out))
+    """Read a folder of runs, or those below a URL; ConfigError where there is neither a plan nor a record."""
+    store = store_at(out)
+    store.bring_records()
+    study = Study(store.root, out)
     _ = study.measurements
     return study
+
+
+def report(out: str | Path) -> "Report":
+    """Write the report of a folder of runs, or of those below a URL, where it is missing or outdated."""
+    return _reported(store_at(out))
+
+
+def report_alone(store: Store) -> "Report":
+    """Write the report of a store while no other process does."""
+    with store.claims.alone("report"):
+        return _reported(store)
+
+
+def _reported(store: Store) -> "Report":
+    from isogloss.reports import write_report
+
+    store.bring_records()
+    written = write_report(store.root)
+    store.send_report((written.html, *written.figures, *written.tables))
+    return written
 
 
 def run(
@@ -143,9 +167,10 @@ def run(
     ``changes`` are dotted keys of the recipe and their values. ``jobs`` runs are made side by side (0: as
     many as this machine has GPUs, or cores), each with ``threads`` threads; records are the same for any
     number of jobs, and for the same number of threads. ``devices`` are numbers or UUIDs of GPUs that are
-    used (all if left out), or "cpu". The same call in other processes, here or on other machines
-    that see the folder, shares the work. A run that failed is made again with ``retry_failed`` alone.
-    ``track`` names trackers that follow the runs while they train: tensorboard, mlflow, wandb.
+    used (all if left out), or "cpu". ``out`` is a folder, or a URL as in s3://bucket/study. The same call in
+    other processes, here or on other machines that see it, shares the work. A run that failed is made again
+    with ``retry_failed`` alone. ``track`` names trackers that follow the runs while they train: tensorboard,
+    mlflow, wandb.
     """
     trackers = _checked_trackers(track)
     if there := finished(recipe, out=out, data=data, changes=changes, scale=scale):
@@ -153,11 +178,9 @@ def run(
     from isogloss.core.identity import identity
     from isogloss.experiments.engine import Making, make_planned
     from isogloss.experiments.plan import plan_recipe
-    from isogloss.reports import write_report
 
     refuse_several_processes()
-    folder = Path(out) if out else None
-    planned = plan_recipe(recipe, out=folder, data=data, changes=changes, scale=scale)
+    planned = plan_recipe(recipe, out=out, data=data, changes=changes, scale=scale)
     name = Path(recipe).name if isinstance(recipe, str | Path) else "(in Python)"
     planned.write(command or f"isogloss run {name}")
     how = Making(
@@ -169,8 +192,9 @@ def run(
     )
     outcome = make_planned(planned, how, announce=announce, on_progress=on_progress)
     if report:
-        with planned.store.claims.alone("report"):
-            write_report(planned.store.root)
+        report_alone(planned.store)
+    else:
+        planned.store.bring_records()
     return Result(planned.store.root, outcome, tuple(map(identity, planned.runs)))
 
 
@@ -207,7 +231,6 @@ def search(
     from isogloss.experiments.engine import Making, make_planned
     from isogloss.experiments.searching import SearchRequest
     from isogloss.experiments.searching import search as search_plans
-    from isogloss.reports import write_report
 
     refuse_several_processes()
     request = SearchRequest(
@@ -217,7 +240,7 @@ def search(
         by=by,
         target_dev=target_dev,
         seed=seed,
-        out=folder_for(recipe, out),
+        out=out or folder_for(recipe),
         data=data,
         changes=changes or {},
         scale=scale,
@@ -226,7 +249,7 @@ def search(
     make = partial(make_planned, how=how, announce=announce, on_progress=on_progress)
     place = Path(to) if to else None
     found = search_plans(request, make, to=place, command=command, on_trial=on_trial)
-    write_report(folder_for(recipe, out))
+    _reported(store_for(recipe, out))
     return found
 
 
@@ -277,7 +300,7 @@ def finished(
     """
     if launched():
         return None
-    store = Store(folder_for(recipe, out))
+    store = store_for(recipe, out)
     plan = store.plan()
     if not plan.get("asked"):
         return None
@@ -286,6 +309,7 @@ def finished(
         return None
     from isogloss.reports import finished_report
 
+    store.bring_records()
     if not finished_report(store.root):
         return None
     return Result(store.root, Outcome(done=plan["runs"]), tuple(plan["runs"]))

@@ -12,7 +12,7 @@ from isogloss.core.errors import ConfigError, DataError, InputError
 from isogloss.core.identity import identity
 from isogloss.experiments.engine import Making, make_planned
 from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.recipe_text import folder_for, packaged_recipes, published_file, recipe_text
+from isogloss.experiments.recipe_text import packaged_recipes, published_file, recipe_text
 from made_up_papers import NUMBERS, ONE, made_up_papers
 from tiny import RUNS, TINY
 
@@ -27,7 +27,6 @@ def test_a_recipe_of_a_paper_is_found_by_paper_and_item(papers):
     planned = plan_recipe("papers/made-up/table-1")
     assert len(planned.runs) == RUNS
     assert planned.store.root == Path("runs/papers/made-up-table-1")
-    assert folder_for("papers/made-up/table-1", "own") == Path("own")
     assert planned.recipe.title == "Table 1"
 
 

@@ -95,6 +95,21 @@ def test_what_was_waited_for_here_need_not_be_waited_for_there(board):
         assert claim is None
 
 
+def test_silence_is_not_counted_while_the_board_could_not_be_seen(board):
+    class Seen(FolderBoard):
+        interruptions = 0
+
+    clock, seen = Clock(), Seen(board.folder)
+    claims = Claims(seen, lease=60, clock=clock)
+    held_elsewhere(board, "run")
+    assert claims.expired("run") is None
+    clock.now += 61
+    object.__setattr__(seen, "interruptions", 1)
+    assert claims.expired("run") is None
+    clock.now += 61
+    assert claims.expired("run") is not None
+
+
 def test_a_dead_process_of_this_machine_holds_nothing(board):
     ended = subprocess.Popen(["true"])
     ended.wait()
@@ -199,6 +214,8 @@ def test_no_two_hold_a_claim_whatever_happens(steps):
     """A model of the protocol: three processes that claim, give up, finish, or fall silent for a lease."""
 
     class Memory(dict):
+        interruptions = 0
+
         def create(self, name, content):
             return self.setdefault(name, content) is content
 
@@ -231,13 +248,13 @@ def test_no_two_hold_a_claim_whatever_happens(steps):
     assert not finished or not board
 
 
-def test_the_log_says_what_was_claimed_and_how_it_ended(board, tmp_path):
-    claims = Claims(board, log=tmp_path / "log")
+def test_the_log_says_what_was_claimed_and_how_it_ended(board):
+    claims = Claims(board, log="log")
     with claims.claimed("one") as claim:
         claim.finished = True
     with claims.claimed("two"):
         pass
-    (path,) = (tmp_path / "log").iterdir()
+    (path,) = (board.folder / "log").iterdir()
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["run"], line["event"]) for line in lines] == [
         ("one", "claimed"),

@@ -44,7 +44,7 @@ app.add_typer(recipe_verbs)
 
 @app.command()
 def quickstart(
-    out: Out = Path("runs/quickstart"),
+    out: Out = "runs/quickstart",
     jobs: Jobs = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -122,16 +122,16 @@ def run(
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder of runs.")],
+    folder: Annotated[str, typer.Argument(help="A folder of runs, or their URL.")],
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Write the report of a folder of runs again, from its records alone."""
+    from isogloss import api
     from isogloss.cli.display import show_report
-    from isogloss.reports import write_report
 
-    written = write_report(folder)
+    written = api.report(folder)
     show_report(written, as_json=as_json)
     if open_it:
         import webbrowser
@@ -143,9 +143,7 @@ def report(
 def compare(
     runs: Annotated[
         list[str],
-        typer.Argument(
-            help="Folders of runs, or ids of runs in --in: only these; with --predictions, files."
-        ),
+        typer.Argument(help="Folders or URLs of runs, or ids of runs in --in; with --predictions, files."),
     ],
     against: Annotated[
         str,
@@ -174,7 +172,7 @@ def compare(
     points: Annotated[
         float, typer.Option("--points", min=0.01, max=100, help="How many seeds would see this difference?")
     ] = 1.0,
-    folder: Folder = Path("runs/quickstart"),
+    folder: Folder = "runs/quickstart",
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
@@ -185,6 +183,7 @@ def compare(
     again. Files of outputs (--predictions) are one seed each, so they are tested over examples alone.
     """
     from isogloss.cli.comparing import ComparisonRequest, print_compared_outputs, print_comparisons
+    from isogloss.experiments.store_places import local_folder
 
     if predictions:
         print_compared_outputs(runs, against=against, gold=gold, by=by, measure=measure, as_json=as_json)
@@ -195,13 +194,16 @@ def compare(
         )
     if by or gold:
         raise ConfigError("--by and --gold are about files of outputs. Add --predictions, or leave them out.")
-    request = ComparisonRequest(runs=runs, folder=folder, against=against, measure=measure, split=split)
+    places = [str(local_folder(one)) if "://" in one else one for one in runs]
+    request = ComparisonRequest(
+        runs=places, folder=local_folder(folder), against=against, measure=measure, split=split
+    )
     print_comparisons(request, points=points, as_json=as_json)
 
 
 @app.command()
 def choose(
-    folder: Annotated[Path, typer.Argument(help="A folder of runs with measurements by label-free.")],
+    folder: Annotated[str, typer.Argument(help="A folder (or URL) of runs with measurements by label-free.")],
     languages: Annotated[
         list[str] | None, typer.Option("--language", help="Show all candidates for this language.")
     ] = None,
@@ -213,14 +215,15 @@ def choose(
     Labels of other languages, where there are some, say how well that works and how far predictions are off.
     """
     from isogloss.cli.choosing import print_choices
+    from isogloss.experiments.store_places import local_folder
 
-    print_choices(folder, languages or (), as_json=as_json)
+    print_choices(local_folder(folder), languages or (), as_json=as_json)
 
 
 @app.command()
 def show(
     identity: Annotated[str, typer.Argument(help="The id of a run, or how it begins.")],
-    folder: Folder = Path("runs/quickstart"),
+    folder: Folder = "runs/quickstart",
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
@@ -228,8 +231,9 @@ def show(
     from isogloss.cli.display import show_record
     from isogloss.core.records import read_record
     from isogloss.experiments.store import Store
+    from isogloss.experiments.store_places import local_folder
 
-    show_record(read_record(Store(folder).find(identity)), as_json=as_json)
+    show_record(read_record(Store(local_folder(folder)).find(identity)), as_json=as_json)
 
 
 @app.command(name="list")
@@ -241,17 +245,18 @@ def list_(
             "recipes, papers or runs."
         ),
     ],
-    folder: Folder = Path("runs/quickstart"),
+    folder: Folder = "runs/quickstart",
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """List what there is."""
     from isogloss.cli.display import Display
     from isogloss.cli.lists import LISTS
+    from isogloss.experiments.store_places import local_folder
 
     if what not in LISTS:
         raise unknown_name("list", "list", what, LISTS)
-    heads, rows = LISTS[what](folder)
+    heads, rows = LISTS[what](local_folder(folder) if what == "runs" else Path(folder))
     Display(as_json=as_json).table(heads, rows)
 
 
@@ -295,17 +300,18 @@ def predict(
     word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
     """
     from isogloss.cli.using import TranslationOptions, print_predictions
+    from isogloss.experiments.store_places import local_model
     from isogloss.using.predicting import PredictOptions
 
     options = PredictOptions(format=format_, language=language, scores=scores, as_json=as_json)
     translation = TranslationOptions(translations=translations, translator=translator, model=model)
-    print_predictions(run, file, options, translation=translation, out=out, quiet=quiet)
+    print_predictions(local_model(run), file, options, translation=translation, out=out, quiet=quiet)
 
 
 @app.command()
 def evaluate(
     runs: Annotated[
-        list[Path], typer.Argument(help="Folders of finished fine-tuning runs or exported models.")
+        list[str], typer.Argument(help="Folders or URLs of finished fine-tuning runs or exported models.")
     ],
     corpus: Annotated[str, typer.Option("--corpus", help="A corpus, or a TOML file that describes one.")],
     language: Annotated[
@@ -330,9 +336,10 @@ def evaluate(
 ) -> None:
     """Score saved models on any corpus, with the majority baseline where the corpus has a train split."""
     from isogloss.cli.using import print_scores
+    from isogloss.experiments.store_places import local_model
 
     print_scores(
-        runs,
+        list(map(local_model, runs)),
         corpus=corpus,
         languages=language,
         split=split,
@@ -360,8 +367,9 @@ def export_model(
 ) -> None:
     """Write a folder that transformers loads without isogloss, with a model card."""
     from isogloss.cli.using import export_to
+    from isogloss.experiments.store_places import local_model
 
-    export_to(run, folder, onnx=onnx, force=force, quiet=quiet)
+    export_to(local_model(run), folder, onnx=onnx, force=force, quiet=quiet)
 
 
 @app.command(name="push")
@@ -382,10 +390,11 @@ def push_model(
 ) -> None:
     """Upload what export writes to the Hugging Face hub, under the login of this machine (hf auth login)."""
     from isogloss.cli.using import push_to
+    from isogloss.experiments.store_places import local_model
     from isogloss.using.pushing import PushOptions
 
     options = PushOptions(name=name, private=private, revision=revision, update=update)
-    push_to(run, options, dry_run=dry_run, to=to, quiet=quiet)
+    push_to(local_model(run), options, dry_run=dry_run, to=to, quiet=quiet)
 
 
 app.add_typer(data_app)

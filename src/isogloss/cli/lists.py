@@ -159,7 +159,7 @@ def _papers(folder: Path) -> Listing:
             recipe = read_recipe(recipe_text(name)[0], where=name)
             numbers = read_published(published_file(name, recipe.published)) if recipe.published else []
             paper, item = name.removeprefix(PAPERS).split("/")
-            own = folder_for(name, None)
+            own = folder_for(name)
             here = _run_here(folder / own.name if folder != QUICKSTART else own)
             about = (recipe.title, " ".join(recipe.scale), str(len(numbers) or ""))
             rows.append((paper, item, *about, *here))

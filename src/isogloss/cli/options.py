@@ -1,11 +1,15 @@
 """Options shared by several verbs."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-Out = Annotated[Path | None, typer.Option("--out", help="Folder for runs and report; default runs/<recipe>.")]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out", help="Folder for runs and report, or a URL: s3://bucket/study; default runs/<recipe>."
+    ),
+]
 Data = Annotated[
     str | None,
     typer.Option(
@@ -47,10 +51,10 @@ Engine = Annotated[
     str, typer.Option("--engine", help="serial: one run after the other; processes: side by side.")
 ]
 Model = Annotated[
-    Path,
+    str,
     typer.Argument(
         metavar="RUN",
-        help="A finished fine-tuning run's folder, or an exported model's: its folder or hub name.",
+        help="A finished fine-tuning run's folder or URL, or an exported model's: its folder or hub name.",
     ),
 ]
-Folder = Annotated[Path, typer.Option("--in", help="The folder of runs.")]
+Folder = Annotated[str, typer.Option("--in", help="The folder of runs, or their URL.")]

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -23,7 +22,7 @@ class RecipeRequest:
     """A recipe with the options of the command line."""
 
     recipe: str
-    out: Path | None = None
+    out: str | None = None
     data: str | None = None
     scale: str = ""
     change: Sequence[str] = ()
@@ -135,9 +134,9 @@ def run_together(
     command: str,
 ) -> None:
     """Run a recipe as one of several processes; the main one alone speaks, and writes the report."""
+    from isogloss import api
     from isogloss.experiments.engine import Making
     from isogloss.experiments.together import make_together
-    from isogloss.reports import write_report
     from isogloss.training.distributed import is_main_process, prepare_sharding, world_size
 
     if devices:
@@ -162,8 +161,7 @@ def run_together(
             f"{len(outcome.failed)} failed."
         )
     if main and report:
-        with planned.store.claims.alone("report"):
-            show_report(write_report(planned.store.root), as_json=as_json)
+        show_report(api.report_alone(planned.store), as_json=as_json)
     if main:  # Launchers end all processes when one fails.
         _exit_if(outcome.failed)
 
@@ -184,6 +182,7 @@ def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> No
     for run in planned.runs:
         for needed in needs(run):
             shared[identity(needed)] += 1
+    planned.store.look()
     done = {identity(run) for run in planned.runs if planned.store.is_finished(run)}
     taken = {
         key: operations_of(run, planned.sources.encoders)

@@ -27,10 +27,11 @@ from platform import node
 from secrets import token_hex
 from typing import Protocol
 
+from isogloss.core.errors import StorageError
 from isogloss.core.processes import has_ended, this_process
 from isogloss.core.records import writing
 
-FOLDER = ".claims"
+FOLDER, LOG = ".claims", "log"
 LEASE = 60.0
 """Seconds without a sign of life after which the claim of a process on another machine has ended."""
 
@@ -60,12 +61,22 @@ class Board(Protocol):
         """Remove a file, if it is there."""
         ...
 
+    def append(self, name: str, line: str) -> None:
+        """Add a line to a file that this process alone writes."""
+        ...
+
+    @property
+    def interruptions(self) -> int:
+        """How often the board could not be seen from here."""
+        ...
+
 
 @dataclass(frozen=True)
 class FolderBoard:
     """Files in a folder."""
 
     folder: Path
+    interruptions: int = 0
 
     def create(self, name: str, content: bytes) -> bool:  # noqa: D102
         path = self.folder / name
@@ -89,6 +100,13 @@ class FolderBoard:
 
     def remove(self, name: str) -> None:  # noqa: D102
         (self.folder / name).unlink(missing_ok=True)
+
+    def append(self, name: str, line: str) -> None:  # noqa: D102
+        path = self.folder / name
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(line)
 
 
 @dataclass
@@ -121,12 +139,12 @@ class Claims:
     """The claims on a board, as one process sees them."""
 
     board: Board
-    log: Path | None = None
-    """Folder for lines about what this process claimed, in a file of its own."""
+    log: str = ""
+    """Folder on the board for lines about what this process claimed, in a file of its own."""
     lease: float = LEASE
     clock: Callable[[], float] = time.monotonic
-    _seen: dict[str, tuple[bytes, float]] = field(default_factory=dict)
-    """By name of a claim: its content, and when that was seen first."""
+    _seen: dict[str, tuple[bytes, int, float]] = field(default_factory=dict)
+    """By name of a claim: its content, and when that was seen first since the last interruption."""
     _held: dict[str, Claim] = field(default_factory=dict)
     _beating: threading.Thread | None = None
     _writing: threading.Lock = field(default_factory=threading.Lock)
@@ -198,9 +216,10 @@ class Claims:
         found = _read(content)
         if found.get("held") is False or has_ended(str(found.get("process", ""))):
             return True
-        before, since = self._seen.get(key, (b"", 0.0))
-        if before != content:
-            self._seen[key] = content, self.clock()
+        *before, since = self._seen.get(key, (b"", 0, 0.0))
+        now = content, self.board.interruptions  # While nothing could be seen, nobody was silent.
+        if tuple(before) != now:
+            self._seen[key] = *now, self.clock()
             return False
         return self.clock() - since > self.lease
 
@@ -208,7 +227,7 @@ class Claims:
         """Remove the claims of a finished run; give up that of another."""
         self._note(claim, "lost" if claim.lost else "finished" if claim.finished else "given up")
         self._seen.pop(claim.key, None)
-        with suppress(OSError):  # Whoever waits for it sees no more signs of life.
+        with suppress(OSError, StorageError):  # Whoever waits for it sees no more signs of life.
             if claim.finished:
                 for number in range(claim.number, 0, -1):
                     self.board.remove(_name(claim.key, number))
@@ -225,7 +244,7 @@ class Claims:
         while True:
             time.sleep(self.lease / BEATS)
             for claim in list(self._held.values()):
-                with self._writing, suppress(OSError):  # A store that is away for long is for others to find.
+                with self._writing, suppress(OSError, StorageError):  # It is others that miss them.
                     self._renew(claim)
 
     def _renew(self, claim: Claim) -> None:
@@ -237,21 +256,16 @@ class Claims:
             self.board.write(claim.name, claim.content())
 
     def _note(self, claim: Claim, event: str) -> None:
-        if self.log is None:
-            return
-        line = {"run": claim.key, "claim": claim.number, "event": event}
-        path = self.log / f"{this_process()}.jsonl"
-        with writing(path):
-            self.log.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8") as file:
-                at = datetime.now(UTC).isoformat(timespec="milliseconds")
-                file.write(json.dumps({**line, "at": at}) + "\n")
+        if self.log:
+            at = datetime.now(UTC).isoformat(timespec="milliseconds")
+            line = {"run": claim.key, "claim": claim.number, "event": event, "at": at}
+            self.board.append(f"{self.log}/{this_process()}.jsonl", json.dumps(line) + "\n")
 
 
 @cache
 def claims_in(root: Path) -> Claims:
     """Return the claims of a folder of runs, the same ones for all of this process."""
-    return Claims(FolderBoard(root / FOLDER), log=root / FOLDER / "log")
+    return Claims(FolderBoard(root / FOLDER), log=LOG)
 
 
 def _name(key: str, number: int) -> str:

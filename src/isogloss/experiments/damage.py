@@ -15,10 +15,7 @@ from isogloss.data.result_files import ENDING, PREDICTIONS, read_predictions, re
 from isogloss.encoders.folders import check_weights, read_config
 from isogloss.experiments.context import EXAMPLES, LINKS
 from isogloss.experiments.runs import Run, needs
-from isogloss.experiments.store import WORK, Store
-
-DAMAGED = "damaged-"
-"""Prefix of the names of what was set aside."""
+from isogloss.experiments.store import DAMAGED, WORK, Store
 
 ADVICE = re.compile(r"\. (Delete|Copy|Correct) .*", re.DOTALL)
 """What an error advises the user to do, and is done here."""

@@ -97,8 +97,7 @@ def prepared(
     """Find what is damaged, missing or broken before anything trains; return what runs have in common."""
     planned.check_looked_at()
     store = planned.store
-    with store.claims.alone("damage"):
-        damaged = set_damage_aside(store, planned.runs)
+    damaged = _looked_through(planned)
     missing = [run for run in planned.runs if not store.is_finished(run)]
     for run in missing if how.retry_failed else ():
         store.forget_failure(run)
@@ -117,6 +116,16 @@ def prepared(
         precision = precision_on(devices, store) if devices else precision_here(store)
         context = replace(context, precision=precision)
     return context, damaged
+
+
+def _looked_through(planned: Planned) -> dict[str, str]:
+    """Look what is finished and set damaged files aside; copies of what lies elsewhere are brought anew."""
+    store = planned.store
+    if store.remote:
+        store.look()
+        return {}
+    with store.claims.alone("damage"):
+        return set_damage_aside(store, planned.runs)
 
 
 @contextmanager
@@ -342,10 +351,10 @@ class Schedule:
     def _is_settled(self, key: str) -> bool:
         """Return whether another process has finished a run, or seen it fail, and note that."""
         run = self._run(key)
-        if self.store.is_finished(run):
+        if self.store.is_finished(run, afresh=True):
             self.outcome.done.append(key)
             self._release(key)
-        elif why := self.store.failure(run):
+        elif why := self.store.failure(run, afresh=True):
             self._fail(key, why)
         else:
             return False

@@ -31,9 +31,10 @@ from isogloss.experiments.measures import (
 )
 from isogloss.experiments.published import read_published
 from isogloss.experiments.recipe import Recipe
-from isogloss.experiments.recipe_text import Source, folder_for, published_file, recipe_text
+from isogloss.experiments.recipe_text import Source, published_file, recipe_text
 from isogloss.experiments.runs import FineTune, Measure, Run, in_order
 from isogloss.experiments.store import Store
+from isogloss.experiments.store_places import store_for
 from isogloss.experiments.translations import (
     models_named,
     scored_translations,
@@ -88,7 +89,7 @@ class Planned:
 def plan_recipe(
     recipe: Source,
     *,
-    out: Path | None = None,
+    out: str | Path | None = None,
     data: str | Path | None = None,
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
@@ -113,9 +114,9 @@ def plan_recipe(
 
     prepare = partial(with_descriptions, know=know)
     read = read_recipe(text, where=where, changes=changes, scale=scale, prepare=prepare)
-    root = folder_for(recipe, out)
-    if root.exists() and not root.is_dir():
-        raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")
+    store = store_for(recipe, out)
+    if store.root.exists() and not store.root.is_dir():
+        raise StorageError(f"{store.root}: this is a file; runs need a folder. Choose another --out.")
     own = tuple(corpus for corpus in KNOWN.values() if corpus.name in known)
     sources = Sources(str(data or ""), _places(read, where), own, assume=assume)
     built = planned_encoders(read, sources, where)
@@ -127,7 +128,7 @@ def plan_recipe(
         text=text,
         asked=asked,
         runs=runs,
-        store=Store(root),
+        store=store,
         sources=sources,
         encoders=built,
         methods=methods,

@@ -1,12 +1,12 @@
 """Corpora of rows that Python has: JSON lines beside a description, and from then on as any other."""
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from isogloss.core.caches import user_cache
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.records import write_text
 from isogloss.data.corpora import SPLITS
@@ -35,14 +35,9 @@ def written(told: Mapping[str, Any], rows: Mapping[str, Mapping[str, Rows]]) -> 
     about = {"files": "{language}.{split}.jsonl", "format": "jsonl", "languages": [*rows]}
     name, text = str(told.get("name", "corpus")), to_toml({"name": "corpus", **told, **about})
     digest = sha256(json.dumps([text, sorted(files.items())]).encode()).hexdigest()[:12]
-    folder = _cache() / "corpora" / f"{name}-{digest}"
+    folder = user_cache() / "corpora" / f"{name}-{digest}"
     for place, lines in {**files, f"{name}.toml": text}.items():
         if not (folder / place).is_file():
             folder.mkdir(parents=True, exist_ok=True)
             write_text(folder / place, lines)
     return folder / f"{name}.toml"
-
-
-def _cache() -> Path:
-    """Return the folder for what can be made again: of XDG, else ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "isogloss"

@@ -53,10 +53,8 @@ def packaged_recipes() -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def folder_for(recipe: Source, out: str | Path | None) -> Path:
-    """Return the folder of a recipe's runs: ``out``, or one named after the recipe."""
-    if out:
-        return Path(out)
+def folder_for(recipe: Source) -> Path:
+    """Return the folder for a recipe's runs where none is named: one named after the recipe."""
     if not isinstance(recipe, str | Path):
         raise ConfigError("run: a recipe in Python has no file to name a folder after. Give out=FOLDER.")
     if str(recipe).startswith(PAPERS) and str(recipe) in packaged_recipes():

@@ -344,6 +344,13 @@ def needs(run: Run) -> tuple[Run, ...]:
     return tuple(part for part in parts_of(run) if not isinstance(part, Pretrained))
 
 
+def read_by(run: Run) -> tuple[Run, ...]:
+    """List the runs whose files are read to make this one: what it needs, and what its links link."""
+    needed = needs(run)
+    linked = [one.tokenizer for one in needed if isinstance(one, Align) and one.tokenizer]
+    return tuple(dict.fromkeys((*needed, *(one for one in linked if not isinstance(one, Pretrained)))))
+
+
 def not_looked_up(runs: Iterable[Run]) -> list[Pretrained]:
     """List the hub models that runs need and whose commits are not known."""
     models = {part for run in runs for part in parts_of(run) if isinstance(part, Pretrained)}

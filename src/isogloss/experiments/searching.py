@@ -147,7 +147,7 @@ class SearchRequest:
     """Whether the targets' dev sets choose, and not the source's: then transfer is not zero-shot."""
     seed: int = 0
     """Seed of the proposals."""
-    out: Path | None = None
+    out: str | Path | None = None
     data: str | Path | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
     scale: str = ""

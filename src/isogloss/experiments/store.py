@@ -1,25 +1,37 @@
-"""The store: one folder a run, named by its id; a run is finished if and only if its record is there."""
+"""The store: one folder a run, named by its id; a run is finished if and only if its record is there.
+
+A store may lie elsewhere, below a URL. Then its folder here holds copies: what a run needs is brought down
+before it is made, all that it made goes up when it is finished, its record last, and checkpoints every few
+minutes, for whoever goes on with it. Which runs are finished is what is known there.
+"""
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
+from isogloss.core.leaving import Left
 from isogloss.core.records import (
     MADE,
     RECORD,
     Record,
     read_record,
     storage_error,
+    write_bytes,
     write_record,
     write_text,
     writing,
 )
-from isogloss.experiments.claims import Claims, claims_in
+from isogloss.experiments.claims import Claim, Claims, claims_in
+from isogloss.experiments.manifests import Content, read_manifest
+from isogloss.experiments.remote import Remote, claims_of
 
 if TYPE_CHECKING:
     from isogloss.experiments.runs import Run
@@ -29,6 +41,24 @@ PLAN = "plan.json"
 PRECISION = "precision.json"
 WORK = "work"
 """Folder within a run's of what only an unfinished run needs: checkpoints, tokenized text."""
+
+FILES, CHECKPOINTS, REPORT = "files.json", "work.json", ".report.json"
+"""Manifests of what lies elsewhere: the files of a finished run, what goes up of its work, the report."""
+
+SENT = ("checkpoint-*/*", "chunk-*.jsonl", "mask.safetensors", "tokenizer.json")
+"""What goes up of the work on a run, at any depth; all else is quickly made again."""
+
+SEND_EVERY = 180.0
+"""Seconds between two looks whether there is a new checkpoint."""
+
+NOT_MADE = (WORK, FAILED, FILES, CHECKPOINTS)
+"""What is in a run's folder and is not the result of the run."""
+
+DIFFERENCE = "difference.json"
+"""In a model's folder: what its weights are the difference from (``encoders.differences``)."""
+
+DAMAGED = "damaged-"
+"""Prefix of the names of what was set aside."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +86,13 @@ class Store:
     """Runs under one folder."""
 
     root: Path
+    remote: Remote | None = None
+    """Where they lie, if elsewhere: then the folder holds copies."""
 
     @property
     def claims(self) -> Claims:
-        """The claims of runs that are being made in this folder, and of what one process at a time does."""
-        return claims_in(self.root)
+        """The claims of runs that are being made in this store, and of what one process at a time does."""
+        return claims_of(self.remote) if self.remote else claims_in(self.root)
 
     def folder(self, run: "Run") -> Path:
         """Return the run's folder, whether it exists or not."""
@@ -70,25 +102,48 @@ class Store:
         """Return the folder of the run's encoder or model: an ordinary Hugging Face folder."""
         return self.folder(run) / "model"
 
-    def is_finished(self, run: "Run") -> bool:
-        """Return whether the run has a record."""
-        return (self.folder(run) / RECORD).exists()
+    def look(self) -> None:
+        """Look which runs are finished or have failed elsewhere, all at once: there may be many."""
+        if self.remote:
+            self.remote.listed = self.remote.listing()
+
+    def is_finished(self, run: "Run", *, afresh: bool = False) -> bool:
+        """Return whether the run has a record: at the last look, where others write, or now."""
+        name = f"{identity(run)}/{RECORD}"
+        if self.remote is None:
+            return (self.root / name).exists()
+        if afresh and self.remote.exists(name):
+            self.remote.listed.setdefault(name, 0)
+        return name in self.remote.listed
+
+    def was_finished(self, run: "Run") -> bool:
+        """Return whether a run that was claimed is finished after all; what did not go up goes up now."""
+        if self.is_finished(run, afresh=True):
+            return True
+        here = self.remote and self.remote.is_here(f"{identity(run)}/{FILES}")
+        if not here or not (self.folder(run) / RECORD).exists():
+            return False
+        self._send(identity(run))
+        return True
 
     def record(self, run: "Run") -> Record:
         """Read a finished run's record."""
-        return read_record(self.folder(run))
+        folder = self.folder(run)
+        if self.remote and not (folder / RECORD).exists():
+            self._copy(f"{folder.name}/{RECORD}")
+        return read_record(folder)
 
     def start(self, run: "Run") -> Path:
         """Create the run's folder, remove traces of an earlier failure, and return it."""
         folder = self.folder(run)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / FAILED).unlink(missing_ok=True)
             for leftover in folder.glob(".*.tmp"):  # A process that was killed had no time to.
                 shutil.rmtree(leftover, ignore_errors=True)
                 leftover.unlink(missing_ok=True)
         except OSError as error:
             raise storage_error(folder, error) from error
+        self.forget_failure(run)
         return folder
 
     def finish(self, record: Record, made: Mapping[str, object]) -> None:
@@ -96,56 +151,53 @@ class Store:
         folder = self.root / record.id
         write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
         write_record(folder, record)
+        if self.remote:
+            self._send(record.id)
 
     def fail(self, run: "Run", message: str, *, needs: str = "") -> None:
         """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
         body = {"error": message, **({"needs": needs} if needs else {})}
-        write_text(self.folder(run) / FAILED, json.dumps(body, ensure_ascii=False) + "\n")
+        self._write(f"{identity(run)}/{FAILED}", json.dumps(body, ensure_ascii=False) + "\n")
 
-    def failure(self, run: "Run") -> str:
+    def failure(self, run: "Run", *, afresh: bool = False) -> str:
         """Return why a run failed when it was made; empty if it did not, or was never begun."""
-        try:
-            body = json.loads((self.folder(run) / FAILED).read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        name = f"{identity(run)}/{FAILED}"
+        if self.remote and name not in self.remote.listed and not afresh:
             return ""
-        except (OSError, ValueError):
-            body = None
-        if not isinstance(body, dict):
-            return ""
+        body = self._json(name)
         return "" if body.get("needs") else str(body.get("error", ""))
 
     def forget_failure(self, run: "Run") -> None:
         """Remove the note that a run failed, so that it is tried again."""
         with writing(self.folder(run)):
             (self.folder(run) / FAILED).unlink(missing_ok=True)
+        if self.remote:
+            self.remote.remove([f"{identity(run)}/{FAILED}"])
 
     def write_plan(self, runs: "list[Run]", about: Mapping[str, object]) -> None:
-        """Write which runs the last recipe asked for, and what reports say about them."""
+        """Write which runs the last recipe asked for, and what reports say about them.
+
+        ConfigError or StorageError, before anything is made, where processes cannot share runs.
+        """
+        if self.remote:
+            self.remote.check()
         body = {**about, "runs": [identity(run) for run in runs]}
-        write_text(self.root / PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
+        self._write(PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
     def plan(self) -> dict[str, Any]:
         """Return the plan of the last recipe; empty where there is none."""
-        try:
-            body = json.loads((self.root / PLAN).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return body if isinstance(body, dict) else {}
+        return self._json(PLAN)
 
     def precision(self, device: str, measure: Callable[[], str]) -> str:
         """Return the precision that pays on a device, measured once for each device and store.
 
         A second measurement, on a busier machine, must not change the precision within a plan.
         """
-        path = self.root / PRECISION
         with self.claims.alone(PRECISION):
-            try:
-                known = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                known = {}
+            known = self._json(PRECISION)
             if device not in known:
                 known = {**known, device: measure()}
-                write_text(path, json.dumps(known, indent=1) + "\n")
+                self._write(PRECISION, json.dumps(known, indent=1) + "\n")
         return str(known[device])
 
     def find(self, prefix: str) -> Path:
@@ -162,3 +214,146 @@ class Store:
         """Remove what only an unfinished run needs."""
         for name in names:
             shutil.rmtree(self.folder(run) / name, ignore_errors=True)
+
+    def bring(self, runs: "Iterable[Run]") -> None:
+        """Bring down all that finished runs made, as far as it lies elsewhere and is not here."""
+        for run in runs if self.remote else ():
+            if not self._bring(identity(run)):
+                raise StorageError(
+                    f"{self.remote and self.remote.url}/{identity(run)}: this run is not there, or not "
+                    f"whole. Remove its {RECORD}, if there is one, and run again: only this run is repeated."
+                )
+
+    def bring_model(self, key: str) -> Path:
+        """Bring down a run by its id, with what its model needs; return its folder."""
+        self._bring(key)
+        return self.root / key
+
+    def bring_records(self) -> None:
+        """Bring down what reports are made from: the plan and, of each run, record and predictions."""
+        from isogloss.data.result_files import PREDICTIONS
+
+        if self.remote is None:
+            return
+        self.look()
+        listed = self.remote.listed
+        for path in self.root.glob(f"*/{FAILED}"):
+            if f"{path.parent.name}/{FAILED}" not in listed:
+                path.unlink(missing_ok=True)
+        for name in listed:  # What may change, or vanish, while it is read.
+            if name == PLAN or name.endswith(f"/{FAILED}"):
+                self._copy(name)
+        finished = [name.removesuffix(RECORD) for name in listed if name.endswith(f"/{RECORD}")]
+        names = [key + file for key in finished for file in (MADE, PREDICTIONS, RECORD)]
+        self.remote.copy({name: Content(listed[name]) for name in names if name in listed})
+
+    def send_report(self, files: Iterable[Path]) -> None:
+        """Let a report go up that was written here."""
+        if self.remote:
+            self.remote.send([file.relative_to(self.root).as_posix() for file in files], REPORT)
+
+    def bring_checkpoints(self, run: "Run") -> str:
+        """Bring down how far a run has come unless that, or more, is here; return what was wrong."""
+        folder, key = self.folder(run), identity(run)
+        content = self.remote.read(f"{key}/{CHECKPOINTS}") if self.remote else None
+        here = folder / CHECKPOINTS
+        if self.remote is None or content is None or (here.exists() and here.read_bytes() == content):
+            return ""
+        try:
+            with atomic_folder(folder / WORK) as fresh:
+                self.remote.copy(read_manifest(content), to=fresh)
+                for path in (fresh / key / WORK).iterdir():
+                    path.rename(fresh / path.name)
+        except StorageError:
+            return f"{self.remote.url}/{key}/{WORK}: these checkpoints are not whole, and were left aside."
+        write_bytes(here, content)
+        return ""
+
+    @contextmanager
+    def checkpoints_sent(self, run: "Run", claim: Claim) -> Iterator[None]:
+        """Let checkpoints go up while a run is made: every few minutes, and when this process is to leave."""
+        if self.remote is None:
+            yield
+            return
+        ended, key = threading.Event(), identity(run)
+
+        def send() -> None:
+            while not ended.wait(SEND_EVERY):
+                self._send_checkpoints(key, claim)
+
+        threading.Thread(target=send, name="checkpoints", daemon=True).start()
+        try:
+            yield
+        except Left:
+            self._send_checkpoints(key, claim)
+            raise
+        finally:
+            ended.set()
+
+    def _send_checkpoints(self, key: str, claim: Claim) -> None:
+        folder = self.root / key
+        if self.remote is None:
+            return
+        # One that is removed meanwhile has a successor; a store that is away gets a later one.
+        with self.remote.sending, suppress(StorageError, FileNotFoundError):
+            found = {path for pattern in SENT for path in (folder / WORK).rglob(pattern)}
+            names = [path.relative_to(self.root).as_posix() for path in found]
+            if names and not claim.lost and f"{key}/{RECORD}" not in self.remote.listed:
+                self.remote.send(names, f"{key}/{CHECKPOINTS}")
+
+    def _send(self, key: str) -> None:
+        """Let a finished run go up, unless another process was quicker; then remove its checkpoints."""
+        if self.remote is None:
+            return
+        record = f"{key}/{RECORD}"
+        if not self.remote.exists(record):
+            self.remote.send(_made(self.root, key), f"{key}/{FILES}", last=record)
+        with self.remote.sending:
+            self.remote.listed[record] = 0
+            self.remote.remove([f"{key}/{CHECKPOINTS}", *self.remote.listing(f"{key}/{WORK}")])
+        (self.root / key / CHECKPOINTS).unlink(missing_ok=True)
+
+    def _bring(self, key: str) -> bool:
+        if self.remote is None or not self.remote.bring(f"{key}/{FILES}"):
+            return False
+        self.remote.listed.setdefault(f"{key}/{RECORD}", 0)
+        if base := _base_of(self.root / key / "model"):
+            self._bring(base)
+        return True
+
+    def _copy(self, name: str) -> None:
+        """Bring down a small file, whatever its size is now; one that has not changed is not touched."""
+        content, path = self.remote.read(name) if self.remote else None, self.root / name
+        if content is not None and not (path.is_file() and path.read_bytes() == content):
+            write_bytes(path, content)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        """Read a file where it lies; empty where there is none, or a damaged one."""
+        try:
+            content = self.remote.read(name) if self.remote else (self.root / name).read_bytes()
+            body = json.loads(content or b"{}")
+        except (OSError, ValueError):
+            return {}
+        return body if isinstance(body, dict) else {}
+
+    def _write(self, name: str, text: str) -> None:
+        write_text(self.root / name, text)
+        if self.remote:
+            self.remote.write(name, text.encode())
+
+
+def _made(root: Path, key: str) -> Iterator[str]:
+    """Yield what a finished run leaves: all its files but those of this place alone."""
+    for path in (root / key).rglob("*"):
+        first = path.relative_to(root / key).parts[0]
+        if path.is_file() and first not in NOT_MADE and not first.startswith((".", DAMAGED)):
+            yield path.relative_to(root).as_posix()
+
+
+def _base_of(model: Path) -> str:
+    """Return the id of the run in whose model a model's weights are a difference; empty for any other."""
+    try:
+        way = PurePosixPath(json.loads((model / DIFFERENCE).read_bytes())["base"]).parts
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return way[2] if way[:2] == ("..", "..") and way[3:] == ("model",) else ""

@@ -75,7 +75,7 @@ def _made(context: RunContext, run: Run, outcome: Outcome, announce: Callable[[]
         store.fail(run, ending.why, needs=failed)
     elif store.is_finished(run):
         ending = Ending("there")
-    elif why := store.failure(run):
+    elif why := store.failure(run, afresh=True):
         ending = Ending("failed", f"{why} ({FAILED_BEFORE})")
     else:
         with nullcontext() if trains(run) else alone():

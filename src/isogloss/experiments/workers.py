@@ -31,7 +31,7 @@ from isogloss.experiments.context import RunContext
 from isogloss.experiments.damage import set_checkpoints_aside
 from isogloss.experiments.devices import Device, Needs, of_each, place, starting
 from isogloss.experiments.execute import make
-from isogloss.experiments.runs import Run
+from isogloss.experiments.runs import Run, read_by
 from isogloss.training.distributed import world_size
 
 IMPORTED_ONCE = ("isogloss.experiments.execute", "transformers.models.bert.modeling_bert")
@@ -92,13 +92,15 @@ def attempt(
     with store.claims.claimed(identity(run), expired=expired) as claim:
         if claim is None:
             return Ending("elsewhere")
-        if store.is_finished(run):
+        if store.was_finished(run):
             claim.finished = True
             return Ending("there")
-        damaged = set_checkpoints_aside(store, run)
+        damaged = store.bring_checkpoints(run) or set_checkpoints_aside(store, run)
+        store.bring(read_by(run))
         begin()
         try:
-            make(replace(context, on_progress=_heeding(context.on_progress, claim)), run)
+            with store.checkpoints_sent(run, claim):
+                make(replace(context, on_progress=_heeding(context.on_progress, claim)), run)
         except Left:
             if claim.lost:
                 return Ending("elsewhere")

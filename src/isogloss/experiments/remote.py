@@ -1,0 +1,392 @@
+"""Files below a URL, through fsspec, and their copies in a folder here. Nothing else knows fsspec.
+
+Object stores write a file whole or not at all, but know no group of files: a group (of a run, of its
+checkpoints, of a report) is told of by a manifest with sizes and checksums, which is written last. It is
+there when its manifest is, and what arrives here is compared with it before it gets its name.
+
+A store that does not answer is waited for. Credentials are whatever the package of the file system finds
+(its own configuration and environment), and nothing of them is written or said here.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from isogloss.core.errors import ConfigError, IsoglossError, StorageError
+from isogloss.core.leaving import asked_to_leave
+from isogloss.core.locking import locked
+from isogloss.core.processes import this_process
+from isogloss.core.records import FULL, storage_error, write_bytes, writing
+from isogloss.experiments.claims import FOLDER as CLAIMS
+from isogloss.experiments.claims import LOG, Claims
+from isogloss.experiments.manifests import Content, content_of, manifest_of, read_manifest, size_of
+
+PATIENCE, WHEN_LEAVING = 600.0, 20.0
+"""Seconds that a store which does not answer is waited for; less by a process that was asked to leave."""
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 5.0
+"""Seconds between attempts: twice as long each time. Signs of life must not pause for long."""
+
+LONG = 5.0
+"""Seconds after which a small file that was read at last counts as one that could not be seen."""
+
+AT_ONCE = 256
+"""Files asked for in one call."""
+
+ATTEMPTS = 3
+"""How often a file is brought down that arrives damaged."""
+
+LINES = 100
+"""Lines of a file that is added to: object stores write whole files alone, so that long ones grow dear."""
+
+CREATING = {
+    **dict.fromkeys(("s3", "s3a"), "isogloss[s3]"),
+    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
+    **dict.fromkeys(("az", "abfs", "abfss"), "adlfs"),
+    "memory": "fsspec",
+}
+"""Protocols whose file systems create a file only where there is none, in one step: what to install.
+
+Others of fsspec look whether there is one, then write, which two processes can do at once.
+"""
+
+T = TypeVar("T")
+
+
+def is_url(place: str | Path) -> bool:
+    """Return whether a place is a URL rather than a folder."""
+    return "://" in str(place)
+
+
+@dataclass(eq=False)
+class Remote:
+    """Files below a URL, by their names from there, and the folder with their copies under the same names."""
+
+    url: str
+    root: Path
+    patience: float = PATIENCE
+    interruptions: int = 0
+    """How often the store has not answered."""
+    listed: dict[str, int] = field(default_factory=dict)
+    """The files that were there at the last look or were written since, with their sizes."""
+    sending: threading.Lock = field(default_factory=threading.Lock)
+    """Held while checkpoints go up, or are removed."""
+    answered: bool = False
+    """Whether the store has answered: until then whoever waits for it had better look at the URL."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let other processes connect by themselves."""
+        return remote_at, (self.url, self.root), {"answered": self.answered}
+
+    def check(self) -> None:
+        """Raise ConfigError or StorageError unless processes can share runs here; leave nothing behind."""
+        protocol, name = self.url.partition("://")[0], f"{CLAIMS}/check.{token_hex(8)}"
+        if protocol not in CREATING:
+            raise ConfigError(
+                f"{self.url}: runs cannot be shared here: it is not known of {protocol}:// that it creates a "
+                f"file for one process alone. Use a folder, or one of {', '.join(CREATING)}."
+            )
+        self._ask(lambda files, path: files.pipe_file(path, b"1", mode="create"), name, waits=False)
+        try:
+            with suppress(StorageError):  # It should be refused, in whatever words.
+                self._ask(lambda files, path: files.pipe_file(path, b"2", mode="create"), name, waits=False)
+            if self.read(name) != b"1":
+                raise ConfigError(
+                    f"{self.url}: runs cannot be shared here: this server writes over a file that was to be "
+                    f"created only where there is none (S3: If-None-Match), so that two processes could make "
+                    f"the same run. Use a server that heeds it, or a folder."
+                )
+        finally:
+            self.remove([name])
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file unless it is there; False if another one is."""
+
+        def create(files: Any, path: str) -> bool:
+            try:
+                files.pipe_file(path, content, mode="create")
+            except Exception:  # Stores differ in how they refuse, and a lost answer looks like a refusal.
+                found = _read(files, path)
+                if found is None:
+                    raise
+                return found == content
+            return True
+
+        return self._ask(create, name)
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file; None where there is none."""
+        return self._ask(_read, name)
+
+    def write(self, name: str, content: bytes, *, waits: bool = True) -> None:
+        """Write a file, whether it is there or not."""
+        self._ask(lambda files, path: files.pipe_file(path, content), name, waits=waits)
+
+    def remove(self, names: Iterable[str], *, waits: bool = True) -> None:
+        """Remove files, as far as they are there."""
+
+        def remove(files: Any, path: str) -> None:
+            with suppress(FileNotFoundError):
+                files.rm_file(path)
+
+        for name in names:
+            self._ask(remove, name, waits=waits)
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a file, looked up afresh."""
+
+        def look(files: Any, path: str) -> bool:
+            try:
+                files.info(path)
+            except FileNotFoundError:
+                return False
+            return True
+
+        return self._ask(look, name)
+
+    def listing(self, below: str = "") -> dict[str, int]:
+        """Return the sizes of all files below a name (or of all), by name."""
+
+        def find(files: Any, path: str) -> dict[str, int]:
+            files.invalidate_cache()
+            found = files.find(path, detail=True)
+            start = path.removesuffix(below).rstrip("/") + "/"
+            return {name.removeprefix(start): int(one["size"]) for name, one in found.items()}
+
+        return self._ask(find, below)
+
+    def is_here(self, manifest: str) -> bool:
+        """Return whether the copies of all files of a manifest are here, by their sizes."""
+        try:
+            told = read_manifest((self.root / manifest).read_bytes())
+        except FileNotFoundError:
+            return False
+        return bool(told) and not self._lacking(told, self.root)
+
+    def bring(self, manifest: str) -> bool:
+        """Bring down the files of a manifest that are not here, then the manifest; False if there is none."""
+        if self.is_here(manifest):
+            return True
+        with _one_at_a_time(self.root / manifest):
+            content = None if self.is_here(manifest) else self.read(manifest)
+            if content is None:
+                return self.is_here(manifest)
+            told = read_manifest(content)
+            self.copy(told)
+            write_bytes(self.root / manifest, content)
+        return bool(told)
+
+    def send(self, names: Iterable[str], manifest: str, *, last: str = "") -> None:
+        """Write files that are here, their manifest, and the ``last`` one of them after it.
+
+        What an earlier manifest told of is not sent again, or is removed where it is no longer here.
+        """
+        told = {name: content_of(self.root / name) for name in sorted(names)}
+        content = manifest_of(told)
+        if last:  # What is here is whole, whether it arrives or not.
+            write_bytes(self.root / manifest, content)
+        known = self.read(manifest) or b""
+        before = read_manifest(known)
+        self._upload([name for name, one in told.items() if one != before.get(name) and name != last])
+        if content != known:
+            self.write(manifest, content)
+        if last:
+            self._upload([last])
+        else:
+            write_bytes(self.root / manifest, content)
+        self.remove(before.keys() - told.keys())
+
+    def copy(self, told: Mapping[str, Content], to: Path | None = None) -> None:
+        """Bring files down that are not here by their sizes, into the folder of copies or another one."""
+        root = to or self.root
+        left = {name: told[name] for name in self._lacking(told, root)}
+        for _ in range(ATTEMPTS):
+            names = list(left)
+            for first in range(0, len(names), AT_ONCE):
+                for name in self._brought(
+                    {name: left[name] for name in names[first : first + AT_ONCE]}, root
+                ):
+                    del left[name]
+        for name, one in left.items():
+            raise StorageError(
+                f"{self.url}/{name}: this file arrives damaged: these are not the {one.size:,} bytes that "
+                f"were written. Remove {name.partition('/')[0]}/record.json there and run again: only this "
+                f"run is repeated."
+            )
+
+    def _brought(self, told: Mapping[str, Content], root: Path) -> list[str]:
+        """Bring files down under temporary names, and give those that are right their own; return these."""
+        parts = {name: _part(root / name) for name in told}
+        with writing(root):
+            for part in parts.values():
+                part.parent.mkdir(parents=True, exist_ok=True)
+
+        def get(files: Any, path: str) -> None:
+            files.get([f"{path}/{name}" for name in parts], [str(part) for part in parts.values()])
+
+        right = []
+        try:
+            self._ask(get, "")
+            for name, part in parts.items():
+                if content_of(part, summed=bool(told[name].sha256)) == told[name]:
+                    part.replace(root / name)
+                    right.append(name)
+        finally:
+            for part in parts.values():
+                part.unlink(missing_ok=True)
+        return right
+
+    def _upload(self, names: Collection[str]) -> None:
+        def put(files: Any, path: str) -> None:
+            files.put([str(self.root / name) for name in names], [f"{path}/{name}" for name in names])
+
+        if names:
+            self._ask(put, "")
+
+    def _lacking(self, told: Mapping[str, Content], root: Path) -> list[str]:
+        return [name for name, one in told.items() if size_of(root / name) != one.size]
+
+    def _ask(self, call: Callable[[Any, str], T], name: str, *, waits: bool = True) -> T:
+        """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
+        files, root = _opened(self.url, os.getpid())
+        path, began, wait = f"{root}/{name}".rstrip("/"), time.monotonic(), FIRST_WAIT
+        while True:
+            try:
+                found = call(files, path)
+                self.answered = True
+                return found
+            except (IsoglossError, TypeError, AttributeError, NotImplementedError):
+                raise
+            except (PermissionError, FileNotFoundError) as error:
+                raise self._refused(error) from error
+            except Exception as error:  # Each package has its own for a connection that broke.
+                if getattr(error, "errno", None) in FULL:
+                    raise storage_error(self.root, OSError(*error.args)) from error
+                self.interruptions += 1
+                patience = min(self.patience, WHEN_LEAVING) if asked_to_leave() else self.patience
+                if not (waits and self.answered) or time.monotonic() - began + wait > patience:
+                    raise self._away(error) from error
+            time.sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT)
+
+    def _refused(self, error: OSError) -> StorageError:
+        return StorageError(
+            f"{self.url}: the store refuses ({type(error).__name__}: {error}). Look whether the bucket is "
+            f"there and your credentials may read and write it; the same command goes on where it stopped."
+        )
+
+    def _away(self, error: Exception) -> StorageError:
+        return StorageError(
+            f"{self.url}: the store does not answer ({type(error).__name__}: {error}). What is finished is "
+            f"kept in {self.root}; the same command goes on where it stopped."
+        )
+
+
+@cache
+def remote_at(url: str, root: Path) -> Remote:
+    """Return the files below a URL, the same for all of this process; ConfigError for what is no place."""
+    address, _, rest = url.rstrip("/").partition("://")[2].partition("/")
+    if ":" in address.partition("@")[0] and "@" in address:
+        raise ConfigError(
+            f"{url.partition(':')[0]}://…@{address.rpartition('@')[2]}: passwords in a URL end in plans and "
+            f"logs. Put them where the file system looks for them: its configuration or environment."
+        )
+    if "?" in url or "::" in url or not (address or rest):
+        raise ConfigError(
+            f"{url.partition('?')[0]}: expected a plain URL, as in s3://bucket/study, without ? or ::."
+        )
+    return Remote(url.rstrip("/"), root)
+
+
+@dataclass
+class RemoteBoard:
+    """The files of claims in a store."""
+
+    remote: Remote
+    _lines: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def interruptions(self) -> int:  # noqa: D102
+        return self.remote.interruptions
+
+    def create(self, name: str, content: bytes) -> bool:  # noqa: D102
+        return self.remote.create(f"{CLAIMS}/{name}", content)
+
+    def read(self, name: str) -> bytes | None:  # noqa: D102
+        began = time.monotonic()
+        content = self.remote.read(f"{CLAIMS}/{name}")
+        if time.monotonic() - began > LONG:  # The package has waited by itself.
+            self.remote.interruptions += 1
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file; a sign of life that comes late is none, so nothing is waited for."""
+        self.remote.write(f"{CLAIMS}/{name}", content, waits=False)
+
+    def remove(self, name: str) -> None:  # noqa: D102
+        self.remote.remove([f"{CLAIMS}/{name}"], waits=False)
+
+    def append(self, name: str, line: str) -> None:  # noqa: D102
+        lines = self._lines.setdefault(name, [])
+        lines.append(line)
+        part = (len(lines) - 1) // LINES
+        stem, dot, ending = name.partition(".")
+        text = "".join(lines[part * LINES :])
+        self.remote.write(f"{CLAIMS}/{stem}{f'-{part + 1}' if part else ''}{dot}{ending}", text.encode())
+
+
+@cache
+def claims_of(remote: Remote) -> Claims:
+    """Return the claims of a store, the same ones for all of this process."""
+    return Claims(RemoteBoard(remote), log=LOG)
+
+
+@cache
+def _opened(url: str, _: int) -> tuple[Any, str]:
+    """Return a file system and the path of a URL in it; a forked process cannot use those of its parent."""
+    protocol = url.partition("://")[0]
+    try:
+        from fsspec.core import url_to_fs
+
+        files, path = url_to_fs(url, use_listings_cache=False, skip_instance_cache=True)
+    except ImportError as error:
+        package = CREATING.get(protocol, "")
+        advice = f' Install: pip install "{package}"' if package else ""
+        raise ConfigError(
+            f"{url}: the package for {protocol}:// is not installed ({error}).{advice}"
+        ) from error
+    except Exception as error:  # Some connect at once, and have errors of their own.
+        raise ConfigError(
+            f"{url}: the store cannot be opened ({type(error).__name__}: {error}). Expected a URL as in "
+            f"s3://bucket/study."
+        ) from error
+    return files, path.rstrip("/")
+
+
+def _read(files: Any, path: str) -> bytes | None:
+    try:
+        return bytes(files.cat_file(path))
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Keep other processes of this machine from bringing down the same, where the cache can be locked."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        with suppress(OSError):  # Without a lock each brings it down for itself.
+            stack.enter_context(locked(path.with_name(f".{path.name}.lock"), wait=True))
+        yield
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{this_process()}.tmp")

@@ -1,0 +1,195 @@
+"""Machines that share a bucket share the work: each run is made once, and goes on where another one left it.
+
+Machines are processes with a cache of their own; the bucket is that of an S3 server on this one.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.records import RECORD
+from isogloss.experiments.claims import FOLDER as CLAIMS
+from isogloss.experiments.remote import Remote
+from isogloss.experiments.store_places import store_at
+from s3_server import BUCKET, S3, s3_server
+
+pytest.importorskip("s3fs")
+pytest.importorskip("moto.server")
+
+RECIPE = """
+title = "Seconds"
+encoder = "shipped"
+
+[grid]
+corpus = "wikiann"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 128
+dev_examples = 8
+optimization = { epochs = 2, learning_rate = 5e-4, batch_size = 8, checkpoint_every = 4 }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "target-only"
+
+[[measure]]
+name = "transfer-gap"
+methods = ["source-only"]
+examples = 8
+"""
+AWAY = 10.0
+"""Seconds the store is away; what the client waits by itself is less."""
+
+PATIENCE = 180
+"""Seconds a busy machine may take until what is waited for."""
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> tuple[Path, Mapping[str, bytes]]:
+    """The recipe, and the records of its runs made in a folder."""
+    folder = tmp_path_factory.mktemp("folder")
+    (folder / "r.toml").write_text(RECIPE)
+    out = isogloss.run(folder / "r.toml", out=folder / "runs", jobs=1, report=False).out
+    return folder / "r.toml", {path.parent.name: path.read_bytes() for path in out.glob(f"*/{RECORD}")}
+
+
+@pytest.fixture
+def here(s3, monkeypatch, tmp_path) -> None:
+    """Let this process see the bucket, with a cache of its own."""
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
+
+
+def started(s3: S3, machine: Path, *words: str) -> subprocess.Popen[str]:
+    environment: Mapping[str, str] = {**os.environ, **s3.environment, "XDG_CACHE_HOME": str(machine)}
+    words = (sys.executable, "-m", "isogloss", "run", *words, "--engine", "serial", "--quiet")
+    return subprocess.Popen(
+        words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def records(remote: Remote) -> dict[str, bytes | None]:
+    names = [name for name in remote.listing() if name.endswith(f"/{RECORD}")]
+    return {name.partition("/")[0]: remote.read(name) for name in names}
+
+
+@pytest.mark.slow
+def test_two_machines_share_a_bucket_and_no_run_is_made_twice(s3, here, undisturbed, tmp_path):
+    (recipe, alone), url = undisturbed, f"s3://{BUCKET}/shared"
+    machines = tmp_path / "a", tmp_path / "b"
+    words = str(recipe), "--out", url
+    both = [started(s3, machines[0], *words), started(s3, machines[1], *words, "--no-report")]
+    assert [(one.wait(PATIENCE), one.stderr.read()) for one in both] == [(0, "")] * 2
+    remote = store_at(url).remote
+    assert records(remote) == alone
+    logs = [remote.read(name) for name in remote.listing(f"{CLAIMS}/log")]
+    events = [json.loads(line) for log in logs for line in log.splitlines()]
+    finished = Counter(one["run"] for one in events if one["event"] == "finished")
+    assert {key: finished[key] for key in records(remote)} == dict.fromkeys(records(remote), 1)
+    assert len(remote.listing(CLAIMS)) == len(logs) == 2  # No claims are left.
+    (page,) = machines[0].rglob("report.html")
+    assert remote.read("report.html") == page.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_run_is_gone_on_with_elsewhere_though_the_store_is_away_for_a_while(
+    s3, here, undisturbed, tmp_path
+):
+    (recipe, alone), url = undisturbed, f"s3://{BUCKET}/left"
+    words = (str(recipe), "--out", url, "--no-report")
+    first = started(s3, tmp_path / "a", *words)
+    wait_until(lambda: checkpoints(tmp_path / "a") or first.poll() is not None)
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(PATIENCE) == 143
+    left = checkpoints(tmp_path / "a")
+    assert left[0] > "checkpoint-000000004"  # It wrote one more when it left.
+
+    remote = store_at(url).remote
+    (run,) = {name.partition("/")[0] for name in remote.listing() if name.endswith("/work.json")}
+    assert {name.partition("/work/")[2] for name in remote.listing(f"{run}/work")} == {*left}
+    second = started(s3, tmp_path / "b", *words)
+    wait_until(lambda: checkpoints(tmp_path / "b") or second.poll() is not None)
+    assert second.poll() is None
+    assert min(checkpoints(tmp_path / "b"), default="none") >= left[0]  # It did not start over.
+    s3.tell("away")
+    time.sleep(AWAY)
+    s3.tell("back")
+    assert (second.wait(PATIENCE), second.stderr.read()) == (0, "")
+    assert records(remote) == alone
+    assert remote.listing(f"{run}/work") == {}
+
+
+def checkpoints(machine: Path) -> list[str]:
+    """List the files of whole checkpoints by their names in the work of their run."""
+    found = machine.glob("isogloss/stores/*/*/work/checkpoint-*/*")
+    return sorted(str(path.relative_to(path.parents[1])) for path in found)
+
+
+MANY = """
+import sys, time
+from pathlib import Path
+from isogloss.experiments.claims import Claims
+from isogloss.experiments.remote import Remote, RemoteBoard
+remote = Remote(sys.argv[1], Path())
+claims = Claims(RemoteBoard(remote))
+remote.write(f"ready/{sys.argv[2]}", b"")
+while len(remote.listing("ready")) < 3:
+    pass
+for key in map(str, range(25)):
+    with claims.claimed(key) as claim:
+        if claim is not None and not remote.exists(key):
+            print(key)
+            remote.write(key, b"")
+            time.sleep(0.1)
+        if claim is not None:
+            claim.finished = True
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_race_in_a_bucket_make_each_run_once(s3, here):
+    url = f"s3://{BUCKET}/race"
+    words, environment = [sys.executable, "-c", MANY, url], {**os.environ, **s3.environment}
+    racing = [
+        subprocess.Popen([*words, str(number)], env=environment, stdout=subprocess.PIPE, text=True)
+        for number in range(3)
+    ]
+    said = [one.communicate(timeout=PATIENCE)[0].split() for one in racing]
+    assert Counter(key for keys in said for key in keys) == dict.fromkeys(map(str, range(25)), 1)
+    assert [one.returncode for one in racing] == [0] * 3
+    assert sum(map(bool, said)) > 1
+
+
+@pytest.mark.slow
+def test_a_bucket_that_is_not_there_is_said_before_anything_is_made(here, undisturbed, tmp_path):
+    with pytest.raises(
+        isogloss.IsoglossError, match=r"s3://nowhere/study: the store refuses .*bucket is there"
+    ):
+        isogloss.run(undisturbed[0], out="s3://nowhere/study", jobs=1)
+    assert not list((tmp_path / "here").rglob(RECORD))
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)

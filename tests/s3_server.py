@@ -1,0 +1,95 @@
+"""An S3 server on this machine (moto's), in a process of its own; "away" and "back" on its input obey.
+
+Requests are answered one after the other, for moto looks whether there is an object and then writes it, in
+two steps: a real server does both in one.
+"""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socket import SHUT_RDWR
+from threading import Event
+from typing import Any
+
+BUCKET = "bucket"
+
+
+@dataclass
+class S3:
+    """A running server: its address, and the environment in which isogloss finds it."""
+
+    process: subprocess.Popen[str]
+    address: str
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {
+            "AWS_ENDPOINT_URL_S3": self.address,
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
+
+    def tell(self, what: str) -> None:
+        """Let it break off every connection ("away"), or answer again ("back"); wait until it does."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(f"{what}\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline().strip() == what
+
+
+@contextmanager
+def s3_server() -> Iterator[S3]:
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout
+    try:
+        yield S3(process, process.stdout.readline().strip())
+    finally:
+        process.kill()
+        process.wait()
+
+
+def serve() -> None:
+    """Answer at a free port until the input ends; say the address first, then each command obeyed."""
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import make_server
+
+    application, lock, away = DomainDispatcherApplication(create_backend_app), threading.Lock(), Event()
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        if away.is_set():
+            environ["werkzeug.socket"].shutdown(SHUT_RDWR)
+            return []
+        with lock:
+            return list(application(environ, start))
+
+    server = make_server("127.0.0.1", 0, answer, threaded=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    make_bucket(address)
+    print(address, flush=True)  # noqa: T201 (that is how it speaks)
+    for line in sys.stdin:
+        (away.set if line.strip() == "away" else away.clear)()
+        print(line.strip(), flush=True)  # noqa: T201
+
+
+def make_bucket(address: str) -> None:
+    import boto3
+
+    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "region_name": "us-east-1"}
+    boto3.client("s3", endpoint_url=address, **keys).create_bucket(Bucket=BUCKET)
+
+
+if __name__ == "__main__":
+    serve()
