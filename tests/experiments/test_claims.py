@@ -114,6 +114,13 @@ def test_a_claim_that_cannot_be_read_is_waited_for_as_any_other(board, content):
         assert claim.number == 2
 
 
+def test_a_claim_that_is_being_written_is_held(board):
+    """Between the creation of its file and the first byte in it."""
+    board.create("run.1", b"")
+    with Claims(board).claimed("run") as claim:
+        assert claim is None
+
+
 @pytest.mark.slow
 def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
     claims = Claims(board, lease=0.06)

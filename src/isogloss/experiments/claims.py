@@ -182,7 +182,9 @@ class Claims:
 
     def _claim(self, key: str, expired: bytes) -> Claim | None:
         number, content = self._last(key)
-        if content is not None and content != expired and not self._has_ended(key, content):
+        # A claim is empty while its holder writes it: that is not one of which nothing is known.
+        waited_for = bool(expired) and content == expired
+        if content is not None and not waited_for and not self._has_ended(key, content):
             return None
         claim = Claim(key, number + 1)
         return claim if self.board.create(claim.name, claim.content()) else None
@@ -198,11 +200,11 @@ class Claims:
         found = _read(content)
         if found.get("held") is False or has_ended(str(found.get("process", ""))):
             return True
-        before, since = self._seen.get(key, (b"", 0.0))
-        if before != content:
+        seen = self._seen.get(key)
+        if seen is None or seen[0] != content:
             self._seen[key] = content, self.clock()
             return False
-        return self.clock() - since > self.lease
+        return self.clock() - seen[1] > self.lease
 
     def _end(self, claim: Claim) -> None:
         """Remove the claims of a finished run; give up that of another."""
