@@ -16,6 +16,7 @@ import pytest
 
 import isogloss
 from each import each
+from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.records import RECORD, read_record
@@ -63,7 +64,7 @@ def test_records_hold_no_place_name_or_day_of_this_machine(tiny_runs):
 
 def test_a_finished_run_leaves_no_checkpoint_or_half_written_file(tiny_runs):
     for path in each(tiny_runs.glob("*/")):
-        left = {file.name for file in path.iterdir()} - {"model", "made.json", RECORD, PREDICTIONS}
+        left = {file.name for file in path.iterdir()} - {"model", "made.json", CHECKSUMS, RECORD, PREDICTIONS}
         assert not left or path.name in {"figures", "tables", FOLDER}
 
 
@@ -170,11 +171,12 @@ def test_a_damaged_model_is_set_aside_and_made_again_with_what_needs_it(tiny_run
     (runs / needing / RECORD).unlink()
     weights = runs / model / "model" / "model.safetensors"
     content = weights.read_bytes()
-    weights.write_bytes(content[: len(content) // 2])
+    middle = len(content) // 2
+    weights.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
     outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1, report=False).outcome
     assert outcome.made == [model, needing]
     assert list(outcome.damaged) == [model]
-    assert "these weights are damaged" in outcome.damaged[model]
+    assert f"{weights}: damaged (checksum " in outcome.damaged[model]
     assert "Set aside as damaged-model, and made again." in outcome.damaged[model]
     assert (runs / model / "damaged-model" / "model.safetensors").exists()
     assert (records(runs), weights.read_bytes()) == (whole, content)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
+from isogloss.core.presence import make_folder
 from isogloss.core.records import storage_error
 from isogloss.core.seeds import derive
 from isogloss.encoders import folders
@@ -307,7 +308,7 @@ def save_model(
 
     temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
-        temporary.mkdir(parents=True, exist_ok=True)
+        make_folder(temporary)
         with quiet():
             tokenizer.save_pretrained(temporary)
             if difference:

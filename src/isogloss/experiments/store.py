@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isogloss.core.checksums import CHECKSUMS, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
+from isogloss.core.presence import make_folder
 from isogloss.core.records import (
     MADE,
     RECORD,
     Record,
     read_record,
+    reading,
     storage_error,
     write_record,
     write_text,
@@ -29,6 +32,12 @@ PLAN = "plan.json"
 PRECISION = "precision.json"
 WORK = "work"
 """Folder within a run's of what only an unfinished run needs: checkpoints, tokenized text."""
+
+NO_RESULTS = frozenset((RECORD, MADE, FAILED, CHECKSUMS, WORK))
+"""What a finished run has no checksum of, or one that is written with it."""
+
+DAMAGED = "damaged-"
+"""Prefix of the names of what was set aside."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ class Store:
         """Create the run's folder, remove traces of an earlier failure, and return it."""
         folder = self.folder(run)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             (folder / FAILED).unlink(missing_ok=True)
             for leftover in folder.glob(".*.tmp"):  # A process that was killed had no time to.
                 shutil.rmtree(leftover, ignore_errors=True)
@@ -92,10 +101,13 @@ class Store:
         return folder
 
     def finish(self, record: Record, made: Mapping[str, object]) -> None:
-        """Write the circumstances, then the record: from then on the run is finished."""
+        """Write circumstances and checksums, then the record: from then on the run is finished."""
         folder = self.root / record.id
         write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
-        write_record(folder, record)
+        with reading(folder):
+            left = {path.name for path in folder.glob(f"{DAMAGED}*")}
+            files = checksums_of(folder, without=NO_RESULTS | left)
+        write_record(folder, record, files)
 
     def fail(self, run: "Run", message: str, *, needs: str = "") -> None:
         """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
