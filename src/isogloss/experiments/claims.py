@@ -27,6 +27,7 @@ from platform import node
 from secrets import token_hex
 from typing import Protocol
 
+from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, this_process
 from isogloss.core.records import writing
 
@@ -70,16 +71,26 @@ class FolderBoard:
     def create(self, name: str, content: bytes) -> bool:  # noqa: D102
         path = self.folder / name
         with writing(path):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             try:
-                with path.open("xb") as file:
-                    file.write(content)
+                file = path.open("xb", buffering=0)
             except FileExistsError:
                 return False
+            try:
+                with file:
+                    file.write(content)
+            except OSError:  # On a full disk an empty file can be made, and would be waited for.
+                with suppress(OSError):
+                    path.unlink()
+                raise
         return True
 
-    def write(self, name: str, content: bytes) -> None:  # noqa: D102
-        (self.folder / name).write_bytes(content)
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file in its place: that takes no space, and a full disk leaves what was in it."""
+        path = self.folder / name
+        with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
+            file.write(content)
+            file.truncate()
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
         try:
@@ -100,8 +111,12 @@ class Claim:
     token: str = field(default_factory=lambda: token_hex(4))
     """What tells it from every other claim."""
     beat: int = 0
+    renewed: float = 0.0
+    """When its last sign of life was written, by the clock of its claims."""
     lost: bool = False
     """Whether another process has claimed it since, as this one gave no sign of life for too long."""
+    silent: bool = False
+    """Whether no sign of life could be written for the length of a lease: others may claim it by now."""
     finished: bool = False
     """Whether the run has a record: then its claims are removed, else this one is given up."""
 
@@ -128,6 +143,8 @@ class Claims:
     _seen: dict[str, tuple[bytes, float]] = field(default_factory=dict)
     """By name of a claim: its content, and when that was seen first."""
     _held: dict[str, Claim] = field(default_factory=dict)
+    _not_given_up: list[Claim] = field(default_factory=list)
+    """Claims that have ended while their board could not be written: to be given up as soon as it can."""
     _beating: threading.Thread | None = None
     _writing: threading.Lock = field(default_factory=threading.Lock)
     """Held by whoever writes or removes a claim of this process, so that no sign of life outlives one."""
@@ -181,12 +198,13 @@ class Claims:
         return content if self._has_ended(key, content) else None
 
     def _claim(self, key: str, expired: bytes) -> Claim | None:
+        self._give_up()
         number, content = self._last(key)
         # A claim is empty while its holder writes it: that is not one of which nothing is known.
         waited_for = bool(expired) and content == expired
         if content is not None and not waited_for and not self._has_ended(key, content):
             return None
-        claim = Claim(key, number + 1)
+        claim = Claim(key, number + 1, renewed=self.clock())
         return claim if self.board.create(claim.name, claim.content()) else None
 
     def _last(self, key: str) -> tuple[int, bytes | None]:
@@ -210,12 +228,14 @@ class Claims:
         """Remove the claims of a finished run; give up that of another."""
         self._note(claim, "lost" if claim.lost else "finished" if claim.finished else "given up")
         self._seen.pop(claim.key, None)
-        with suppress(OSError):  # Whoever waits for it sees no more signs of life.
+        try:
             if claim.finished:
                 for number in range(claim.number, 0, -1):
                     self.board.remove(_name(claim.key, number))
             elif not claim.lost:
                 self.board.write(claim.name, claim.content(held=False))
+        except OSError:  # Until then, whoever waits for it sees no more signs of life.
+            self._not_given_up.append(claim)
 
     def _beat_along(self) -> None:
         if self._beating is None or not self._beating.is_alive():
@@ -227,8 +247,11 @@ class Claims:
         while True:
             time.sleep(self.lease / BEATS)
             for claim in list(self._held.values()):
-                with self._writing, suppress(OSError):  # A store that is away for long is for others to find.
-                    self._renew(claim)
+                with self._writing:
+                    with suppress(OSError):  # A board that is away may come back.
+                        self._renew(claim)
+                    claim.silent = self.clock() - claim.renewed > self.lease
+            self._give_up()
 
     def _renew(self, claim: Claim) -> None:
         if self._held.get(claim.key) is not claim:
@@ -237,14 +260,23 @@ class Claims:
         if not claim.lost:
             claim.beat += 1
             self.board.write(claim.name, claim.content())
+            claim.renewed = self.clock()
+
+    def _give_up(self) -> None:
+        """Give up what could not be given up when it ended."""
+        with self._writing:
+            waiting, self._not_given_up = self._not_given_up, []
+            for claim in waiting:
+                self._end(claim)
 
     def _note(self, claim: Claim, event: str) -> None:
         if self.log is None:
             return
         line = {"run": claim.key, "claim": claim.number, "event": event}
         path = self.log / f"{this_process()}.jsonl"
-        with writing(path):
-            self.log.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # It is for people to read: nothing depends on it.
+            if event == "claimed":  # At its end the folder may have gone away: none is made in its place.
+                make_folder(self.log)
             with path.open("a", encoding="utf-8") as file:
                 at = datetime.now(UTC).isoformat(timespec="milliseconds")
                 file.write(json.dumps({**line, "at": at}) + "\n")

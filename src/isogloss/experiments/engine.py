@@ -18,7 +18,7 @@ from time import monotonic
 
 import torch
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.leaving import Left, asked_to_leave, heeding
@@ -26,6 +26,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.run_parts import Updates
 from isogloss.data.sources import Sources
 from isogloss.encoders.folders import unreachable
+from isogloss.experiments.absence import Absence
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.encoder_runs import Pretrained
@@ -210,11 +211,16 @@ class Schedule:
     """Runs whose process died once: made again, each alone, when nothing else is left to start."""
     _tried_again: set[str] = field(default_factory=set)
     _looked: float = 0.0
+    _absence: Absence = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take the folder of runs to be there."""
+        self._absence = Absence(self.store)
 
     def run(self) -> Outcome:
         """Make all runs, or wait until others have made them; Left if this process was asked to leave."""
         self._begin()
-        with heeding():
+        with heeding(), self.store.kept():
             self._make_all()
         return self.outcome
 
@@ -226,11 +232,14 @@ class Schedule:
                 self.workers.ask_to_leave()
             if leaves and not self._running:
                 raise Left
-            if not leaves:
+            if self._absence.why:
+                self._absence.look(self.workers.on_progress)
+            elif not leaves:
                 self._start()
             for run, ending in self.workers.ended(LOOK_AGAIN):
                 self._end(run, ending)
-            self._look_elsewhere()
+            if not self._absence.why:
+                self._look_elsewhere()
 
     def _begin(self) -> None:
         """Sort the runs: finished, failed, waiting for others, ready."""
@@ -262,19 +271,41 @@ class Schedule:
                 self._tried_again.add(key)
             else:
                 return
-            if self._is_settled(key):
-                continue
-            expired = self._expired.pop(key, None) or self.store.claims.expired(key)
-            if expired is None:
-                self._elsewhere.add(key)
-                continue
-            self.announce(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
-            self._running.add(key)
-            self.workers.start(self._run(key), expired)
+            try:
+                self._start_one(key)
+            except (OSError, StorageError) as error:
+                if not self.store.went_away(error):
+                    raise
+                self._put_back(key, str(error))
+                return
+
+    def _start_one(self, key: str) -> None:
+        if self._is_settled(key):
+            return
+        expired = self._expired.pop(key, None) or self.store.claims.expired(key)
+        if expired is None:
+            self._elsewhere.add(key)
+            return
+        self.announce(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
+        self._running.add(key)
+        self.workers.start(self._run(key), expired)
+
+    def _put_back(self, key: str, why: str) -> None:
+        """Let a run wait until the folder of runs is back."""
+        heappush(self._ready, self._number[key])
+        self._absence.begin(why)
 
     def _end(self, run: Run, ending: Ending) -> None:
         key = identity(run)
         self._running.discard(key)
+        # A process dies when a file goes away that is in its memory.
+        if ending.how == "away" or (ending.how == "died" and not self.store.is_there()):
+            self._put_back(key, ending.why)
+        else:
+            self._absence.end()
+            self._ended(key, run, ending)
+
+    def _ended(self, key: str, run: Run, ending: Ending) -> None:
         if ending.damaged:
             self.outcome.damaged[key] = ending.damaged
         if ending.how == "made":

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from isogloss.core.checksums import CHECKSUMS, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
-from isogloss.core.presence import make_folder
+from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.records import (
     MADE,
     RECORD,
@@ -22,6 +23,7 @@ from isogloss.core.records import (
     write_text,
     writing,
 )
+from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.claims import Claims, claims_in
 
 if TYPE_CHECKING:
@@ -70,6 +72,18 @@ class Store:
     def claims(self) -> Claims:
         """The claims of runs that are being made in this folder, and of what one process at a time does."""
         return claims_in(self.root)
+
+    def kept(self) -> AbstractContextManager[None]:
+        """Make nothing in the folder's place, for a while, should it go away."""
+        return kept(self.root, CLAIMS)
+
+    def is_there(self) -> bool:
+        """Return whether the folder is there, once anything in it was claimed."""
+        return is_there(self.root, CLAIMS)
+
+    def went_away(self, error: BaseException) -> bool:
+        """Return whether an error may come from a folder that has gone away and may come back."""
+        return went_away(error, self.root, CLAIMS)
 
     def folder(self, run: "Run") -> Path:
         """Return the run's folder, whether it exists or not."""

@@ -25,12 +25,19 @@ from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelErr
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left, asked_to_leave, leave_at_sigterm
 from isogloss.core.progress import OnProgress, Progress
+from isogloss.experiments.absence import wait_while_silent
 from isogloss.experiments.claims import Claim
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.damage import set_checkpoints_aside
 from isogloss.experiments.execute import make
 from isogloss.experiments.runs import Run
 from isogloss.training.distributed import world_size
+
+ADVICE = (
+    "Lower batch_size or raise accumulation, set gradient_checkpointing, make fewer runs at a time (--jobs), "
+    "or use a larger machine."
+)
+"""For a run whose memory ran out."""
 
 IMPORTED_ONCE = ("isogloss.experiments.execute", "transformers.models.bert.modeling_bert")
 """What takes a new process its first seconds."""
@@ -40,9 +47,9 @@ IMPORTED_ONCE = ("isogloss.experiments.execute", "transformers.models.bert.model
 class Ending:
     """How an attempt to make a run ended, and what was to be said about it."""
 
-    how: Literal["made", "there", "elsewhere", "failed", "died", "left"]
+    how: Literal["made", "there", "elsewhere", "failed", "died", "left", "away"]
     """made; there: finished by another process before; elsewhere: one is making it; failed; died: its process
-    did; left: it was asked to."""
+    did; left: it was asked to; away: the folder of runs has gone away, so nothing is known of the run."""
     why: str = ""
     damaged: str = ""
     """What was wrong with its checkpoints, which were set aside."""
@@ -80,6 +87,16 @@ def attempt(
 
     ``begin`` is called once it is certain that the run is made here.
     """
+    with context.store.kept():
+        try:
+            return _attempt(context, run, expired, begin)
+        except Exception as error:
+            if not context.store.went_away(error):
+                raise
+            return Ending("away", str(error))
+
+
+def _attempt(context: RunContext, run: Run, expired: bytes, begin: Callable[[], None]) -> Ending:
     store, damaged = context.store, ""
     with store.claims.claimed(identity(run), expired=expired) as claim:
         if claim is None:
@@ -91,9 +108,12 @@ def attempt(
         begin()
         try:
             make(replace(context, on_progress=_heeding(context.on_progress, claim)), run)
-        except excusable() as error:
-            store.fail(run, str(error))
-            return Ending("failed", str(error), damaged)
+        except Exception as error:
+            why = excuse(error)
+            if not why or store.went_away(error):
+                raise
+            store.fail(run, why)
+            return Ending("failed", why, damaged)
         except Left:
             if claim.lost:
                 return Ending("elsewhere")
@@ -107,15 +127,29 @@ def _heeding(on_progress: OnProgress, claim: Claim) -> OnProgress:
 
     def heed(progress: Progress) -> None:
         on_progress(progress)
+        wait_while_silent(claim, on_progress)
         if claim.lost or (asked_to_leave() and world_size() == 1):  # Several leave together (``fit``).
             raise Left
 
     return heed
 
 
-def excusable() -> tuple[type[Exception], ...]:
-    """Return the errors of one run that leave the others possible: all but those of the disk."""
-    return ConfigError, DataError, ModelError, RunError, torch.OutOfMemoryError
+def excuse(error: Exception) -> str:
+    """Return why a run failed where its error leaves the others possible; empty for those of the disk."""
+    if isinstance(error, ConfigError | DataError | ModelError | RunError):
+        return str(error)
+    if is_out_of_memory(error):
+        what = " ".join(str(error).split()) or type(error).__name__
+        return f"the memory ran out ({what:.300}). {ADVICE}"
+    return ""
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether an error says that there was no more memory: of the GPU or of the machine."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    # torch has no error of its own for the machine's.
+    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
 
 
 @dataclass
@@ -203,7 +237,7 @@ class Processes:
     def _begin(self) -> _Worker:
         ours, theirs = self._starting.Pipe()
         process = self._starting.Process(target=_serve, args=(theirs,))  # type: ignore[attr-defined]
-        with _main_left_alone():
+        with _main_left_alone(), _hangups_blocked():
             process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -264,6 +298,19 @@ def _main_left_alone() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
+
+
+@contextmanager
+def _hangups_blocked() -> Iterator[None]:
+    """Let new processes not hear that the terminal was closed: this one does, and asks them to leave."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _channel: list[Connection] = []
