@@ -119,6 +119,8 @@ class Claim:
     """Whether no sign of life could be written for the length of a lease: others may claim it by now."""
     finished: bool = False
     """Whether the run has a record: then its claims are removed, else this one is given up."""
+    was_finished: bool = False
+    """Whether another process had made that before the run was claimed."""
 
     @property
     def name(self) -> str:
@@ -197,6 +199,15 @@ class Claims:
             return b""
         return content if self._has_ended(key, content) else None
 
+    def forget(self, key: str) -> None:
+        """Remove the claims of a finished run that a process left which was killed before it could."""
+        number, _ = self._last(key)
+        self._remove(key, number)
+
+    def _remove(self, key: str, last: int) -> None:
+        for number in range(last, 0, -1):
+            self.board.remove(_name(key, number))
+
     def _claim(self, key: str, expired: bytes) -> Claim | None:
         self._give_up()
         number, content = self._last(key)
@@ -226,12 +237,12 @@ class Claims:
 
     def _end(self, claim: Claim) -> None:
         """Remove the claims of a finished run; give up that of another."""
-        self._note(claim, "lost" if claim.lost else "finished" if claim.finished else "given up")
+        ending = "there" if claim.was_finished else "finished" if claim.finished else "given up"
+        self._note(claim, "lost" if claim.lost else ending)
         self._seen.pop(claim.key, None)
         try:
             if claim.finished:
-                for number in range(claim.number, 0, -1):
-                    self.board.remove(_name(claim.key, number))
+                self._remove(claim.key, claim.number)
             elif not claim.lost:
                 self.board.write(claim.name, claim.content(held=False))
         except OSError:  # Until then, whoever waits for it sees no more signs of life.

@@ -248,6 +248,7 @@ class Schedule:
         for run, key in zip(self.runs, self._ids, strict=True):  # What a run needs stands before it.
             if self.store.is_finished(run):
                 self.store.remove_leftovers(run, WORK)
+                self.store.claims.forget(key)
                 self.outcome.done.append(key)
                 continue
             needed = list(map(identity, needs(run)))

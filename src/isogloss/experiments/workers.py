@@ -102,7 +102,7 @@ def _attempt(context: RunContext, run: Run, expired: bytes, begin: Callable[[], 
         if claim is None:
             return Ending("elsewhere")
         if store.is_finished(run):
-            claim.finished = True
+            claim.finished = claim.was_finished = True
             return Ending("there")
         damaged = set_checkpoints_aside(store, run)
         begin()
