@@ -5,6 +5,7 @@ writes beside what is there when the mount comes back; so none are made in a fol
 """
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,9 +53,15 @@ def is_there(folder: Path, mark: str) -> bool:
 
 def went_away(error: BaseException, folder: Path, mark: str) -> bool:
     """Return whether an error may come from a folder that has gone away, and come back with it."""
-    return not is_there(folder, mark) or any(
-        isinstance(one, OSError) and one.errno in AWAY for one in _with_causes(error)
-    )
+    return not is_there(folder, mark) or any(system_error(one) in AWAY for one in _with_causes(error))
+
+
+def system_error(error: BaseException) -> int | None:
+    """Return the number of an error of the system; those of libraries in Rust are told in their text."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    return int(told[1]) if told else None
 
 
 def _with_causes(error: BaseException) -> Iterator[BaseException]:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
-from isogloss.core.presence import make_folder
+from isogloss.core.presence import make_folder, system_error
 from isogloss.core.records import storage_error
 from isogloss.core.seeds import derive
 from isogloss.encoders import folders
@@ -304,8 +304,6 @@ def save_model(
     ``extras`` write further files. Language maps and language modules get files of their own. ``difference``
     writes what a part of the weights became, instead of all weights (``encoders.differences``).
     """
-    from safetensors import SafetensorError
-
     temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
         make_folder(temporary)
@@ -321,10 +319,11 @@ def save_model(
         if folder.exists():
             folder.replace(old)
         temporary.replace(folder)
-    except OSError as error:
-        raise storage_error(folder, error) from error
-    except SafetensorError as error:  # Raised by its writer when the disk is full.
-        raise storage_error(folder, OSError(str(error))) from error
+    except Exception as error:  # Files are written by libraries with errors of their own, or of no kind.
+        number = system_error(error)
+        if number is None and not isinstance(error, OSError):
+            raise
+        raise storage_error(folder, OSError(number, os.strerror(number)) if number else error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
