@@ -320,10 +320,9 @@ def save_model(
             folder.replace(old)
         temporary.replace(folder)
     except Exception as error:  # Files are written by libraries with errors of their own, or of no kind.
-        number = system_error(error)
-        if number is None and not isinstance(error, OSError):
+        if (number := system_error(error)) is None:
             raise
-        raise storage_error(folder, OSError(number, os.strerror(number)) if number else error) from error
+        raise storage_error(folder, OSError(number, os.strerror(number))) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)

@@ -39,6 +39,9 @@ ADVICE = (
 )
 """For a run whose memory ran out."""
 
+STARTS = 3
+"""Processes that may end before they can make runs, until that is an error."""
+
 IMPORTED_ONCE = ("isogloss.experiments.execute", "transformers.models.bert.modeling_bert")
 """What takes a new process its first seconds."""
 
@@ -197,6 +200,7 @@ class Processes:
         self._context = replace(context, on_progress=_tell)
         self._starting = _start_method()
         self._leaving = False
+        self._lost_starts = 0
         self._workers = [self._begin() for _ in range(jobs)]
 
     @property
@@ -235,12 +239,26 @@ class Processes:
             one.process.join()
 
     def _begin(self) -> _Worker:
-        ours, theirs = self._starting.Pipe()
-        process = self._starting.Process(target=_serve, args=(theirs,))  # type: ignore[attr-defined]
-        with _main_left_alone(), _hangups_blocked():
-            process.start()
-        theirs.close()
-        return _Worker(process, ours)
+        while True:
+            ours, theirs = self._starting.Pipe()
+            process = self._starting.Process(target=_serve, args=(theirs,))  # type: ignore[attr-defined]
+            try:
+                with _main_left_alone(), _hangups_blocked():
+                    process.start()
+                return _Worker(process, ours)
+            except (EOFError, ConnectionError) as error:  # The process that forks has died.
+                self._lose_start(type(error).__name__)
+            finally:
+                theirs.close()
+
+    def _lose_start(self, how: str) -> None:
+        """Count a process that ended before it could make runs; RunError where that goes on."""
+        self._lost_starts += 1
+        if self._lost_starts >= STARTS:
+            raise RunError(
+                f"{STARTS} processes that were to make runs ended ({how}) before they could. Finished runs "
+                f"are kept; make one run at a time (--jobs 1) to see why."
+            )
 
     def _heard(self, worker: _Worker) -> list[tuple[Run, Ending]]:
         """Return how a worker's run ended, if it has; pass its progress on."""
@@ -268,13 +286,11 @@ class Processes:
             self._workers.remove(worker)
             return [] if worker.run is None else [(worker.run, Ending("left"))]
         if not worker.has_begun:
-            raise RunError(
-                f"a process that was to make runs ended ({how}) before it could. Finished runs are kept; "
-                f"make one run at a time (--jobs 1) to see why."
-            )
+            self._lose_start(how)
         worker.channel.close()
         self._workers[self._workers.index(worker)] = self._begin()
-        return [] if worker.run is None else [(worker.run, Ending("died", how))]
+        ending = Ending("died", how) if worker.has_begun else Ending("left")
+        return [] if worker.run is None else [(worker.run, ending)]
 
 
 def _start_method() -> BaseContext:
