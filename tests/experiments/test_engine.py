@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import isogloss
 from each import each
@@ -268,6 +269,22 @@ def test_the_number_of_threads_is_given_back(tmp_path):
     before = torch.get_num_threads()
     isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least", threads=1, report=False)
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.slow
+def test_a_run_whose_memory_runs_out_fails_alone(tmp_path):
+    def hungry(progress):
+        if progress.what == "fine-tuning on qaa+qab":
+            torch.empty(1 << 50)
+
+    out = tmp_path / "runs"
+    outcome = isogloss.run(
+        tiny(tmp_path), out=out, jobs=1, scale="least", report=False, on_progress=hungry
+    ).outcome
+    assert (len(outcome.failed), len(outcome.made)) == (HEIRS / 2, (RUNS - HEIRS) / 2)
+    (why,) = (why for why in outcome.failed.values() if not why.startswith("needs run "))
+    assert "DefaultCPUAllocator: can't allocate memory" in why
+    assert "Lower batch_size or raise accumulation" in why
 
 
 def killing(monkeypatch, method: str, times: int) -> list[str]:
