@@ -39,8 +39,9 @@ ADVICE = (
 )
 """For a run whose memory ran out."""
 
-STARTS = 3
-"""Processes that may end before they can make runs, until that is an error."""
+STARTS, PAUSE = 3, 0.5
+"""Processes that may end before they can make runs, until that is an error; seconds until the next begins,
+as one that was killed does not end at once."""
 
 IMPORTED_ONCE = ("isogloss.experiments.execute", "transformers.models.bert.modeling_bert")
 """What takes a new process its first seconds."""
@@ -259,6 +260,7 @@ class Processes:
                 f"{STARTS} processes that were to make runs ended ({how}) before they could. Finished runs "
                 f"are kept; make one run at a time (--jobs 1) to see why."
             )
+        threading.Event().wait(PAUSE)
 
     def _heard(self, worker: _Worker) -> list[tuple[Run, Ending]]:
         """Return how a worker's run ended, if it has; pass its progress on."""
