@@ -5,6 +5,8 @@ failed, and nothing made anew in the folder's place (``core.presence``).
 """
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 
@@ -42,6 +44,16 @@ class Absence:
         self.why = why
         if self._since is None:
             self._since = monotonic()
+
+    @contextmanager
+    def noticed(self) -> Iterator[None]:
+        """Note an error that says that the folder is away, instead of raising it."""
+        try:
+            yield
+        except (OSError, StorageError) as error:
+            if not self.store.went_away(error):
+                raise
+            self.begin(str(error))
 
     def end(self) -> None:
         """Note that it can be used."""

@@ -18,7 +18,7 @@ from time import monotonic
 
 import torch
 
-from isogloss.core.errors import ConfigError, StorageError
+from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.leaving import Left, asked_to_leave, heeding
@@ -238,7 +238,7 @@ class Schedule:
                 self._start()
             for run, ending in self.workers.ended(LOOK_AGAIN):
                 self._end(run, ending)
-            if not self._absence.why:
+            with self._absence.noticed():
                 self._look_elsewhere()
 
     def _begin(self) -> None:
@@ -272,12 +272,10 @@ class Schedule:
                 self._tried_again.add(key)
             else:
                 return
-            try:
+            with self._absence.noticed():
                 self._start_one(key)
-            except (OSError, StorageError) as error:
-                if not self.store.went_away(error):
-                    raise
-                self._put_back(key, str(error))
+            if self._absence.why:
+                self._put_back(key)
                 return
 
     def _start_one(self, key: str) -> None:
@@ -291,17 +289,18 @@ class Schedule:
         self._running.add(key)
         self.workers.start(self._run(key), expired)
 
-    def _put_back(self, key: str, why: str) -> None:
+    def _put_back(self, key: str) -> None:
         """Let a run wait until the folder of runs is back."""
+        self._running.discard(key)
         heappush(self._ready, self._number[key])
-        self._absence.begin(why)
 
     def _end(self, run: Run, ending: Ending) -> None:
         key = identity(run)
         self._running.discard(key)
         # A process dies when a file goes away that is in its memory.
         if ending.how == "away" or (ending.how == "died" and not self.store.is_there()):
-            self._put_back(key, ending.why)
+            self._absence.begin(ending.why)
+            self._put_back(key)
         else:
             self._absence.end()
             self._ended(key, run, ending)
@@ -376,7 +375,8 @@ class Schedule:
 
     def _fail_heir(self, key: str, needed: str) -> None:
         why = f"needs run {needed}, which failed"
-        self.store.fail(self._run(key), why, needs=needed)
+        with self._absence.noticed():  # The next call writes it, too.
+            self.store.fail(self._run(key), why, needs=needed)
         self._fail(key, why)
 
     def _run(self, key: str) -> Run:
