@@ -1,6 +1,7 @@
 """A folder of runs that goes away is waited for: nothing fails, is lost, or made anew in its place."""
 
 import errno
+import json
 import time
 
 import pytest
@@ -95,8 +96,22 @@ def test_a_holder_that_cannot_be_seen_waits_and_goes_on_if_nobody_took_its_run(t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_training_goes_on_when_its_folder_is_back(tmp_path, jobs):
+def test_a_claim_that_ends_while_its_folder_is_away_is_given_up_when_that_is_back(tmp_path):
+    runs, away = tmp_path / "runs", tmp_path / "away"
+    claims = Claims(FolderBoard(runs / FOLDER), log=runs / FOLDER / "log", lease=0.06)
+    with claims.claimed("run"):
+        runs.rename(away)
+    time.sleep(0.1)
+    assert not runs.exists()
+    away.rename(runs)
+    while json.loads(claims.board.read("run.1"))["held"]:
+        time.sleep(0.01)
+    with claims.claimed("run") as claim:
+        assert claim.number == 2
+
+
+@pytest.mark.slow
+def test_a_training_goes_on_when_its_folder_is_back(tmp_path):
     recipe = tiny(tmp_path, CHECKPOINTS)
     whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
     out, away, told = tmp_path / "runs", tmp_path / "away", []
@@ -110,9 +125,7 @@ def test_a_training_goes_on_when_its_folder_is_back(tmp_path, jobs):
             assert not out.exists()
             away.rename(out)
 
-    outcome = isogloss.run(
-        recipe, out=out, jobs=jobs, scale="least", report=False, on_progress=unplug
-    ).outcome
+    outcome = isogloss.run(recipe, out=out, jobs=1, scale="least", report=False, on_progress=unplug).outcome
     assert len(told) > 1
     assert (len(outcome.made), outcome.failed, outcome.died) == (len(whole.outcome.made), {}, {})
     for key in outcome.made:

@@ -1,6 +1,5 @@
 """Killed at any moment and started again, a recipe comes to the records of one that was not disturbed."""
 
-import contextlib
 import json
 import os
 import pty
@@ -177,54 +176,6 @@ def test_a_terminal_that_is_closed_is_heeded_as_a_request_to_end(whole):
 def in_batches(terminal: int) -> bool:
     """Tell whether a training has said how far it is; whoever prints must be read."""
     return b"fine-tuning" in os.read(terminal, 100_000)
-
-
-HOST = """
-import sys
-from pathlib import Path
-import isogloss
-from isogloss.experiments.claims import claims_in
-out = Path(sys.argv[2])
-claims_in(out).lease = 3.0
-isogloss.run(sys.argv[1], out=out, jobs=1, report=False)
-"""
-
-
-def host(folder: Path, name: str) -> "subprocess.Popen[bytes]":
-    """Start the recipe on a machine of its own: it has another name, and other processes and mounts."""
-    (folder / name).mkdir()
-    words = ["unshare", "--uts", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]
-    script = f"hostname {name} && mount --bind {folder}/hosts {folder}/{name} && exec"
-    script += f" {sys.executable} -c '{HOST}' {folder}/r.toml {folder}/{name}"
-    return subprocess.Popen([*words, "sh", "-c", script])
-
-
-@pytest.mark.slow
-def test_what_a_machine_left_that_died_is_taken_over_by_another(whole):
-    folder, undisturbed = whole
-    try:
-        subprocess.run(["unshare", "--uts", "--pid", "--mount", "--fork", "true"], check=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no machine can be made up here")
-    out = folder / "hosts"
-    out.mkdir()
-    first, second = host(folder, "first"), host(folder, "second")
-    wait_until(lambda: in_training(out) and "first" in claimed(out))
-    first.kill()
-    first.wait()
-    assert second.wait(timeout=PATIENCE) == 0
-    assert records(out) == undisturbed
-    assert made(out) == dict.fromkeys(undisturbed, 1)
-    assert left(out) == []
-
-
-def claimed(out: Path) -> list[str]:
-    """List the machines that hold claims of runs."""
-    found = []
-    for path in (out / CLAIMS).glob("?" * 12 + ".*"):
-        with contextlib.suppress(OSError, ValueError):
-            found.append(json.loads(path.read_bytes())["machine"])
-    return found
 
 
 @pytest.mark.slow
