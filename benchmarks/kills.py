@@ -5,7 +5,9 @@
 Each round starts a small recipe with an engine, in two processes that share a folder in every second round,
 and kills one of them with SIGKILL again and again: the main process, one that it started, or all. What was
 killed is started again until the recipe is done. Then the records are compared with those of a run that
-nobody disturbed, and the log of claims says whether a run was made twice. Exit code 1 if anything differs.
+nobody disturbed, and the log of claims says whether a run was made twice. Exit code 1 if anything differs, a
+run was made twice, anything is left behind, or a process ends with an error ("told": of a run whose process
+was killed twice, which has failed by rule; it is made with --retry-failed).
 
 The same seed kills after the same waits; how far a run is by then depends on the machine.
 """
@@ -20,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,13 +76,15 @@ class Found:
     """Runs that were made twice."""
     left: Counter[str] = field(default_factory=Counter)
     """What was left behind, by kind."""
-    failed: int = 0
-    """Processes that ended with an error of their own."""
+    killed_twice: int = 0
+    """Processes that told of a run whose process was killed twice: it has failed, until it is retried."""
+    errors: int = 0
+    """Processes that ended with any other error."""
 
     @property
     def is_good(self) -> bool:
         """Whether nothing went wrong."""
-        return not (self.differing or self.twice or self.left or self.failed)
+        return not (self.differing or self.twice or self.left or self.errors)
 
 
 def main() -> None:
@@ -96,12 +101,20 @@ def main() -> None:
         whole = _records(folder / "whole")
         print(f"undisturbed: {len(whole)} runs in {seconds:.1f} s", flush=True)
         found = {engine: Found() for engine in options.engine}
-        while (done := sum(one.kills.total() for one in found.values())) < options.kills:
+        while (left := options.kills - _kills(found)) > 0:
             engine = min(found, key=lambda one: found[one].kills.total())
-            most = min(options.kills - done, options.each)
-            _round(folder, engine, _Killing(drawn, most, seconds, found[engine], done, options.kills), whole)
+            this = _Round(folder, engine, found[engine], drawn)
+            for what in this.kill(min(left, options.each), seconds):
+                done = len(_records(folder / this.name))
+                print(f"[{_kills(found)}/{options.kills}] {what}, {done} of {len(whole)} done", flush=True)
+            this.finish()
+            _look(folder / this.name, found[engine], whole)
     print(_table(found))
     sys.exit(not all(one.is_good for one in found.values()))
+
+
+def _kills(found: dict[str, Found]) -> int:
+    return sum(one.kills.total() for one in found.values())
 
 
 def _options() -> argparse.Namespace:
@@ -117,69 +130,80 @@ def _options() -> argparse.Namespace:
 
 
 @dataclass
-class _Killing:
-    """The kills of one round."""
+class _Round:
+    """A recipe in a folder, made by one process or by two, which are killed and started again."""
 
-    drawn: random.Random
-    most: int
-    seconds: float
+    folder: Path
+    engine: str
     found: Found
-    done: int
-    """Kills before this round."""
-    of: int
+    drawn: random.Random
+    running: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Name of its folder of runs."""
+        return f"{self.engine}-{self.found.rounds}"
+
+    def kill(self, times: int, seconds: float) -> Iterator[str]:
+        """Kill up to so often, each time after a part of ``seconds``; yield what was killed."""
+        self.running = [self._start() for _ in range(1 + self.found.rounds % 2)]
+        for _ in range(times):
+            time.sleep(self.drawn.uniform(0, LONGEST * seconds))
+            if all(one.poll() is not None for one in self.running):
+                return
+            which = self.drawn.randrange(len(self.running))
+            whom = self.drawn.choice(("main",) if self.engine == "serial" else WHOM)
+            if victims := _kill(self.running[which], whom, self.drawn):
+                self.found.kills[whom] += 1
+                yield f"{self.name}: {whom} killed ({len(victims)})"
+            if self.running[which].poll() is not None:
+                self._end(which)
+                self.running[which] = self._start()
+                self.found.restarts += 1
+
+    def finish(self) -> None:
+        """Wait until all is done; start once more where a run's process was killed twice: it has failed."""
+        codes = [self._end(which) for which in range(len(self.running))]
+        if any(codes):
+            self.running = [self._start("--retry-failed")]
+            self.found.restarts += 1
+            self._end(0)
+
+    def _start(self, *options: str) -> "subprocess.Popen[bytes]":
+        return _started(self.folder, self.name, self.engine, *options)
+
+    def _end(self, which: int) -> int:
+        """Wait for a process and return its exit code; count what is neither a kill nor a failure."""
+        code = self.running[which].wait(timeout=STUCK)
+        if code == 1 and list((self.folder / self.name).glob("*/failed.json")):
+            self.found.killed_twice += 1
+        elif code not in (0, -signal.SIGKILL):
+            self.found.errors += 1
+        return code
 
 
-def _round(folder: Path, engine: str, killing: _Killing, whole: dict[str, bytes]) -> None:
-    """Start a recipe, kill it until the round's kills are spent or it is done, and look at what is there."""
-    found, out = killing.found, f"{engine}-{killing.found.rounds}"
-    running = [_started(folder, out, engine) for _ in range(1 + found.rounds % 2)]
-    for number in range(killing.most):
-        time.sleep(killing.drawn.uniform(0, LONGEST * killing.seconds))
-        which = killing.drawn.randrange(len(running))
-        whom = killing.drawn.choice(WHOM if engine != "serial" else ("main",))
-        is_over = running[which].poll() is not None
-        if is_over and all(one.poll() is not None for one in running):
-            break
-        how = "was done" if is_over else _kill(running[which], whom, killing.drawn)
-        if not is_over:
-            found.kills[whom] += 1
-        done = len(_records(folder / out))
-        print(
-            f"[{killing.done + number + 1}/{killing.of}] {out}: {whom} {how}, {done}/{len(whole)} done",
-            flush=True,
-        )
-        if running[which].poll() is not None:
-            found.failed += running[which].returncode not in (0, -signal.SIGKILL)
-            running[which] = _started(folder, out, engine)
-            found.restarts += 1
-    for one in running:
-        found.failed += one.wait(timeout=STUCK) != 0
-    _look(folder / out, found, whole)
-
-
-def _started(folder: Path, out: str, engine: str) -> "subprocess.Popen[bytes]":
+def _started(folder: Path, out: str, engine: str, *options: str) -> "subprocess.Popen[bytes]":
     words = [*(sys.executable, "-m", "isogloss", "run", str(folder / "recipe.toml")), "--out"]
-    words += [str(folder / out), "--engine", engine, "--jobs", "2", "--quiet", "--no-report"]
+    words += [str(folder / out), "--engine", engine, "--jobs", "2", "--quiet", "--no-report", *options]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
 
 
-def _kill(process: "subprocess.Popen[bytes]", whom: str, drawn: random.Random) -> str:
-    """Kill a process, one below it, or all of them; return what was done."""
+def _kill(process: "subprocess.Popen[bytes]", whom: str, drawn: random.Random) -> list[int]:
+    """Kill a process, one below it, or all of them; return those that were killed."""
+    if process.poll() is not None:
+        return []
     below = _below(process.pid)
-    if whom == "worker":
-        if not below:
-            return "had not begun"
-        victims = [drawn.choice(below)]
-    else:
-        victims = [process.pid, *(below if whom == "all" else ())]
-    for victim in victims:
+    one = [drawn.choice(below)] if below else []
+    killed = []
+    for victim in {"main": [process.pid], "worker": one, "all": [process.pid, *below]}[whom]:
         try:
             os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
         except ProcessLookupError:
             continue
-    if whom != "worker":
+    if process.pid in killed:
         process.wait()
-    return f"killed ({len(victims)} of {1 + len(below)})"
+    return killed
 
 
 def _below(pid: int) -> list[int]:
@@ -224,7 +248,7 @@ def _look(out: Path, found: Found, whole: dict[str, bytes]) -> None:
 
 
 def _table(found: dict[str, Found]) -> str:
-    heads = ("engine", "kills", "of", "rounds", "restarts", "differing", "twice", "left", "failed")
+    heads = ("engine", "kills", "of", "rounds", "restarts", "differing", "twice", "left", "told", "errors")
     rows = [
         (
             engine,
@@ -235,7 +259,8 @@ def _table(found: dict[str, Found]) -> str:
             one.differing,
             one.twice,
             " ".join(f"{kind} {number}" for kind, number in one.left.items()) or 0,
-            one.failed,
+            one.killed_twice,
+            one.errors,
         )
         for engine, one in found.items()
     ]
