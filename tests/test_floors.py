@@ -56,6 +56,10 @@ KNOWN_TO = {
     "icu4py": {"data"},
     "systran_align": {"aligners"},
 }
+WALL_CLOCKS = {
+    "data/downloading.py": {"time"},  # Of a server that does not say what time it has.
+    "experiments/claims.py": {"now"},  # In the log, for people.
+}
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")
 PLUG_INS = {
     "corpora": [type(corpus) for corpus in CORPORA.values()],
@@ -167,3 +171,22 @@ def imports(file: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{file}: imports are absolute here"
             yield str(node.module)
+
+
+def test_nothing_is_decided_by_a_clock_that_can_be_set():
+    """Machines that share a folder have clocks that differ, and any clock may jump."""
+    found: dict[str, set[str]] = {}
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                named = (node.value.id, node.attr)
+                if named in {
+                    ("time", "time"),
+                    ("datetime", "now"),
+                    ("datetime", "utcnow"),
+                    ("date", "today"),
+                }:
+                    found.setdefault(path.relative_to(ROOT).as_posix(), set()).add(node.attr)
+            elif isinstance(node, ast.ImportFrom) and node.module == "time":
+                assert "time" not in {name.name for name in node.names}, path
+    assert found == WALL_CLOCKS

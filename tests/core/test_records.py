@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import StorageError
 from isogloss.core.records import RECORD, Record, read_record, write_record, write_text
 
@@ -37,9 +38,27 @@ def test_equal_records_are_equal_bytes(tmp_path):
     assert (tmp_path / "a" / RECORD).read_bytes() == (tmp_path / "b" / RECORD).read_bytes()
 
 
-def test_a_record_makes_its_folder_and_leaves_nothing_else(tmp_path):
+def test_a_record_makes_its_folder_and_leaves_its_checksum_and_nothing_else(tmp_path):
     write_record(tmp_path / "deep" / "x", a_record(tmp_path / "x"))
-    assert [path.name for path in (tmp_path / "deep" / "x").iterdir()] == [RECORD]
+    assert sorted(path.name for path in (tmp_path / "deep" / "x").iterdir()) == [CHECKSUMS, RECORD]
+
+
+def test_a_digit_that_changed_in_a_record_is_damage(tmp_path):
+    write_record(tmp_path, a_record(tmp_path, rows=[{"score": 0.125}]))
+    path = tmp_path / RECORD
+    path.write_bytes(path.read_bytes().replace(b"0.125", b"0.175"))
+    with pytest.raises(StorageError, match=r"damaged \(checksum \w{8}, not \w{8} as it was written"):
+        read_record(tmp_path)
+    (tmp_path / CHECKSUMS).unlink()  # As in folders of earlier versions.
+    assert read_record(tmp_path).rows == [{"score": 0.175}]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"record.json": 3}', '{"record.json": {"size": "x"}}'])
+def test_damaged_checksums_are_damage(tmp_path, text):
+    write_record(tmp_path, a_record(tmp_path))
+    (tmp_path / CHECKSUMS).write_text(text)
+    with pytest.raises(StorageError, match=f"damaged .ValueError: {CHECKSUMS} cannot be read"):
+        read_record(tmp_path)
 
 
 def test_a_record_is_strict_json(tmp_path):

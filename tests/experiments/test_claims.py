@@ -2,11 +2,13 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,13 @@ def test_a_claim_that_cannot_be_read_is_waited_for_as_any_other(board, content):
         assert claim.number == 2
 
 
+def test_a_claim_that_is_being_written_is_held(board):
+    """Between the creation of its file and the first byte in it."""
+    board.create("run.1", b"")
+    with Claims(board).claimed("run") as claim:
+        assert claim is None
+
+
 @pytest.mark.slow
 def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
     claims = Claims(board, lease=0.06)
@@ -204,6 +213,66 @@ def test_processes_that_race_make_each_run_once(tmp_path):
     made = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().split())
     assert made == dict.fromkeys(map(str, range(300)), 1)
     assert not list((tmp_path / "claims").iterdir())
+
+
+HOST = """
+import sys, time
+from pathlib import Path
+from isogloss.experiments.claims import Claims, FolderBoard
+folder, name = Path(sys.argv[1]), sys.argv[2]
+claims, left = Claims(FolderBoard(folder / "claims"), lease=2.0), set(map(str, range(20)))
+while left:
+    for key in sorted(left):
+        with claims.claimed(key) as claim:
+            if claim is not None:
+                with (folder / name).open("a") as file:
+                    file.write(key + "\\n")
+                if name == "first":
+                    time.sleep(1000)
+                left.remove(key)
+                claim.finished = True
+    time.sleep(0.01)
+"""
+
+
+def machine(folder: Path, name: str) -> "subprocess.Popen[bytes]":
+    """Start a machine: its name, processes and mounts are its own, and it sees the folder elsewhere."""
+    (folder.parent / name).mkdir()
+    script = f"hostname {name} && mount --bind {folder} {folder.parent / name} && "
+    script += f"exec {sys.executable} -c '{HOST}' {folder.parent / name} {name}"
+    return subprocess.Popen([*UNSHARE, "--mount-proc", "--kill-child", "sh", "-c", script])
+
+
+UNSHARE = ("unshare", "--uts", "--pid", "--mount", "--fork")
+
+
+@pytest.mark.slow
+def test_what_a_machine_held_that_died_is_claimed_by_another_after_a_lease(tmp_path):
+    if not shutil.which("unshare") or subprocess.run([*UNSHARE, "true"], check=False).returncode:
+        pytest.skip("no machine can be made up here")
+    folder = tmp_path / "shared"
+    folder.mkdir()
+
+    def made(name: str) -> list[str]:
+        return (folder / name).read_text().split() if (folder / name).exists() else []
+
+    first = machine(folder, "first")
+    wait_until(lambda: made("first") == ["0"])
+    second = machine(folder, "second")
+    wait_until(lambda: len(made("second")) == 19)
+    assert sorted(made("second"), key=int) == list(map(str, range(1, 20)))
+    first.kill()
+    first.wait()
+    assert second.wait(timeout=60) == 0
+    assert Counter(made("second")) == dict.fromkeys(map(str, range(20)), 1)
+    assert not list((folder / "claims").iterdir())
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
 
 
 @settings(max_examples=60, deadline=None)

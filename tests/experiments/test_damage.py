@@ -3,24 +3,37 @@
 import shutil
 
 import pytest
+import torch
 
 import isogloss
+from isogloss.core.checksums import CHECKSUMS
+from isogloss.core.identity import identity
 from isogloss.core.records import RECORD
 from isogloss.data.result_files import PREDICTIONS, write_tensors
 from isogloss.data.sources import Sources
+from isogloss.experiments import damage as damage_module
 from isogloss.experiments.context import EXAMPLES, LINKS, RunContext
-from isogloss.experiments.damage import set_damage_aside
+from isogloss.experiments.damage import set_checkpoints_aside, set_damage_aside
 from isogloss.experiments.execute import make
 from isogloss.experiments.runs import Translate
 from isogloss.experiments.single import BitextToAlign, align_bitext
-from isogloss.experiments.store import Store
+from isogloss.experiments.store import WORK, Store
+from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.translators.built_in import BuiltIn
 from tiny import tiny
+
+
+def flipped(content):
+    """Change one bit in the middle."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
+
 
 DAMAGE = {
     "cut short": lambda content: content[: len(content) // 2],
     "empty": lambda _: b"",
     "zeros": lambda content: bytes(len(content)),
+    "one bit": flipped,
 }
 damages = pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 
@@ -56,20 +69,84 @@ def translated(tmp_path):
 
 
 @damages
-def test_damaged_translations_are_made_again_where_they_are_read(translated, damage):
+def test_damaged_translations_are_made_again(translated, damage):
     context, there, back = translated
     store, examples = context.store, context.store.folder(there) / EXAMPLES
     whole = examples.read_bytes()
+    assert set_damage_aside(store, [there, back]) == {}
     examples.write_bytes(damage(whole))
+    (said,) = set_damage_aside(store, [there, back]).values()
+    assert said.startswith(f"{examples}: damaged (")
+    assert said.endswith(f" written). Set aside as damaged-{EXAMPLES}, and made again.")
+    assert (store.is_finished(there), store.is_finished(back)) == (False, True)
+    make(context, there)
+    assert examples.read_bytes() == whole
+    assert set_damage_aside(store, [there, back]) == {}
+
+
+def test_large_files_are_read_where_an_unfinished_run_needs_them(translated, monkeypatch):
+    context, there, back = translated
+    store, examples = context.store, context.store.folder(there) / EXAMPLES
+    monkeypatch.setattr(damage_module, "SMALL", 0)
+    examples.write_bytes(flipped(examples.read_bytes()))
+    assert set_damage_aside(store, [there, back]) == {}
+    (store.folder(back) / RECORD).unlink()
+    assert list(set_damage_aside(store, [there, back])) == [identity(there)]
+
+
+def test_what_was_removed_is_made_again_where_an_unfinished_run_needs_it(translated):
+    """People remove models that nothing needs any more."""
+    context, there, back = translated
+    store = context.store
+    for run in (there, back):
+        (store.folder(run) / EXAMPLES).unlink()
+    assert set_damage_aside(store, [there, back]) == {}
+    (store.folder(back) / RECORD).unlink()
+    (said,) = set_damage_aside(store, [there, back]).values()
+    assert said == f"{store.folder(there) / EXAMPLES}: damaged (it is missing). It is made again."
+    assert not store.is_finished(there)
+
+
+@pytest.mark.parametrize("damage", [DAMAGE[name] for name in ("cut short", "empty", "zeros")])
+def test_without_checksums_it_is_looked_whether_what_is_needed_can_be_read(translated, damage):
+    """As in folders of earlier versions."""
+    context, there, back = translated
+    store, examples = context.store, context.store.folder(there) / EXAMPLES
+    (store.folder(there) / CHECKSUMS).unlink()
+    examples.write_bytes(damage(examples.read_bytes()))
     assert set_damage_aside(store, [there, back]) == {}  # All is made that reads them.
     (store.folder(back) / RECORD).unlink()
     (said,) = set_damage_aside(store, [there, back]).values()
     assert said.startswith(f"{examples}:")
     assert said.endswith(f". Set aside as damaged-{EXAMPLES}, and made again.")
     assert not store.is_finished(there)
-    make(context, there)
-    assert examples.read_bytes() == whole
-    assert set_damage_aside(store, [there, back]) == {}
+
+
+def test_a_record_in_which_a_digit_changed_is_made_again(translated):
+    context, there, back = translated
+    path = context.store.folder(back) / RECORD
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"translated": 9', b'"translated": 8'))
+    (said,) = set_damage_aside(context.store, [there, back]).values()
+    assert f"{path}: this record is damaged (checksum " in said
+    make(context, back)
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json", CHECKSUMS])
+def test_a_checkpoint_in_which_a_bit_changed_is_set_aside(translated, name):
+    context, there, _ = translated
+    work = context.store.folder(there) / WORK
+    model = torch.nn.Linear(8, 8)
+    checkpoints = Checkpoints(work, 1)
+    checkpoints.save(model, torch.optim.AdamW(model.parameters()), State(7, {"rows": [{"loss": 0.5}]}, None))
+    assert set_checkpoints_aside(context.store, there) == ""
+    path = work / "checkpoint-000000007" / name
+    path.write_bytes(flipped(path.read_bytes()))
+    said = set_checkpoints_aside(context.store, there)
+    assert said.startswith(f"{path.parent}: this checkpoint is damaged (")
+    assert said.endswith(". Set aside as damaged-checkpoint-000000007, and made again.")
+    assert checkpoints.notes() is None
 
 
 def test_what_damaged_files_were_made_from_is_checked_too(translated):
@@ -87,9 +164,10 @@ def test_what_damaged_files_were_made_from_is_checked_too(translated):
         *(pytest.param(DAMAGE[name], marks=pytest.mark.slow) for name in ("empty", "zeros")),
     ],
 )
-def test_damaged_predictions_are_made_again(tiny_runs, tmp_path, damage):
+def test_damaged_predictions_without_checksums_are_made_again(tiny_runs, tmp_path, damage):
     runs = shutil.copytree(tiny_runs, tmp_path / "runs")
     path = min(runs.glob(f"*/{PREDICTIONS}"))
+    path.with_name(CHECKSUMS).unlink()
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
     outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1, report=False).outcome
@@ -100,7 +178,7 @@ def test_damaged_predictions_are_made_again(tiny_runs, tmp_path, damage):
 
 def test_damaged_tensors_are_set_aside_once(translated):
     context, there, back = translated
-    path = context.store.folder(back) / "masks.safetensors"
+    path = context.store.folder(back) / "masks.safetensors"  # Without a checksum.
     write_tensors(path, {}, {})
     assert set_damage_aside(context.store, [there, back]) == {}
     path.write_bytes(b"{")

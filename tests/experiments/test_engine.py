@@ -13,9 +13,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import isogloss
 from each import each
+from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.records import RECORD, read_record
@@ -63,7 +65,7 @@ def test_records_hold_no_place_name_or_day_of_this_machine(tiny_runs):
 
 def test_a_finished_run_leaves_no_checkpoint_or_half_written_file(tiny_runs):
     for path in each(tiny_runs.glob("*/")):
-        left = {file.name for file in path.iterdir()} - {"model", "made.json", RECORD, PREDICTIONS}
+        left = {file.name for file in path.iterdir()} - {"model", "made.json", CHECKSUMS, RECORD, PREDICTIONS}
         assert not left or path.name in {"figures", "tables", FOLDER}
 
 
@@ -170,11 +172,12 @@ def test_a_damaged_model_is_set_aside_and_made_again_with_what_needs_it(tiny_run
     (runs / needing / RECORD).unlink()
     weights = runs / model / "model" / "model.safetensors"
     content = weights.read_bytes()
-    weights.write_bytes(content[: len(content) // 2])
+    middle = len(content) // 2
+    weights.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
     outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1, report=False).outcome
     assert outcome.made == [model, needing]
     assert list(outcome.damaged) == [model]
-    assert "these weights are damaged" in outcome.damaged[model]
+    assert f"{weights}: damaged (checksum " in outcome.damaged[model]
     assert "Set aside as damaged-model, and made again." in outcome.damaged[model]
     assert (runs / model / "damaged-model" / "model.safetensors").exists()
     assert (records(runs), weights.read_bytes()) == (whole, content)
@@ -266,6 +269,22 @@ def test_the_number_of_threads_is_given_back(tmp_path):
     before = torch.get_num_threads()
     isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least", threads=1, report=False)
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.slow
+def test_a_run_whose_memory_runs_out_fails_alone(tmp_path):
+    def hungry(progress):
+        if progress.what == "fine-tuning on qaa+qab":
+            torch.empty(1 << 50)
+
+    out = tmp_path / "runs"
+    outcome = isogloss.run(
+        tiny(tmp_path), out=out, jobs=1, scale="least", report=False, on_progress=hungry
+    ).outcome
+    assert (len(outcome.failed), len(outcome.made)) == (HEIRS / 2, (RUNS - HEIRS) / 2)
+    (why,) = (why for why in outcome.failed.values() if not why.startswith("needs run "))
+    assert "DefaultCPUAllocator: can't allocate memory" in why
+    assert "Lower batch_size or raise accumulation" in why
 
 
 def killing(monkeypatch, method: str, times: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -148,6 +149,33 @@ def test_asked_to_end_it_writes_a_checkpoint_and_leaves(whole):
     isogloss.run(folder / "long.toml", out=out, jobs=1, report=False)
     undisturbed = isogloss.run(folder / "long.toml", out=folder / "long", jobs=1, report=False)
     assert records(out) == records(undisturbed.out)
+
+
+@pytest.mark.slow
+def test_a_terminal_that_is_closed_is_heeded_as_a_request_to_end(whole):
+    """The terminal's end, and whatever it had started, get SIGHUP; what is printed to it then is an error."""
+    folder, _ = whole
+    out = folder / "closed"
+    words = [*command(folder, out.name, "processes"), "--set", "grid.optimization.checkpoint_every=50"]
+    words += ["--set", "grid.optimization.epochs=6"]
+    words.remove("--quiet")
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(
+        ["setsid", "--ctty", "--wait", *words], stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    wait_until(lambda: any(out.glob(f"*/{WORK}")) and in_batches(ours))
+    children = descendants(running.pid)
+    os.close(ours)
+    assert running.wait(timeout=PATIENCE) == 128 + signal.SIGHUP
+    wait_until(lambda: not any(map(is_alive, children)))
+    assert any(out.glob(f"*/{WORK}/checkpoint-*"))
+    assert not list(out.glob("*/failed.json"))
+
+
+def in_batches(terminal: int) -> bool:
+    """Tell whether a training has said how far it is; whoever prints must be read."""
+    return b"fine-tuning" in os.read(terminal, 100_000)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import isogloss
+from isogloss.core.checksums import Checksum
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left
@@ -20,7 +21,6 @@ from isogloss.experiments import remote as remote_module
 from isogloss.experiments import store as module
 from isogloss.experiments.claims import FOLDER, Claim, Claims
 from isogloss.experiments.encoder_runs import Pretrained
-from isogloss.experiments.manifests import Content
 from isogloss.experiments.remote import LINES, Remote, RemoteBoard
 from isogloss.experiments.store import CHECKPOINTS, FILES, Store
 from isogloss.experiments.store_places import local_folder, local_model, store_at
@@ -328,9 +328,9 @@ def test_a_store_is_sent_to_other_processes_without_what_it_knows(store, monkeyp
 
 def test_a_copy_is_not_brought_where_it_is_here(remote):
     remote.write("a", b"123")
-    remote.copy({"a": Content(3)})
+    remote.copy({"a": Checksum(3)})
     remote.write("a", b"456")
-    remote.copy({"a": Content(3)})
+    remote.copy({"a": Checksum(3)})
     assert (remote.root / "a").read_bytes() == b"123"
 
 

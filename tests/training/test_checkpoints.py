@@ -6,6 +6,8 @@ import pytest
 import torch
 from toys import UPDATES, Drawn, loss, toy
 
+from each import each
+from isogloss.core.checksums import CHECKSUMS, Checksum, read_checksums
 from isogloss.core.errors import StorageError
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.fit import Callbacks, adamw, fit
@@ -63,12 +65,16 @@ def test_a_checkpoint_is_safetensors_and_json_and_no_pickle(tmp_path):
     files = sorted((tmp_path / "checkpoint-000000001").iterdir())
     assert [file.name for file in files] == [
         "best.safetensors",
+        CHECKSUMS,
         "model.safetensors",
         "optimizer.safetensors",
         "state.json",
     ]
     assert json.loads(files[-1].read_text()) == {"step": 1, "notes": {}}
-    for file in files[:-1]:
+    assert read_checksums(files[1].parent) == {
+        file.name: Checksum.of_file(file) for file in each(files) if file.name != CHECKSUMS
+    }
+    for file in files[:1] + files[2:-1]:
         header = file.read_bytes()[8:].lstrip()
         assert header.startswith(b"{")
 

@@ -19,6 +19,7 @@ from typing import ClassVar, Literal
 
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError, DataError, RunError
+from isogloss.core.presence import make_folder
 from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data.examples import Translation
@@ -84,7 +85,7 @@ class Eflomal:
             *([one.links for one in direction] for direction in (forward, backward)),
         )
         with writing(setting.folder / PRIORS):
-            setting.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(setting.folder)
             text = "".join(f"{line}\n" for line in priors_lines(priors))
             (setting.folder / PRIORS).write_text(text, encoding="utf-8", newline="\n")
         return self._symmetrized(forward, backward)

@@ -23,6 +23,7 @@ from isogloss.aligners.diagonal_model import (
 )
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import DataError
+from isogloss.core.presence import make_folder
 from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data.examples import Translation
@@ -66,7 +67,7 @@ class FastAlign:
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Learn both lexicons from the pairs, store them, and link the words of the pairs."""
-        setting.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(setting.folder)
         words: tuple[dict[str, int], dict[str, int]] = ({}, {})
         numbered = self._numbered(setting.pairs, words, learn=True)
         lexicons = self._learned(numbered, setting)

@@ -18,8 +18,11 @@ from isogloss.core.plain_text import plain
 
 __all__ = ["main"]
 
-INTERRUPTED, TERMINATED = 130, 143
-"""Exit codes after Ctrl-C (128 + SIGINT) and SIGTERM (128 + SIGTERM)."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: 128 + SIGINT; after other signals it is 128 + theirs."""
+
+ENDING = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+"""Signals by which a scheduler, or a terminal that is closed, asks a process to end."""
 
 RESUMABLE = ("run", "quickstart", "search", "align", "fetch")
 """Verbs that resume after an interruption."""
@@ -31,32 +34,47 @@ _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 some runs failed, 2 invalid input."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    with _ended_by_sigterm() as received:
+    with _ended_by_signals() as received:
         status = _status(given, debug="--debug" in given)
-    sys.exit(TERMINATED if received and status == INTERRUPTED else status)
+    sys.exit(128 + received[0] if received and status == INTERRUPTED else status)
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[list[int]]:
-    """Let runs write a checkpoint at SIGTERM and leave; yield the signals received.
+def _ended_by_signals() -> Iterator[list[int]]:
+    """Let runs write a checkpoint at SIGTERM and SIGHUP and leave; yield the signals received.
 
-    Anything else, and runs at a second one, end as at Ctrl-C: temporary files and children are removed.
+    Anything else, and runs at a second SIGTERM, end as at Ctrl-C: temporary files and children are removed.
     """
     received: list[int] = []
+    terminals = [number for number in (1, 2) if os.isatty(number)]
 
     def end(number: int, _: object) -> None:
         received.append(number)
+        if number != signal.SIGTERM:
+            _leave(terminals)
+            if len(received) > 1:  # A shell passes on what its terminal has sent already.
+                return
         if not ask_to_leave():
             raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():  # Signals reach it alone.
         yield received
         return
-    before = signal.signal(signal.SIGTERM, end)
+    # What nohup starts ignores SIGHUP, and goes on doing so.
+    before = {one: signal.signal(one, end) for one in ENDING if signal.getsignal(one) != signal.SIG_IGN}
     try:
         yield received
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _leave(terminals: Sequence[int]) -> None:
+    """Print nowhere what was printed to terminals: writing to one that was closed is an error."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in terminals:
+        os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 def _status(given: list[str], *, debug: bool) -> int:

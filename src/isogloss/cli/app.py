@@ -82,7 +82,7 @@ def run(
     """Make the runs of a recipe that have no record yet, then write the report.
 
     The same command in other shells, or on other machines that see the folder, shares the work. Exit codes:
-    0 all is done, 1 some runs failed, 2 invalid input, 130 Ctrl-C, 143 asked to end (SIGTERM).
+    0 all is done, 1 some runs failed, 2 invalid input, 130 Ctrl-C, 143 asked to end (SIGTERM; 129 SIGHUP).
     """
     from isogloss.cli import runs
 

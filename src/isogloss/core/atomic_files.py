@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from isogloss.core.errors import StorageError
+from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, this_process
 from isogloss.core.records import writing
 
@@ -24,7 +25,7 @@ def atomic_file(path: Path) -> Iterator[TextIO]:
     temporary = _beside(path, "tmp")
     sweep(path)
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         file = temporary.open("w", encoding="utf-8", newline="\n")
     try:
         try:
@@ -48,7 +49,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     temporary = _beside(path, "tmp")
     sweep(path)
     with writing(path):
-        temporary.mkdir(parents=True)
+        make_folder(temporary)
     try:
         yield temporary
         with writing(path):

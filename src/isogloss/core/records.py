@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
 from isogloss.core.errors import StorageError
+from isogloss.core.presence import make_folder
 from isogloss.core.processes import this_process
 
 RECORD = "record.json"
@@ -41,11 +43,13 @@ class Record:
     warnings: tuple[str, ...] = field(default=())
 
 
-def write_record(folder: Path, record: Record) -> None:
-    """Write the record atomically."""
+def write_record(folder: Path, record: Record, files: Mapping[str, Checksum] | None = None) -> None:
+    """Write the record atomically, after its checksum and those of other ``files`` of the run."""
     body = {name: getattr(record, name) for name in Record.__dataclass_fields__}
     body["rows"] = [{name: _strict(value) for name, value in row.items()} for row in record.rows]
-    write_text(folder / RECORD, json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    content = (json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
+    write_text(folder / CHECKSUMS, as_text({**(files or {}), RECORD: Checksum.of(content)}))
+    write_bytes(folder / RECORD, content)
 
 
 def _strict(value: Value) -> Value:
@@ -57,7 +61,10 @@ def read_record(folder: Path) -> Record:
     """Read a run's record; StorageError, with what to do, when it is damaged or missing."""
     path = folder / RECORD
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        content, written = path.read_bytes(), read_checksums(folder).get(RECORD)
+        if written and (wrong := difference(Checksum.of(content), written)):
+            raise _damaged(path, wrong)
+        body = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
     except OSError as error:
@@ -107,7 +114,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk, then rename it."""
     temporary = path.with_name(f".{path.name}.{this_process()}.tmp")
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         try:
             with temporary.open("wb") as file:
                 file.write(content)
@@ -116,6 +123,18 @@ def write_bytes(path: Path, content: bytes) -> None:
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn errors of the system while a file is read into a StorageError."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"{path}: cannot read ({error.strerror or error}). Check the disk and the mount, then run the "
+            f"same command again: finished runs are kept."
+        ) from error
 
 
 @contextmanager

@@ -217,8 +217,10 @@ def _asked_to_wait(response: "httpx2.Response") -> float:
     value = response.headers.get("Retry-After", "")
     if value.isdigit():
         return float(value)
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    try:  # By the server's clock, where it tells: ours may be wrong.
+        now = response.headers.get("Date")
+        since = parsedate_to_datetime(now).timestamp() if now else time.time()
+        return max(0.0, parsedate_to_datetime(value).timestamp() - since)
     except ValueError:
         return 0.0
 

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
+from isogloss.core.presence import make_folder, system_error
 from isogloss.core.records import storage_error
 from isogloss.core.seeds import derive
 from isogloss.encoders import folders
@@ -303,11 +304,9 @@ def save_model(
     ``extras`` write further files. Language maps and language modules get files of their own. ``difference``
     writes what a part of the weights became, instead of all weights (``encoders.differences``).
     """
-    from safetensors import SafetensorError
-
     temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
-        temporary.mkdir(parents=True, exist_ok=True)
+        make_folder(temporary)
         with quiet():
             tokenizer.save_pretrained(temporary)
             if difference:
@@ -320,10 +319,10 @@ def save_model(
         if folder.exists():
             folder.replace(old)
         temporary.replace(folder)
-    except OSError as error:
-        raise storage_error(folder, error) from error
-    except SafetensorError as error:  # Raised by its writer when the disk is full.
-        raise storage_error(folder, OSError(str(error))) from error
+    except Exception as error:  # Files are written by libraries with errors of their own, or of no kind.
+        if (number := system_error(error)) is None:
+            raise
+        raise storage_error(folder, OSError(number, os.strerror(number))) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)

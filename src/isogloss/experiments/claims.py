@@ -28,6 +28,7 @@ from secrets import token_hex
 from typing import Protocol
 
 from isogloss.core.errors import StorageError
+from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, this_process
 from isogloss.core.records import writing
 
@@ -61,8 +62,8 @@ class Board(Protocol):
         """Remove a file, if it is there."""
         ...
 
-    def append(self, name: str, line: str) -> None:
-        """Add a line to a file that this process alone writes."""
+    def append(self, name: str, line: str, *, begins: bool) -> None:
+        """Add a line to a file that this process alone writes; its folder is made where that ``begins``."""
         ...
 
     @property
@@ -81,16 +82,26 @@ class FolderBoard:
     def create(self, name: str, content: bytes) -> bool:  # noqa: D102
         path = self.folder / name
         with writing(path):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             try:
-                with path.open("xb") as file:
-                    file.write(content)
+                file = path.open("xb", buffering=0)
             except FileExistsError:
                 return False
+            try:
+                with file:
+                    file.write(content)
+            except OSError:  # On a full disk an empty file can be made, and would be waited for.
+                with suppress(OSError):
+                    path.unlink()
+                raise
         return True
 
-    def write(self, name: str, content: bytes) -> None:  # noqa: D102
-        (self.folder / name).write_bytes(content)
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file in its place: that takes no space, and a full disk leaves what was in it."""
+        path = self.folder / name
+        with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
+            file.write(content)
+            file.truncate()
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
         try:
@@ -101,12 +112,12 @@ class FolderBoard:
     def remove(self, name: str) -> None:  # noqa: D102
         (self.folder / name).unlink(missing_ok=True)
 
-    def append(self, name: str, line: str) -> None:  # noqa: D102
+    def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: D102
         path = self.folder / name
-        with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8") as file:
-                file.write(line)
+        if begins:  # Later the folder may have gone away: none is made in its place.
+            make_folder(path.parent)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(line)
 
 
 @dataclass
@@ -118,10 +129,16 @@ class Claim:
     token: str = field(default_factory=lambda: token_hex(4))
     """What tells it from every other claim."""
     beat: int = 0
+    renewed: float = 0.0
+    """When its last sign of life was written, by the clock of its claims."""
     lost: bool = False
     """Whether another process has claimed it since, as this one gave no sign of life for too long."""
+    silent: bool = False
+    """Whether no sign of life could be written for the length of a lease: others may claim it by now."""
     finished: bool = False
     """Whether the run has a record: then its claims are removed, else this one is given up."""
+    was_finished: bool = False
+    """Whether another process had made that before the run was claimed."""
 
     @property
     def name(self) -> str:
@@ -146,6 +163,8 @@ class Claims:
     _seen: dict[str, tuple[bytes, int, float]] = field(default_factory=dict)
     """By name of a claim: its content, and when that was seen first since the last interruption."""
     _held: dict[str, Claim] = field(default_factory=dict)
+    _not_given_up: list[Claim] = field(default_factory=list)
+    """Claims that have ended while their board could not be written: to be given up as soon as it can."""
     _beating: threading.Thread | None = None
     _writing: threading.Lock = field(default_factory=threading.Lock)
     """Held by whoever writes or removes a claim of this process, so that no sign of life outlives one."""
@@ -198,11 +217,23 @@ class Claims:
             return b""
         return content if self._has_ended(key, content) else None
 
+    def forget(self, key: str) -> None:
+        """Remove the claims of a finished run that a process left which was killed before it could."""
+        number, _ = self._last(key)
+        self._remove(key, number)
+
+    def _remove(self, key: str, last: int) -> None:
+        for number in range(last, 0, -1):
+            self.board.remove(_name(key, number))
+
     def _claim(self, key: str, expired: bytes) -> Claim | None:
+        self._give_up()
         number, content = self._last(key)
-        if content is not None and content != expired and not self._has_ended(key, content):
+        # A claim is empty while its holder writes it: that is not one of which nothing is known.
+        waited_for = bool(expired) and content == expired
+        if content is not None and not waited_for and not self._has_ended(key, content):
             return None
-        claim = Claim(key, number + 1)
+        claim = Claim(key, number + 1, renewed=self.clock())
         return claim if self.board.create(claim.name, claim.content()) else None
 
     def _last(self, key: str) -> tuple[int, bytes | None]:
@@ -216,23 +247,25 @@ class Claims:
         found = _read(content)
         if found.get("held") is False or has_ended(str(found.get("process", ""))):
             return True
-        *before, since = self._seen.get(key, (b"", 0, 0.0))
         now = content, self.board.interruptions  # While nothing could be seen, nobody was silent.
-        if tuple(before) != now:
+        seen = self._seen.get(key)
+        if seen is None or seen[:2] != now:
             self._seen[key] = *now, self.clock()
             return False
-        return self.clock() - since > self.lease
+        return self.clock() - seen[2] > self.lease
 
     def _end(self, claim: Claim) -> None:
         """Remove the claims of a finished run; give up that of another."""
-        self._note(claim, "lost" if claim.lost else "finished" if claim.finished else "given up")
+        ending = "there" if claim.was_finished else "finished" if claim.finished else "given up"
+        self._note(claim, "lost" if claim.lost else ending)
         self._seen.pop(claim.key, None)
-        with suppress(OSError, StorageError):  # Whoever waits for it sees no more signs of life.
+        try:
             if claim.finished:
-                for number in range(claim.number, 0, -1):
-                    self.board.remove(_name(claim.key, number))
+                self._remove(claim.key, claim.number)
             elif not claim.lost:
                 self.board.write(claim.name, claim.content(held=False))
+        except (OSError, StorageError):  # Until then, whoever waits for it sees no more signs of life.
+            self._not_given_up.append(claim)
 
     def _beat_along(self) -> None:
         if self._beating is None or not self._beating.is_alive():
@@ -244,8 +277,11 @@ class Claims:
         while True:
             time.sleep(self.lease / BEATS)
             for claim in list(self._held.values()):
-                with self._writing, suppress(OSError, StorageError):  # It is others that miss them.
-                    self._renew(claim)
+                with self._writing:
+                    with suppress(OSError, StorageError):  # A board that is away may come back.
+                        self._renew(claim)
+                    claim.silent = self.clock() - claim.renewed > self.lease
+            self._give_up()
 
     def _renew(self, claim: Claim) -> None:
         if self._held.get(claim.key) is not claim:
@@ -254,12 +290,22 @@ class Claims:
         if not claim.lost:
             claim.beat += 1
             self.board.write(claim.name, claim.content())
+            claim.renewed = self.clock()
+
+    def _give_up(self) -> None:
+        """Give up what could not be given up when it ended."""
+        with self._writing:
+            waiting, self._not_given_up = self._not_given_up, []
+            for claim in waiting:
+                self._end(claim)
 
     def _note(self, claim: Claim, event: str) -> None:
         if self.log:
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
             line = {"run": claim.key, "claim": claim.number, "event": event, "at": at}
-            self.board.append(f"{self.log}/{this_process()}.jsonl", json.dumps(line) + "\n")
+            with suppress(OSError, StorageError):  # It is for people to read: nothing depends on it.
+                name = f"{self.log}/{this_process()}.jsonl"
+                self.board.append(name, json.dumps(line) + "\n", begins=event == "claimed")
 
 
 @cache

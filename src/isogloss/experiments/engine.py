@@ -27,6 +27,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.run_parts import Updates
 from isogloss.data.sources import Sources
 from isogloss.encoders.folders import unreachable
+from isogloss.experiments.absence import Absence
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.devices import CPU, Device, devices_of, precision_on
@@ -34,7 +35,7 @@ from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.encoders import fetch
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.runs import FineTune, Run, Translate, needs, not_looked_up, parts_of
-from isogloss.experiments.store import WORK, Outcome, Store
+from isogloss.experiments.store import Outcome, Store
 from isogloss.experiments.translations import fetch_translators
 from isogloss.experiments.workers import Ending, Processes, ThisProcess, Workers
 from isogloss.training.fit import check_optimizer_states
@@ -242,11 +243,16 @@ class Schedule:
     """Runs whose process died once: made again, each alone, when nothing else is left to start."""
     _tried_again: set[str] = field(default_factory=set)
     _looked: float = 0.0
+    _absence: Absence = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take the folder of runs to be there."""
+        self._absence = Absence(self.store)
 
     def run(self) -> Outcome:
         """Make all runs, or wait until others have made them; Left if this process was asked to leave."""
         self._begin()
-        with heeding():
+        with heeding(), self.store.kept():
             self._make_all()
         return self.outcome
 
@@ -258,11 +264,14 @@ class Schedule:
                 self.workers.ask_to_leave()
             if leaves and not self._running:
                 raise Left
-            if not leaves:
+            if self._absence.why:
+                self._absence.look(self.workers.on_progress)
+            elif not leaves:
                 self._start()
             for run, ending in self.workers.ended(LOOK_AGAIN):
                 self._end(run, ending)
-            self._look_elsewhere()
+            with self._absence.noticed():
+                self._look_elsewhere()
 
     def _begin(self) -> None:
         """Sort the runs: finished, failed, waiting for others, ready."""
@@ -270,7 +279,8 @@ class Schedule:
         self._number = {key: number for number, key in enumerate(self._ids)}
         for run, key in zip(self.runs, self._ids, strict=True):  # What a run needs stands before it.
             if self.store.is_finished(run):
-                self.store.remove_leftovers(run, WORK)
+                self.store.remove_leftovers(run)
+                self.store.forget_claims(run)
                 self.outcome.done.append(key)
                 continue
             needed = list(map(identity, needs(run)))
@@ -294,19 +304,40 @@ class Schedule:
                 self._tried_again.add(key)
             else:
                 return
-            if self._is_settled(key):
-                continue
-            expired = self._expired.pop(key, None) or self.store.claims.expired(key)
-            if expired is None:
-                self._elsewhere.add(key)
-                continue
-            self.announce(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
-            self._running.add(key)
-            self.workers.start(self._run(key), expired)
+            with self._absence.noticed():
+                self._start_one(key)
+            if self._absence.why:
+                self._put_back(key)
+                return
+
+    def _start_one(self, key: str) -> None:
+        if self._is_settled(key):
+            return
+        expired = self._expired.pop(key, None) or self.store.claims.expired(key)
+        if expired is None:
+            self._elsewhere.add(key)
+            return
+        self.announce(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
+        self._running.add(key)
+        self.workers.start(self._run(key), expired)
+
+    def _put_back(self, key: str) -> None:
+        """Let a run wait until the folder of runs is back."""
+        self._running.discard(key)
+        heappush(self._ready, self._number[key])
 
     def _end(self, run: Run, ending: Ending) -> None:
         key = identity(run)
         self._running.discard(key)
+        # A process dies when a file goes away that is in its memory.
+        if ending.how == "away" or (ending.how == "died" and not self.store.is_there()):
+            self._absence.begin(ending.why)
+            self._put_back(key)
+        else:
+            self._absence.end()
+            self._ended(key, run, ending)
+
+    def _ended(self, key: str, run: Run, ending: Ending) -> None:
         if ending.damaged:
             self.outcome.damaged[key] = ending.damaged
         if ending.how == "made":
@@ -376,7 +407,8 @@ class Schedule:
 
     def _fail_heir(self, key: str, needed: str) -> None:
         why = f"needs run {needed}, which failed"
-        self.store.fail(self._run(key), why, needs=needed)
+        with self._absence.noticed():  # The next call writes it, too.
+            self.store.fail(self._run(key), why, needs=needed)
         self._fail(key, why)
 
     def _run(self, key: str) -> Run:

@@ -36,7 +36,6 @@ from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, 
 from isogloss.experiments.encoders import predicts_text
 from isogloss.experiments.measuring import measure
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs
-from isogloss.experiments.store import WORK
 from isogloss.experiments.translating import train_translator, translate
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import measured_peak, restart_measurement
@@ -71,7 +70,7 @@ def make(context: RunContext, run: Run) -> Record:
         warnings=(*made.warnings, *dict.fromkeys(fewer_than_asked(run, context.sources))),
     )
     context.store.finish(record, _circumstances(perf_counter() - start, context, run))
-    context.store.remove_leftovers(run, WORK)
+    context.store.remove_leftovers(run)
     return record
 
 

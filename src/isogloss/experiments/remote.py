@@ -19,6 +19,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 
+from isogloss.core.checksums import Checksum, as_text, difference, from_text
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError
 from isogloss.core.leaving import asked_to_leave
 from isogloss.core.locking import locked
@@ -26,7 +27,6 @@ from isogloss.core.processes import this_process
 from isogloss.core.records import FULL, storage_error, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.claims import LOG, Claims
-from isogloss.experiments.manifests import Content, content_of, manifest_of, read_manifest, size_of
 
 PATIENCE, WHEN_LEAVING = 600.0, 20.0
 """Seconds that a store which does not answer is waited for; less by a process that was asked to leave."""
@@ -165,7 +165,7 @@ class Remote:
     def is_here(self, manifest: str) -> bool:
         """Return whether the copies of all files of a manifest are here, by their sizes."""
         try:
-            told = read_manifest((self.root / manifest).read_bytes())
+            told = _told((self.root / manifest).read_bytes())
         except FileNotFoundError:
             return False
         return bool(told) and not self._lacking(told, self.root)
@@ -178,7 +178,7 @@ class Remote:
             content = None if self.is_here(manifest) else self.read(manifest)
             if content is None:
                 return self.is_here(manifest)
-            told = read_manifest(content)
+            told = _told(content)
             self.copy(told)
             write_bytes(self.root / manifest, content)
         return bool(told)
@@ -188,12 +188,12 @@ class Remote:
 
         What an earlier manifest told of is not sent again, or is removed where it is no longer here.
         """
-        told = {name: content_of(self.root / name) for name in sorted(names)}
-        content = manifest_of(told)
+        told = {name: Checksum.of_file(self.root / name) for name in sorted(names)}
+        content = as_text(told).encode()
         if last:  # What is here is whole, whether it arrives or not.
             write_bytes(self.root / manifest, content)
         known = self.read(manifest) or b""
-        before = read_manifest(known)
+        before = _told(known)
         self._upload([name for name, one in told.items() if one != before.get(name) and name != last])
         if content != known:
             self.write(manifest, content)
@@ -203,7 +203,7 @@ class Remote:
             write_bytes(self.root / manifest, content)
         self.remove(before.keys() - told.keys())
 
-    def copy(self, told: Mapping[str, Content], to: Path | None = None) -> None:
+    def copy(self, told: Mapping[str, Checksum], to: Path | None = None) -> None:
         """Bring files down that are not here by their sizes, into the folder of copies or another one."""
         root = to or self.root
         left = {name: told[name] for name in self._lacking(told, root)}
@@ -221,7 +221,7 @@ class Remote:
                 f"run is repeated."
             )
 
-    def _brought(self, told: Mapping[str, Content], root: Path) -> list[str]:
+    def _brought(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
         """Bring files down under temporary names, and give those that are right their own; return these."""
         parts = {name: _part(root / name) for name in told}
         with writing(root):
@@ -235,7 +235,7 @@ class Remote:
         try:
             self._ask(get, "")
             for name, part in parts.items():
-                if content_of(part, summed=bool(told[name].sha256)) == told[name]:
+                if not difference(Checksum.of_file(part), told[name]):
                     part.replace(root / name)
                     right.append(name)
         finally:
@@ -250,8 +250,8 @@ class Remote:
         if names:
             self._ask(put, "")
 
-    def _lacking(self, told: Mapping[str, Content], root: Path) -> list[str]:
-        return [name for name, one in told.items() if size_of(root / name) != one.size]
+    def _lacking(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
+        return [name for name, one in told.items() if _size(root / name) != one.size]
 
     def _ask(self, call: Callable[[Any, str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
@@ -333,7 +333,7 @@ class RemoteBoard:
     def remove(self, name: str) -> None:  # noqa: D102
         self.remote.remove([f"{CLAIMS}/{name}"], waits=False)
 
-    def append(self, name: str, line: str) -> None:  # noqa: D102
+    def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: ARG002, D102
         lines = self._lines.setdefault(name, [])
         lines.append(line)
         part = (len(lines) - 1) // LINES
@@ -368,6 +368,22 @@ def _opened(url: str, _: int) -> tuple[Any, str]:
             f"s3://bucket/study."
         ) from error
     return files, path.rstrip("/")
+
+
+def _told(manifest: bytes) -> dict[str, Checksum]:
+    """Read a manifest; empty where there is none, or a damaged one."""
+    try:
+        return from_text(manifest)
+    except ValueError:
+        return {}
+
+
+def _size(path: Path) -> int:
+    """Return the size of a file that is here; −1 where there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
 
 
 def _read(files: Any, path: str) -> bytes | None:

@@ -9,28 +9,31 @@ import json
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from isogloss.core.atomic_files import atomic_folder
+from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of, from_text
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left
+from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.records import (
     MADE,
     RECORD,
     Record,
     read_record,
+    reading,
     storage_error,
     write_bytes,
     write_record,
     write_text,
     writing,
 )
+from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.claims import Claim, Claims, claims_in
-from isogloss.experiments.manifests import Content, read_manifest
 from isogloss.experiments.remote import Remote, claims_of
 
 if TYPE_CHECKING:
@@ -56,6 +59,9 @@ NOT_MADE = (WORK, FAILED, FILES, CHECKPOINTS)
 
 DIFFERENCE = "difference.json"
 """In a model's folder: what its weights are the difference from (``encoders.differences``)."""
+
+NO_RESULTS = frozenset((RECORD, MADE, FAILED, CHECKSUMS, WORK))
+"""What a finished run has no checksum of, or one that is written with it."""
 
 DAMAGED = "damaged-"
 """Prefix of the names of what was set aside."""
@@ -93,6 +99,20 @@ class Store:
     def claims(self) -> Claims:
         """The claims of runs that are being made in this store, and of what one process at a time does."""
         return claims_of(self.remote) if self.remote else claims_in(self.root)
+
+    def kept(self) -> AbstractContextManager[None]:
+        """Make nothing in the folder's place, for a while, should it go away."""
+        return nullcontext() if self.remote else kept(self.root, CLAIMS)
+
+    def is_there(self) -> bool:
+        """Return whether the folder is there, once anything in it was claimed."""
+        return self.remote is not None or is_there(self.root, CLAIMS)
+
+    def went_away(self, error: BaseException) -> bool:
+        """Return whether an error may come from a folder that has gone away and may come back."""
+        return self.remote is None and went_away(
+            error, self.root, CLAIMS
+        )  # A remote one is waited for there.
 
     def folder(self, run: "Run") -> Path:
         """Return the run's folder, whether it exists or not."""
@@ -137,7 +157,7 @@ class Store:
         """Create the run's folder, remove traces of an earlier failure, and return it."""
         folder = self.folder(run)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             for leftover in folder.glob(".*.tmp"):  # A process that was killed had no time to.
                 shutil.rmtree(leftover, ignore_errors=True)
                 leftover.unlink(missing_ok=True)
@@ -147,10 +167,13 @@ class Store:
         return folder
 
     def finish(self, record: Record, made: Mapping[str, object]) -> None:
-        """Write the circumstances, then the record: from then on the run is finished."""
+        """Write circumstances and checksums, then the record: from then on the run is finished."""
         folder = self.root / record.id
         write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
-        write_record(folder, record)
+        with reading(folder):
+            left = {path.name for path in folder.glob(f"{DAMAGED}*")}
+            files = checksums_of(folder, without=NO_RESULTS | left)
+        write_record(folder, record, files)
         if self.remote:
             self._send(record.id)
 
@@ -210,10 +233,15 @@ class Store:
         what = f"{len(found)} runs begin with" if found else "no finished run"
         raise StorageError(f"{self.root}: {what} {prefix!r}. Finished runs: {there}.")
 
-    def remove_leftovers(self, run: "Run", *names: str) -> None:
+    def remove_leftovers(self, run: "Run") -> None:
         """Remove what only an unfinished run needs."""
-        for name in names:
-            shutil.rmtree(self.folder(run) / name, ignore_errors=True)
+        shutil.rmtree(self.folder(run) / WORK, ignore_errors=True)
+
+    def forget_claims(self, run: "Run") -> None:
+        """Remove the claims of a finished run that a process left which was killed before it could."""
+        key = identity(run)
+        if self.remote is None or f"{CLAIMS}/{key}.1" in self.remote.listed:
+            self.claims.forget(key)
 
     def bring(self, runs: "Iterable[Run]") -> None:
         """Bring down all that finished runs made, as far as it lies elsewhere and is not here."""
@@ -245,7 +273,7 @@ class Store:
                 self._copy(name)
         finished = [name.removesuffix(RECORD) for name in listed if name.endswith(f"/{RECORD}")]
         names = [key + file for key in finished for file in (MADE, PREDICTIONS, RECORD)]
-        self.remote.copy({name: Content(listed[name]) for name in names if name in listed})
+        self.remote.copy({name: Checksum(listed[name]) for name in names if name in listed})
 
     def send_report(self, files: Iterable[Path]) -> None:
         """Let a report go up that was written here."""
@@ -261,10 +289,10 @@ class Store:
             return ""
         try:
             with atomic_folder(folder / WORK) as fresh:
-                self.remote.copy(read_manifest(content), to=fresh)
+                self.remote.copy(from_text(content), to=fresh)
                 for path in (fresh / key / WORK).iterdir():
                     path.rename(fresh / path.name)
-        except StorageError:
+        except (StorageError, ValueError):
             return f"{self.remote.url}/{key}/{WORK}: these checkpoints are not whole, and were left aside."
         write_bytes(here, content)
         return ""

@@ -15,10 +15,11 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 
-from isogloss.core.errors import ConfigError, DataError, ModelError, RunError
+from isogloss.core.errors import ConfigError, DataError, ModelError, RunError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import heeding
 from isogloss.core.progress import OnProgress, no_progress
+from isogloss.experiments.absence import GONE
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.engine import FAILED_BEFORE, LOOK_ELSEWHERE, Announce, Making, prepared
 from isogloss.experiments.execute import compute_without_recording, trains
@@ -51,6 +52,8 @@ def make_together(
         for number, run in enumerate(planned.runs, 1):
             begin = partial(announce, run, number, len(planned.runs))
             ending = _made(context, run, outcome, begin) if is_main_process() else _helped(context, run)
+            if ending.how == "away":  # The others may be amid a training, and cannot begin it again.
+                raise StorageError(f"{ending.why} {GONE}")
             how_it_ended, why = from_main_process(partial(_said, ending))
             if how_it_ended == "failed":
                 outcome.failed[identity(run)] = why

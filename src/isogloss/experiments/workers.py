@@ -9,8 +9,8 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection
@@ -26,6 +26,7 @@ from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelErr
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left, asked_to_leave, leave_at_sigterm
 from isogloss.core.progress import OnProgress, Progress
+from isogloss.experiments.absence import wait_while_silent
 from isogloss.experiments.claims import Claim
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.damage import set_checkpoints_aside
@@ -33,6 +34,16 @@ from isogloss.experiments.devices import Device, Needs, of_each, place, starting
 from isogloss.experiments.execute import make
 from isogloss.experiments.runs import Run, read_by
 from isogloss.training.distributed import world_size
+
+ADVICE = (
+    "Lower batch_size or raise accumulation, set gradient_checkpointing, make fewer runs at a time (--jobs), "
+    "or use a larger machine."
+)
+"""For a run whose memory ran out."""
+
+STARTS, PAUSE = 3, 0.5
+"""Processes that may end before they can make runs, until that is an error; seconds until the next begins,
+as one that was killed does not end at once."""
 
 IMPORTED_ONCE = ("isogloss.experiments.execute", "transformers.models.bert.modeling_bert")
 """What takes a new process its first seconds."""
@@ -42,9 +53,10 @@ IMPORTED_ONCE = ("isogloss.experiments.execute", "transformers.models.bert.model
 class Ending:
     """How an attempt to make a run ended, and what was to be said about it."""
 
-    how: Literal["made", "there", "elsewhere", "failed", "died", "crowded", "left"]
+    how: Literal["made", "there", "elsewhere", "failed", "died", "crowded", "left", "away"]
     """made; there: finished by another process before; elsewhere: one is making it; failed; died: its process
-    did; crowded: the memory of the GPU that it shared ran out; left: it was asked to."""
+    did; crowded: the memory of the GPU it shared ran out; left: it was asked to; away: the folder of runs
+    has gone away, so nothing is known of the run."""
     why: str = ""
     damaged: str = ""
     """What was wrong with its checkpoints, which were set aside."""
@@ -88,32 +100,50 @@ def attempt(
     ``begin`` is called once it is certain that the run is made here. Of one that ``shares`` its GPU with
     others it is not recorded that the memory ran out.
     """
-    store, damaged = context.store, ""
+    with context.store.kept():
+        try:
+            return _attempt(context, run, expired, begin, shares=shares)
+        except Exception as error:
+            if not context.store.went_away(error):
+                raise
+            return Ending("away", str(error))
+
+
+def _attempt(
+    context: RunContext, run: Run, expired: bytes, begin: Callable[[], None], *, shares: bool
+) -> Ending:
+    store = context.store
     with store.claims.claimed(identity(run), expired=expired) as claim:
         if claim is None:
             return Ending("elsewhere")
         if store.was_finished(run):
-            claim.finished = True
+            claim.finished = claim.was_finished = True
             return Ending("there")
         damaged = store.bring_checkpoints(run) or set_checkpoints_aside(store, run)
         store.bring(read_by(run))
         begin()
-        try:
-            with store.checkpoints_sent(run, claim):
-                make(replace(context, on_progress=_heeding(context.on_progress, claim)), run)
-        except Left:
-            if claim.lost:
-                return Ending("elsewhere")
+        ending = _made(context, run, claim, shares=shares)
+        claim.finished = ending.how == "made"
+        return replace(ending, damaged=damaged)
+
+
+def _made(context: RunContext, run: Run, claim: Claim, *, shares: bool) -> Ending:
+    try:
+        with context.store.checkpoints_sent(run, claim):
+            make(replace(context, on_progress=_heeding(context.on_progress, claim)), run)
+    except Left:
+        if claim.lost:
+            return Ending("elsewhere")
+        raise
+    except Exception as error:
+        if shares and ran_out(error):
+            return Ending("crowded", str(error))
+        why = excuse(error)
+        if not why or context.store.went_away(error):
             raise
-        except Exception as error:
-            if shares and ran_out(error):
-                return Ending("crowded", str(error), damaged)
-            if not isinstance(error, excusable()) and not ran_out(error):
-                raise
-            store.fail(run, str(error))
-            return Ending("failed", str(error), damaged)
-        claim.finished = True
-    return Ending("made", damaged=damaged)
+        context.store.fail(run, why)
+        return Ending("failed", why)
+    return Ending("made")
 
 
 def _heeding(on_progress: OnProgress, claim: Claim) -> OnProgress:
@@ -121,15 +151,23 @@ def _heeding(on_progress: OnProgress, claim: Claim) -> OnProgress:
 
     def heed(progress: Progress) -> None:
         on_progress(progress)
+        wait_while_silent(claim, on_progress)
         if claim.lost or (asked_to_leave() and world_size() == 1):  # Several leave together (``fit``).
             raise Left
 
     return heed
 
 
-def excusable() -> tuple[type[Exception], ...]:
-    """Return the errors of one run that leave the others possible: all but those of the disk."""
-    return ConfigError, DataError, ModelError, RunError
+def excuse(error: Exception) -> str:
+    """Return why a run failed where its error leaves the others possible; empty for those of the disk."""
+    if isinstance(error, ConfigError | DataError | ModelError | RunError):
+        return str(error)
+    # torch has no error of its own for the machine's memory.
+    of_machine = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+    if of_machine or isinstance(error, MemoryError) or ran_out(error):
+        what = " ".join(str(error).split()) or type(error).__name__
+        return f"the memory ran out ({what:.300}). {ADVICE}"
+    return ""
 
 
 def ran_out(error: Exception) -> bool:
@@ -194,6 +232,7 @@ class Processes:
         """Runs that ended with their process, or for want of memory: what comes again is made alone."""
         shared = jobs > len(devices) and any(one.memory for one in devices)
         self._needs = Needs(self._context) if shared else None
+        self._lost_starts = 0
         self._workers = [self._begin(one) for one in of_each(devices or [Device()], jobs)]
 
     @property
@@ -238,12 +277,27 @@ class Processes:
             one.process.join()
 
     def _begin(self, device: Device) -> _Worker:
-        ours, theirs = self._starting.Pipe()
-        process = self._starting.Process(target=_serve, args=(theirs,))  # type: ignore[attr-defined]
-        with starting(device.visible):
-            process.start()
-        theirs.close()
-        return _Worker(process, ours, device)
+        while True:
+            ours, theirs = self._starting.Pipe()
+            process = self._starting.Process(target=_serve, args=(theirs,))  # type: ignore[attr-defined]
+            try:
+                with starting(device.visible), _hangups_blocked():
+                    process.start()
+                return _Worker(process, ours, device)
+            except (EOFError, ConnectionError) as error:  # The process that forks has died.
+                self._lose_start(type(error).__name__)
+            finally:
+                theirs.close()
+
+    def _lose_start(self, how: str) -> None:
+        """Count a process that ended before it could make runs; RunError where that goes on."""
+        self._lost_starts += 1
+        if self._lost_starts >= STARTS:
+            raise RunError(
+                f"{STARTS} processes that were to make runs ended ({how}) before they could. Finished runs "
+                f"are kept; make one run at a time (--jobs 1) to see why."
+            )
+        threading.Event().wait(PAUSE)
 
     def _place(self) -> None:
         """Send the run that waits to a process whose device has room for it."""
@@ -296,13 +350,11 @@ class Processes:
             self._workers.remove(worker)
             return [] if worker.run is None else [(worker.run, Ending("left"))]
         if not worker.has_begun:
-            raise RunError(
-                f"a process that was to make runs ended ({how}) before it could. Finished runs are kept; "
-                f"make one run at a time (--jobs 1) to see why."
-            )
+            self._lose_start(how)
         worker.channel.close()
         self._workers[self._workers.index(worker)] = self._begin(worker.device)
-        return [] if worker.run is None else [(worker.run, Ending("died", how))]
+        ending = Ending("died", how) if worker.has_begun else Ending("left")
+        return [] if worker.run is None else [(worker.run, ending)]
 
 
 def _start_method(devices: Sequence[Device]) -> BaseContext:
@@ -316,6 +368,19 @@ def _start_method(devices: Sequence[Device]) -> BaseContext:
     found = get_context("forkserver")
     found.set_forkserver_preload(list(IMPORTED_ONCE))
     return found
+
+
+@contextmanager
+def _hangups_blocked() -> Iterator[None]:
+    """Let new processes not hear that the terminal was closed: this one does, and asks them to leave."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _channel: list[Connection] = []

@@ -31,6 +31,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.presence import make_folder
 from isogloss.core.progress import Progress
 from isogloss.core.rows import as_row
 from isogloss.core.seeds import derive
@@ -108,7 +109,7 @@ class Average:
         of_parts = list(zip(setting.parts, weights, strict=True))
         if self.needs_origin(len(weights)):
             of_parts.append((Averaged(id="", folder=setting.start, has_head=False), 1 - fsum(weights)))
-        setting.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(setting.folder)
         with TemporaryDirectory(dir=setting.folder) as folder, ExitStack() as files:
             parts = []
             for number, (part, weight) in enumerate(of_parts):

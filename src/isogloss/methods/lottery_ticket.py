@@ -21,6 +21,7 @@ from pydantic import Field
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from isogloss.core.presence import make_folder
 from isogloss.core.records import writing
 from isogloss.encoders.differences import write_difference
 from isogloss.encoders.family import EncoderFamily
@@ -87,7 +88,7 @@ def largest_changes(before: Model, after: Model, share: float) -> dict[str, Tens
 def _write_mask(path: Path, masks: Mapping[str, Tensor]) -> None:
     temporary = path.with_name(f".{path.name}.tmp")
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         save_file({name: one.to(torch.uint8) for name, one in masks.items()}, temporary)
         temporary.replace(path)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isogloss.core.errors import DataError
+from isogloss.core.presence import make_folder
 from isogloss.core.records import writing
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def write_stream(
     subwords, starts = folder / ".subwords.tmp", folder / ".starts.tmp"
     total = 0
     with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         subwords.write_bytes(b"")
         starts.write_bytes(b"")
     for ids in _tokenized(lines, tokenizer):

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from isogloss.core.presence import make_folder
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
 from isogloss.nn.distance import Form, squared_distance
@@ -291,7 +292,7 @@ def cache_states(
 def _write(path: Path, states: Iterable[Tensor], dtype: np.dtype[Any]) -> None:
     temporary = path.with_name(f".{path.name}.tmp")
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         temporary.unlink(missing_ok=True)
     for some in states:
         found = some.float().cpu().numpy().astype(dtype).tobytes()

@@ -17,7 +17,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
+from isogloss.core.presence import make_folder
 from isogloss.core.records import storage_error
 from isogloss.nn.frozen import unfrozen
 from isogloss.training.distributed import is_main_process
@@ -62,13 +64,14 @@ class Checkpoints:
         temporary = self.folder / f".{final.name}.tmp"
         try:
             shutil.rmtree(temporary, ignore_errors=True)
-            temporary.mkdir(parents=True)
+            make_folder(temporary)
             save_file(_own(weights), temporary / _MODEL)
             save_file(_own(moments), temporary / _OPTIMIZER)
             if state.best is not None:
                 save_file(_own(best, weights), temporary / _BEST)
             body = json.dumps({"step": state.step, "notes": state.notes})
             (temporary / _STATE).write_text(body, encoding="utf-8")
+            (temporary / CHECKSUMS).write_text(as_text(checksums_of(temporary)), encoding="utf-8")
             temporary.rename(final)
         except (OSError, SafetensorError) as error:
             shutil.rmtree(temporary, ignore_errors=True)

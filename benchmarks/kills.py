@@ -1,0 +1,271 @@
+"""Kill runs at random moments and start them again, until all is done: do records and claims survive that?
+
+    python benchmarks/kills.py --kills 100 --engine serial --engine processes
+
+Each round starts a small recipe with an engine, in two processes that share a folder in every second round,
+and kills one of them with SIGKILL again and again: the main process, one that it started, or all. What was
+killed is started again until the recipe is done. Then the records are compared with those of a run that
+nobody disturbed, and the log of claims says whether a run was made twice. Exit code 1 if anything differs, a
+run was made twice, anything is left behind, or a process ends with an error ("told": of a run whose process
+was killed twice, which has failed by rule; it is made with --retry-failed).
+
+The same seed kills after the same waits; how far a run is by then depends on the machine.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from isogloss.core.records import RECORD
+from isogloss.experiments.claims import FOLDER as CLAIMS
+from isogloss.experiments.store import WORK
+
+RECIPE = """
+title = "To be killed"
+encoder = "shipped"
+
+[grid]
+corpus = "wikiann"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 48
+dev_examples = 8
+optimization = { epochs = 3, learning_rate = 5e-4, batch_size = 8, checkpoint_every = 3 }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "target-only"
+
+[[measure]]
+name = "interpolation"
+between = ["source-only", "target-only"]
+alphas = [0.0, 0.5, 1.0]
+"""
+
+WHOM = ("main", "worker", "all")
+LONGEST = 0.9
+"""Part of an undisturbed run's seconds after which a process is killed at the latest."""
+STUCK = 600
+"""Seconds after which something is taken to wait for ever."""
+
+
+@dataclass
+class Found:
+    """What was found with one engine."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    """By whom they hit."""
+    rounds: int = 0
+    restarts: int = 0
+    differing: int = 0
+    """Rounds that ended with records other than those of the undisturbed run."""
+    twice: int = 0
+    """Runs that were made twice."""
+    left: Counter[str] = field(default_factory=Counter)
+    """What was left behind, by kind."""
+    killed_twice: int = 0
+    """Processes that told of a run whose process was killed twice: it has failed, until it is retried."""
+    errors: int = 0
+    """Processes that ended with any other error."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing went wrong."""
+        return not (self.differing or self.twice or self.left or self.errors)
+
+
+def main() -> None:
+    """Kill as often as is asked for, and print what was found."""
+    options = _options()
+    drawn = random.Random(options.seed)
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+        began = time.monotonic()
+        if _started(folder, "whole", "serial").wait():
+            sys.exit("the undisturbed run failed")
+        seconds = time.monotonic() - began
+        whole = _records(folder / "whole")
+        print(f"undisturbed: {len(whole)} runs in {seconds:.1f} s", flush=True)
+        found = {engine: Found() for engine in options.engine}
+        while (left := options.kills - _kills(found)) > 0:
+            engine = min(found, key=lambda one: found[one].kills.total())
+            this = _Round(folder, engine, found[engine], drawn)
+            for what in this.kill(min(left, options.each), seconds):
+                done = len(_records(folder / this.name))
+                print(f"[{_kills(found)}/{options.kills}] {what}, {done} of {len(whole)} done", flush=True)
+            this.finish()
+            _look(folder / this.name, found[engine], whole)
+    print(_table(found))
+    sys.exit(not all(one.is_good for one in found.values()))
+
+
+def _kills(found: dict[str, Found]) -> int:
+    return sum(one.kills.total() for one in found.values())
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--engine", action="append", help="serial, processes …; each may be given")
+    parser.add_argument("--each", type=int, default=4, help="kills in a round, before it may be done")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, help="where runs are made; else a temporary folder")
+    options = parser.parse_args()
+    options.engine = options.engine or ["serial", "processes"]
+    return options
+
+
+@dataclass
+class _Round:
+    """A recipe in a folder, made by one process or by two, which are killed and started again."""
+
+    folder: Path
+    engine: str
+    found: Found
+    drawn: random.Random
+    running: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Name of its folder of runs."""
+        return f"{self.engine}-{self.found.rounds}"
+
+    def kill(self, times: int, seconds: float) -> Iterator[str]:
+        """Kill up to so often, each time after a part of ``seconds``; yield what was killed."""
+        self.running = [self._start() for _ in range(1 + self.found.rounds % 2)]
+        for _ in range(times):
+            time.sleep(self.drawn.uniform(0, LONGEST * seconds))
+            if all(one.poll() is not None for one in self.running):
+                return
+            which = self.drawn.randrange(len(self.running))
+            whom = self.drawn.choice(("main",) if self.engine == "serial" else WHOM)
+            if victims := _kill(self.running[which], whom, self.drawn):
+                self.found.kills[whom] += 1
+                yield f"{self.name}: {whom} killed ({len(victims)})"
+            if self.running[which].poll() is not None:
+                self._end(which)
+                self.running[which] = self._start()
+                self.found.restarts += 1
+
+    def finish(self) -> None:
+        """Wait until all is done; start once more where a run's process was killed twice: it has failed."""
+        codes = [self._end(which) for which in range(len(self.running))]
+        if any(codes):
+            self.running = [self._start("--retry-failed")]
+            self.found.restarts += 1
+            self._end(0)
+
+    def _start(self, *options: str) -> "subprocess.Popen[bytes]":
+        return _started(self.folder, self.name, self.engine, *options)
+
+    def _end(self, which: int) -> int:
+        """Wait for a process and return its exit code; count what is neither a kill nor a failure."""
+        code = self.running[which].wait(timeout=STUCK)
+        if code == 1 and list((self.folder / self.name).glob("*/failed.json")):
+            self.found.killed_twice += 1
+        elif code not in (0, -signal.SIGKILL):
+            self.found.errors += 1
+        return code
+
+
+def _started(folder: Path, out: str, engine: str, *options: str) -> "subprocess.Popen[bytes]":
+    words = [*(sys.executable, "-m", "isogloss", "run", str(folder / "recipe.toml")), "--out"]
+    words += [str(folder / out), "--engine", engine, "--jobs", "2", "--quiet", "--no-report", *options]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
+
+
+def _kill(process: "subprocess.Popen[bytes]", whom: str, drawn: random.Random) -> list[int]:
+    """Kill a process, one below it, or all of them; return those that were killed."""
+    if process.poll() is not None:
+        return []
+    below = _below(process.pid)
+    one = [drawn.choice(below)] if below else []
+    killed = []
+    for victim in {"main": [process.pid], "worker": one, "all": [process.pid, *below]}[whom]:
+        try:
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+        except ProcessLookupError:
+            continue
+    if process.pid in killed:
+        process.wait()
+    return killed
+
+
+def _below(pid: int) -> list[int]:
+    """List the processes below one, from /proc."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            continue
+    found, new = set[int](), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new} - found
+        found |= new
+    return sorted(found)
+
+
+def _records(out: Path) -> dict[str, bytes]:
+    return {path.parent.name: path.read_bytes() for path in out.glob(f"*/{RECORD}")}
+
+
+def _look(out: Path, found: Found, whole: dict[str, bytes]) -> None:
+    """Compare what a round left with the undisturbed run."""
+    found.rounds += 1
+    found.differing += _records(out) != whole
+    lines = [json.loads(line) for path in (out / CLAIMS / "log").iterdir() for line in path.open()]
+    made = Counter(line["run"] for line in lines if line["event"] == "finished" and line["run"] in whole)
+    found.twice += sum(number > 1 for number in made.values())
+    left = {
+        "claims": [path for path in (out / CLAIMS).iterdir() if path.name != "log"],
+        "work folders": list(out.glob(f"*/{WORK}")),
+        "temporary files": [*out.rglob(".*.tmp"), *out.rglob(".*.old")],
+        "set aside": [*out.rglob("damaged-*")],
+        "failures": list(out.glob("*/failed.json")),
+    }
+    for kind, paths in left.items():
+        if paths:
+            found.left[kind] += len(paths)
+            print(
+                f"  left in {out.name}: {', '.join(str(path.relative_to(out)) for path in paths)}", flush=True
+            )
+
+
+def _table(found: dict[str, Found]) -> str:
+    heads = ("engine", "kills", "of", "rounds", "restarts", "differing", "twice", "left", "told", "errors")
+    rows = [
+        (
+            engine,
+            one.kills.total(),
+            " ".join(f"{whom} {number}" for whom, number in sorted(one.kills.items())),
+            one.rounds,
+            one.restarts,
+            one.differing,
+            one.twice,
+            " ".join(f"{kind} {number}" for kind, number in one.left.items()) or 0,
+            one.killed_twice,
+            one.errors,
+        )
+        for engine, one in found.items()
+    ]
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in (heads, ["---"] * len(heads), *rows))
+
+
+if __name__ == "__main__":
+    main()
