@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import StorageError
+from isogloss.core.processes import host
 from isogloss.core.records import RECORD, Record, read_record, write_record, write_text
 
 VALUE = (
@@ -127,6 +128,15 @@ def test_bytes_that_are_no_text_are_damage(tmp_path):
 def test_a_record_that_is_not_there_is_an_error_that_names_the_file(tmp_path):
     with pytest.raises(StorageError, match=re.escape(str(tmp_path / RECORD))):
         read_record(tmp_path)
+
+
+def test_what_a_process_left_that_was_killed_while_it_wrote_is_removed(tmp_path):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    (tmp_path / f".file.{host()}-{ended.pid}-1.tmp").touch()
+    (tmp_path / ".file.another-7-7.tmp").touch()
+    write_text(tmp_path / "file", "text")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".file.another-7-7.tmp", "file"]
 
 
 def full(*_, **__):

@@ -3,15 +3,14 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from glob import escape
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from isogloss.core.errors import StorageError
 from isogloss.core.presence import make_folder
-from isogloss.core.processes import has_ended, this_process
-from isogloss.core.records import writing
+from isogloss.core.processes import this_process
+from isogloss.core.records import sweep, writing
 
 
 @contextmanager
@@ -56,16 +55,6 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             _replace(path, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def sweep(path: Path) -> None:
-    """Remove temporary files and folders that killed processes of this machine left next to a path."""
-    for left in path.parent.glob(f".{escape(path.name)}.*.*"):
-        process, _, end = left.name.removeprefix(f".{path.name}.").partition(".")
-        if end in ("tmp", "old") and has_ended(process):
-            shutil.rmtree(left, ignore_errors=True)
-            with suppress(OSError):
-                left.unlink(missing_ok=True)
 
 
 def _replace(path: Path, new: Path) -> None:

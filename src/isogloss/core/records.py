@@ -8,16 +8,18 @@ import errno
 import json
 import math
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
 from isogloss.core.errors import StorageError
 from isogloss.core.presence import make_folder
-from isogloss.core.processes import this_process
+from isogloss.core.processes import has_ended, this_process
 
 RECORD = "record.json"
 MADE = "made.json"
@@ -115,6 +117,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{this_process()}.tmp")
     with writing(path):
         make_folder(path.parent)
+        sweep(path)
         try:
             with temporary.open("wb") as file:
                 file.write(content)
@@ -123,6 +126,16 @@ def write_bytes(path: Path, content: bytes) -> None:
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def sweep(path: Path) -> None:
+    """Remove temporary files and folders that killed processes of this machine left next to a path."""
+    for left in path.parent.glob(f".{escape(path.name)}.*.*"):
+        process, _, end = left.name.removeprefix(f".{path.name}.").partition(".")
+        if end in ("tmp", "old") and has_ended(process):
+            shutil.rmtree(left, ignore_errors=True)
+            with suppress(OSError):
+                left.unlink(missing_ok=True)
 
 
 @contextmanager
