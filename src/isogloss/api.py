@@ -25,6 +25,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
 from isogloss.experiments.asking import request
+from isogloss.experiments.engines import EngineRequest
 from isogloss.experiments.recipe_text import Source, folder_for, recipe_text
 from isogloss.experiments.store import Outcome, Store
 
@@ -125,8 +126,11 @@ def run(
     data: str | Path | None = None,
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
+    engine: str = "processes",
     jobs: int = 0,
     threads: int = 1,
+    address: str = "",
+    slurm: Mapping[str, Any] | None = None,
     report: bool = True,
     retry_failed: bool = False,
     track: str | Sequence[str] = (),
@@ -146,6 +150,8 @@ def run(
     ``track`` names trackers that follow the runs while they train: tensorboard, mlflow, wandb.
     """
     trackers = _checked_trackers(track)
+    asked = EngineRequest(engine=engine, jobs=jobs, address=address, slurm=slurm or {})
+    elsewhere = asked.elsewhere
     if there := finished(recipe, out=out, data=data, changes=changes, scale=scale):
         return there
     from isogloss.core.identity import identity
@@ -158,7 +164,13 @@ def run(
     planned = plan_recipe(recipe, out=folder, data=data, changes=changes, scale=scale)
     name = Path(recipe).name if isinstance(recipe, str | Path) else "(in Python)"
     planned.write(command or f"isogloss run {name}")
-    how = Making(jobs=jobs, threads=threads, track=trackers, retry_failed=retry_failed)
+    how = Making(
+        jobs=asked.jobs_here,
+        threads=threads,
+        track=trackers,
+        retry_failed=retry_failed,
+        elsewhere=elsewhere,
+    )
     outcome = make_planned(planned, how, announce=announce, on_progress=on_progress)
     if report:
         with planned.store.claims.alone("report"):

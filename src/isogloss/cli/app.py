@@ -8,6 +8,7 @@ import typer
 
 from isogloss.cli.data_verbs import corpus_app, data_app, languages_app
 from isogloss.cli.options import (
+    Address,
     Data,
     Debug,
     DryRun,
@@ -21,6 +22,7 @@ from isogloss.cli.options import (
     RetryFailed,
     Scale,
     Set,
+    Slurm,
     Speed,
     Threads,
     Track,
@@ -51,9 +53,11 @@ def quickstart(
 ) -> None:
     """Show the main job on the built-in languages: transfer, its reliability, and why; about five minutes."""
     from isogloss.cli.runs import RecipeRequest, run_and_report
+    from isogloss.experiments.engines import EngineRequest
 
     request = RecipeRequest(recipe="quickstart", out=out)
-    run_and_report(request, jobs=jobs, quiet=quiet, as_json=as_json, command="isogloss quickstart")
+    engine = EngineRequest(jobs=jobs)
+    run_and_report(request, engine=engine, quiet=quiet, as_json=as_json, command="isogloss quickstart")
 
 
 @app.command()
@@ -65,6 +69,8 @@ def run(
     engine: Engine = "processes",
     jobs: Jobs = 0,
     threads: Threads = 1,
+    address: Address = "",
+    slurm: Slurm = None,
     dry_run: DryRun = False,
     speed: Speed = 0,
     change: Set = None,
@@ -84,15 +90,14 @@ def run(
     """
     from isogloss.cli import runs
 
-    if engine not in ENGINES:
-        raise unknown_name("--engine", "engine", engine, ENGINES)
+    asked = runs.engine_request(engine, jobs=jobs, address=address, slurm=slurm or ())
     request = runs.RecipeRequest(
         recipe=recipe, out=out, data=data, scale=scale, change=change or (), track=tuple(track or ())
     )
     command = f"isogloss {' '.join(sys.argv[1:])}"
     if dry_run:
         runs.print_plan(request, speed=speed, as_json=as_json)
-    elif runs.were_started_together():
+    elif runs.were_started_together(engine):
         runs.run_together(
             request,
             threads=threads,
@@ -103,10 +108,9 @@ def run(
             command=command,
         )
     else:
-        jobs = 1 if engine == "serial" else jobs
         runs.run_and_report(
             request,
-            jobs=jobs,
+            engine=asked,
             threads=threads,
             report=write_report,
             retry_failed=retry_failed,
@@ -394,6 +398,3 @@ def doctor(as_json: Json = False, data: Data = None, debug: Debug = False) -> No
     from isogloss.cli.lists import machine
 
     Display(as_json=as_json).table(("what", "found"), machine(data))
-
-
-ENGINES = ("serial", "processes")

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from isogloss.experiments.engines import ENGINES
+
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for runs and report; default runs/<recipe>.")]
 Data = Annotated[
     str | None,
@@ -18,7 +20,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Make runs again that failed in an earlier call.")
 ]
-Jobs = Annotated[int, typer.Option("--jobs", min=0, help="Runs made side by side; 0: one for each core.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=0, help="Runs made side by side; 0: as there is room.")]
 Threads = Annotated[
     int,
     typer.Option("--threads", min=1, help="Threads of each run; records depend on it in the last digits."),
@@ -39,7 +41,20 @@ Track = Annotated[
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")]
 Engine = Annotated[
-    str, typer.Option("--engine", help="serial: one run after the other; processes: side by side.")
+    str,
+    typer.Option("--engine", help="; ".join(f"{name}: {one.about}" for name, one in ENGINES.items()) + "."),
+]
+Address = Annotated[
+    str,
+    typer.Option(
+        "--address", help="Of a Ray cluster; auto: the one of this machine. Else one is started here."
+    ),
+]
+Slurm = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slurm", metavar="KEY=VALUE", help="For Slurm jobs, as submitit has them: --slurm partition=gpu."
+    ),
 ]
 Model = Annotated[
     Path,

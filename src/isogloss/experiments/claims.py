@@ -180,6 +180,11 @@ class Claims:
             return b""
         return content if self._has_ended(key, content) else None
 
+    def left_by(self, key: str, process: str) -> bytes:
+        """Return the last claim's content if it is that of a process known to have died, else b""."""
+        _, content = self._last(key)
+        return content if content is not None and _read(content).get("process") == process else b""
+
     def _claim(self, key: str, expired: bytes) -> Claim | None:
         number, content = self._last(key)
         if content is not None and content != expired and not self._has_ended(key, content):

@@ -1,7 +1,8 @@
 """The engine: makes what has no record yet, each run once what it needs is finished.
 
 One job is made in this process; several in processes of few threads: for small models that is faster than
-many threads in one, and it does not suffer when the machine is busy. Records are the same.
+many threads in one, and it does not suffer when the machine is busy. Others are beyond this machine
+(``engines``). Records are the same.
 
 Several engines may work in one folder, on one machine or on many: runs are claimed one by one (``claims``),
 what others make is waited for, and all end with all records. A failure stops only the runs that need the
@@ -11,10 +12,12 @@ failed one. A run whose process dies (the system ended it, as the memory ran out
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from heapq import heappop, heappush
+from math import inf
 from time import monotonic
+from typing import Protocol
 
 import torch
 
@@ -47,6 +50,21 @@ Announce = Callable[[Run, int, int], None]
 """Called before a run starts, with its number, counted from 1, and how many there are."""
 
 
+class Elsewhere(Protocol):
+    """An engine beyond this machine."""
+
+    @property
+    def follows(self) -> bool:
+        """Whether its workers follow what other processes make."""
+        ...
+
+    def workers(
+        self, context: RunContext, runs: Sequence[Run], begun: Callable[[Run], None]
+    ) -> AbstractContextManager[Workers]:
+        """Open workers for the runs of a plan; they call ``begun`` once one is being made."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Making:
     """How runs are made; their records do not depend on it, but for ``threads`` in the last digits."""
@@ -59,6 +77,8 @@ class Making:
     """Trackers that follow the runs."""
     retry_failed: bool = False
     """Whether runs are made again that failed in an earlier call."""
+    elsewhere: Elsewhere | None = None
+    """Where, if not on this machine; then it knows how many at once."""
 
 
 def make_planned(
@@ -72,10 +92,23 @@ def make_planned(
     context, damaged = prepared(planned, how, on_progress)
     runs = planned.runs
     missing = [run for run in runs if not planned.store.is_finished(run)]
-    jobs = how.jobs or (1 if of_script(missing) else default_jobs(missing, how.threads))
-    with _workers(context, missing, min(jobs, max(1, len(missing)))) as workers:
-        outcome = Schedule(planned.store, runs, workers, announce).run()
+    if how.elsewhere and missing:
+        _check_importable(missing, "engine='serial'")
+        begun, announce = _numbered(announce, len(runs) - len(missing), len(runs)), lambda *_: None
+        opened = how.elsewhere.workers(context, runs, begun)
+    else:
+        jobs = how.jobs or (1 if of_script(missing) else default_jobs(missing, how.threads))
+        opened = _workers(context, missing, min(jobs, max(1, len(missing))))
+    follows = how.elsewhere is not None and how.elsewhere.follows
+    with opened as workers:
+        outcome = Schedule(planned.store, runs, workers, announce, follows=follows).run()
     return replace(outcome, damaged={**damaged, **outcome.damaged})
+
+
+def _numbered(announce: Announce, done: int, total: int) -> Callable[[Run], None]:
+    """Return what announces a run with its number, counted as they begin; one begun again keeps its own."""
+    numbers: dict[str, int] = {}
+    return lambda run: announce(run, numbers.setdefault(identity(run), done + len(numbers) + 1), total)
 
 
 def prepared(planned: Planned, how: Making, on_progress: OnProgress) -> tuple[RunContext, dict[str, str]]:
@@ -98,7 +131,9 @@ def prepared(planned: Planned, how: Making, on_progress: OnProgress) -> tuple[Ru
         threads=how.threads,
         track=how.track,
     )
-    return (replace(context, precision=precision_here(store)) if missing else context), damaged
+    if missing and how.elsewhere is None:  # Else it is found where they are made.
+        context = replace(context, precision=precision_here(store))
+    return context, damaged
 
 
 @contextmanager
@@ -107,17 +142,22 @@ def _workers(context: RunContext, missing: Sequence[Run], jobs: int) -> Iterator
     if jobs == 1:
         yield ThisProcess(context)
         return
-    if own := of_script(missing):
-        raise ConfigError(
-            f"{own}: it is defined in the script that was started, which other processes do not read. Put it "
-            f"into a module of its own beside the script and import it there, or make one run at a time "
-            f"(jobs=1)."
-        )
+    _check_importable(missing, "jobs=1")
     processes = Processes(context, jobs)
     try:
         yield processes
     finally:
         processes.close()
+
+
+def _check_importable(runs: Sequence[Run], instead: str) -> None:
+    """Raise ConfigError where other processes cannot read a class of the runs."""
+    if own := of_script(runs):
+        raise ConfigError(
+            f"{own}: it is defined in the script that was started, which other processes do not read. Put it "
+            f"into a module of its own beside the script and import it there, or make one run at a time "
+            f"({instead})."
+        )
 
 
 def _fetch(runs: Sequence[Run]) -> None:
@@ -192,6 +232,10 @@ class Schedule:
     runs: Sequence[Run]
     workers: Workers
     announce: Announce
+    patience: float = inf
+    """Seconds after which it ends, if others make all that is left."""
+    follows: bool = False
+    """Whether the workers follow what other processes make, and look themselves whether that has ended."""
     outcome: Outcome = field(default_factory=Outcome)
     _ids: list[str] = field(default_factory=list)
     """The runs' ids, in the order of the plan."""
@@ -210,6 +254,7 @@ class Schedule:
     """Runs whose process died once: made again, each alone, when nothing else is left to start."""
     _tried_again: set[str] = field(default_factory=set)
     _looked: float = 0.0
+    _idle_since: float = inf
 
     def run(self) -> Outcome:
         """Make all runs, or wait until others have made them; Left if this process was asked to leave."""
@@ -231,6 +276,13 @@ class Schedule:
             for run, ending in self.workers.ended(LOOK_AGAIN):
                 self._end(run, ending)
             self._look_elsewhere()
+            if self._has_waited_enough():
+                return
+
+    def _has_waited_enough(self) -> bool:
+        is_idle = not (self._running or self._ready or self._died)
+        self._idle_since = min(self._idle_since, monotonic()) if is_idle else inf
+        return monotonic() - self._idle_since > self.patience
 
     def _begin(self) -> None:
         """Sort the runs: finished, failed, waiting for others, ready."""
@@ -262,15 +314,23 @@ class Schedule:
                 self._tried_again.add(key)
             else:
                 return
-            if self._is_settled(key):
-                continue
-            expired = self._expired.pop(key, None) or self.store.claims.expired(key)
+            expired = self._may_follow(key)
             if expired is None:
-                self._elsewhere.add(key)
                 continue
             self.announce(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
             self._running.add(key)
             self.workers.start(self._run(key), expired)
+
+    def _may_follow(self, key: str) -> bytes | None:
+        """Return the claim of a run that has ended; None where another process makes it, or has."""
+        if self.follows:
+            return b""
+        if self._is_settled(key):
+            return None
+        expired = self._expired.pop(key, None) or self.store.claims.expired(key)
+        if expired is None:
+            self._elsewhere.add(key)
+        return expired
 
     def _end(self, run: Run, ending: Ending) -> None:
         key = identity(run)
@@ -286,18 +346,26 @@ class Schedule:
             self._fail(key, ending.why)
         elif ending.how == "elsewhere":
             self._elsewhere.add(key)
-        elif ending.how == "died" and key in self._tried_again:
+        elif ending.how == "died":
+            self._note_death(run, ending)
+        else:
+            self._expired[key] = ending.expired
+            heappush(self._ready, self._number[key])
+
+    def _note_death(self, run: Run, ending: Ending) -> None:
+        """Let a run be made again whose process died; if it did twice, the run has failed."""
+        key = identity(run)
+        if key in self._tried_again:
             why = (
                 f"its process was ended from outside twice ({ending.why}), the second time with no other run "
                 f"beside it. Did the memory run out? Lower batch_size, or use a larger machine."
             )
             self.store.fail(run, why)
             self._fail(key, why)
-        elif ending.how == "died":
-            self.outcome.died[key] = f"its process was ended from outside ({ending.why}); it was made again."
-            self._died.append(key)
         else:
-            heappush(self._ready, self._number[key])
+            self.outcome.died[key] = f"its process was ended from outside ({ending.why}); it was made again."
+            self._expired[key] = ending.expired
+            self._died.append(key)
 
     def _look_elsewhere(self) -> None:
         """Look after the runs that other processes make: which are finished, failed, or free again."""
