@@ -7,6 +7,7 @@ again, is for ``engine`` to decide: Ray's own retries are off. All nodes see the
 import os
 import platform
 import signal
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -45,8 +46,14 @@ OBJECTS = 80 * 2**20
 GRACE = 15.0
 """Seconds that runs have for a checkpoint when this process ends early."""
 
+ANSWER = 10.0
+"""Seconds in which a cluster has to answer."""
+
 TELLING = 0.5
 """Seconds between two words about the progress of a run."""
+
+MARK = "folder"
+"""Name of the file by which a folder of runs is known on other machines."""
 
 PLACE = "waiting for a place in the Ray cluster"
 
@@ -71,6 +78,7 @@ def ray_workers(
 @contextmanager
 def _connected(address: str, places: int) -> Iterator[None]:
     """Connect to a cluster, or start one here, unless the caller's program is connected already."""
+    _check_address(address)
     if ray.is_initialized():
         yield
         return
@@ -86,10 +94,7 @@ def _connected(address: str, places: int) -> Iterator[None]:
             **({} if address else own),
         )
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ConfigError(
-            f"--address {address}: no connection to a Ray cluster ({str(error).splitlines()[0]}). Start one "
-            f"(ray start --head), or leave --address out for this machine alone."
-        ) from error
+        raise _no_cluster(address, error) from error
     finally:
         with suppress(ValueError):  # This is not the main thread, and so Ray set none either.
             signal.signal(signal.SIGTERM, handler)  # Ray puts its own there.
@@ -99,6 +104,28 @@ def _connected(address: str, places: int) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _check_address(address: str) -> None:
+    """Raise ConfigError where nobody answers; Ray would try for minutes, and could not be interrupted."""
+    if address.startswith("ray://"):
+        raise ConfigError(
+            f"--address {address}: this is for clients outside a cluster. Start isogloss on a machine of the "
+            f"cluster with --address auto, or by ray job submit."
+        )
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=ANSWER).close()
+        except OSError as error:
+            raise _no_cluster(address, error) from error
+
+
+def _no_cluster(address: str, error: Exception) -> ConfigError:
+    return ConfigError(
+        f"--address {address}: no connection to a Ray cluster ({str(error).splitlines()[0]}). Start one (ray "
+        f"start --head), or leave --address out for this machine alone."
+    )
 
 
 @dataclass
@@ -138,9 +165,7 @@ class RayWorkers:
         self._lost: Counter[str] = Counter()
         """By run: how many nodes were lost that made it."""
         self._leaving = self._is_waiting = False
-        self._mark = f"seen-{token_hex(4)}"
-        """A file beside the claims by which a node shows that it sees the folder."""
-        context.store.claims.board.create(self._mark, b"")
+        self._mark = _mark_of(context.store)
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
         self._ear = ray.remote(num_cpus=0, scheduling_strategy=here)(_Ear).remote()
 
@@ -210,7 +235,6 @@ class RayWorkers:
             for task in self._tasks:
                 ray.cancel(task, force=True)
             ray.kill(self._ear)
-            self._context.store.claims.board.remove(self._mark)
 
     def _hear(self) -> None:
         """Pass on what runs have told: that they are being made, and how far they are."""
@@ -259,6 +283,12 @@ class RayWorkers:
         return Ending("left" if self._leaving or is_unlucky else "died", why, expired=expired)
 
 
+def _mark_of(store: Store) -> bytes:
+    """Return what stands in that file, which lies beside the claims."""
+    store.claims.board.create(MARK, token_hex(8).encode())
+    return store.claims.board.read(MARK) or b""
+
+
 def _nodes() -> list[dict[str, Any]]:
     return [node for node in ray.nodes() if node["Alive"]]
 
@@ -271,15 +301,15 @@ def _sizes() -> str:
 # In the processes of the cluster
 
 
-def _look(store: Packed, mark: str, wanted: str) -> str:
+def _look(store: Packed, mark: bytes, wanted: str) -> str:
     """Return what keeps runs from being made on this node; empty if nothing does."""
     if wanted != VERSION:
         return f"it has isogloss {VERSION}, and this machine {wanted}. Install the same on all."
     return _unseen(store.opened(), mark)
 
 
-def _unseen(store: Store, mark: str) -> str:
-    if store.claims.board.read(mark) is not None:
+def _unseen(store: Store, mark: bytes) -> str:
+    if store.claims.board.read(MARK) == mark:
         return ""
     return (
         f"it does not see {store.root}: what was written there is missing. The folder of runs (--out) must "
@@ -287,7 +317,7 @@ def _unseen(store: Store, mark: str) -> str:
     )
 
 
-def _make(sent: Packed, ear: Any, mark: str, expired: bytes) -> Ending | Exception:
+def _make(sent: Packed, ear: Any, mark: bytes, expired: bytes) -> Ending | Exception:
     """Make a run; return how it ended, or an error that concerns all runs."""
     try:
         context, run = sent.opened()
