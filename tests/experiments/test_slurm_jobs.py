@@ -1,4 +1,4 @@
-"""Jobs of Slurm, here as processes of this machine: they share the work, and one that has to go comes back."""
+"""Jobs of Slurm, here as processes of this machine: they share the work, and one that must go comes back."""
 
 import os
 import re
@@ -21,7 +21,7 @@ pytest.importorskip("submitit")
 from isogloss.experiments.engines import SlurmCluster
 from isogloss.experiments.slurm_jobs import FOLDER
 
-LONG = RECIPE.replace("epochs = 2", "epochs = 6").replace("checkpoint_every = 4", "checkpoint_every = 10000")
+LONG = RECIPE.replace("epochs = 2", "epochs = 6").replace("checkpoint_every = 4", "checkpoint_every = 50")
 
 
 @pytest.mark.slow
@@ -47,14 +47,19 @@ def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_q
 
 
 def pre_empt_one(out: Path) -> int:
-    """Do to a job that trains what Slurm does when others need its place; wait for the checkpoint."""
-    wait_until(lambda: any(out.glob(f"*/{WORK}")))
-    (key, *_) = [path.parent.name for path in out.glob(f"*/{WORK}")]
+    """Do to a job that trains what Slurm does before its time is over; wait for the checkpoint."""
+    wait_until(lambda: any(out.glob(f"*/{WORK}/checkpoint-*")))
+    key = next(out.glob(f"*/{WORK}/checkpoint-*")).parents[1].name
     maker = int(claims_in(out).holder(key).partition(" ")[0])
     (job,) = [one for one in jobs(out) if maker in descendants(one)]
-    os.kill(job, signal.SIGTERM)
-    wait_until(lambda: any(out.glob(f"{key}/{WORK}/checkpoint-*")))
+    for one in descendants(job):
+        os.kill(one, signal.SIGUSR2)
+    wait_until(lambda: any(step % 50 for step in steps(out / key)))
     return job
+
+
+def steps(folder: Path) -> list[int]:
+    return [int(path.name.rpartition("-")[2]) for path in folder.glob(f"{WORK}/checkpoint-*")]
 
 
 def jobs(out: Path) -> list[int]:

@@ -222,22 +222,33 @@ class PlanJob:
     sent: Packed
 
     def __call__(self) -> None:
-        """Make runs; asked to end, let what is made write a checkpoint and queue the job again."""
-        number = signal.Signals[f"SIG{submitit.JobEnvironment.USR_SIG}"]
-        queue_again = signal.getsignal(number)
-        signal.signal(number, signal.SIG_IGN)  # Slurm sends it to all processes that are begun below, too.
-        try:
-            self._make((number, signal.SIGTERM))
-        except Left:
-            if callable(queue_again):
-                queue_again(number, None)
+        """Make runs; asked to end, let what is made write a checkpoint; out of time, queue the job again.
 
-    def _make(self, signals: tuple[signal.Signals, ...]) -> None:
+        SIGTERM may mean that somebody cancelled it: what becomes of it then, Slurm decides.
+        """
+        in_time, received = signal.Signals[f"SIG{submitit.JobEnvironment.USR_SIG}"], list[int]()
+        queue_again = signal.getsignal(in_time)
+        signal.signal(in_time, signal.SIG_IGN)  # Slurm sends it to all processes that are begun below, too.
+
+        def leave(number: int, _: object) -> None:
+            received.append(number)
+            if not asked_to_leave() and not ask_to_leave():
+                raise Left
+
+        try:
+            self._make(lambda: [signal.signal(one, leave) for one in (in_time, signal.SIGTERM)])
+        except Left:
+            signal.signal(in_time, lambda number, _: received.append(number))
+            while in_time not in received:
+                time.sleep(1)
+            if callable(queue_again):
+                queue_again(in_time, None)
+
+    def _make(self, heed: Callable[[], object]) -> None:
         context, runs = self.sent.opened()
         workers = Processes(replace(context, precision=precision_here(context.store)), 1)
         try:
-            for one in signals:
-                signal.signal(one, _leave)
+            heed()
             Schedule(context.store, runs, workers, _note, patience=IDLE).run()
         finally:
             workers.close()
@@ -245,11 +256,6 @@ class PlanJob:
     def checkpoint(self) -> submitit.helpers.DelayedSubmission:
         """Return what is done when the job begins again: the same."""
         return submitit.helpers.DelayedSubmission(self)
-
-
-def _leave(*_: object) -> None:
-    if not asked_to_leave() and not ask_to_leave():
-        raise Left
 
 
 def _note(run: Run, number: int, total: int) -> None:
