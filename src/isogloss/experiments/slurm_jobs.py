@@ -24,7 +24,6 @@ from isogloss.core.leaving import Left, ask_to_leave, asked_to_leave
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.engine import Schedule
-from isogloss.experiments.engines import SlurmCluster
 from isogloss.experiments.packing import Packed, packed
 from isogloss.experiments.runs import Run
 from isogloss.experiments.workers import Ending, Processes, Workers
@@ -57,9 +56,18 @@ def check_parameters(given: Mapping[str, Any]) -> None:
         raise ConfigError(f"--slurm time={given['time']}: expected minutes, a whole number.")
 
 
+@dataclass(frozen=True, kw_only=True)
+class JobRequest:
+    """How many jobs there may be, and what they are given."""
+
+    jobs: int
+    parameters: Mapping[str, Any]
+    cluster: str
+
+
 @contextmanager
 def slurm_workers(
-    context: RunContext, runs: Sequence[Run], begun: Callable[[Run], None], how: SlurmCluster
+    context: RunContext, runs: Sequence[Run], begun: Callable[[Run], None], how: JobRequest
 ) -> Iterator[Workers]:
     """Yield what looks after jobs: they go on without this process, unless there is nothing left to make."""
     logging.getLogger("submitit").setLevel(logging.ERROR)  # It speaks on standard output.
@@ -72,7 +80,7 @@ def slurm_workers(
     jobs.close()
 
 
-def _executor(context: RunContext, how: SlurmCluster, folder: Path) -> Any:
+def _executor(context: RunContext, how: JobRequest, folder: Path) -> Any:
     """Return what submits jobs; ConfigError where there is no Slurm."""
     minutes = how.parameters.get("time", MINUTES)
     usual = {"job_name": f"isogloss-{context.store.root.name}", "cpus_per_task": context.threads}
@@ -238,7 +246,8 @@ class PlanJob:
         try:
             self._make(lambda: [signal.signal(one, leave) for one in (in_time, signal.SIGTERM)])
         except Left:
-            signal.signal(in_time, lambda number, _: received.append(number))
+            for one in (in_time, signal.SIGTERM):
+                signal.signal(one, lambda number, _: received.append(number))
             while in_time not in received:
                 time.sleep(1)
             if callable(queue_again):
