@@ -56,8 +56,9 @@ def quickstart(
     from isogloss.experiments.engines import EngineRequest
 
     request = RecipeRequest(recipe="quickstart", out=out)
-    engine = EngineRequest(jobs=jobs)
-    run_and_report(request, engine=engine, quiet=quiet, as_json=as_json, command="isogloss quickstart")
+    run_and_report(
+        request, engine=EngineRequest(jobs=jobs), quiet=quiet, as_json=as_json, command="isogloss quickstart"
+    )
 
 
 @app.command()

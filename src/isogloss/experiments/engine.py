@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import inf
 from time import monotonic
@@ -21,7 +21,6 @@ from typing import Protocol
 
 import torch
 
-from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.leaving import Left, asked_to_leave, heeding
@@ -33,6 +32,7 @@ from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.encoders import fetch
+from isogloss.experiments.packing import check_importable, of_script
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.runs import FineTune, Run, Translate, needs, not_looked_up, parts_of
 from isogloss.experiments.store import WORK, Outcome, Store
@@ -93,7 +93,7 @@ def make_planned(
     runs = planned.runs
     missing = [run for run in runs if not planned.store.is_finished(run)]
     if how.elsewhere and missing:
-        _check_importable(missing, "engine='serial'")
+        check_importable(missing, "engine='serial'")
         begun, announce = _numbered(announce, len(runs) - len(missing), len(runs)), lambda *_: None
         opened = how.elsewhere.workers(context, runs, begun)
     else:
@@ -142,22 +142,12 @@ def _workers(context: RunContext, missing: Sequence[Run], jobs: int) -> Iterator
     if jobs == 1:
         yield ThisProcess(context)
         return
-    _check_importable(missing, "jobs=1")
+    check_importable(missing, "jobs=1")
     processes = Processes(context, jobs)
     try:
         yield processes
     finally:
         processes.close()
-
-
-def _check_importable(runs: Sequence[Run], instead: str) -> None:
-    """Raise ConfigError where other processes cannot read a class of the runs."""
-    if own := of_script(runs):
-        raise ConfigError(
-            f"{own}: it is defined in the script that was started, which other processes do not read. Put it "
-            f"into a module of its own beside the script and import it there, or make one run at a time "
-            f"({instead})."
-        )
 
 
 def _fetch(runs: Sequence[Run]) -> None:
@@ -207,21 +197,6 @@ def _width(runs: Sequence[Run]) -> int:
         below = [depths[key] for key in map(identity, needs(run)) if key in depths]
         depths[identity(run)] = max(below, default=0) + 1
     return max(Counter(depths.values()).values(), default=1)
-
-
-def of_script(runs: Sequence[Run]) -> str:
-    """Return the name of a class among the runs' parts that the started script defines; empty if none."""
-    return next(filter(None, map(_of_script, runs)), "")
-
-
-def _of_script(part: object) -> str:
-    if isinstance(part, tuple):
-        return next(filter(None, map(_of_script, part)), "")
-    if not is_dataclass(part):
-        return ""
-    if type(part).__module__ == "__main__":
-        return type(part).__qualname__
-    return _of_script(tuple(getattr(part, one.name) for one in fields(part)))
 
 
 @dataclass
