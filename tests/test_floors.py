@@ -38,6 +38,8 @@ KNOWN_TO = {
     "accelerate": {"training"},
     "mlflow": {"training"},
     "optuna": {"experiments"},
+    "ray": {"experiments"},
+    "submitit": {"experiments"},
     "typer": {"cli"},
     "rich": {"cli"},
     "jinja2": {"reports", "using"},

@@ -25,6 +25,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
 from isogloss.experiments.asking import request
+from isogloss.experiments.engines import EngineRequest
 from isogloss.experiments.recipe_text import Source, folder_for, recipe_text
 from isogloss.experiments.store import Outcome, Store
 from isogloss.experiments.store_places import store_at, store_for
@@ -149,9 +150,12 @@ def run(
     data: str | Path | None = None,
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
+    engine: str = "processes",
     jobs: int = 0,
     devices: str | Sequence[str | int] = "",
     threads: int = 1,
+    address: str = "",
+    slurm: Mapping[str, Any] | None = None,
     report: bool = True,
     retry_failed: bool = False,
     track: str | Sequence[str] = (),
@@ -173,6 +177,10 @@ def run(
     mlflow, wandb.
     """
     trackers = _checked_trackers(track)
+    asked = EngineRequest(
+        engine=engine, jobs=jobs, devices=_written(devices), address=address, slurm=slurm or {}
+    )
+    elsewhere = asked.elsewhere
     if there := finished(recipe, out=out, data=data, changes=changes, scale=scale):
         return there
     from isogloss.core.identity import identity
@@ -184,11 +192,12 @@ def run(
     name = Path(recipe).name if isinstance(recipe, str | Path) else "(in Python)"
     planned.write(command or f"isogloss run {name}")
     how = Making(
-        jobs=jobs,
-        devices=_written(devices),
+        jobs=asked.jobs_here,
+        devices=asked.devices,
         threads=threads,
         track=trackers,
         retry_failed=retry_failed,
+        elsewhere=elsewhere,
     )
     outcome = make_planned(planned, how, announce=announce, on_progress=on_progress)
     if report:

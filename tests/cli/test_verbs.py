@@ -18,7 +18,17 @@ VERBS = {
     "quickstart": ["--out", "--jobs", "--quiet -q", "--json", "--debug"],
     "run": [
         "recipe",
-        *("--out", "--data", "--scale", "--engine", "--jobs", "--devices", "--threads"),
+        *(
+            "--out",
+            "--data",
+            "--scale",
+            "--engine",
+            "--jobs",
+            "--devices",
+            "--threads",
+            "--address",
+            "--slurm",
+        ),
         *("--dry-run", "--speed", "--set", "--report", "--retry-failed", "--track"),
         *("--quiet -q", "--json", "--debug"),
     ],
@@ -124,8 +134,13 @@ def test_no_verb_at_all_shows_the_help(command):
         ("run quickstrt", "no recipe 'quickstrt'. Did you mean 'quickstart'? Known: quickstart"),
         (
             "run quickstart --engine sreial",
-            "no engine 'sreial'. Did you mean 'serial'? Known: processes, serial.",
+            "no engine 'sreial'. Did you mean 'serial'? Known: processes, ray, serial, slurm.",
         ),
+        (
+            "run quickstart --address auto",
+            "--address is for --engine ray; found --engine processes. Change either.",
+        ),
+        ("run quickstart --slurm partition", "--slurm partition: expected key=value, as in --slurm partit"),
         ("run quickstart --scale smal", "no scale 'smal'"),
         ("list", "missing argument 'what'"),
         ("list method", f"no list 'method'. Did you mean 'methods'? Known: {', '.join(sorted(LISTS))}."),

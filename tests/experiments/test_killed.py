@@ -1,13 +1,9 @@
 """Killed at any moment and started again, a recipe comes to the records of one that was not disturbed."""
 
-import json
 import os
 import pty
 import signal
 import subprocess
-import sys
-import time
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,46 +11,8 @@ from pathlib import Path
 import pytest
 
 import isogloss
-from isogloss.core.records import RECORD
-from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.store import WORK
-
-RECIPE = """
-title = "Seconds"
-encoder = "shipped"
-
-[grid]
-corpus = "wikiann"
-source = "qaa"
-targets = ["qab"]
-seeds = [0]
-examples = 160
-dev_examples = 8
-optimization = { epochs = 2, learning_rate = 5e-4, batch_size = 8, checkpoint_every = 4 }
-
-[[grid.method]]
-name = "source-only"
-
-[[grid.method]]
-name = "target-only"
-
-[[grid.method]]
-name = "bilingual"
-
-[[measure]]
-name = "plane"
-examples = 40
-alphas = [-0.5, 0.0, 0.5, 1.0]
-"""
-PATIENCE = 120
-"""Seconds a busy machine may take until what is waited for."""
-
-
-def command(folder: Path, out: str, engine: str) -> list[str]:
-    return [
-        *(sys.executable, "-m", "isogloss", "run", str(folder / "r.toml"), "--out", str(folder / out)),
-        *("--engine", engine, "--jobs", "2", "--quiet", "--no-report"),
-    ]
+from killed import PATIENCE, RECIPE, command, descendants, folders, is_alive, left, made, records, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -201,55 +159,3 @@ def test_an_interruption_is_one_line_and_leaves_no_process(whole):
     )
     wait_until(lambda: not any(map(is_alive, children)))
     assert records(folder / "interrupted").items() <= undisturbed.items()
-
-
-def records(out: Path) -> dict[str, bytes]:
-    return {path.parent.name: path.read_bytes() for path in out.glob(f"*/{RECORD}")}
-
-
-def made(out: Path) -> Counter[str]:
-    """Count how often each run was made, by the log of claims."""
-    lines = [json.loads(line) for path in (out / CLAIMS / "log").iterdir() for line in path.open()]
-    return Counter(
-        line["run"] for line in lines if line["event"] == "finished" and line["run"] in records(out)
-    )
-
-
-def left(out: Path) -> list[Path]:
-    """List what only unfinished runs need."""
-    claims = [path for path in (out / CLAIMS).iterdir() if path.name != "log"]
-    return [*claims, *out.glob("*/work"), *out.glob("*/.*.tmp"), *out.glob(".*.tmp")]
-
-
-def folders(out: Path) -> list[Path]:
-    return [path for path in out.glob("*/") if path.name not in {"figures", "tables", CLAIMS}]
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.02)
-
-
-def descendants(pid: int) -> list[int]:
-    """List the processes below one, from /proc."""
-    parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-        except (OSError, ValueError):
-            continue
-    found, new = set(), {pid}
-    while new:
-        new = {child for child, parent in parents.items() if parent in new} - found
-        found |= new
-    return sorted(found)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

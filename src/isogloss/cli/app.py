@@ -8,6 +8,7 @@ import typer
 
 from isogloss.cli.data_verbs import corpus_app, data_app, languages_app
 from isogloss.cli.options import (
+    Address,
     Data,
     Debug,
     Devices,
@@ -22,6 +23,7 @@ from isogloss.cli.options import (
     RetryFailed,
     Scale,
     Set,
+    Slurm,
     Speed,
     Threads,
     Track,
@@ -52,9 +54,12 @@ def quickstart(
 ) -> None:
     """Show the main job on the built-in languages: transfer, its reliability, and why; about five minutes."""
     from isogloss.cli.runs import RecipeRequest, run_and_report
+    from isogloss.experiments.engines import EngineRequest
 
     request = RecipeRequest(recipe="quickstart", out=out)
-    run_and_report(request, jobs=jobs, quiet=quiet, as_json=as_json, command="isogloss quickstart")
+    run_and_report(
+        request, engine=EngineRequest(jobs=jobs), quiet=quiet, as_json=as_json, command="isogloss quickstart"
+    )
 
 
 @app.command()
@@ -67,6 +72,8 @@ def run(
     jobs: Jobs = 0,
     devices: Devices = "",
     threads: Threads = 1,
+    address: Address = "",
+    slurm: Slurm = None,
     dry_run: DryRun = False,
     speed: Speed = 0,
     change: Set = None,
@@ -86,15 +93,14 @@ def run(
     """
     from isogloss.cli import runs
 
-    if engine not in ENGINES:
-        raise unknown_name("--engine", "engine", engine, ENGINES)
+    asked = runs.engine_request(engine, jobs=jobs, devices=devices, address=address, slurm=slurm or ())
     request = runs.RecipeRequest(
         recipe=recipe, out=out, data=data, scale=scale, change=change or (), track=tuple(track or ())
     )
     command = f"isogloss {' '.join(sys.argv[1:])}"
     if dry_run:
         runs.print_plan(request, speed=speed, as_json=as_json)
-    elif runs.were_started_together():
+    elif runs.were_started_together(engine):
         runs.run_together(
             request,
             devices=devices,
@@ -106,11 +112,9 @@ def run(
             command=command,
         )
     else:
-        jobs = 1 if engine == "serial" else jobs
         runs.run_and_report(
             request,
-            jobs=jobs,
-            devices=devices,
+            engine=asked,
             threads=threads,
             report=write_report,
             retry_failed=retry_failed,
@@ -407,6 +411,3 @@ def doctor(as_json: Json = False, data: Data = None, debug: Debug = False) -> No
     from isogloss.cli.lists import machine
 
     Display(as_json=as_json).table(("what", "found"), machine(data))
-
-
-ENGINES = ("serial", "processes")

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from isogloss.experiments.engines import ENGINES
+
 Out = Annotated[
     str | None,
     typer.Option(
@@ -48,7 +50,20 @@ Track = Annotated[
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")]
 Engine = Annotated[
-    str, typer.Option("--engine", help="serial: one run after the other; processes: side by side.")
+    str,
+    typer.Option("--engine", help="; ".join(f"{name}: {one.about}" for name, one in ENGINES.items()) + "."),
+]
+Address = Annotated[
+    str,
+    typer.Option(
+        "--address", help="Of a Ray cluster; auto: the one of this machine. Else one is started here."
+    ),
+]
+Slurm = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slurm", metavar="KEY=VALUE", help="For Slurm jobs, as submitit has them: --slurm partition=gpu."
+    ),
 ]
 Model = Annotated[
     str,

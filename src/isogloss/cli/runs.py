@@ -1,6 +1,7 @@
 """Running recipes, and printing their plans."""
 
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from isogloss.cli.display import Display, show_report
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
+from isogloss.experiments.engines import ENGINES, EngineRequest
 
 if TYPE_CHECKING:
     from isogloss.experiments.plan import Planned
@@ -57,8 +59,7 @@ class RecipeRequest:
 def run_and_report(
     request: RecipeRequest,
     *,
-    jobs: int = 0,
-    devices: str = "",
+    engine: EngineRequest,
     threads: int = 1,
     report: bool = True,
     retry_failed: bool = False,
@@ -80,9 +81,12 @@ def run_and_report(
             data=request.data,
             scale=request.scale,
             changes=request.changes,
-            jobs=jobs,
-            devices=devices,
+            engine=engine.engine,
+            jobs=engine.jobs,
+            devices=engine.devices,
             threads=threads,
+            address=engine.address,
+            slurm=engine.slurm,
             report=report,
             retry_failed=retry_failed,
             track=request.track,
@@ -111,14 +115,41 @@ def _exit_if(failed: Mapping[str, str]) -> None:
         raise typer.Exit(1)
 
 
-def were_started_together() -> bool:
-    """Return whether this is one of several processes; torch is imported only if a launcher says so."""
+def engine_request(
+    engine: str, *, jobs: int, devices: str, address: str, slurm: Sequence[str]
+) -> EngineRequest:
+    """Return what the options about engines ask for; ConfigError where they do not fit together."""
+    parameters = dict(map(_parameter, slurm))
+    return EngineRequest(engine=engine, jobs=jobs, devices=devices, address=address, slurm=parameters)
+
+
+def _parameter(text: str) -> tuple[str, object]:
+    """Read one --slurm key=value; the value is TOML or, as for 4G and gpu, a text."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--slurm {text}: expected key=value, as in --slurm partition=gpu.")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value
+
+
+def were_started_together(engine: str) -> bool:
+    """Return whether this is one of several processes; torch is imported only if a launcher says so.
+
+    ConfigError if all are to make runs beyond this machine.
+    """
     from isogloss.api import launched
 
     if not launched():
         return False
     from isogloss.training.distributed import world_size
 
+    if world_size() > 1 and ENGINES[engine].package:
+        raise ConfigError(
+            f"--engine {engine}: this is one of {world_size()} processes that a launcher started, which make "
+            f"all runs together. Start it without one, or leave --engine out."
+        )
     return world_size() > 1
 
 

@@ -226,6 +226,11 @@ class Claims:
         for number in range(last, 0, -1):
             self.board.remove(_name(key, number))
 
+    def left_by(self, key: str, process: str) -> bytes:
+        """Return the last claim's content if it is that of a process known to have died, else b""."""
+        _, content = self._last(key)
+        return content if content is not None and _read(content).get("process") == process else b""
+
     def _claim(self, key: str, expired: bytes) -> Claim | None:
         self._give_up()
         number, content = self._last(key)

@@ -1,7 +1,8 @@
 """The engine: makes what has no record yet, each run once what it needs is finished.
 
 One job is made in this process; several in processes of few threads: for small models that is faster than
-many threads in one, and it does not suffer when the machine is busy. Records are the same.
+many threads in one, and it does not suffer when the machine is busy. Others are beyond this machine
+(``engines``). Records are the same.
 
 Several engines may work in one folder, on one machine or on many: runs are claimed one by one (``claims``),
 what others make is waited for, and all end with all records. A failure stops only the runs that need the
@@ -12,14 +13,15 @@ memory ran out, is made once more, alone.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
+from math import inf
 from time import monotonic
+from typing import Protocol
 
 import torch
 
-from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.leaving import Left, asked_to_leave, heeding
@@ -33,6 +35,7 @@ from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.devices import CPU, Device, devices_of, precision_on
 from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.encoders import fetch
+from isogloss.experiments.packing import check_importable, of_script
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.runs import FineTune, Run, Translate, needs, not_looked_up, parts_of
 from isogloss.experiments.store import Outcome, Store
@@ -56,6 +59,21 @@ Announce = Callable[[Run, int, int], None]
 """Called before a run starts, with its number, counted from 1, and how many there are."""
 
 
+class Elsewhere(Protocol):
+    """An engine beyond this machine."""
+
+    @property
+    def follows(self) -> bool:
+        """Whether its workers follow what other processes make."""
+        ...
+
+    def workers(
+        self, context: RunContext, runs: Sequence[Run], begun: Callable[[Run], None]
+    ) -> AbstractContextManager[Workers]:
+        """Open workers for the runs of a plan; they call ``begun`` once one is being made."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Making:
     """How runs are made; their records do not depend on it, but for ``threads`` in the last digits."""
@@ -70,6 +88,8 @@ class Making:
     """Trackers that follow the runs."""
     retry_failed: bool = False
     """Whether runs are made again that failed in an earlier call."""
+    elsewhere: Elsewhere | None = None
+    """Where, if not on this machine; then it knows how many at once."""
 
 
 def make_planned(
@@ -80,16 +100,30 @@ def make_planned(
     on_progress: OnProgress = no_progress,
 ) -> Outcome:
     """Make what has no record yet; damaged runs count as missing."""
-    devices = devices_of(how.devices) if how.devices or how.jobs != 1 else ()
+    chosen = how.elsewhere is None and (how.devices or how.jobs != 1)
+    devices = devices_of(how.devices) if chosen else ()
     context, damaged = prepared(planned, how, on_progress, devices)
     runs = planned.runs
     missing = [run for run in runs if not planned.store.is_finished(run)]
-    jobs = how.jobs or (1 if of_script(missing) else default_jobs(missing, how.threads, devices))
-    jobs = min(jobs, max(1, len(missing)))
-    asked = devices if how.devices or jobs > 1 else ()  # One job alone computes where the caller does.
-    with _workers(context, missing, jobs, asked) as workers:
-        outcome = Schedule(planned.store, runs, workers, announce).run()
+    if how.elsewhere and missing:
+        check_importable(missing, "engine='serial'")
+        begun, announce = _numbered(announce, len(runs) - len(missing), len(runs)), lambda *_: None
+        opened = how.elsewhere.workers(context, runs, begun)
+    else:
+        jobs = how.jobs or (1 if of_script(missing) else default_jobs(missing, how.threads, devices))
+        jobs = min(jobs, max(1, len(missing)))
+        asked = devices if how.devices or jobs > 1 else ()  # One job alone computes where the caller does.
+        opened = _workers(context, missing, jobs, asked)
+    follows = how.elsewhere is not None and how.elsewhere.follows
+    with opened as workers:
+        outcome = Schedule(planned.store, runs, workers, announce, follows=follows).run()
     return replace(outcome, damaged={**damaged, **outcome.damaged})
+
+
+def _numbered(announce: Announce, done: int, total: int) -> Callable[[Run], None]:
+    """Return what announces a run with its number, counted as they begin; one begun again keeps its own."""
+    numbers: dict[str, int] = {}
+    return lambda run: announce(run, numbers.setdefault(identity(run), done + len(numbers) + 1), total)
 
 
 def prepared(
@@ -113,7 +147,7 @@ def prepared(
         threads=how.threads,
         track=how.track,
     )
-    if missing:
+    if missing and how.elsewhere is None:  # Else it is found where they are made.
         precision = precision_on(devices, store) if devices else precision_here(store)
         context = replace(context, precision=precision)
     return context, damaged
@@ -139,12 +173,7 @@ def _workers(
         with torch.cuda.device(devices[0].number) if devices else nullcontext():
             yield ThisProcess(context)
         return
-    if own := of_script(missing):
-        raise ConfigError(
-            f"{own}: it is defined in the script that was started, which other processes do not read. Put it "
-            f"into a module of its own beside the script and import it there, or make one run at a time "
-            f"(jobs=1{'' if here else ', without devices'})."
-        )
+    check_importable(missing, "jobs=1" if here else "jobs=1, without devices")
     processes = Processes(context, jobs, devices[:jobs])
     try:
         yield processes
@@ -202,21 +231,6 @@ def _width(runs: Sequence[Run]) -> int:
     return max(Counter(depths.values()).values(), default=1)
 
 
-def of_script(runs: Sequence[Run]) -> str:
-    """Return the name of a class among the runs' parts that the started script defines; empty if none."""
-    return next(filter(None, map(_of_script, runs)), "")
-
-
-def _of_script(part: object) -> str:
-    if isinstance(part, tuple):
-        return next(filter(None, map(_of_script, part)), "")
-    if not is_dataclass(part):
-        return ""
-    if type(part).__module__ == "__main__":
-        return type(part).__qualname__
-    return _of_script(tuple(getattr(part, one.name) for one in fields(part)))
-
-
 @dataclass
 class Schedule:
     """A plan's runs on their way to a record: what each still waits for, and what has become of it."""
@@ -225,6 +239,10 @@ class Schedule:
     runs: Sequence[Run]
     workers: Workers
     announce: Announce
+    patience: float = inf
+    """Seconds after which it ends, if others make all that is left."""
+    follows: bool = False
+    """Whether the workers follow what other processes make, and look themselves whether that has ended."""
     outcome: Outcome = field(default_factory=Outcome)
     _ids: list[str] = field(default_factory=list)
     """The runs' ids, in the order of the plan."""
@@ -243,6 +261,7 @@ class Schedule:
     """Runs whose process died once: made again, each alone, when nothing else is left to start."""
     _tried_again: set[str] = field(default_factory=set)
     _looked: float = 0.0
+    _idle_since: float = inf
     _absence: Absence = field(init=False)
 
     def __post_init__(self) -> None:
@@ -272,6 +291,13 @@ class Schedule:
                 self._end(run, ending)
             with self._absence.noticed():
                 self._look_elsewhere()
+            if self._has_waited_enough():
+                return
+
+    def _has_waited_enough(self) -> bool:
+        is_idle = not (self._running or self._ready or self._died)
+        self._idle_since = min(self._idle_since, monotonic()) if is_idle else inf
+        return monotonic() - self._idle_since > self.patience
 
     def _begin(self) -> None:
         """Sort the runs: finished, failed, waiting for others, ready."""
@@ -311,20 +337,27 @@ class Schedule:
                 return
 
     def _start_one(self, key: str) -> None:
-        if self._is_settled(key):
-            return
-        expired = self._expired.pop(key, None) or self.store.claims.expired(key)
-        if expired is None:
-            self._elsewhere.add(key)
-            return
-        self.announce(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
-        self._running.add(key)
-        self.workers.start(self._run(key), expired)
+        expired = self._may_follow(key)
+        if expired is not None:
+            self.announce(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
+            self._running.add(key)
+            self.workers.start(self._run(key), expired)
 
     def _put_back(self, key: str) -> None:
         """Let a run wait until the folder of runs is back."""
         self._running.discard(key)
         heappush(self._ready, self._number[key])
+
+    def _may_follow(self, key: str) -> bytes | None:
+        """Return the claim of a run that has ended; None where another process makes it, or has."""
+        if self.follows:
+            return b""
+        if self._is_settled(key):
+            return None
+        expired = self._expired.pop(key, None) or self.store.claims.expired(key)
+        if expired is None:
+            self._elsewhere.add(key)
+        return expired
 
     def _end(self, run: Run, ending: Ending) -> None:
         key = identity(run)
@@ -349,18 +382,26 @@ class Schedule:
             self._fail(key, ending.why)
         elif ending.how == "elsewhere":
             self._elsewhere.add(key)
-        elif ending.how in MADE_AGAIN and key in self._tried_again:
+        elif ending.how in MADE_AGAIN:
+            self._note_death(run, ending)
+        else:
+            self._expired[key] = ending.expired
+            heappush(self._ready, self._number[key])
+
+    def _note_death(self, run: Run, ending: Ending) -> None:
+        """Let a run be made again whose process died; if it did twice, the run has failed."""
+        key = identity(run)
+        if key in self._tried_again:
             why = (
                 f"{MADE_AGAIN[ending.how]} twice ({ending.why}), the second time with no other run "
                 f"beside it. Did the memory run out? Lower batch_size, or use a larger machine."
             )
             self.store.fail(run, why)
             self._fail(key, why)
-        elif ending.how in MADE_AGAIN:
-            self.outcome.died[key] = f"{MADE_AGAIN[ending.how]} ({ending.why}); it was made again."
-            self._died.append(key)
         else:
-            heappush(self._ready, self._number[key])
+            self.outcome.died[key] = f"{MADE_AGAIN[ending.how]} ({ending.why}); it was made again."
+            self._expired[key] = ending.expired
+            self._died.append(key)
 
     def _look_elsewhere(self) -> None:
         """Look after the runs that other processes make: which are finished, failed, or free again."""

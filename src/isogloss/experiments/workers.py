@@ -60,6 +60,8 @@ class Ending:
     why: str = ""
     damaged: str = ""
     """What was wrong with its checkpoints, which were set aside."""
+    expired: bytes = b""
+    """The claim of a process that died, where others could not tell that it has."""
 
 
 class Workers(Protocol):
@@ -389,21 +391,22 @@ _channel: list[Connection] = []
 
 def _serve(channel: Connection) -> None:
     """Make runs as they are sent, until nobody sends any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends the others.
+    for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):  # They reach all; the parent ends others.
+        signal.signal(number, signal.SIG_IGN)
     leave_at_sigterm()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _channel[:] = [channel]
     with suppress(EOFError, OSError):
         channel.send("begun")
         while not asked_to_leave():
-            answer = _answer(*channel.recv())
+            ending = answer(*channel.recv())
             if torch.cuda.is_available():  # Others may need what torch keeps for later.
                 gc.collect()
                 torch.cuda.empty_cache()
-            channel.send(answer)
+            channel.send(ending)
 
 
-def _answer(context: RunContext, run: Run, expired: bytes, shares: bool) -> "Ending | Exception":
+def answer(context: RunContext, run: Run, expired: bytes, shares: bool = False) -> "Ending | Exception":
     """Return how it ended, or the error for the parent to raise: it concerns all runs."""
     try:
         return attempt(context, run, expired, shares=shares)

@@ -170,11 +170,11 @@ class _Fit:
             last = done == total or self._is_stopped()
             due = [one for one in self.callbacks.periodic if done % one.every == 0 or last]
             self._observe(due, done)
-            if remark:
-                self._tell(done, total, remark)
             leaves = self._leaves(looked=looked) and not last
             if kept or leaves:
                 self._keep(done, seen)
+            if remark:  # After the checkpoint: whoever is told may raise Left.
+                self._tell(done, total, remark)
             if leaves:
                 raise Left
 

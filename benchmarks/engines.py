@@ -1,0 +1,90 @@
+"""What does an engine cost for each run, and do two processes that share a folder make anything twice?
+
+    python benchmarks/engines.py            # 200 runs of a millisecond by each engine; about three minutes
+
+Everything is real but what a run computes: it is planned, claimed and recorded. An engine's start (processes,
+a cluster) is all time but that from the first finished run to the last, which is what runs cost.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+ENGINES = ("serial", "processes", "ray")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--engines", nargs="*", default=ENGINES)
+    parser.add_argument("--one", nargs=3, metavar=("ENGINE", "RUNS", "FOLDER"), help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.one:
+        print(seconds(chosen.one[0], int(chosen.one[1]), Path(chosen.one[2])))
+        return
+    print("| engine | start | each run | made | made twice |\n|---|---|---|---|---|")
+    for engine in chosen.engines:
+        took, busy, made = together(engine, chosen.runs, 1)
+        each = f"{1000 * busy / (chosen.runs - 1):.1f} ms"
+        print(f"| {engine} | {took - busy:.1f} s | {each} | {len(made)} | {twice(made)} |", flush=True)
+    print(
+        "\n| processes in one folder (serial) | from the first run to the last | made twice |\n|---|---|---|"
+    )
+    for processes in (1, 2):
+        _, busy, made = together("serial", chosen.runs, processes)
+        print(f"| {processes} | {busy:.1f} s | {twice(made)} |", flush=True)
+
+
+def together(engine: str, runs: int, processes: int) -> tuple[float, float, Counter[str]]:
+    """Return the slowest process's seconds, those of them in which runs are made, and how often each was."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [sys.executable, __file__, "--one", engine, str(runs), folder]
+        running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+        took = [float(one.communicate()[0].splitlines()[-1]) for one in running]
+        lines = [line.split() for line in Path(folder, "made.log").read_text().splitlines()]
+    times = [float(at) for at, _ in lines]
+    return max(took), max(times) - min(times), Counter(run for _, run in lines)
+
+
+def twice(made: Counter[str]) -> int:
+    return sum(count > 1 for count in made.values())
+
+
+def seconds(engine: str, runs: int, out: Path) -> float:
+    """Make a plan in this process; return how long that took without planning."""
+    from isogloss.experiments.engine import Making, make_planned
+    from isogloss.experiments.engines import EngineRequest
+    from isogloss.experiments.plan import plan_recipe
+    from millisecond import quick
+
+    planned = plan_recipe(recipe(runs), out=out)
+    planned = replace(planned, sources=quick(planned.sources))
+    asked = EngineRequest(engine=engine, jobs=2)
+    begin = time.perf_counter()
+    outcome = make_planned(planned, Making(jobs=asked.jobs_here, elsewhere=asked.elsewhere))
+    if outcome.failed:
+        raise SystemExit(str(outcome.failed))
+    return time.perf_counter() - begin
+
+
+def recipe(count: int) -> dict[str, Any]:
+    """Models of many seeds, each with its scores."""
+    grid = {
+        "corpus": "ud",
+        "task": "upos",
+        "source": "qaa",
+        "targets": ["qab"],
+        "seeds": [*range(count // 2)],
+    }
+    grid["method"] = [{"name": "source-only"}]
+    return {"title": "Engines", "encoder": "shipped", "grid": grid, "measure": [{"name": "scores"}]}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Runs that take a millisecond, in whatever process an engine makes them; all else of them is real."""
+
+import time
+from dataclasses import fields
+from typing import Any
+
+from isogloss.core.identity import content, identity
+from isogloss.core.records import Record
+from isogloss.data.sources import Sources
+from isogloss.experiments import workers
+from isogloss.experiments.context import RunContext
+from isogloss.experiments.runs import Run, needs
+
+
+def make(context: RunContext, run: Run) -> Record:
+    context.store.start(run)
+    time.sleep(0.001)
+    record = Record(
+        id=identity(run),
+        kind=run.name,
+        title=run.title,
+        run=content(run),
+        needs=tuple(map(identity, needs(run))),
+        rows=[],
+    )
+    context.store.finish(record, {"seconds": 0.001})
+    with (context.store.root / "made.log").open("a", encoding="utf-8") as log:  # Lines so short come whole.
+        log.write(f"{time.time()} {record.id}\n")
+    return record
+
+
+class Quick(Sources):
+    """Sources that, wherever they are sent, replace what makes runs there."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        workers.make = make
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        workers.make = make
+
+
+def quick(sources: Sources) -> Quick:
+    return Quick(**{one.name: getattr(sources, one.name) for one in fields(sources) if one.init})

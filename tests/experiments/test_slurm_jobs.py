@@ -1,0 +1,81 @@
+"""Jobs of Slurm, here as processes of this machine: they share the work, and one that must go comes back."""
+
+import os
+import re
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.errors import ConfigError
+from isogloss.experiments.claims import claims_in
+from isogloss.experiments.engine import Making, make_planned
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.store import WORK
+from killed import RECIPE, descendants, left, made, records, wait_until
+
+pytest.importorskip("submitit")
+
+from isogloss.experiments.engines import SlurmCluster
+from isogloss.experiments.slurm_jobs import FOLDER
+
+LONG = RECIPE.replace("epochs = 2", "epochs = 6").replace("checkpoint_every = 4", "checkpoint_every = 50")
+
+
+@pytest.mark.slow
+def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_queued_again(tmp_path):
+    recipe, out, said = tmp_path / "r.toml", tmp_path / "runs", []
+    recipe.write_text(LONG)
+    undisturbed = records(isogloss.run(recipe, out=tmp_path / "whole", jobs=1, report=False).out)
+    with ThreadPoolExecutor(1) as beside:
+        gone = beside.submit(pre_empt_one, out)
+        outcome = make_planned(
+            plan_recipe(recipe, out=out),
+            Making(elsewhere=SlurmCluster(2, {"time": 10}, "local")),
+            announce=lambda run, number, total: said.append((number, total)),
+        )
+    assert (len(outcome.made), outcome.done, outcome.failed) == (4, [], {})
+    assert records(out) == undisturbed
+    assert made(out) == dict.fromkeys(undisturbed, 1)
+    assert left(out) == []
+    assert said == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert len(jobs(out)) == 2
+    (output,) = out.glob(f"{FOLDER}/*/{gone.result()}_0_log.out")
+    assert output.read_text().count("Requeued job") == 1
+
+
+def pre_empt_one(out: Path) -> int:
+    """Do to a job that trains what Slurm does before its time is over; wait for the checkpoint."""
+    wait_until(lambda: any(out.glob(f"*/{WORK}/checkpoint-*")))
+    key = next(out.glob(f"*/{WORK}/checkpoint-*")).parents[1].name
+    maker = int(claims_in(out).holder(key).partition(" ")[0])
+    (job,) = [one for one in jobs(out) if maker in descendants(one)]
+    for one in descendants(job):
+        os.kill(one, signal.SIGUSR2)
+    wait_until(lambda: any(step % 50 for step in steps(out / key)))
+    return job
+
+
+def steps(folder: Path) -> list[int]:
+    return [int(path.name.rpartition("-")[2]) for path in folder.glob(f"{WORK}/checkpoint-*")]
+
+
+def jobs(out: Path) -> list[int]:
+    return [int(path.name.partition("_")[0]) for path in out.glob(f"{FOLDER}/*/*_submitted.pkl")]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        (
+            {"partitoin": "gpu"},
+            "--slurm: no parameter 'partitoin'. Did you mean 'partition'? Known: account, ",
+        ),
+        ({"time": "4h"}, "--slurm time=4h: expected minutes, a whole number."),
+    ],
+)
+def test_parameters_that_slurm_does_not_get_are_refused(parameters, said):
+    with pytest.raises(ConfigError, match=f"^{re.escape(said)}"):
+        isogloss.run("quickstart", engine="slurm", slurm=parameters)

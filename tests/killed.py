@@ -1,0 +1,101 @@
+"""A recipe of a few seconds, to be disturbed in the middle; what is left of it then, and of its processes."""
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from isogloss.core.records import RECORD
+from isogloss.experiments.claims import FOLDER as CLAIMS
+
+RECIPE = """
+title = "Seconds"
+encoder = "shipped"
+
+[grid]
+corpus = "wikiann"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 160
+dev_examples = 8
+optimization = { epochs = 2, learning_rate = 5e-4, batch_size = 8, checkpoint_every = 4 }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "target-only"
+
+[[grid.method]]
+name = "bilingual"
+
+[[measure]]
+name = "plane"
+examples = 40
+alphas = [-0.5, 0.0, 0.5, 1.0]
+"""
+PATIENCE = 120
+"""Seconds a busy machine may take until what is waited for."""
+
+
+def command(folder: Path, out: str, engine: str) -> list[str]:
+    return [
+        *(sys.executable, "-m", "isogloss", "run", str(folder / "r.toml"), "--out", str(folder / out)),
+        *("--engine", engine, "--jobs", "2", "--quiet", "--no-report"),
+    ]
+
+
+def records(out: Path) -> dict[str, bytes]:
+    return {path.parent.name: path.read_bytes() for path in out.glob(f"*/{RECORD}")}
+
+
+def made(out: Path) -> Counter[str]:
+    """Count how often each run was made, by the log of claims."""
+    lines = [json.loads(line) for path in (out / CLAIMS / "log").iterdir() for line in path.open()]
+    return Counter(
+        line["run"] for line in lines if line["event"] == "finished" and line["run"] in records(out)
+    )
+
+
+def left(out: Path) -> list[Path]:
+    """List what only unfinished runs need."""
+    claims = [path for path in (out / CLAIMS).iterdir() if path.name not in ("log", "folder")]
+    return [*claims, *out.glob("*/work"), *out.glob("*/.*.tmp"), *out.glob(".*.tmp")]
+
+
+def folders(out: Path) -> list[Path]:
+    return [path for path in out.glob("*/") if path.name not in {"figures", "tables", CLAIMS}]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+def descendants(pid: int) -> list[int]:
+    """List the processes below one, from /proc."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            continue
+    found, new = set(), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new} - found
+        found |= new
+    return sorted(found)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
