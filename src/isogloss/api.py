@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
@@ -119,7 +119,7 @@ def read(out: str | Path) -> Study:
 
 
 def run(
-    recipe: Source,
+    recipe: "Source | Sequence[Source]",
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
@@ -137,7 +137,8 @@ def run(
     """Run a recipe; what has a record is not made again.
 
     It is a TOML file, the name of a packaged one, or, with ``out``, a dict of the same tables or a
-    ``Recipe``, whose methods and measurements may be values of their classes. ConfigError says what is wrong.
+    ``Recipe``, whose methods and measurements may be values of their classes; or several of them, whose runs
+    lie in one folder ``out`` and have one report. ConfigError says what is wrong.
 
     ``changes`` are dotted keys of the recipe and their values. ``jobs`` runs are made side by side (0: as
     many as this machine has cores for), each with ``threads`` threads; records are the same for any number
@@ -146,18 +147,21 @@ def run(
     ``track`` names trackers that follow the runs while they train: tensorboard, mlflow, wandb.
     """
     trackers = _checked_trackers(track)
-    if there := finished(recipe, out=out, data=data, changes=changes, scale=scale):
+    recipes: list[Source] = [*recipe] if isinstance(recipe, list | tuple) else [cast("Source", recipe)]
+    if len(recipes) == 1 and (
+        there := finished(recipes[0], out=out, data=data, changes=changes, scale=scale)
+    ):
         return there
     from isogloss.core.identity import identity
     from isogloss.experiments.engine import Making, make_planned
-    from isogloss.experiments.plan import plan_recipe
+    from isogloss.experiments.plan import plan_recipes
     from isogloss.reports import write_report
 
     refuse_several_processes()
     folder = Path(out) if out else None
-    planned = plan_recipe(recipe, out=folder, data=data, changes=changes, scale=scale)
-    name = Path(recipe).name if isinstance(recipe, str | Path) else "(in Python)"
-    planned.write(command or f"isogloss run {name}")
+    planned = plan_recipes(recipes, out=folder, data=data, changes=changes, scale=scale)
+    names = [Path(one).name if isinstance(one, str | Path) else "(in Python)" for one in recipes]
+    planned.write(command or f"isogloss run {' '.join(names)}")
     how = Making(jobs=jobs, threads=threads, track=trackers, retry_failed=retry_failed)
     outcome = make_planned(planned, how, announce=announce, on_progress=on_progress)
     if report:

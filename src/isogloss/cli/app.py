@@ -52,13 +52,19 @@ def quickstart(
     """Show the main job on the built-in languages: transfer, its reliability, and why; about five minutes."""
     from isogloss.cli.runs import RecipeRequest, run_and_report
 
-    request = RecipeRequest(recipe="quickstart", out=out)
+    request = RecipeRequest(recipes=("quickstart",), out=out)
     run_and_report(request, jobs=jobs, quiet=quiet, as_json=as_json, command="isogloss quickstart")
 
 
 @app.command()
 def run(
-    recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a packaged recipe.")],
+    recipes: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RECIPE...",
+            help="A TOML file, or the name of a packaged recipe; of several, all in one folder (--out).",
+        ),
+    ],
     out: Out = None,
     data: Data = None,
     scale: Scale = "",
@@ -87,7 +93,7 @@ def run(
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
     request = runs.RecipeRequest(
-        recipe=recipe, out=out, data=data, scale=scale, change=change or (), track=tuple(track or ())
+        recipes=recipes, out=out, data=data, scale=scale, change=change or (), track=tuple(track or ())
     )
     command = f"isogloss {' '.join(sys.argv[1:])}"
     if dry_run:
