@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
@@ -144,7 +144,7 @@ def _reported(store: Store) -> "Report":
 
 
 def run(
-    recipe: Source,
+    recipe: "Source | Sequence[Source]",
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
@@ -166,7 +166,8 @@ def run(
     """Run a recipe; what has a record is not made again.
 
     It is a TOML file, the name of a packaged one, or, with ``out``, a dict of the same tables or a
-    ``Recipe``, whose methods and measurements may be values of their classes. ConfigError says what is wrong.
+    ``Recipe``, whose methods and measurements may be values of their classes; or several of them, whose runs
+    lie in one folder ``out`` and have one report. ConfigError says what is wrong.
 
     ``changes`` are dotted keys of the recipe and their values. ``jobs`` runs are made side by side (0: as
     many as this machine has GPUs, or cores), each with ``threads`` threads; records are the same for any
@@ -181,16 +182,19 @@ def run(
         engine=engine, jobs=jobs, devices=_written(devices), address=address, slurm=slurm or {}
     )
     elsewhere = asked.elsewhere
-    if there := finished(recipe, out=out, data=data, changes=changes, scale=scale):
+    recipes: list[Source] = [*recipe] if isinstance(recipe, list | tuple) else [cast("Source", recipe)]
+    if len(recipes) == 1 and (
+        there := finished(recipes[0], out=out, data=data, changes=changes, scale=scale)
+    ):
         return there
     from isogloss.core.identity import identity
     from isogloss.experiments.engine import Making, make_planned
-    from isogloss.experiments.plan import plan_recipe
+    from isogloss.experiments.plan import plan_recipes
 
     refuse_several_processes()
-    planned = plan_recipe(recipe, out=out, data=data, changes=changes, scale=scale)
-    name = Path(recipe).name if isinstance(recipe, str | Path) else "(in Python)"
-    planned.write(command or f"isogloss run {name}")
+    planned = plan_recipes(recipes, out=out, data=data, changes=changes, scale=scale)
+    names = [Path(one).name if isinstance(one, str | Path) else "(in Python)" for one in recipes]
+    planned.write(command or f"isogloss run {' '.join(names)}")
     how = Making(
         jobs=asked.jobs_here,
         devices=asked.devices,

@@ -135,6 +135,31 @@ def test_a_failed_run_ends_with_1_and_says_why(command, tmp_path):
     assert "Traceback" not in ended.err
 
 
+def test_several_recipes_share_a_folder_a_plan_and_what_both_make(command, tmp_path):
+    other = tiny(tmp_path).rename(tmp_path / "other.toml")
+    other.write_text(other.read_text(encoding="utf-8").replace("[0, 1]", "[1, 2]"), encoding="utf-8")
+    one, out = tiny(tmp_path), ("--out", tmp_path / "runs", "--dry-run", "--json")
+    *first, _ = command("run", one, *out).lines
+    *second, _ = command("run", other, *out).lines
+    *both, about = command("run", one, other, *out).lines
+    ids = [{line["run"] for line in own} for own in (first, second, both)]
+    assert ids[2] == ids[0] | ids[1] and len(both) == len(ids[2]) == about["runs"]
+    assert ids[0] & ids[1]
+    assert "Did you mean 'quickstart'" in command("run", one, "quickstrat", *out).message
+    assert "found 2 recipes and no folder" in command("run", one, other, "--dry-run").message
+
+
+@pytest.mark.slow
+def test_the_report_of_several_recipes_is_about_all(command, tmp_path):
+    recipes = [tiny(tmp_path).rename(tmp_path / "other.toml"), tiny(tmp_path)]
+    for recipe, rate in zip(recipes, ("5e-4", "1e30"), strict=True):
+        text = recipe.read_text(encoding="utf-8").partition("[[measure]]")[0]
+        recipe.write_text(text.replace("5e-4", rate).replace("[0, 1]", "[0]"), encoding="utf-8")
+    ended = command("run", *recipes, "--out", tmp_path / "runs", "--jobs", 1, "--quiet")
+    assert ended.status == 1
+    assert "2 of 4 finished" in ended.out
+
+
 def test_report_shows_what_was_found_again(command, tiny_runs):
     first, again = command("report", tiny_runs), command("report", tiny_runs, "--json")
     assert (first.status, again.status) == (0, 0)

@@ -1,3 +1,4 @@
+import json
 import math
 from dataclasses import replace
 
@@ -138,8 +139,51 @@ def by_hand(model, site, h_t, h_s):
     return site.module(model, "attention_output")(torch.cat(parts, dim=1)), entropy
 
 
-def test_padding_changes_nothing(folder):
-    model, how = fresh(folder).double(), mixup()
+@pytest.mark.parametrize("residual", ["normed", "summed"])
+def test_by_cosine_a_subword_takes_up_the_values_of_those_that_are_like_it(folder, residual):
+    """Eqs 3-5 by hand with a softmax of 20 times the cosine, pair by pair without padding."""
+    model, how = fresh(folder).double(), mixup(attends="cosine", residual=residual)
+    how.ratio.double()
+    rows, mask = pairs()
+    site, seen = family_of(model).sites(model)[how.layer - 1], []
+    handle = site.module(model, "feed_forward_in").register_forward_pre_hook(
+        lambda _, inputs: seen.append(inputs[0])
+    )
+    with mixing(model, how, mask) as trace:
+        model.base_model(input_ids=rows, attention_mask=mask)
+    handle.remove()
+    norm = site.module(model, "attention_norm")
+    for number, (source_length, target_length) in enumerate(LENGTHS):
+        h_s, _ = attended(model, site, rows[number, :source_length], "")
+        h_t, summed = attended(model, site, rows[3 + number, :target_length], "")
+        raw = 20 * torch.cosine_similarity(h_t[:, None], h_s[None], dim=2)
+        there, back = raw.softmax(dim=1), raw.T.softmax(dim=1)
+        entropy = sum(-(one * one.log()).sum(dim=1).mean().item() for one in (there, back))
+        ratio = 0.5 / (1 + math.exp(-(-0.5 * entropy + 1.0)))
+        crossed = site.module(model, "attention_output")(there @ site.module(model, "value")(h_s))
+        own = h_t if residual == "normed" else summed
+        expected = nn.functional.layer_norm(
+            ratio * crossed + (1 - ratio) * own, norm.normalized_shape, norm.weight, norm.bias, norm.eps
+        )
+        assert trace.ratios[number].item() == pytest.approx(ratio, abs=1e-9)
+        found = trace.weights[number, 0, :target_length, :source_length]
+        assert torch.allclose(found, there, rtol=0, atol=1e-9)
+        assert torch.allclose(seen[0][3 + number, :target_length], expected, rtol=0, atol=1e-9)
+
+
+def test_by_cosine_a_text_finds_itself(folder):
+    model = fresh(folder)
+    rows, mask = pairs()
+    twice, both = torch.cat((rows[:3], rows[:3])), torch.cat((mask[:3], mask[:3]))
+    with mixing(model, mixup(attends="cosine"), both) as trace:
+        model.base_model(input_ids=twice, attention_mask=both)
+    for weights, length in zip(trace.weights[:, 0], mask[:3].sum(dim=1), strict=True):
+        assert weights[:length].argmax(dim=1).tolist() == list(range(length))
+
+
+@pytest.mark.parametrize("attends", [None, "cosine"])
+def test_padding_changes_nothing(folder, attends):
+    model, how = fresh(folder).double(), mixup(attends=attends)
     how.ratio.double()
     rows, mask = pairs()
     wide, wide_mask = pairs(more=6)
@@ -250,7 +294,7 @@ def test_a_layer_that_is_not_there_is_refused(bert_folder, layer):
 def test_what_is_saved_is_read_again_beside_an_ordinary_model(folder, tmp_path):
     from transformers import AutoModel
 
-    model, how = fresh(folder), mixup(largest=0.3, learned=False, residual="summed")
+    model, how = fresh(folder), mixup(largest=0.3, learned=False, residual="summed", attends="cosine")
     tokenizer = nn.Identity()
     tokenizer.save_pretrained = lambda _: None
     save_model(model, tokenizer, tmp_path / "model", extras=(lambda place: save_mixup(how, place),))
@@ -268,6 +312,10 @@ def test_a_model_without_mixup_has_none_and_a_damaged_one_is_an_error(tmp_path):
     assert load_mixup(tmp_path) is None
     save_mixup(mixup(), tmp_path)
     assert replace(load_mixup(tmp_path), layer=3) == mixup(layer=3)
+    settings = json.loads((tmp_path / "mixup.json").read_text(encoding="utf-8"))
+    del settings["attends"]  # Of a model from before there was a choice.
+    (tmp_path / "mixup.json").write_text(json.dumps(settings), encoding="utf-8")
+    assert load_mixup(tmp_path) == mixup()
     (tmp_path / "mixup.json").write_text('{"layer": 2}', encoding="utf-8")
     with pytest.raises(ModelError, match=r"mixup.json and mixup.safetensors there are damaged .*run again"):
         load_mixup(tmp_path)

@@ -208,6 +208,7 @@ def test_every_switch_makes_another_model_and_every_seed(train):
     changed = [
         {"ratio": 0.0}, {"ratio": 0.2}, {"learned_ratio": False}, {"schedule": False}, {"mse": 0.0},
         {"kl": 0.0}, {"alpha": 0.5}, {"layer": 2}, {"sampling": "example"}, {"residual": "summed"},
+        {"attends": "cosine"},
     ]  # fmt: skip
     for change in changed:
         assert not equal(train(replace(XMixup(decay=3), **change)), plain), change

@@ -277,6 +277,7 @@ STRANGERS = {
     "a start from another model": {"after.method": "source-only"},
     "a rate of its own for λ": {"method.ratio_rate": 50.0},
     "another residual": {"method.residual": "summed"},
+    "attention by cosine": {"method.attends": "cosine"},
     "a draw for each example": {"method.sampling": "example"},
 }
 

@@ -56,7 +56,7 @@ def quickstart(
     from isogloss.cli.runs import RecipeRequest, run_and_report
     from isogloss.experiments.engines import EngineRequest
 
-    request = RecipeRequest(recipe="quickstart", out=out)
+    request = RecipeRequest(recipes=("quickstart",), out=out)
     run_and_report(
         request, engine=EngineRequest(jobs=jobs), quiet=quiet, as_json=as_json, command="isogloss quickstart"
     )
@@ -64,7 +64,13 @@ def quickstart(
 
 @app.command()
 def run(
-    recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a packaged recipe.")],
+    recipes: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RECIPE...",
+            help="A TOML file, or the name of a packaged recipe; of several, all in one folder (--out).",
+        ),
+    ],
     out: Out = None,
     data: Data = None,
     scale: Scale = "",
@@ -95,7 +101,7 @@ def run(
 
     asked = runs.engine_request(engine, jobs=jobs, devices=devices, address=address, slurm=slurm or ())
     request = runs.RecipeRequest(
-        recipe=recipe, out=out, data=data, scale=scale, change=change or (), track=tuple(track or ())
+        recipes=recipes, out=out, data=data, scale=scale, change=change or (), track=tuple(track or ())
     )
     command = f"isogloss {' '.join(sys.argv[1:])}"
     if dry_run:

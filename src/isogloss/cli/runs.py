@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeRequest:
-    """A recipe with the options of the command line."""
+    """One or more recipes with the options of the command line."""
 
-    recipe: str
+    recipes: Sequence[str]
     out: str | None = None
     data: str | None = None
     scale: str = ""
@@ -42,12 +42,12 @@ class RecipeRequest:
 
         ``assume`` that the data is there, where none is named: for a look at the plan alone.
         """
-        from isogloss.experiments.plan import plan_recipe
+        from isogloss.experiments.plan import plan_recipes
         from isogloss.training.tracking import check_trackers
 
         check_trackers(self.track)
-        return plan_recipe(
-            self.recipe,
+        return plan_recipes(
+            self.recipes,
             out=self.out,
             data=self.data,
             scale=self.scale,
@@ -76,7 +76,7 @@ def run_and_report(
             display.say(f"[{number}/{total}] {run.title}")
 
         result = api.run(
-            request.recipe,
+            request.recipes,
             out=request.out,
             data=request.data,
             scale=request.scale,

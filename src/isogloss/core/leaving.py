@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _asked, _heeded = threading.Event(), threading.Event()
+_undisturbed: list[bool] = []
+"""Not empty while something is done that is finished first."""
 
 
 class Left(BaseException):
@@ -26,6 +28,21 @@ def ask_to_leave() -> bool:
 def asked_to_leave() -> bool:
     """Return whether this process was asked to leave."""
     return _asked.is_set()
+
+
+def leaves_now() -> bool:
+    """Return whether it was asked to, and does nothing that is finished first."""
+    return _asked.is_set() and not _undisturbed
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Finish what is done here before this process leaves: what it left half done would all be lost."""
+    _undisturbed.append(True)
+    try:
+        yield
+    finally:
+        _undisturbed.pop()
 
 
 @contextmanager

@@ -298,6 +298,28 @@ class SweepPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LinkAttention:
+    """What of a layer's attention of X-Mixup lies on the words that words translate, over subwords."""
+
+    frame: ClassVar[str] = "link-attention"
+    model: str
+    first: str
+    """The language that is attended to."""
+    second: str
+    layer: int
+    look: str
+    """attention or cosine."""
+    subwords: int
+    """Of the second language, with a link."""
+    mass: float
+    """Mean weight on the linked word."""
+    hits: float
+    """How often the largest weight lies there."""
+    chance: float
+    """The weight there if all subwords of a sentence had the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
     """Cosine of the gradients of two batches, of two languages or of one, in a part of a model."""
 
@@ -397,6 +419,7 @@ ROWS: dict[str, tuple[type, ...]] = {
     "representation-map": (MapPoint,),
     "mixup-ratio": (MixupRatio,),
     "mixup-sweep": (SweepPoint,),
+    "link-attention": (LinkAttention,),
     "gradient-conflict": (Conflict,),
     "task-gradient-conflict": (Conflict,),
     "language-gates": (MaskSimilarity, MaskPerplexity, MaskKept, SpecificGates),

@@ -9,6 +9,7 @@ from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
 from isogloss.diagnostics.label_free import LabelFree
 from isogloss.diagnostics.language_gates import LanguageGates
+from isogloss.diagnostics.link_attention import LinkAttention
 from isogloss.diagnostics.mining import Mining
 from isogloss.diagnostics.mixup import MixupRatio, MixupSweep
 from isogloss.diagnostics.representation_map import RepresentationMap
@@ -52,6 +53,7 @@ _ALL: tuple[type[Diagnostic], ...] = (
     RepresentationMap,
     MixupRatio,
     MixupSweep,
+    LinkAttention,
     GradientConflict,
     TaskGradientConflict,
     LanguageGates,

@@ -5,6 +5,9 @@ runs on [source rows; target rows] in one pass. In one layer the self-attention 
 norm, gives h_S and h_T (Eq. 2). For target rows, a second sub-layer with the same weights attends to the
 source (Eq. 3); its residual is the (1-λ) term of Eq. 4, and its norm the layer's own. The feed-forward
 follows for all rows.
+
+Eq. 3's weights were trained to attend within a text, and need not find a word's translation. ``attends``
+"cosine" makes them of how alike the states of both texts are: what mixing can give where it finds words.
 """
 
 import json
@@ -17,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.records import writing
@@ -36,6 +40,12 @@ SETTINGS, WEIGHTS = "mixup.json", "mixup.safetensors"
 NEEDS = "X-Mixup attends to another text with a post-norm layer's own query, key and value matrices"
 
 Residual = Literal["normed", "summed"]
+
+Attends = Literal["cosine"]
+"""What the weights of Eq. 3 are made of instead of queries and keys."""
+
+SHARPNESS = 20.0
+"""Weights by cosine are a softmax of so many times the cosine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +67,10 @@ class Mixup:
     As the ratio goes to 0, "normed" gives states normed twice, and "summed" the unmixed layer.
     """
 
+    attends: Attends | None = None
+    """cosine: a subword attends to the source by the cosine of h_T and h_S, in all heads alike; by the
+    layer's queries and keys (the paper) when left out."""
+
     ratio: MixupRatio = field(default_factory=MixupRatio, compare=False)
     """W and b of Eq. 5; unused if the ratio is not learned."""
 
@@ -67,6 +81,9 @@ class MixingTrace:
 
     ratios: Tensor | None = None
     """[pair]: λ of each pair in the last pass; None before it, and if nothing is mixed."""
+
+    weights: Tensor = field(default_factory=lambda: torch.empty(0))
+    """[pair head target source]: the weights of Eq. 3 in the last pass, before dropout; else empty."""
 
 
 def check_mixup(config: "PreTrainedConfig", layer: int) -> None:
@@ -181,12 +198,12 @@ class _MixingLayer:
     def _attend(self, target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
         """Return h_T|S = MultiHead(h_T, h_S, h_S) (Eq. 3) and λ of each pair."""
         module, model = self.site.module, self.model
-        query = self._heads(module(model, "query")(target))
-        key, value = (self._heads(module(model, name)(source)) for name in ("key", "value"))
-        raw = torch.matmul(query, key.transpose(2, 3)) * query.size(-1) ** -0.5
+        value = self._heads(module(model, "value")(source))
+        raw = self._raw(target, source)
         real_source, real_target = self._real(raw)
         log_weights = log_attention(raw, real_source)
         weights = log_weights.exp().to(value.dtype)
+        self.trace.weights = weights.detach()
         weights = self._dropout(self.site.attention_dropout)(weights)
         states = torch.matmul(weights, value).transpose(1, 2).flatten(2)
         crossed = self._dropout(self.site.output_dropout)(module(model, "attention_output")(states))
@@ -197,6 +214,17 @@ class _MixingLayer:
             ratio = crossed.new_full((len(raw),), self.mixup.largest, dtype=torch.float32)
         self.trace.ratios = ratio.detach()
         return crossed, ratio
+
+    def _raw(self, target: Tensor, source: Tensor) -> Float[Tensor, "pair head target source"]:
+        """Return what a softmax makes the weights of Eq. 3 of; by cosine, one head stands for all."""
+        if self.mixup.attends == "cosine":
+            one, other = (normalize(side, dim=-1) for side in (target, source))
+            return SHARPNESS * torch.matmul(one, other.transpose(1, 2))[:, None]
+        module, model = self.site.module, self.model
+        query = self._heads(module(model, "query")(target))
+        key = self._heads(module(model, "key")(source))
+        raw: Tensor = torch.matmul(query, key.transpose(2, 3)) * query.size(-1) ** -0.5
+        return raw
 
     def _heads(
         self, states: Float[Tensor, "pair subword dim"]
@@ -220,8 +248,8 @@ def save_mixup(mixup: Mixup, folder: Path) -> None:
     """Write mixup settings and weights into a model's folder."""
     from safetensors.torch import save_file
 
-    settings = {"layer": mixup.layer, "largest": mixup.largest, "learned": mixup.learned}
-    body = json.dumps({**settings, "residual": mixup.residual}, indent=1) + "\n"
+    kept = ("layer", "largest", "learned", "residual", "attends")
+    body = json.dumps({name: getattr(mixup, name) for name in kept}, indent=1) + "\n"
     weights = {name: weight.detach().cpu().contiguous() for name, weight in mixup.ratio.state_dict().items()}
     with writing(folder):
         save_file(weights, folder / WEIGHTS)
@@ -245,6 +273,7 @@ def load_mixup(folder: str | Path) -> Mixup | None:
             largest=float(settings["largest"]),
             learned=bool(settings["learned"]),
             residual=settings["residual"],
+            attends=settings.get("attends"),
             ratio=ratio,
         )
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:

@@ -137,6 +137,50 @@ def plan_recipe(
     )
 
 
+def plan_recipes(
+    recipes: Sequence[Source],
+    *,
+    out: str | Path | None = None,
+    data: str | Path | None = None,
+    changes: Mapping[str, Any] | None = None,
+    scale: str = "",
+    assume: bool = False,
+) -> Planned:
+    """Plan one recipe, or several whose runs lie in one folder and have one report."""
+    if len(recipes) > 1 and out is None:
+        raise ConfigError(
+            f"run: found {len(recipes)} recipes and no folder. Runs of several lie in one folder, and have "
+            f"one report: name it by --out FOLDER."
+        )
+    plans = [
+        plan_recipe(one, out=out, data=data, changes=changes, scale=scale, assume=assume) for one in recipes
+    ]
+    return plans[0] if len(plans) == 1 else _joined(plans)
+
+
+def _joined(plans: Sequence[Planned]) -> Planned:
+    """Return the plan of all recipes; what they share is there once."""
+    places = {name: place for one in plans for name, place in one.sources.encoders.items()}
+    described = dict.fromkeys(corpus for one in plans for corpus in one.sources.described)
+    sources = replace(plans[0].sources, encoders=places, described=tuple(described))
+    methods: dict[str, dict[str, None]] = {}
+    for one in plans:
+        sources.assumed.update(one.sources.assumed)
+        for label, ids in one.methods.items():
+            methods.setdefault(label, {}).update(dict.fromkeys(ids))
+    return replace(
+        plans[0],
+        recipe=replace(plans[0].recipe, title=" · ".join(one.recipe.title for one in plans)),
+        text="\n".join(one.text for one in plans),
+        asked="",
+        runs=in_order([run for one in plans for run in one.runs]),
+        sources=sources,
+        encoders={encoder: label for one in plans for encoder, label in one.encoders.items()},
+        methods={label: [*ids] for label, ids in methods.items()},
+        published=[row for one in plans for row in one.published],
+    )
+
+
 def plan(
     recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: str
 ) -> tuple[list[Run], dict[str, list[str]]]:

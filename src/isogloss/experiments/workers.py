@@ -24,7 +24,7 @@ import torch
 
 from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError, RunError
 from isogloss.core.identity import identity
-from isogloss.core.leaving import Left, asked_to_leave, leave_at_sigterm
+from isogloss.core.leaving import Left, asked_to_leave, leave_at_sigterm, leaves_now
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.experiments.absence import wait_while_silent
 from isogloss.experiments.claims import Claim
@@ -154,7 +154,7 @@ def _heeding(on_progress: OnProgress, claim: Claim) -> OnProgress:
     def heed(progress: Progress) -> None:
         on_progress(progress)
         wait_while_silent(claim, on_progress)
-        if claim.lost or (asked_to_leave() and world_size() == 1):  # Several leave together (``fit``).
+        if claim.lost or (leaves_now() and world_size() == 1):  # Several leave together (``fit``).
             raise Left
 
     return heed

@@ -22,7 +22,7 @@ from torch.nn.functional import mse_loss
 from isogloss.core.run_parts import Count, Rate, Share, Weight
 from isogloss.core.seeds import derive
 from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.mixup import Mixup, Residual, check_mixup, last_states, mixing, save_mixup
+from isogloss.encoders.mixup import Attends, Mixup, Residual, check_mixup, last_states, mixing, save_mixup
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.one_answer import one_answer
 from isogloss.tasks.task import Config, Model, ScoredTask
@@ -63,6 +63,10 @@ class XMixup:
     residual: Residual = "normed"
     """Target states in Eq. 4: normed (the paper), or summed, as they are before the norm that Eq. 4 applies;
     then a small ratio changes little."""
+
+    attends: Attends | None = None
+    """cosine: in Eq. 3 a subword attends to the source by the cosine of their states, which finds translated
+    words where attention does not; by the layer's queries and keys (the paper) when left out."""
 
     alpha: Share | None = None
     """Weight of the source side's loss; the target's is the rest. The paper's where none is given: 0.4 for
@@ -150,7 +154,13 @@ class XMixup:
     def _mixup(self, kind: MixupTask, config: Config) -> Mixup:
         layer = self._layer(kind, config)
         check_mixup(config, layer)
-        return Mixup(layer=layer, largest=self.ratio, learned=self.learned_ratio, residual=self.residual)
+        return Mixup(
+            layer=layer,
+            largest=self.ratio,
+            learned=self.learned_ratio,
+            residual=self.residual,
+            attends=self.attends,
+        )
 
     def _layer(self, kind: MixupTask, config: Config) -> int:
         return self.layer or kind.layer_of(config.num_hidden_layers)

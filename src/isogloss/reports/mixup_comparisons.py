@@ -29,7 +29,12 @@ ABLATIONS = {
 }
 """Parts that can be left out (Tables 5 and 9): a name, and the fields that may then differ from the full."""
 
-OURS = {"method.residual": "summed", "method.sampling": "example", "method.with_source": False}
+OURS = {
+    "method.residual": "summed",
+    "method.attends": "cosine",
+    "method.sampling": "example",
+    "method.with_source": False,
+}
 """Options that the paper does not have: systems trained with one are left out."""
 
 

@@ -166,6 +166,15 @@ SUMMARIES = (
         group_by=("encoder", "way", "inputs.translator"),
     ),
     Summary(
+        frame="link-attention",
+        title="Attention on translated words",
+        caption="Percent of the weights of Eq. 3 of X-Mixup on the linked word, and largest weights there.",
+        by=heads("corpus", "task", *MODEL, "first", "second", "look", "layer"),
+        keep=("name", "first", "second", "look", "layer"),
+        values=percents({"on the linked word": "mass", "found": "hits", "chance": "chance"}),
+        group_by=("encoder", "way", "treebank"),
+    ),
+    Summary(
         frame="mixup-sweep",
         title="Mixing more, less, or elsewhere at inference",
         caption="Percent; best: at the λ₀ chosen on the very examples it is scored on, so it flatters.",

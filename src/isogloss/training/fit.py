@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, DivergedError
-from isogloss.core.leaving import Left, asked_to_leave
+from isogloss.core.leaving import Left, asked_to_leave, undisturbed
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
@@ -144,7 +144,7 @@ class _Fit:
     def run(self) -> Fitted:
         start, total = self._resume(), len(self.batches)
         self.model.train()
-        with quick_dropout(self.model), _randomness_given_back(self.device):
+        with quick_dropout(self.model), _randomness_given_back(self.device), undisturbed():
             self._train(start, total)
         if self.best is not None:
             _put(self.model, self.best)
@@ -173,7 +173,7 @@ class _Fit:
             leaves = self._leaves(looked=looked) and not last
             if kept or leaves:
                 self._keep(done, seen)
-            if remark:  # After the checkpoint: whoever is told may raise Left.
+            if remark:
                 self._tell(done, total, remark)
             if leaves:
                 raise Left

@@ -1,0 +1,77 @@
+"""Compare averages with the models that they are made of: `python docs/results/averaging/table.py [RUNS]`.
+
+With the folder of the runs, scores.csv is written from their records first; averages.csv is made of it alone.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.special import fdtr, fdtri, stdtrit
+
+HERE = Path(__file__).parent
+ONE = "one model"
+SIZES = {"mean of 3": 3, "mean of 6": 6, "TIES of 3": 3}
+
+
+def scores(runs: str) -> pd.DataFrame:
+    """Return the test accuracy of each model, by language, in percent."""
+    import isogloss
+
+    rows = isogloss.read(runs).frame("scores")
+    rows = rows[rows["main"].eq(True) & (rows["split"] == "test")]
+    names = {0: ONE, 3: "mean of 3", 6: "mean of 6"}
+    system = (
+        rows["of.size"].fillna(0).astype(int).map(names).where(rows["method.density"].isna(), "TIES of 3")
+    )
+    rows = rows.assign(system=system, score=100 * rows["score"])
+    table = rows.pivot_table(index=["system", "seed"], columns="language", values="score")
+    return table.round(4).reset_index()
+
+
+def compared(table: pd.DataFrame) -> pd.DataFrame:
+    """Return for each average and language: gain on its own models, and ratio of variances over seeds.
+
+    The gain is the average's score minus the mean score of the models it is made of, with a t interval over
+    averages. The ratio is the variance of single models over that of averages, with an interval by F. For
+    "targets" variances are averaged over languages, and the degrees of freedom are those of one language.
+    """
+    table = table.set_index(["system", "seed"])
+    targets = [code for code in table if code != "qaa"]
+    found = []
+    for system, size in SIZES.items():
+        one, own = table.loc[ONE], table.loc[system]
+        members = one.groupby(np.arange(len(one)) // size * size).mean()
+        gains = own - members
+        for name, codes in {"qaa": ["qaa"], "targets": targets, **{one: [one] for one in targets}}.items():
+            gain = gains[codes].mean(axis=1)
+            half = stdtrit(len(gain) - 1, 0.975) * gain.std() / np.sqrt(len(gain))
+            single, averaged = (side[codes].var().mean() for side in (one, own))
+            freedom = len(one) - 1, len(own) - 1
+            ratio, share = single / averaged, fdtr(*freedom, single / averaged)
+            found.append(
+                {
+                    "system": system,
+                    "language": name,
+                    "averages": len(own),
+                    "models": one[codes].mean(axis=1).mean(),
+                    "average": own[codes].mean(axis=1).mean(),
+                    "gain": gain.mean(),
+                    "gain_low": gain.mean() - half,
+                    "gain_high": gain.mean() + half,
+                    "std_models": np.sqrt(single),
+                    "std_average": np.sqrt(averaged),
+                    "variance_ratio": ratio,
+                    "ratio_low": ratio / fdtri(*freedom, 0.975),
+                    "ratio_high": ratio / fdtri(*freedom, 0.025),
+                    "p": 2 * min(share, 1 - share),
+                }
+            )
+    return pd.DataFrame(found).round(4)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        scores(sys.argv[1]).to_csv(HERE / "scores.csv", index=False)
+    compared(pd.read_csv(HERE / "scores.csv")).to_csv(HERE / "averages.csv", index=False)

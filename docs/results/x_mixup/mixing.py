@@ -1,0 +1,112 @@
+"""What mixing adds to the same training without it: `python docs/results/x_mixup/mixing.py [RUNS]`.
+
+With the folder of the runs, mixing/scores.csv and mixing/link-attention.csv are written from their records
+first; mixing/effects.csv is made of the scores alone. Differences are paired by seed, with a 95 % t interval
+and the difference that four of five such studies would see.
+"""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+from scipy.special import stdtr, stdtrit
+
+from isogloss.metrics.power import power_of
+from isogloss.reports.measurements import Measurements, read_measurements
+
+HERE = Path(__file__).parent / "mixing"
+WITHOUT = "without mixing"
+ADJUSTED = ", adjusted encoder"
+BOTH = "mean"
+"""In place of a target: the mean over both, seed by seed."""
+
+AGAINST = {"from source-only": "from source-only, without mixing"}
+"""What a system is held against, where that is not the training without mixing on the same encoder."""
+
+
+def scores(m: Measurements) -> pd.DataFrame:
+    """Return the test accuracy of each model in its target and in the source, in percent."""
+    labels = {key: label for label, ids in m.methods.items() for key in ids}
+    rows = m.frame("scores")
+    rows = rows[rows["main"].eq(True)]
+    found = []
+    for target in ("qad", "qab"):
+        own = rows[(rows["target"] == target) | (rows["method"] == "source-only")]
+        own = own[own["language"].isin(["qaa", target])]
+        side = own["language"].map({"qaa": "source", target: "target"})
+        name = side + own["inputs"].map({"": "", "paired": ", paired"})
+        encoder = own["encoder.adjusted"].map(lambda name: ADJUSTED if name else "")
+        about = own.assign(about=name, system=own["model"].map(labels) + encoder, to=target)
+        found.append(about.pivot_table(index=["to", "system", "seed"], columns="about", values="score"))
+    return (100 * pd.concat(found)).dropna(subset="target").round(4).reset_index()
+
+
+def link_attention(m: Measurements) -> pd.DataFrame:
+    """Return what attention and cosine find in each layer of each encoder and model measured, in percent."""
+    labels = {key: label for label, ids in m.methods.items() for key in ids}
+    rows = m.frame("link-attention")
+    what = rows["model"].map(labels).fillna("the encoder")
+    what += rows["encoder.adjusted"].map(lambda name: ADJUSTED if name else "")
+    shares = {one: (100 * rows[one]).round(1) for one in ("mass", "hits", "chance")}
+    rows = rows.assign(model=what, trained_to=rows["target"], **shares)
+    return rows[["model", "trained_to", "seed", "second", "look", "layer", "subwords", *shares]]
+
+
+def answers(table: pd.DataFrame) -> pd.DataFrame:
+    """Add what a system answers in the target, X-Mixup beside translations, and means over both targets."""
+    table = table.assign(answer=table["target, paired"].fillna(table["target"]))
+    mean = table.groupby(["system", "seed"])[["answer", "target", "source"]].agg(["mean", "count"])
+    both = mean[mean[("answer", "count")] == 2].xs("mean", axis=1, level=1)
+    return pd.concat([table, both.reset_index().assign(to=BOTH)])
+
+
+def smallest_seen(std: float, seeds: int) -> float:
+    """Return the difference that a paired t-test over seeds sees in four of five studies."""
+    low, high = 0.0, 100 * std + 1e-9
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (middle, high) if power_of(middle, std, seeds) < 0.8 else (low, middle)
+    return high
+
+
+def effects(table: pd.DataFrame) -> pd.DataFrame:
+    """Return for each target and system its difference from the system it is held against.
+
+    Of its answers, of the target read alone ("alone_"), and of the source ("source_").
+    """
+    found = []
+    for target, own in answers(table).groupby("to", sort=False):
+        by = {system: rows.set_index("seed") for system, rows in own.groupby("system", sort=False)}
+        for system, rows in by.items():
+            plain, adjusted, _ = system.partition(ADJUSTED)
+            against = AGAINST.get(plain, WITHOUT) + adjusted
+            row = {"target": target, "system": system, "against": against, "seeds": len(rows)}
+            row |= {
+                "score": rows["answer"].mean(),
+                "std": rows["answer"].std(),
+                "source": rows["source"].mean(),
+            }
+            if against in by and system != against:
+                for name, column in (("", "answer"), ("alone_", "target"), ("source_", "source")):
+                    row |= difference((rows[column] - by[against][column]).dropna(), name)
+            found.append(row)
+    return pd.DataFrame(found).round(4)
+
+
+def difference(each: pd.Series, name: str) -> dict[str, float]:
+    """Return the mean of paired differences, its interval, p, and the smallest difference seen."""
+    count, error = len(each), each.std() / len(each) ** 0.5
+    half = float(stdtrit(count - 1, 0.975)) * error
+    p = 2 * float(stdtr(count - 1, -abs(each.mean() / error)))
+    numbers = {"difference": each.mean(), "low": each.mean() - half, "high": each.mean() + half, "p": p}
+    return {
+        f"{name}{key}": one for key, one in (numbers | {"seen": smallest_seen(each.std(), count)}).items()
+    }
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        measured = read_measurements(Path(sys.argv[1]))
+        scores(measured).to_csv(HERE / "scores.csv", index=False)
+        link_attention(measured).to_csv(HERE / "link-attention.csv", index=False)
+    effects(pd.read_csv(HERE / "scores.csv")).to_csv(HERE / "effects.csv", index=False)
