@@ -41,7 +41,11 @@ targets = ["qab"]
 seeds = [0]
 examples = 48
 dev_examples = 8
-optimization = { epochs = 3, learning_rate = 5e-4, batch_size = 8, checkpoint_every = 3 }
+optimization.epochs = 3
+optimization.learning_rate = 5e-4
+optimization.batch_size = 8
+optimization.checkpoint_every = 3
+optimization.precision = "float32"
 
 [[grid.method]]
 name = "source-only"

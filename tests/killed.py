@@ -22,7 +22,11 @@ targets = ["qab"]
 seeds = [0]
 examples = 160
 dev_examples = 8
-optimization = { epochs = 2, learning_rate = 5e-4, batch_size = 8, checkpoint_every = 4 }
+optimization.epochs = 2
+optimization.learning_rate = 5e-4
+optimization.batch_size = 8
+optimization.checkpoint_every = 4
+optimization.precision = "float32"
 
 [[grid.method]]
 name = "source-only"
