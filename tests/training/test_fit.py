@@ -415,6 +415,26 @@ def test_a_training_asked_to_leave_keeps_a_checkpoint_of_the_step_and_ends_as_if
         assert rows_again == rows
 
 
+def test_a_training_asked_to_leave_while_it_is_scored_ends_that_first_and_keeps_it(tmp_path):
+    model = toy()
+    callbacks = watched(model, tmp_path, 3)
+
+    def evaluate(done):
+        leaving.ask_to_leave()
+        assert leaving.asked_to_leave()
+        assert not leaving.leaves_now()  # What tells of its progress would end it here.
+        return callbacks.evaluate(done)
+
+    asking = replace(callbacks, evaluate=evaluate)
+    with leaving.heeding(), pytest.raises(leaving.Left):
+        fit(model, Drawn(), loss, updates=UPDATES, seed=5, callbacks=asking)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000004"]
+    again, rows_again = train(tmp_path)
+    whole, rows = train(tmp_path / "whole")
+    assert equal(again, whole)
+    assert rows_again == rows
+
+
 def test_a_training_asked_to_leave_in_its_last_step_ends(tmp_path):
     class Asking(Drawn):
         def __getitem__(self, step):
