@@ -50,7 +50,7 @@ def simulate(count: int) -> list[str]:
     from isogloss.core.records import Record
     from isogloss.experiments import workers
     from isogloss.experiments.context import RunContext
-    from isogloss.experiments.engine import Schedule
+    from isogloss.experiments.engine import Making, make_planned
     from isogloss.experiments.plan import plan_recipe
     from isogloss.experiments.runs import Measure, Run, needs
     from isogloss.reports import write_report
@@ -77,13 +77,8 @@ def simulate(count: int) -> list[str]:
         out = Path(folder)
         plan, planning = timed(lambda: plan_recipe(recipe(count), out=out))
         plan.write("many runs")
-        context = RunContext(store=plan.store, sources=plan.sources)
-
-        def schedule() -> Any:
-            return Schedule(plan.store, plan.runs, workers.ThisProcess(context), lambda *_: None).run()
-
-        outcome, making = timed(schedule)
-        again, looking = timed(schedule)
+        outcome, making = timed(lambda: make_planned(plan, Making(jobs=1)))
+        again, looking = timed(lambda: make_planned(plan, Making(jobs=1)))
         if len(outcome.made) != len(plan.runs) or again.made:
             raise StorageError(f"{len(outcome.made)} of {len(plan.runs)} runs made, {len(again.made)} twice.")
         _, reporting = timed(lambda: write_report(out))

@@ -58,7 +58,7 @@ def test_adjustment_comes_to_the_same_loss_both_ways(script):
 
 def test_many_runs_are_made_once_and_reported_on(script):
     (found,) = numbers(script("many_runs", "--runs", 20), 9).values()
-    assert found[6] == "25"  # 20 runs, and five for claims, plan and report.
+    assert found[6] == "26"  # 20 runs, and six for claims, precision, plan and report.
 
 
 def test_every_form_of_meta_learning_costs_more_than_joint_training(script):
