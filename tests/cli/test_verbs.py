@@ -17,7 +17,7 @@ from tiny import TINY
 VERBS = {
     "quickstart": ["--out", "--jobs", "--quiet -q", "--json", "--debug"],
     "run": [
-        "recipe",
+        "recipes",
         *(
             "--out",
             "--data",
@@ -129,8 +129,9 @@ def test_no_verb_at_all_shows_the_help(command):
         ("run tiny.toml --jobs many", "invalid value for '--jobs'"),
         ("run tiny.toml --jobs -1", "invalid value for '--jobs'"),
         ("run tiny.toml --threads 0", "invalid value for '--threads'"),
-        ("run tiny.toml another.toml", "unexpected extra argument"),
-        ("run", "missing argument 'recipe'. See: isogloss run --help"),
+        ("run tiny.toml another.toml", "found 2 recipes and no folder."),
+        ("init a.toml b.toml", "unexpected extra argument"),
+        ("run", "missing argument 'RECIPE...'. See: isogloss run --help"),
         ("run quickstrt", "no recipe 'quickstrt'. Did you mean 'quickstart'? Known: quickstart"),
         (
             "run quickstart --engine sreial",

@@ -348,7 +348,7 @@ def test_a_full_disk_is_a_storage_error_and_leaves_nothing(copy, tmp_path, monke
     model, tokenizer = load_masked_lm(copy), load_tokenizer(copy)
     raised = {
         "os": OSError(28, "No space left on device"),
-        "safetensors": SafetensorError("I/O error: No space"),
+        "safetensors": SafetensorError("I/O error: No space left on device (os error 28)"),
     }
 
     def full(*_, **__):

@@ -251,6 +251,7 @@ def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monke
         other.store.folder(run) / EXAMPLES
     ).read_bytes()
     assert sorted(path.name for path in context.store.folder(run).iterdir()) == [
+        "checksums.json",
         EXAMPLES,
         "made.json",
         "record.json",
