@@ -237,7 +237,7 @@ def _look(out: Path, found: Found, whole: dict[str, bytes]) -> None:
     made = Counter(line["run"] for line in lines if line["event"] == "finished" and line["run"] in whole)
     found.twice += sum(number > 1 for number in made.values())
     left = {
-        "claims": [path for path in (out / CLAIMS).iterdir() if path.name != "log"],
+        "claims": [path for path in (out / CLAIMS).iterdir() if path.name not in ("log", "folder")],
         "work folders": list(out.glob(f"*/{WORK}")),
         "temporary files": [*out.rglob(".*.tmp"), *out.rglob(".*.old")],
         "set aside": [*out.rglob("damaged-*")],

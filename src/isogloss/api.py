@@ -32,8 +32,8 @@ from isogloss.experiments.store_places import store_at, store_for
 
 if TYPE_CHECKING:
     from isogloss.data.described import DescribedCorpus
-    from isogloss.experiments.engine import Announce
     from isogloss.experiments.python_rows import Rows
+    from isogloss.experiments.schedule import Announce
     from isogloss.experiments.searching import Search, Trial
     from isogloss.reports import Report
     from isogloss.reports.measurements import Measurements, Run

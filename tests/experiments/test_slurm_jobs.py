@@ -79,3 +79,9 @@ def jobs(out: Path) -> list[int]:
 def test_parameters_that_slurm_does_not_get_are_refused(parameters, said):
     with pytest.raises(ConfigError, match=f"^{re.escape(said)}"):
         isogloss.run("quickstart", engine="slurm", slurm=parameters)
+
+
+def test_jobs_need_a_folder_that_all_nodes_see(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match="--out is memory://jobs. Name a folder, or let a job array"):
+        isogloss.run("quickstart", out="memory://jobs", engine="slurm")

@@ -23,9 +23,9 @@ from isogloss.core.identity import identity
 from isogloss.core.leaving import Left, ask_to_leave, asked_to_leave
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.experiments.context import RunContext, precision_here
-from isogloss.experiments.engine import Schedule
 from isogloss.experiments.packing import Packed, packed
 from isogloss.experiments.runs import Run
+from isogloss.experiments.schedule import Schedule
 from isogloss.experiments.workers import Ending, Processes, Workers
 
 FOLDER = ".jobs"
@@ -70,6 +70,11 @@ def slurm_workers(
     context: RunContext, runs: Sequence[Run], begun: Callable[[Run], None], how: JobRequest
 ) -> Iterator[Workers]:
     """Yield what looks after jobs: they go on without this process, unless there is nothing left to make."""
+    if context.store.remote:
+        raise ConfigError(
+            f"--engine slurm: jobs are told what to do by files in a folder that all nodes see, and --out is "
+            f"{context.store.remote.url}. Name a folder, or let a job array run with this --out."
+        )
     logging.getLogger("submitit").setLevel(logging.ERROR)  # It speaks on standard output.
     plan = blake2s("".join(map(identity, runs)).encode(), digest_size=6).hexdigest()
     executor = _executor(context, how, context.store.root / FOLDER / plan)
