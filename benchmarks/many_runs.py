@@ -46,31 +46,21 @@ def main() -> None:
 
 def simulate(count: int) -> list[str]:
     from isogloss.core.errors import StorageError
-    from isogloss.core.identity import content, identity
+    from isogloss.core.identity import identity
     from isogloss.core.records import Record
     from isogloss.experiments import workers
     from isogloss.experiments.context import RunContext
     from isogloss.experiments.engine import Making, make_planned
     from isogloss.experiments.plan import plan_recipe
-    from isogloss.experiments.runs import Measure, Run, needs
+    from isogloss.experiments.runs import Measure, Run
     from isogloss.reports import write_report
+    from millisecond import recorded
 
     def make(context: RunContext, run: Run) -> Record:
-        context.store.start(run)
-        time.sleep(0.001)
-        rows = list(map(scored, run.languages)) if isinstance(run, Measure) else []
-        for row in rows:
-            row["model"] = identity(run.subjects[0]) if isinstance(run, Measure) else ""
-        record = Record(
-            id=identity(run),
-            kind=run.name,
-            title=run.title,
-            run=content(run),
-            needs=tuple(map(identity, needs(run))),
-            rows=rows,
-        )
-        context.store.finish(record, {"seconds": 0.001})
-        return record
+        if not isinstance(run, Measure):
+            return recorded(context, run)
+        model = {"model": identity(run.subjects[0])}
+        return recorded(context, run, [{**scored(language), **model} for language in run.languages])
 
     workers.make = make
     with tempfile.TemporaryDirectory() as folder:
@@ -114,7 +104,7 @@ def recipe(count: int) -> dict[str, Any]:
 
 
 def scored(language: str) -> dict[str, Any]:
-    about = {"model": "", "language": language, "split": "dev", "metric": "accuracy"}
+    about = {"language": language, "split": "dev", "metric": "accuracy"}
     return {**about, "score": 0.5, "main": True, "baseline": 0.1, "examples": 100}
 
 

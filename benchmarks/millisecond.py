@@ -1,18 +1,19 @@
 """Runs that take a millisecond, in whatever process an engine makes them; all else of them is real."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 from isogloss.core.identity import content, identity
-from isogloss.core.records import Record
+from isogloss.core.records import Record, Row
 from isogloss.data.sources import Sources
 from isogloss.experiments import workers
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.runs import Run, needs
 
 
-def make(context: RunContext, run: Run) -> Record:
+def recorded(context: RunContext, run: Run, rows: Sequence[Row] = ()) -> Record:
     context.store.start(run)
     time.sleep(0.001)
     record = Record(
@@ -21,9 +22,14 @@ def make(context: RunContext, run: Run) -> Record:
         title=run.title,
         run=content(run),
         needs=tuple(map(identity, needs(run))),
-        rows=[],
+        rows=rows,
     )
     context.store.finish(record, {"seconds": 0.001})
+    return record
+
+
+def make(context: RunContext, run: Run) -> Record:
+    record = recorded(context, run)
     with (context.store.root / "made.log").open("a", encoding="utf-8") as log:  # Lines so short come whole.
         log.write(f"{time.time()} {record.id}\n")
     return record

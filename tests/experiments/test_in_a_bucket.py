@@ -16,43 +16,23 @@ from pathlib import Path
 import pytest
 
 import isogloss
+import killed
 from isogloss.core.records import RECORD
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.remote import Remote
+from isogloss.experiments.store import WORK
 from isogloss.experiments.store_places import store_at
 from s3_server import BUCKET, S3, s3_server
 
 pytest.importorskip("s3fs")
 pytest.importorskip("moto.server")
 
-RECIPE = """
-title = "Seconds"
-encoder = "shipped"
-
-[grid]
-corpus = "wikiann"
-source = "qaa"
-targets = ["qab"]
-seeds = [0]
-examples = 128
-dev_examples = 8
-optimization.epochs = 2
-optimization.learning_rate = 5e-4
-optimization.batch_size = 8
-optimization.checkpoint_every = 4
-optimization.precision = "float32"
-
-[[grid.method]]
-name = "source-only"
-
-[[grid.method]]
-name = "target-only"
-
-[[measure]]
+GAP = """[[measure]]
 name = "transfer-gap"
 methods = ["source-only"]
 examples = 8
 """
+RECIPE = killed.RECIPE.partition('[[grid.method]]\nname = "bilingual"')[0] + GAP
 AWAY = 10.0
 """Seconds the store is away; what the client waits by itself is less."""
 
@@ -129,7 +109,7 @@ def test_a_run_is_gone_on_with_elsewhere_though_the_store_is_away_for_a_while(
 
     remote = store_at(url).remote
     (run,) = {name.partition("/")[0] for name in remote.listing() if name.endswith("/work.json")}
-    assert {name.partition("/work/")[2] for name in remote.listing(f"{run}/work")} == {*left}
+    assert {name.partition(f"/{WORK}/")[2] for name in remote.listing(f"{run}/{WORK}")} == {*left}
     second = started(s3, tmp_path / "b", *words)
     wait_until(lambda: checkpoints(tmp_path / "b") or second.poll() is not None)
     assert second.poll() is None
@@ -139,12 +119,12 @@ def test_a_run_is_gone_on_with_elsewhere_though_the_store_is_away_for_a_while(
     s3.tell("back")
     assert (second.wait(PATIENCE), second.stderr.read()) == (0, "")
     assert records(remote) == alone
-    assert remote.listing(f"{run}/work") == {}
+    assert remote.listing(f"{run}/{WORK}") == {}
 
 
 def checkpoints(machine: Path) -> list[str]:
     """List the files of whole checkpoints by their names in the work of their run."""
-    found = machine.glob("isogloss/stores/*/*/work/checkpoint-*/*")
+    found = machine.glob(f"isogloss/stores/*/*/{WORK}/checkpoint-*/*")
     return sorted(str(path.relative_to(path.parents[1])) for path in found)
 
 

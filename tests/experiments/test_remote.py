@@ -22,7 +22,7 @@ from isogloss.experiments import store as module
 from isogloss.experiments.claims import FOLDER, Claim, Claims
 from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.remote import LINES, Remote, RemoteBoard
-from isogloss.experiments.store import CHECKPOINTS, FILES, Store
+from isogloss.experiments.store import CHECKPOINTS, FILES, WORK, Store
 from isogloss.experiments.store_places import local_folder, local_model, store_at
 from tiny import PAIRS, tiny
 
@@ -285,14 +285,14 @@ def test_checkpoints_go_up_while_a_run_is_made_unless_it_was_lost(store, monkeyp
             if store.remote.exists(f"{KEY}/{CHECKPOINTS}"):
                 break
             time.sleep(0.01)
-    assert f"{KEY}/work/inner/checkpoint-000000005/state.json" in store.remote.listing()
+    assert f"{KEY}/{WORK}/inner/checkpoint-000000005/state.json" in store.remote.listing()
 
 
 def test_a_checkpoint_that_is_not_whole_is_none(store, tmp_path):
     checkpoint(store, 5)
     with pytest.raises(Left), store.checkpoints_sent(RUN, Claim(KEY, 1)):
         raise Left
-    store.remote.write(f"{KEY}/work/inner/checkpoint-000000005/state.json", b"50")
+    store.remote.write(f"{KEY}/{WORK}/inner/checkpoint-000000005/state.json", b"50")
     other = elsewhere(store, tmp_path)
     assert "these checkpoints are not whole" in other.bring_checkpoints(RUN)
     assert not (other.folder(RUN) / "work").exists()
