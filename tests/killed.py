@@ -75,7 +75,7 @@ def folders(out: Path) -> list[Path]:
     return [path for path in out.glob("*/") if path.name not in {"figures", "tables", CLAIMS}]
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], object]) -> None:
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "waited too long"

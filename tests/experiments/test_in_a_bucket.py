@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.remote import Remote
 from isogloss.experiments.store import WORK
 from isogloss.experiments.store_places import store_at
+from killed import wait_until
 from s3_server import BUCKET, S3, s3_server
 
 pytest.importorskip("s3fs")
@@ -170,10 +171,3 @@ def test_a_bucket_that_is_not_there_is_said_before_anything_is_made(here, undist
     ):
         isogloss.run(undisturbed[0], out="s3://nowhere/study", jobs=1)
     assert not list((tmp_path / "here").rglob(RECORD))
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.02)
