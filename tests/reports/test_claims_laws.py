@@ -1,7 +1,7 @@
 """Every claim has an id, words and a rule of its own, and is judged where there is something to judge."""
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import test_claims_adjustment as adjustment
@@ -12,7 +12,7 @@ from made_up_rows import Row, measured, score, shuffled
 
 from isogloss.reports.measurements import FRAMES, Measurements
 from isogloss.reports.report import CLAIMS
-from isogloss.reports.verdicts import PAPERS, Claim, judge
+from isogloss.reports.verdicts import PAPERS, Claim, Verdict, check_rows, judge
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
@@ -69,6 +69,11 @@ def test_a_verdict_follows_the_rule(name: str) -> None:
     claim, frames, verdict = CASES[name]
     (outcome,) = judge([one for one in CLAIMS if one.id == claim], measured(**frames))
     assert outcome.verdict == verdict
+    rows = check_rows([outcome])
+    assert min(rows["verdict"], key=get_args(Verdict).index) == verdict
+    tested = rows.dropna(subset="p")
+    assert tested["mean"].between(tested["low"] - 1e-9, tested["high"] + 1e-9).all()
+    assert (tested["p_holm"] >= tested["p"]).all()
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)

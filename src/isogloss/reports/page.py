@@ -87,7 +87,7 @@ class Page:
     sections: Sequence[ShownSection]
     runs: Table
     raw: Mapping[str, pd.DataFrame]
-    """Rows as recorded and the facts of every model, by name of the CSV."""
+    """Rows as recorded, the facts of every model, and the checks of claims, by name of the CSV."""
 
     @cached_property
     def claims(self) -> list[tuple[Table, list[Outcome]]]:

@@ -36,7 +36,7 @@ from isogloss.reports.page import (
 )
 from isogloss.reports.scores import UNITS, ScoredSet, scored_sets, values_of
 from isogloss.reports.tables import to_csv, to_latex
-from isogloss.reports.verdicts import Claim, Outcome, Verdict, judge
+from isogloss.reports.verdicts import Claim, Outcome, Verdict, check_rows, judge
 
 CLAIMS = (
     *claims_transfer.CLAIMS,
@@ -181,14 +181,17 @@ def _rewrite(out: Path, old: Iterable[str]) -> State:
     """Make the report, write what changed, and remove files of the last report that this one lacks."""
     stamps, (claims, errors), m = _input_stamps(out), all_claims(), read_measurements(out)
     m = replace(m, notes=(*m.notes, *errors))
+    outcomes = judge(claims, m)
     raw = {slug("rows", kind): m.raw(kind) for kind in m.kinds()}
+    raw |= {"facts": m.models.rename_axis("id").reset_index()}
+    raw |= {"checks": check_rows(outcomes)} if outcomes else {}
     page = Page(
         m=m,
         found=headline(m),
-        outcomes=judge(claims, m),
+        outcomes=outcomes,
         sections=[show_section(section, m) for section in SECTIONS],
         runs=run_table(m),
-        raw=raw | {"facts": m.models.rename_axis("id").reset_index()},
+        raw=raw,
     )
     contents = {**dict(_files(page)), PAGE: render(page).encode()}
     with writing(out):

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import pandas as pd
+
 from isogloss.metrics.estimates import LEVEL
 from isogloss.metrics.significance import holm
 from isogloss.reports.checks import Check
@@ -57,6 +59,8 @@ class Outcome:
     verdict: Verdict
     found: str
     checks: Sequence[Check] = ()
+    p_holm: Sequence[float] = ()
+    """P of each check after Holm's correction over those of the claim; nan where nothing was measured."""
 
 
 def judge(claims: Sequence[Claim], m: Measurements) -> list[Outcome]:
@@ -73,8 +77,39 @@ def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
     found = "; ".join(_finding(one, p_holm, len(known)) for one, p_holm in judged)
     verdicts = [_verdict(one, p_holm) for one, p_holm in judged]
     return Outcome(
-        claim=claim, verdict=min(verdicts, key=get_args(Verdict).index), found=found, checks=checks
+        claim=claim,
+        verdict=min(verdicts, key=get_args(Verdict).index),
+        found=found,
+        checks=checks,
+        p_holm=[p_holm for _, p_holm in judged],
     )
+
+
+CHECKED = (
+    *("claim", "verdict", "about", "mean", "low", "high", "above", "below", "unit", "units"),
+    *("p", "p_holm", "smallest_seen", "note"),
+)
+"""The columns of checks."""
+
+
+def check_rows(outcomes: Sequence[Outcome]) -> pd.DataFrame:
+    """Return a row for each check: its verdict, number, 95 % interval, range, p, and smallest effect seen.
+
+    Numbers are as in the text: points, where scores are compared.
+    """
+    rows: list[dict[str, object]] = []
+    for outcome in outcomes:
+        for check, p_holm in zip(outcome.checks, outcome.p_holm, strict=True):
+            row: dict[str, object] = {"claim": outcome.claim.id, "verdict": _verdict(check, p_holm)}
+            row |= {"about": check.about, "unit": check.unit, "units": len(check.values)}
+            if check.values:
+                one = check.estimate
+                numbers = {"mean": one.mean, "low": one.low, "high": one.high}
+                numbers |= {"above": check.above, "below": check.below, "smallest_seen": one.smallest_seen}
+                row |= {name: check.scale * value for name, value in numbers.items() if math.isfinite(value)}
+                row |= {"p": check.p_value, "p_holm": p_holm}
+            rows.append(row | {"note": check.note})
+    return pd.DataFrame(rows, columns=[*CHECKED])
 
 
 def _verdict(check: Check, p_holm: float) -> Verdict:

@@ -1,0 +1,98 @@
+"""Write SIB-200's topics with the machine translations of FLORES: `python make_files.py DATA OUT`.
+
+DATA holds bible/, rawtext/, sib200/ and flores-mt/ (the evaluation folder of
+github.com/mozilla/firefox-translations-models, a sentence of FLORES devtest on each line). Topics are joined
+by their text: OUT/topics/LANGUAGE/SPLIT.tsv, where LANGUAGE is a language, en-XX (English sentences in the
+translation of each pair's first system) or XX-en (sentences translated into English); OUT/topics-poor has
+those of the second system, OUT/rawtext/LANGUAGE what DATA/rawtext and DATA/bible have of it, to pretrain on.
+"""
+
+import csv
+import gzip
+import html
+import lzma
+import shutil
+import sys
+from pathlib import Path
+
+CODES = {
+    "en": "eng_Latn", "ar": "arb_Arab", "bg": "bul_Cyrl", "de": "deu_Latn", "el": "ell_Grek",
+    "es": "spa_Latn", "fr": "fra_Latn", "hi": "hin_Deva", "ru": "rus_Cyrl", "tr": "tur_Latn",
+    "vi": "vie_Latn", "zh": "zho_Hans",
+}  # fmt: skip
+SYSTEMS = {"topics": ("google", "nllb"), "topics-poor": ("opusmt", "bergamot-tiny", "nllb")}
+"""The first that a direction has; Turkish into English is better by the second, as its SOURCE.md says."""
+
+SPLITS = ("train", "dev", "test")
+
+
+def lines(path: Path) -> list[str]:
+    """Read a compressed file."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
+        return file.read().removesuffix("\n").split("\n")
+
+
+def topics(folder: Path, split: str) -> list[dict[str, str]]:
+    """Read SIB-200's rows of a language."""
+    with gzip.open(folder / f"{split}.tsv.gz", "rt", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def write(path: Path, rows: list[dict[str, str]]) -> None:
+    """Write rows in SIB-200's format."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        out = csv.DictWriter(file, ("index_id", "category", "text"), delimiter="\t", lineterminator="\n")
+        out.writeheader()
+        out.writerows(rows)
+
+
+def translated(data: Path, first: str, second: str, systems: tuple[str, ...]) -> list[str]:
+    """Read the translations by the first of these systems that there are."""
+    folder = data / "flores-mt" / "mt" / f"{first}-{second}"
+    named = (folder / f"flores-test.{system}.{second}.gz" for system in systems)
+    found = lines(next(path for path in named if path.is_file()))
+    return [html.unescape(line) for line in found]  # One system leaves &#39; in its output.
+
+
+def raw_text(data: Path, out: Path) -> None:
+    """Copy raw text, and add the Bible's verses where there are any."""
+    (table,) = (data / "bible").glob("*.tsv.xz")
+    with lzma.open(table, "rt", encoding="utf-8", newline="") as file:
+        verses = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    for language in set(CODES) - {"bg", "el"}:  # of which there is none
+        folder = out / "rawtext" / language
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in (data / "rawtext" / language).iterdir():
+            shutil.copyfile(path, folder / path.name)
+        if any(row.get(language) for row in verses):
+            text = "".join(f"{row[language]}\n" for row in verses if row[language])
+            (folder / "bible.txt").write_text(text, encoding="utf-8")
+
+
+def main(data: Path, out: Path) -> None:
+    """Write all folders."""
+    raw_text(data, out)
+    place = {
+        text: number for number, text in enumerate(lines(data / "flores-mt" / "ref" / "flores-test.en.gz"))
+    }
+    for corpus, systems in SYSTEMS.items():
+        for split in SPLITS:
+            english = topics(data / "sib200" / CODES["en"], split)
+            kept = {row["index_id"]: place[row["text"]] for row in english if row["text"] in place}
+            for language, code in CODES.items():
+                rows = [row for row in topics(data / "sib200" / code, split) if row["index_id"] in kept]
+                write(out / corpus / language / f"{split}.tsv", rows)
+                if language == "en":
+                    continue
+                for name, ways in (
+                    (f"en-{language}", ("en", language)),
+                    (f"{language}-en", (language, "en")),
+                ):
+                    found = translated(data, *ways, systems)
+                    made = [row | {"text": found[kept[row["index_id"]]]} for row in rows]
+                    write(out / corpus / name / f"{split}.tsv", made)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
