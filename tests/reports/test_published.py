@@ -86,6 +86,30 @@ def test_differences_are_from_the_first_system_on_each_side_by_itself():
     assert texts[1] == ["only here", "", "accuracy", "+10.0", "–", "–"]
 
 
+def test_adjusted_encoders_are_compared_with_the_original():
+    rows = [("plain", "original", "qab", "accuracy", 0.5), ("plain", "original", "qad", "accuracy", 0.4)]
+    _, differences = study(*rows, ("plain", "adjusted", "qab", "accuracy", 0.6))
+    texts = [[cell.text for cell in row] for row in differences.rows]
+    assert texts == [["plain", "adjusted", "accuracy", "+10.0", "+15.0", "yes"]]
+
+
+def test_rho_is_of_cka_and_score_over_languages():
+    about = {**MODEL, "method": "source-only", "way": "source-only"}
+    scores = {"qaa": 0.9, "qab": 0.7, "qac": 0.5, "qad": 0.4}
+    cka = {0: {"qab": 0.8, "qac": 0.6, "qad": 0.1}, 1: {"qab": 0.8, "qac": 0.1, "qad": 0.6}}
+    rows, states = [], []
+    for seed, by_language in cka.items():
+        own = {**about, "model": f"m{seed}", "seed": seed}
+        rows += [
+            {**own, "run": f"r{seed}", "language": code, "score": score} for code, score in scores.items()
+        ]
+        states += [{**own, "second": code, "layer": 4, "cka": value} for code, value in by_language.items()]
+    number = {"system": "plain", "encoder": "", "language": "", "measure": "rho", "value": 0.9, "page": "3"}
+    m = replace(measured(scores=rows, cka=states), methods={"plain": ["m0", "m1"]}, published=[number])
+    found = published_tables(m)[0].data.iloc[0]
+    assert (found["mean"], found["seeds"]) == (pytest.approx((1 + 0.5) / 2), 2)
+
+
 def test_the_caption_says_what_can_be_compared():
     row = ("plain", "", "qab", "accuracy", 0.5)
     assert "at scale small, have other encoders" in study(row)[0].caption

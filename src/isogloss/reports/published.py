@@ -19,8 +19,13 @@ ORIGINAL = "original"
 ALL_LANGUAGES = "mean"
 """Stands for the mean over all languages, the source among them."""
 
+FEWEST = 3
+"""Languages of which a rank correlation says anything."""
+
 GAIN = " gain"
 """Ends a measure that is the difference from the original encoder."""
+
+SYSTEM = ["system", "encoder"]
 
 Row = Mapping[str, Any]
 
@@ -41,8 +46,9 @@ def published_tables(m: Measurements) -> list[Table]:
 def _ours(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     """Return our values of a published number, by unit (seed); none where it was not measured."""
     measure, gain = row["measure"].removesuffix(GAIN), row["measure"].endswith(GAIN)
-    if measure == "cka":
-        return _cka(m, row)
+    if measure in ("cka", "rho"):
+        own = _rho(m, sets, row) if measure == "rho" else _cka(m, row).get(row["language"])
+        return pd.Series(dtype=float) if own is None else own.dropna()
     found = [
         values
         for one in sets
@@ -84,14 +90,23 @@ def _mean(one: ScoredSet, rows: pd.DataFrame, language: str) -> pd.Series:
     return mean(several.get(language, (language,)))
 
 
-def _cka(m: Measurements, row: Row) -> pd.Series:
-    """Return CKA with the source's states in the last layer, by seed of the model."""
+def _cka(m: Measurements, row: Row) -> pd.DataFrame:
+    """Return CKA with the source's states in the last layer [seed language] of a system's models."""
     rows = m.frame("cka")
-    rows = rows[rows["second"].eq(row["language"])]
-    if rows.empty:
-        return pd.Series(dtype=float)
     last = _rows(m, rows[rows["layer"] == rows["layer"].max()], row, row["encoder"])
-    return last.set_index("seed")["cka"].astype(float).dropna()
+    return last.pivot_table(index="seed", columns="second", values="cka")
+
+
+def _rho(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
+    """Return Spearman's ρ over languages of CKA and score, by seed; none with fewer than three languages."""
+    main = [one.rows for one in sets if (one.rows["best"] & one.rows["main"].eq(True)).all()]
+    rows = [_rows(m, one, row, row["encoder"]) for one in main]
+    states = _cka(m, row)
+    scores = pd.concat(rows).pivot_table(index="seed", columns="language", values="score") if rows else states
+    common = states.columns.intersection(scores.columns)
+    if len(common) < FEWEST:
+        return pd.Series(dtype=float)
+    return states[common].corrwith(scores[common], axis=1, method="spearman")
 
 
 def _beside(row: Row, own: pd.Series) -> Row:
@@ -141,19 +156,21 @@ def _caption(m: Measurements) -> str:
 def _differences(published: Sequence[Row], ours: Sequence[pd.Series]) -> list[Table]:
     """Return each system's mean difference from the first one's, as published and as measured.
 
-    It is over the languages that have both numbers, on each side by itself.
+    It is over the languages that have both numbers, on each side by itself. Adjusted encoders are
+    compared with the original.
     """
     data = pd.DataFrame(published).assign(ours=[own.mean() if len(own) else None for own in ours])
     data["ours"] = data["ours"].astype(float)
-    first, found = data["system"].iloc[0], []
-    for (encoder, measure), group in data.groupby(["encoder", "measure"], sort=False):
-        wide = group.set_index(["system", "language"])[["value", "ours"]].unstack("system")
-        for system in group["system"].drop_duplicates():
-            if system != first and first in wide["value"]:
-                each = {
-                    side: (wide[side][system] - wide[side][first]).dropna() for side in wide.columns.levels[0]
-                }
-                found.append((system, encoder, measure, *(each[side].mean() for side in ("value", "ours"))))
+    first, sides, found = data["system"].iloc[0], ["value", "ours"], []
+    for measure, group in data.groupby("measure", sort=False):
+        systems = {key: own.set_index("language")[sides] for key, own in group.groupby(SYSTEM, sort=False)}
+        original = (first, ORIGINAL)
+        for (system, encoder), own in systems.items():
+            # Encoders are either what is compared, with the original, or each has systems of its own.
+            base = original if original in systems else (first, encoder)
+            if base in systems and base != (system, encoder):
+                each = (own - systems[base]).dropna(subset="value")
+                found.append((system, encoder, measure, *each.mean()))
     if not found:
         return []
     rows = pd.DataFrame(found, columns=["system", "encoder", "measure", "published", "ours"])

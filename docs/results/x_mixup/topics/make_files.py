@@ -4,7 +4,8 @@ DATA holds bible/, rawtext/, sib200/ and flores-mt/ (the evaluation folder of
 github.com/mozilla/firefox-translations-models, a sentence of FLORES devtest on each line). Topics are joined
 by their text: OUT/topics/LANGUAGE/SPLIT.tsv, where LANGUAGE is a language, en-XX (English sentences in the
 translation of each pair's first system) or XX-en (sentences translated into English); OUT/topics-poor has
-those of the second system, OUT/rawtext/LANGUAGE what DATA/rawtext and DATA/bible have of it, to pretrain on.
+those of the second system, OUT/rawtext/LANGUAGE what DATA/rawtext and DATA/bible have of it, to pretrain on,
+and OUT/flores200 the sentences of FLORES dev in all twelve languages, to compare states of.
 """
 
 import csv
@@ -73,6 +74,10 @@ def raw_text(data: Path, out: Path) -> None:
 def main(data: Path, out: Path) -> None:
     """Write all folders."""
     raw_text(data, out)
+    (out / "flores200" / "dev").mkdir(parents=True, exist_ok=True)
+    for language in CODES:
+        text = "\n".join(lines(data / "flores-mt" / "ref" / f"flores-dev.{language}.gz"))
+        (out / "flores200" / "dev" / f"{language}.dev").write_text(f"{text}\n", encoding="utf-8")
     place = {
         text: number for number, text in enumerate(lines(data / "flores-mt" / "ref" / "flores-test.en.gz"))
     }
