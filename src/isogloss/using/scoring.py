@@ -110,9 +110,9 @@ def check_evaluation(model: FineTuned, options: EvaluateOptions, sources: Source
         )
     if options.inputs == PAIRED and model.check_mixes(f"--inputs {PAIRED}").attends == "links":
         raise ConfigError(
-            f"--inputs {PAIRED}: {LINKS_NEEDED}, and translations of a corpus have no word links. Score it in "
-            f'a recipe ([[measure]] name = "scores", inputs = "{PAIRED}"), in Python beside translations with '
-            f"links (TaggedSentence.links), or leave --inputs away."
+            f"--inputs {PAIRED}: {LINKS_NEEDED}, and translations of a corpus have no word links. Score it "
+            f'in a recipe ([[measure]] name = "scores", inputs = "{PAIRED}"), in Python beside translations '
+            f"with links (TaggedSentence.links), or leave --inputs away."
         )
     model.check_languages(
         language_read(options.unpaired_inputs, language, model.provenance.source)
