@@ -115,7 +115,7 @@ class XMixup:
     def check_task(self, task: Task) -> None:
         """Raise ConfigError where words are to be mixed by links, and the task's texts have no words."""
         if self.needs_links and task.labels_are != "word":
-            able = ", ".join(name for name, one in TASKS.items() if one.labels_are == "word")
+            able = ", ".join(sorted(name for name, one in TASKS.items() if one.labels_are == "word"))
             raise ConfigError(
                 f"{self.name}: {LINKS_NEEDED}, and examples of {task.name} are texts whose words are not "
                 f'given. It is for tagging ({able}). Take attends = "cosine", or leave it out.'
