@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from in_translation import linked, sentences, spelled
@@ -41,6 +41,7 @@ def words_of(row, words, tokenizer):
     return [-1, *places[: len(row.subwords) - 2], -1]
 
 
+@settings(max_examples=10)
 @given(data=st.data(), source=SENTENCE, target=SENTENCE)
 def test_subwords_are_linked_as_their_words_are(tokenizer, data, source, target):
     pair = st.tuples(st.integers(0, len(source) - 1), st.integers(0, len(target) - 1))
