@@ -54,6 +54,18 @@ def sentences(language, count=24, *, seed=0, longest=7):
     ]
 
 
+def linked(examples):
+    """Give sentences the links of their words to those of what they were made from, in their place of tags.
+
+    The words stand the other way round, in English made from another language too; what is translated back
+    lacks the word that stood last.
+    """
+    return [
+        replace(one, tags=(), links=tuple((len(one.words) - 1 - n, n) for n in range(len(one.words))))
+        for one in examples
+    ]
+
+
 def questions(language, count=24, *, seed=0):
     """The answer is the passage's second word; a few are lost in translation."""
     found = []

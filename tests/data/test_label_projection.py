@@ -19,6 +19,7 @@ from isogloss.data.examples import (
     TaggedSentence,
     TextLine,
     Translation,
+    example_line,
 )
 from isogloss.data.label_projection import (
     Projection,
@@ -207,6 +208,50 @@ def test_an_aligner_is_asked_about_the_words_that_are_tagged() -> None:
     assert asked[0].words == (given.words, found.words)
 
 
+def test_sentences_keep_the_links_of_the_translator_when_asked() -> None:
+    given = list(islice(examples("ud", "qaa", "dev"), 50))
+    plain = translate_examples(given, built_in("qaa", "qad", 0.1)).examples
+    found = translate_examples(given, built_in("qaa", "qad", 0.1), projection=Projection(links="links"))
+    assert found.examples == plain and not found.lost  # Links do not make another sentence of it.
+    assert [example_line(one) for one in plain] == [
+        example_line(replace(one, links=None)) for one in found.examples
+    ]
+    translator = Translator("qaa", "qad", noise=0.1)
+    for one, other in zip(given, found.examples, strict=True):
+        words, gold = translator.translate_words(one.words)
+        assert (other.words, other.tags) == (words, ())
+        assert {*other.links} <= {*gold} and len(other.links) > len(gold) / 2  # not adpositions and case
+    tagged = translate_examples(
+        given, built_in("qaa", "qad", 0.1), projection=Projection(tags="links", links="links")
+    )
+    assert [one.links for one in tagged.examples] == [one.links for one in found.examples]
+    assert all(any(one.tags) for one in tagged.examples)
+
+
+def test_links_of_a_back_translation_lead_from_the_translation() -> None:
+    """Through both, without noise, a word comes back to the word it was made from."""
+    given, how = list(islice(examples("ud", "qaa", "dev"), 50)), Projection(links="links")
+    there = translate_examples(given, built_in("qaa", "qad"), projection=how).examples
+    back = translate_examples(there, built_in("qad", "qaa"), projection=how).examples
+    for one, translation, again in zip(given, there, back, strict=True):
+        round_trip = {(a, c) for a, b in translation.links for other, c in again.links if other == b}
+        assert again.words == one.words
+        assert round_trip >= {(n, n) for n, _ in round_trip} and len(round_trip) > len(one.words) / 2
+
+
+def test_an_aligner_is_asked_once_for_each_way() -> None:
+    asked = []
+
+    def find_links(pairs):
+        asked.append(len(pairs))
+        return [[(0, 1), (1, 0)] for _ in pairs]
+
+    given = TaggedSentence(id="1", words=("old", "town"), tags=("ADJ", "NOUN"))
+    how = Projection(tags="alignment", links="alignment", find_links=find_links)
+    (found,) = translate_examples([given], word_by_word, projection=how).examples
+    assert (found.links, found.tags, asked) == (((0, 1), (1, 0)), ("NOUN", "ADJ"), [1])
+
+
 def test_sentences_without_a_tag_to_carry_stay_untagged_and_others_are_lost() -> None:
     how = Projection(tags="alignment", find_links=lambda pairs: [[] for _ in pairs])
     bare = TaggedSentence(id="1", words=("the", "town"), tags=())
@@ -230,8 +275,11 @@ def test_ways_that_cannot_work_are_refused() -> None:
         Projection(answers=("alignment",))
     with pytest.raises(ConfigError, match="Did you mean 'links'"):
         Projection(tags="link")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="word aligner"):
-        Projection(tags="alignment")
+    with pytest.raises(ConfigError, match="Did you mean 'links'"):
+        Projection(links="link")  # type: ignore[arg-type]
+    for name in ("tags", "links"):
+        with pytest.raises(ConfigError, match="word aligner"):
+            Projection(**{name: "alignment"})
 
 
 def test_inputs_are_translated_as_they_come_and_what_is_said_again_once():

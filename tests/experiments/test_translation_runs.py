@@ -9,6 +9,7 @@ import pytest
 
 import isogloss
 from isogloss.core.errors import RunError
+from isogloss.core.identity import identity
 from isogloss.core.records import read_record
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import read_examples
@@ -147,6 +148,27 @@ def test_tags_follow_the_links_of_the_translator_or_of_a_word_aligner(context):
     _, record, found = made(context, corpus="ud", **ways)
     assert 0.5 < record.rows[0]["tagged"] < 1
     assert len(found) == 30
+
+
+def test_links_are_kept_when_asked_for_and_lead_back_too(context):
+    from isogloss.aligners.fast_align import FastAlign
+
+    plain, _, unlinked = made(context, corpus="ud")
+    there, _, found = made(context, corpus="ud", links="links")
+    assert identity(there) != identity(plain)
+    assert found == unlinked
+    assert all(one.links is None for one in unlinked)
+    assert b"links" not in (context.store.folder(plain) / EXAMPLES).read_bytes()
+    assert all(len(one.links) > len(one.words) / 2 for one in found)
+    back = {"corpus": "ud", "languages": "qaa-qad-qaa", "start": there, "examples": 0, "links": "links"}
+    for one, other in zip(found, made(context, **back)[2], strict=True):
+        assert {word for word, _ in other.links} <= set(range(len(one.words)))
+        assert len(other.links) > len(other.words) / 2
+    aligned = made(context, corpus="ud", links="alignment", aligner=FastAlign())[2]
+    assert aligned == unlinked
+    assert all(one.links for one in aligned) and [one.links for one in aligned] != [
+        one.links for one in found
+    ]
 
 
 @pytest.mark.slow

@@ -78,6 +78,40 @@ def test_tags_are_projected_for_a_method_that_trains_on_them(plan, method, tags)
     assert {(run.tags, run.aligner) for run in made} == {(tags, None)}
 
 
+LINKED = {"name": "x-mixup", "label": "by links", "attends": "links"}
+TAGGING = {
+    "grid__corpus": "ud",
+    "grid__task": "upos",
+    "grid__seeds": [0],
+    "grid__targets": ["qad"],
+    "measure": [{"name": "scores"}, {"name": "scores", "inputs": "paired"}],
+}
+
+
+def test_links_are_kept_for_a_method_that_reads_them_and_nothing_else_changes(plan):
+    methods = [{"name": "x-mixup"}, {"name": "translate-train", "labels": "teacher"}]
+    before = plan(translate=BUILT_IN, **TAGGING, grid__method=methods)
+    runs = plan(translate=BUILT_IN, **TAGGING, grid__method=[*methods, LINKED])
+    assert {*map(identity, before)} < {*map(identity, runs)}
+    assert all("links" not in content(run) for run in of(Translate, before))
+    added = [run for run in runs if identity(run) not in {*map(identity, before)}]
+    made = {run.languages: run for run in of(Translate, added)}
+    assert made.keys() == {"qaa-qad", "qaa-qad-qaa", "qad-qaa"}
+    assert {(run.links, run.tags, run.aligner) for run in made.values()} == {("links", None, None)}
+    assert made["qaa-qad-qaa"].start == made["qaa-qad"]
+    (model,) = of(FineTune, added)
+    assert model.translated == (made["qaa-qad"], made["qaa-qad-qaa"])
+    assert {run.translated for run in of(Measure, added)} == {None, (made["qad-qaa"],)}
+
+
+def test_a_translator_that_knows_no_links_has_them_from_the_recipes_aligner(plan):
+    seq2seq = {"name": "seq2seq", "train": {**TRAIN, "pairs": ["qaa-qad"]}}
+    runs = plan(translate=seq2seq, align={"name": "eflomal"}, **TAGGING, grid__method=[LINKED])
+    made = of(Translate, runs)
+    assert {(run.links, run.tags, run.aligner.name) for run in made} == {("alignment", None, "eflomal")}
+    assert {run.languages for run in made} == {"qaa-qad", "qaa-qad-qaa", "qad-qaa"}
+
+
 def test_what_is_translated_back_was_translated_there(plan):
     made = {run.languages: run for run in of(Translate, plan(translate=BUILT_IN))}
     assert made["qaa-qab-qaa"].start == made["qaa-qab"]
@@ -251,6 +285,14 @@ def test_tags_come_from_a_teacher_where_translations_are_made(plan):
         (
             {"translate": {**BUILT_IN, "scored": ["ud"], "pairs": ["qaa-qab"]}},
             "translate.scored: corpus 'ud' holds",
+        ),
+        (
+            {"translate": BUILT_IN, "grid__method": [LINKED], "measure": []},
+            "examples of nli are texts whose words are not given. It is for tagging (ner, upos",
+        ),
+        (
+            {**TAGGING, "grid__method": [LINKED]},
+            "reads which words of a translation are linked, and files of translations do not say. Add",
         ),
         (
             {"translate": BUILT_IN, "grid__corpus": "ud", "grid__task": "parsing"},

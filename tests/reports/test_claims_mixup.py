@@ -278,6 +278,7 @@ STRANGERS = {
     "a rate of its own for λ": {"method.ratio_rate": 50.0},
     "another residual": {"method.residual": "summed"},
     "attention by cosine": {"method.attends": "cosine"},
+    "attention by word links": {"method.attends": "links"},
     "a draw for each example": {"method.sampling": "example"},
 }
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from in_translation import READ, sentences, setting
+from in_translation import READ, linked, sentences, setting
 from isogloss.core.errors import DataError
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup, mixing
@@ -163,3 +163,36 @@ def test_each_window_of_a_long_sentence_is_scored_once(bert_folder, tokenizer, h
     assert len(scorer.rows) > len(examples) + 1
     assert [len(tags) for tags in scorer.predict(model)] == [len(one.words) for one in examples]
     assert scorer.ratios(model).isnan().tolist() == [True, *[False] * 5]
+
+
+# By word links
+
+
+def test_each_example_is_mixed_with_what_its_translation_is_linked_to(bert_folder, tokenizer, how):
+    """From an example to its translation lead the links, so the words of the example are the second ones."""
+    task, examples = TASKS["upos"], sentences("de", 9)
+    there = [replace(one, links=one.links[1:]) for one in linked(sentences("en", 9))]
+    model = task.head(bert_folder, seed=0)
+    scorer = beside(task, tokenizer, how, examples, there, attends="links")
+    found = scorer.scores(model)
+    for row, example, other in zip(scorer.rows, examples, there, strict=True):
+        (own,), (before,) = (task.encode([replace(one, tags=())], tokenizer) for one in (example, other))
+        links = torch.zeros(1, *[max(len(own.subwords), len(before.subwords))] * 2, dtype=torch.bool)
+        for place, word in enumerate(own.word_of):
+            for beside_it, its in enumerate(before.word_of):
+                links[0, place, beside_it] = (word, its) in other.links
+        batch = collate([before, own], padding=tokenizer.pad_token_id)
+        with torch.no_grad(), mixing(model, mixup(attends="links"), batch.mask, links=links):
+            alone = task.scores(model, batch)[before.scored :]
+        assert torch.allclose(found[row.example], alone, atol=1e-5)
+    plain = evaluation(task, examples, tokenizer, how).scores(model)
+    assert not close(found, plain, atol=1e-3)
+    turned = [replace(one, links=tuple((b, a) for a, b in one.links)) for one in there]
+    assert not close(found, beside(task, tokenizer, how, examples, turned, attends="links").scores(model))
+
+
+def test_translations_without_links_are_refused_where_words_are_mixed_by_links(tokenizer, how):
+    task, examples, bare = TASKS["upos"], sentences("de", 3), sentences("en", 3)
+    with pytest.raises(DataError, match=r"translations of the inputs: attends = .* 2 translations .* 0, 2\)"):
+        beside(task, tokenizer, how, examples, [bare[0], *linked(bare[1:2]), bare[2]], attends="links")
+    beside(task, tokenizer, how, examples, bare, attends="links", largest=0.0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from in_translation import sentences, setting, without_tags
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.examples import SentencePair
+from isogloss.data.examples import SentencePair, TaggedSentence
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.methods.plain import SourceOnly, TranslateTrain
 from isogloss.tasks import TASKS
@@ -151,6 +151,34 @@ def test_a_batch_holds_examples_and_then_their_translations(paired):
 def test_back_translations_take_the_sources_place_when_they_are_asked_for(paired):
     batches, _ = paired(examples(4), examples(4, "on"), takes_real=lambda step, count: [step == 0] * count)
     assert [one.back is None for one in batches.groups["en-de"]] == [False, False, False, True]
+
+
+def test_a_batch_knows_its_links_and_those_of_a_back_translation_lead_from_the_translation(
+    make_setting, bert_folder
+):
+    def read(words, links=None):
+        return [TaggedSentence(id=str(n), words=words, tags=(), links=links) for n in range(3)]
+
+    train = {
+        "en": read(("the", "cat")),
+        "en-de": read(("the", "the", "cat"), ((0, 2), (1, 0))),
+        "en-de-en": read(("cat",), ((2, 0),)),
+    }
+    given = make_setting(("en",), ("de",), batch_size=3)
+    batches, _ = paired_batches(
+        given, load_tokenizer(bert_folder), train, takes_real=lambda *_: [True, False, True]
+    )
+    batch = batches[0]
+    assert batch.links.shape == (3, 5, 5)
+    real, back = [[1, 2], [3, 1]], [[3, 1]]  # (place in the translation, place in the source)
+    assert [one.nonzero().tolist() for one in batch.links] == [real, back, real]
+    parts = [part.links for part, _ in batch.parts(2)]
+    assert [len(part) for part in parts] == [1, 2]
+    assert torch.equal(torch.cat(parts), batch.links)
+    assert batch.to("meta").links.is_meta
+    train["en-de"] = read(("the", "the", "cat"))
+    batches, _ = paired_batches(given, load_tokenizer(bert_folder), train)
+    assert batches[0].links is None and batches[0].parts(2)[0][0].to("cpu").links is None
 
 
 TAUGHT = TranslateTrain(labels="teacher")

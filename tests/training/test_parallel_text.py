@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from in_translation import READ
+from in_translation import READ, linked, sentences
 from isogloss.core.errors import DataError
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.mixup import Mixup, mixing
 from isogloss.nn.mixup_ratio import MixupRatio
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
+from isogloss.training.linked_rows import LinkedRows, subword_links, turned
 from isogloss.training.states import (
     BitextSentences,
     ParallelExamples,
@@ -141,6 +142,25 @@ def test_below_the_layer_that_mixes_and_in_the_source_nothing_is_mixed(paired, l
     found, unmixed = states(paired(mixup()), loaded), states(alone, loaded)
     torch.testing.assert_close(found[:2], unmixed[:2], atol=1e-5, rtol=1e-4)
     assert torch.equal(states(paired(mixup()), loaded, "en"), states(alone, loaded, "en"))
+
+
+def test_by_links_paired_states_are_those_the_mixed_model_computes(loaded):
+    model, tokenizer = loaded
+    there, how = linked(sentences("en", 5)), mixup(attends="links")
+    there = [replace(one, links=one.links[1:]) for one in there]
+    whole = ParallelExamples(
+        task=TASKS["upos"], read=sentences, name="x", translations=lambda _: there, mixup=how, source="en"
+    )
+    found = states(whole, loaded, count=5)
+    own, other = (example_rows(whole.task, some, loaded, 40) for some in (sentences("de", 5), there))
+    for number, (row, partner) in enumerate(zip(own, other, strict=True)):
+        batch = collate([partner, row], padding=tokenizer.pad_token_id)
+        width = batch.subwords.size(1)
+        links = subword_links([LinkedRows(partner, row, turned(partner.links))], width=width)
+        with torch.inference_mode(), mixing(model, how, batch.mask, links=links):
+            every = model(**batch.inputs(), output_hidden_states=True).hidden_states
+        expected = torch.stack([layer[1, 1 : len(row.subwords) - 1].mean(dim=0) for layer in every])
+        torch.testing.assert_close(found[:, number], expected, atol=1e-5, rtol=1e-4)
 
 
 def test_no_hook_remains(paired, loaded):

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -9,12 +10,15 @@ import torch
 from used import joined, text_file
 
 from each import each
-from in_translation import pairs, questions, sentences
+from in_translation import linked, pairs, questions, sentences
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import File
-from isogloss.data.label_projection import Translated
+from isogloss.data.label_projection import Translated, translate_inputs
+from isogloss.data.sources import Sources
 from isogloss.using.model import GROUP_SIZE
 from isogloss.using.predicting import PredictOptions, check_translations, input_translator, predict_file
+from isogloss.using.scoring import EvaluateOptions, check_evaluation
 
 VALUES = {
     "upos": lambda code: [one.words for one in sentences(code, 12)],
@@ -318,3 +322,62 @@ def test_built_in_languages_are_translated_on_the_way(make_mixing, tmp_path):
     (found,) = translate(["gar zinormunil bimajen botonbon."])
     assert found.text.startswith("jado ")
     assert list(tmp_path.iterdir()) == []
+
+
+# Mixed by word links
+
+
+@pytest.fixture
+def make_linking(make_mixing):
+    """Make a model that mixes words with those that they are linked to."""
+
+    def make(task="upos", **about):
+        model = make_mixing(task, **about)
+        return replace(model, mixup=replace(model.mixup, attends="links"))
+
+    return make
+
+
+def test_sentences_are_mixed_with_translations_that_have_links(make_linking):
+    model, here, there = make_linking(), sentences("de", 12), linked(sentences("en", 12))
+    found = model.prepared(here, translations=there).scores(model.network)
+    paired = model.prepared_by_id(here, there[::-1])
+    assert all(map(torch.equal, found, paired.scores(model.network)))
+    assert not all(map(torch.equal, found, model.prepared(here).scores(model.network)))
+    assert model.predict(here, translations=there) == paired.predict(model.network)
+
+
+def test_a_translator_that_knows_links_gives_them_on_the_way(make_linking, tmp_path, reported):
+    model = make_linking(source=("qaa",))
+    written = [" ".join(one.words) for one in Sources().examples("ud", "qab", "dev", examples=5)]
+    text = "".join(f"{line}\n" for line in written)
+    translate = input_translator(model, "built-in", language="qab", folder=tmp_path)
+    found = predicted(model, text, reported, translate=translate)
+    examples = [
+        TaggedSentence(id=str(n), words=tuple(line.split()), tags=()) for n, line in enumerate(written)
+    ]
+    there = list(translate_inputs(examples, translate))
+    assert all(one.links for one in there)
+    tags = model.predict(examples, translations=there)
+    assert [line.split("\t")[1].split() for line in found.splitlines()] == list(map(list, tags))
+    assert reported == []
+
+
+def test_translations_without_links_are_refused_with_what_to_do(make_linking, reported, tmp_path):
+    model, here, there = make_linking(), VALUES["upos"]("de"), VALUES["upos"]("en")
+    file = text_file(lines(there))
+    with pytest.raises(
+        ConfigError, match=r"--translations: .*links.* Take a translator .*--translator built-in"
+    ):
+        predicted(model, lines(here), reported, translations=file)
+    with pytest.raises(ConfigError, match=r"--translator: .* what seq2seq translates has no word links"):
+        input_translator(model, "seq2seq", language="de", translator_model="x", folder=tmp_path)
+    with pytest.raises(DataError, match=r"12 translations have no word links .*TaggedSentence\.links"):
+        model.predict(here, translations=there)
+    with pytest.raises(DataError, match="1 translations have no word links"):
+        predicted(model, '{"words": ["a"], "translation": {"words": ["b"]}}\n', reported)
+    with pytest.warns(UserWarning, match="predicted unmixed"):
+        assert len(model.predict(here)) == len(here)
+    options = EvaluateOptions(corpus="ud", languages=("qab",), inputs="paired")
+    with pytest.raises(ConfigError, match=r"--inputs paired: .* translations of a corpus have no word links"):
+        check_evaluation(model, options, Sources())

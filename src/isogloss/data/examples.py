@@ -28,11 +28,16 @@ from isogloss.data.files import is_unicode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggedSentence:
-    """Words with one tag each (WikiANN, XTREME's udpos)."""
+    """Words with one tag each (WikiANN, XTREME's udpos).
+
+    ``links`` are those of a translation, where they are known: 0-based pairs of a word of the sentence that
+    was translated and a word of this one. They do not make another sentence of it.
+    """
 
     id: str
     words: tuple[str, ...]
     tags: tuple[str, ...]
+    links: tuple[tuple[int, int], ...] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

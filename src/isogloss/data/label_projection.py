@@ -88,6 +88,9 @@ class Projection:
     keeps; alignment: by ``find_links``; alone: the answer's own translation stands in the passage's once."""
     tags: TagWay | None = None
     """links or alignment; None leaves the words of translations without tags."""
+    links: TagWay | None = None
+    """How words of sentences are linked to those of their translations, which then keep the links: links (the
+    translator's own) or alignment; None keeps none."""
     marks: tuple[Mark, ...] = MARKS
     find_links: FindLinks | None = None
 
@@ -96,10 +99,11 @@ class Projection:
         for way in self.answers:
             if way not in WAYS:
                 raise unknown_name("answers", "way to find them again", way, WAYS)
-        if self.tags is not None and self.tags not in TAG_WAYS:
-            raise unknown_name("tags", "way to find them again", self.tags, TAG_WAYS)
-        if "alignment" in (*self.answers, self.tags) and self.find_links is None:
-            raise ConfigError("alignment finds labels with a word aligner, and none was given.")
+        for name, found in (("tags", self.tags), ("links", self.links)):
+            if found is not None and found not in TAG_WAYS:
+                raise unknown_name(name, "way to find them again", found, TAG_WAYS)
+        if "alignment" in (*self.answers, self.tags, self.links) and self.find_links is None:
+            raise ConfigError("alignment finds labels and links with a word aligner, and none was given.")
 
 
 def translate_examples(
@@ -112,8 +116,8 @@ def translate_examples(
     """Translate examples under the same ids.
 
     Texts, pairs and choices keep their labels. A Translation becomes its first text and that one's
-    translation. Tagged and parsed sentences become words, with tags where these are projected. ``language``
-    is the target, for questions that state the language of their passage.
+    translation. Tagged and parsed sentences become words, with tags where these are projected and links where
+    these are kept. ``language`` is the target, for questions that state the language of their passage.
     """
     every, how = list(examples), projection or Projection()
     questions = [one for one in every if isinstance(one, Question)]
@@ -129,7 +133,7 @@ def translate_examples(
         rebuilt = made[id(one)] = _PARTS[type(one)].rebuild(one, mine)
         if isinstance(one, TaggedSentence | ParsedSentence):
             sentences.append(_Sentence(one, cast(TaggedSentence, rebuilt), some[0], mine[0]))
-    made |= _tagged(sentences, how)
+    made |= _with_words_labelled(sentences, how)
     lost = (*found.lost, *(one.original.id for one in sentences if made[id(one.original)] is None))
     kept = [made[id(one)] for one in every]
     return TranslatedExamples([one for one in kept if one is not None], lost, cuts)
@@ -144,21 +148,31 @@ class _Sentence(NamedTuple):
     translated: Translated
 
 
-def _tagged(sentences: Sequence[_Sentence], how: Projection) -> dict[int, Example | None]:
-    """Return each translated sentence with its tags, by the original; None where they were not located."""
-    if how.tags is None:
+def _with_words_labelled(sentences: Sequence[_Sentence], how: Projection) -> dict[int, Example | None]:
+    """Return each translated sentence with its tags and links, by the original.
+
+    None where tags were not located.
+    """
+    ways = dict.fromkeys(way for way in (how.tags, how.links) if way is not None)
+    if not ways:
         return {}
+    links = {way: list(_links(sentences, way, how.find_links)) for way in ways}
     bio = are_bio(tag for one in sentences for tag in one.original.tags)
     found = dict[int, Example | None]()
-    for one, links in zip(sentences, _links(sentences, how), strict=True):
-        tags = projected_tags(one.original.tags, len(one.words.words), links, bio=bio)
-        found[id(one.original)] = None if tags is None else replace(one.words, tags=tags)
+    for number, one in enumerate(sentences):
+        words: TaggedSentence | None = one.words
+        if how.tags is not None:
+            tags = projected_tags(one.original.tags, len(one.words.words), links[how.tags][number], bio=bio)
+            words = None if tags is None else replace(one.words, tags=tags)
+        if words is not None and how.links is not None:
+            words = replace(words, links=tuple(links[how.links][number]))
+        found[id(one.original)] = words
     return found
 
 
-def _links(sentences: Sequence[_Sentence], how: Projection) -> Iterable[WordLinks]:
+def _links(sentences: Sequence[_Sentence], way: TagWay, find_links: FindLinks | None) -> Iterable[WordLinks]:
     """Return the links between the words of each sentence and those of its translation."""
-    if how.tags == "alignment" and how.find_links is not None:
+    if way == "alignment" and find_links is not None:
         pairs = [
             Translation(
                 id=str(number),
@@ -168,19 +182,21 @@ def _links(sentences: Sequence[_Sentence], how: Projection) -> Iterable[WordLink
             )
             for number, one in enumerate(sentences)
         ]
-        return map(list, how.find_links(pairs))
-    return [
-        word_links(
-            (one.original.words, one.text), (one.words.words, one.translated.text), one.translated.links or ()
-        )
-        for one in sentences
-    ]
+        return map(list, find_links(pairs))
+    return map(_own_links, sentences)
+
+
+def _own_links(one: _Sentence) -> WordLinks:
+    """Return the translator's links between places in both texts as links of words."""
+    texts = (one.original.words, one.text), (one.words.words, one.translated.text)
+    return word_links(*texts, one.translated.links or ())
 
 
 def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> Iterator[Example]:
     """Translate a stream of examples as a model's inputs, without their labels.
 
-    A text that the previous example has too (a passage of several questions) is translated once.
+    A text that the previous example has too (a passage of several questions) is translated once. Sentences
+    keep the translator's own word links.
     """
     here, there = tee(examples)
     new = (text for _, texts in _with_new_texts(there) for text in texts)
@@ -189,7 +205,13 @@ def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> 
         known |= {text: next(made) for text in texts}
         parts = _PARTS[type(example)]
         known = {text: known[text] for text in parts.texts(example)}
-        yield parts.rebuild(example, [known[text] for text in parts.texts(example)])
+        mine = [known[text] for text in parts.texts(example)]
+        rebuilt = parts.rebuild(example, mine)
+        if isinstance(example, TaggedSentence | ParsedSentence) and mine[0].links is not None:
+            words = cast(TaggedSentence, rebuilt)
+            links = _own_links(_Sentence(example, words, parts.texts(example)[0], mine[0]))
+            rebuilt = replace(words, links=tuple(links))
+        yield rebuilt
 
 
 def texts_of(example: Example) -> Sequence[str]:

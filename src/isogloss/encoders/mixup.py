@@ -8,6 +8,7 @@ follows for all rows.
 
 Eq. 3's weights were trained to attend within a text, and need not find a word's translation. ``attends``
 "cosine" makes them of how alike the states of both texts are: what mixing can give where it finds words.
+"links" makes them of given word links, which with gold ones is the most that finding words can give.
 """
 
 import json
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
@@ -39,13 +40,22 @@ SETTINGS, WEIGHTS = "mixup.json", "mixup.safetensors"
 
 NEEDS = "X-Mixup attends to another text with a post-norm layer's own query, key and value matrices"
 
+LINKS_NEEDED = 'attends = "links" mixes words with those that they are linked to'
+MAKE_LINKS = (
+    "Let translations be made by [translate] of a recipe or by a translator that knows links (built-in), "
+    "give them links (TaggedSentence.links), or read inputs without translations."
+)
+
 Residual = Literal["normed", "summed"]
 
-Attends = Literal["cosine"]
+Attends = Literal["cosine", "links"]
 """What the weights of Eq. 3 are made of instead of queries and keys."""
 
 SHARPNESS = 20.0
 """Weights by cosine are a softmax of so many times the cosine."""
+
+UNLINKED = -1e4
+"""Raw weight of what is not linked, whose softmax beside a link is 0 in any precision; a link's is 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +78,14 @@ class Mixup:
     """
 
     attends: Attends | None = None
-    """cosine: a subword attends to the source by the cosine of h_T and h_S, in all heads alike; by the
-    layer's queries and keys (the paper) when left out."""
+    """cosine: a subword attends to the source by the cosine of h_T and h_S, in all heads alike; links: evenly
+    to the subwords of the words that its word is linked to, and one without any is not mixed; by the layer's
+    queries and keys (the paper) when left out.
+
+    By links Eq. 5 reads the entropies of these weights, as it does of any others. Those of a subword without
+    a link are even over the whole text, so that a pair of which little is linked is an unsure one, and can
+    have a ratio of its own. The entropies of the layer's attention would speak of what is not mixed.
+    """
 
     ratio: MixupRatio = field(default_factory=MixupRatio, compare=False)
     """W and b of Eq. 5; unused if the ratio is not learned."""
@@ -80,10 +96,12 @@ class MixingTrace:
     """The ratios used by a layer that mixes."""
 
     ratios: Tensor | None = None
-    """[pair]: λ of each pair in the last pass; None before it, and if nothing is mixed."""
+    """[pair]: λ of each pair in the last pass, of one without links 0; None before it, and if nothing is
+    mixed."""
 
     weights: Tensor = field(default_factory=lambda: torch.empty(0))
-    """[pair head target source]: the weights of Eq. 3 in the last pass, before dropout; else empty."""
+    """[pair head target source]: the weights of Eq. 3 in the last pass, before dropout; else empty. By links,
+    those of a subword that has none are there too, and unused."""
 
 
 def check_mixup(config: "PreTrainedConfig", layer: int) -> None:
@@ -96,13 +114,18 @@ def check_mixup(config: "PreTrainedConfig", layer: int) -> None:
 
 @contextmanager
 def mixing(
-    model: "PreTrainedModel", mixup: Mixup, mask: Tensor | None, languages: tuple[str, ...] = ()
+    model: "PreTrainedModel",
+    mixup: Mixup,
+    mask: Tensor | None,
+    languages: tuple[str, ...] = (),
+    links: Bool[Tensor, "pair target source"] | None = None,
 ) -> Iterator[MixingTrace]:
     """Let one layer mix while a model runs on [source rows; target rows], equally many of each.
 
     Row i of one half is the translation of row i of the other. ``mask`` [row subword] is 1 at real subwords,
-    None without padding. ``languages`` are those of the rows, by default the active ones. With ``largest`` 0
-    the model is unchanged.
+    None without padding. ``languages`` are those of the rows, by default the active ones. ``links`` are true
+    between subwords of linked words; ConfigError where the mixup attends to these and there are none. With
+    ``largest`` 0 the model is unchanged.
     """
     check_mixup(model.config, mixup.layer)
     trace = MixingTrace()
@@ -113,7 +136,7 @@ def mixing(
     with active_language(model, languages) if languages else nullcontext():
         source, target = _sides(model)
     first, second = (language_site(model, site, language) for language in (source, target))
-    layer = _MixingLayer(model, second, mixup, mask, trace)
+    layer = _MixingLayer(model, second, mixup, mask, trace, _links_read(mixup, links))
     separate = first.attention_norm != second.attention_norm
     with ExitStack() as hooks:
         if separate and site.attention_norm not in site.attention:
@@ -123,6 +146,15 @@ def mixing(
             norm = (site if separate else second).module(model, "attention_norm")
             _hook(hooks, norm, layer.after_both)
         yield trace
+
+
+def _links_read(mixup: Mixup, links: Tensor | None) -> Tensor | None:
+    """Return the links where a mixup attends to these; ConfigError where there are none."""
+    if mixup.attends != "links":
+        return None
+    if links is None:
+        raise ConfigError(f"X-Mixup: {LINKS_NEEDED}; found none in a batch. {MAKE_LINKS}")
+    return links
 
 
 def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Tensor | None]) -> None:
@@ -168,6 +200,8 @@ class _MixingLayer:
     mixup: Mixup
     mask: Tensor | None
     trace: MixingTrace
+    links: Tensor | None
+    """[pair target source], where it attends to these."""
     source: list[Tensor] = field(default_factory=list)
     """h_S, if the source has a norm of its own."""
 
@@ -193,6 +227,8 @@ class _MixingLayer:
             mixed: Tensor = norm.forward(
                 ratio * crossed + (1 - ratio) * own
             )  # A call would run this hook again.
+        if self.links is not None:  # A ratio of 0 would still have normed the others twice.
+            mixed = torch.where(self.links.any(dim=2, keepdim=True), mixed, target)
         return mixed.to(target.dtype)
 
     def _attend(self, target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
@@ -212,11 +248,19 @@ class _MixingLayer:
             ratio = self.mixup.ratio(entropy, self.mixup.largest)
         else:
             ratio = crossed.new_full((len(raw),), self.mixup.largest, dtype=torch.float32)
+        if self.links is not None:
+            ratio = ratio * self.links.flatten(1).any(dim=1)
         self.trace.ratios = ratio.detach()
         return crossed, ratio
 
     def _raw(self, target: Tensor, source: Tensor) -> Float[Tensor, "pair head target source"]:
-        """Return what a softmax makes the weights of Eq. 3 of; by cosine, one head stands for all."""
+        """Return what a softmax makes the weights of Eq. 3 of; by cosine, one head stands for all.
+
+        By links there are as many as in the layer, so that dropout takes a link from some of them, not all.
+        """
+        if self.links is not None:
+            raw_links = torch.where(self.links, 0.0, UNLINKED)[:, None]
+            return raw_links.expand(-1, self.model.config.num_attention_heads, -1, -1)
         if self.mixup.attends == "cosine":
             one, other = (normalize(side, dim=-1) for side in (target, source))
             return SHARPNESS * torch.matmul(one, other.transpose(1, 2))[:, None]

@@ -29,7 +29,14 @@ from isogloss.experiments.grid_methods import (
 )
 from isogloss.experiments.recipe import GridTable, Recipe, Table
 from isogloss.experiments.runs import FineTune, Translate
-from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels, needs_tags
+from isogloss.experiments.translations import (
+    RecipeTranslator,
+    TranslationRequest,
+    check_labels,
+    check_links,
+    needs_links,
+    needs_tags,
+)
 from isogloss.methods import Mixing, UsesTeacher
 from isogloss.methods.average import Average
 from isogloss.methods.given import Given
@@ -279,6 +286,7 @@ def _made(
 ) -> tuple[Translate, ...]:
     """Build the translations a model reads; none where they are read from files."""
     if entry.by is None:
+        check_links(entry.method, entry.where)
         return ()
     check_labels(cell.task, entry.method, entry.where)
     requests = [
@@ -289,6 +297,7 @@ def _made(
             examples=cell.examples if split == "train" else cell.dev_examples,
             treebanks=cell.treebanks,
             tags=needs_tags(cell.task, entry.method),
+            links=needs_links(entry.method),
             encoder=cell.encoder,
             where=entry.where,
         )

@@ -18,7 +18,7 @@ from isogloss.experiments.encoders import check_read
 from isogloss.experiments.grid import Cell, Planning
 from isogloss.experiments.recipe import MeasureTable, Table
 from isogloss.experiments.runs import FineTune, Measure, Run, Translate
-from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels
+from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels, needs_links
 from isogloss.methods import WITH_FACTORS, Mixing
 from isogloss.tasks import ChecksTask, find_task
 from isogloss.training.evaluation import PAIRED, check_inputs, codes_read, language_read
@@ -257,7 +257,9 @@ def on_examples(
     inputs, source = request.choice.inputs, cell.source if cell else ()
     treebanks = treebanks_read(request, corpus, languages, cell)
     codes = [code for language in languages for code in codes_read(inputs, language, source)]
-    made = _translations(request, corpus, [code for code in codes if is_translation(code)], cell, treebanks)
+    into = [code for code in codes if is_translation(code)]
+    links = any(needs_links(one.method) for one in subjects if isinstance(one, FineTune))
+    made = _translations(request, corpus, into, cell, treebanks, links=links)
     from_files = [code for code in codes if code not in {one.languages for one in made}]
     with located(request.where):
         found = measurement(request, subjects, languages, corpus, from_files, treebanks)
@@ -297,7 +299,13 @@ def treebanks_read(
 
 
 def _translations(
-    request: MeasureRequest, corpus: str, codes: list[str], cell: Cell | None, treebanks: Treebanks
+    request: MeasureRequest,
+    corpus: str,
+    codes: list[str],
+    cell: Cell | None,
+    treebanks: Treebanks,
+    *,
+    links: bool,
 ) -> tuple[Translate, ...]:
     """Build the translations of inputs that are made; none where they are read from files."""
     if request.translator is None or cell is None:
@@ -312,6 +320,7 @@ def _translations(
         examples=request.choice.examples,
         treebanks=treebanks,
         purpose="pair" if paired else "test",
+        links=links and paired,
         encoder=cell.encoder,
         where=request.where,
     )

@@ -94,8 +94,11 @@ class Translate:
     translated without their answers. None where nothing has answers."""
     tags: TagWay | None = None
     """How tags find their words in the translation: links or alignment; None leaves them behind."""
+    links: TagWay | None = None
+    """How words are linked to those of the translation, which then keeps the links: links (the translator's
+    own) or alignment; None keeps none."""
     aligner: Aligner | None = None
-    """Word aligner, where labels are found by alignment."""
+    """Word aligner, where labels or links are found by alignment."""
     encoder: "Encoder | None" = None
     """The encoder whose states that aligner compares."""
     treebanks: Treebanks = ()

@@ -93,10 +93,11 @@ def _translated(context: RunContext, run: Translate, texts: Iterable[str]) -> It
 
 
 def _projection(context: RunContext, run: Translate) -> Projection | None:
-    if run.answers is None and run.tags is None:
+    if run.answers is None and run.tags is None and run.links is None:
         return None
-    links = None if run.aligner is None else partial(_links, context, run, run.aligner)
-    return Projection(answers=cast(tuple[Way, ...], run.answers or ()), tags=run.tags, find_links=links)
+    answers = cast(tuple[Way, ...], run.answers or ())
+    aligned = None if run.aligner is None else partial(_links, context, run, run.aligner)
+    return Projection(answers=answers, tags=run.tags, links=run.links, find_links=aligned)
 
 
 def _links(

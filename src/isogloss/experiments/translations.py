@@ -36,7 +36,7 @@ from isogloss.experiments.runs import (
     language_to_translate,
     last_step,
 )
-from isogloss.methods import TRANSLATION_TRAINING, Method, UsesTeacher
+from isogloss.methods import TRANSLATION_TRAINING, Method, ReadsLinks, UsesTeacher
 from isogloss.tasks import find_task
 from isogloss.training.precision import check_precision
 from isogloss.translators import TRANSLATORS, Translator
@@ -137,6 +137,8 @@ class TranslationRequest:
     """pair: a model reads it together with the original, so the answer must leave no trace in it."""
     tags: bool = False
     """Whether translated words need tags."""
+    links: bool = False
+    """Whether they need links to the words they translate."""
     encoder: Encoder | None = None
     """Whose states a word aligner may compare."""
     where: str
@@ -169,8 +171,9 @@ class RecipeTranslator:
             data = sources.fingerprint(request.corpus, code, request.split, treebanks=own)
         answers = self._answers(request.purpose) if "qa" in corpus.tasks else None
         best: TagWay = "links" if self.translator.knows_links else "alignment"
-        tags = best if request.tags else None
-        aligner = aligner_of(self.align, where) if "alignment" in (*(answers or ()), tags) else None
+        tags, links = (best if needed else None for needed in (request.tags, request.links))
+        aligns = "alignment" in (*(answers or ()), tags, links)
+        aligner = aligner_of(self.align, where) if aligns else None
         compared = request.encoder if aligner is not None and aligner.needs_encoder else None
         return Translate(
             corpus=request.corpus,
@@ -181,6 +184,7 @@ class RecipeTranslator:
             start=start,
             answers=answers,
             tags=tags,
+            links=links,
             aligner=aligner,
             encoder=compared.original if compared is not None else None,
             treebanks=() if start else own,
@@ -229,6 +233,21 @@ def needs_tags(task: str, method: Method) -> bool:
     teacher = isinstance(method, UsesTeacher) and method.needs_teacher(task)
     read = any(map(is_translation, method.reads(("en",), ("sw",)).train))
     return find_task(task).labels_are == "word" and read and not teacher
+
+
+def needs_links(method: Method) -> bool:
+    """Return whether a method reads which words of a translation are linked to those of its original."""
+    return isinstance(method, ReadsLinks) and method.needs_links
+
+
+def check_links(method: Method, where: str) -> None:
+    """Raise ConfigError where a method reads word links, and its translations are read from files."""
+    if needs_links(method):
+        raise ConfigError(
+            f"{where}: attends: {method.name} reads which words of a translation are linked, and files of "
+            f"translations do not say. Add [translate] (its own links, or those of [align]), or leave "
+            f"attends out."
+        )
 
 
 def check_labels(task: str, method: Method | None, where: str) -> None:

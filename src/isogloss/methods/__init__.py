@@ -70,6 +70,16 @@ class Mixing(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsLinks(Protocol):
+    """A method that may read which words of a translation are linked to those of its original."""
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether it does so."""
+        ...
+
+
 class Pretraining(Named, TextMethod, Protocol):
     """A way to make an encoder from text; its fields are its hyper-parameters."""
 
@@ -169,5 +179,6 @@ __all__ = [
     "Mixing",
     "Peft",
     "Pretraining",
+    "ReadsLinks",
     "UsesTeacher",
 ]

@@ -19,15 +19,28 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Count, Rate, Share, Weight
 from isogloss.core.seeds import derive
+from isogloss.data.corpora import is_translation
 from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.mixup import Attends, Mixup, Residual, check_mixup, last_states, mixing, save_mixup
+from isogloss.encoders.mixup import (
+    LINKS_NEEDED,
+    Attends,
+    Mixup,
+    Residual,
+    check_mixup,
+    last_states,
+    mixing,
+    save_mixup,
+)
+from isogloss.tasks import TASKS
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.one_answer import one_answer
-from isogloss.tasks.task import Config, Model, ScoredTask
+from isogloss.tasks.task import Config, Model, ScoredTask, Task
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
 from isogloss.training.fit import learn_at
+from isogloss.training.linked_rows import check_linked
 from isogloss.training.mixup_tasks import MixupTask, mixup_task
 from isogloss.training.pairs import PairedBatch, paired_batches, untagged
 from isogloss.training.setting import Reads, Setting
@@ -66,7 +79,9 @@ class XMixup:
 
     attends: Attends | None = None
     """cosine: in Eq. 3 a subword attends to the source by the cosine of their states, which finds translated
-    words where attention does not; by the layer's queries and keys (the paper) when left out."""
+    words where attention does not; links (of tagging): evenly to the words that its word is linked to, by the
+    translator or by [align], and what has no link is not mixed; by the layer's queries and keys (the paper)
+    when left out."""
 
     alpha: Share | None = None
     """Weight of the source side's loss; the target's is the rest. The paper's where none is given: 0.4 for
@@ -97,6 +112,20 @@ class XMixup:
         """Raise ConfigError or ModelError for an unsupported task, encoder or layer."""
         check_mixup(config, self._layer(mixup_task(task), config))
 
+    def check_task(self, task: Task) -> None:
+        """Raise ConfigError where words are to be mixed by links, and the task's texts have no words."""
+        if self.needs_links and task.labels_are != "word":
+            able = ", ".join(sorted(name for name, one in TASKS.items() if one.labels_are == "word"))
+            raise ConfigError(
+                f"{self.name}: {LINKS_NEEDED}, and examples of {task.name} are texts whose words are not "
+                f'given. It is for tagging ({able}). Take attends = "cosine", or leave it out.'
+            )
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether it reads which words of a translation are linked to those of its original."""
+        return self.attends == "links"
+
     def needs_teacher(self, task: str) -> bool:
         """Return whether translations of a task are labelled by a source-only model."""
         return mixup_task(task).pseudo_labels
@@ -106,11 +135,15 @@ class XMixup:
         reads = self.reads(setting.source, setting.target)
         if not setting.target:
             return fine_tune(setting, reads)
+        self.check_task(setting.task)
         given = untagged(setting) if self.needs_teacher(setting.task.name) else setting
         return fine_tune(given, reads, prepare=self._prepare)
 
     def _prepare(self, setting: Setting, network: Model, tokenizer: Tokenizer, train: Examples) -> Training:
         kind = mixup_task(setting.task.name)
+        if self.needs_links:
+            for code in filter(is_translation, train):
+                check_linked(train[code], code)
         schedule = SourceSchedule(
             k=self.decay or kind.decay, seed=derive(setting.seed, "schedule"), sampling=self.sampling
         )
@@ -137,7 +170,7 @@ class XMixup:
         kind = mixup_task(task.name)
         alpha = kind.alpha if self.alpha is None else self.alpha
         both = batch.both
-        mixed = mixing(model.network, model.mixup, both.mask, both.languages)
+        mixed = mixing(model.network, model.mixup, both.mask, both.languages, batch.links)
         with mixed, last_states(model.network) as states:
             source, target = batch.split(task.scores(model.network, both))
         share = batch.shares

@@ -54,6 +54,13 @@ class EncodedRow:
     words: Sequence[int] = ()
     """Index of the word at each scored position."""
 
+    word_of: Sequence[int] = ()
+    """Index of the word that each subword belongs to, -1 for special ones; empty where the input has no
+    words. It says more than ``positions``: words that are read and not scored are there too."""
+
+    links: tuple[tuple[int, int], ...] | None = None
+    """Of a translation whose words are linked: pairs of a word of what was translated and one of its own."""
+
     characters: Sequence[int] = ()
     """Start and end offset in the text of the subword at each scored position, two numbers per position; only
     for tasks whose answers are spans of text."""

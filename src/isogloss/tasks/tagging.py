@@ -6,9 +6,10 @@ sentences become windows that score each word once; windows are merged before ta
 entity is cut at a window's border.
 """
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -44,6 +45,9 @@ Tags = tuple[str, ...]
 UNTAGGED = -1
 """The label of a word that has none."""
 
+NO_WORD = -1
+"""The word of a special subword."""
+
 Sentence = TaggedSentence | ParsedSentence
 """A sentence split into words, with one tag per word, or none for unlabelled sentences."""
 
@@ -75,7 +79,8 @@ class Tagging:
         ids = {**label_ids(self.labels), NO_TAG: UNTAGGED}
         gold = [encode_labels(_tags(one), ids, task=self.name, example=one.id) for one in examples]
         words = [example.words for example in examples]
-        return sentence_rows(words, gold, tokenizer, limit=limit, overlap=overlap)
+        rows = sentence_rows(words, gold, tokenizer, limit=limit, overlap=overlap)
+        return [replace(row, links=_links(examples[row.example])) for row in rows]
 
     def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
         """Load an encoder with a linear layer on top; new weights depend on the seed alone."""
@@ -135,6 +140,18 @@ class Tagging:
         return repair(tags) if self.metric == "span_f1" else tuple(tags)
 
 
+def _links(example: Sentence) -> tuple[tuple[int, int], ...] | None:
+    links = example.links if isinstance(example, TaggedSentence) else None
+    for one, other in links or ():
+        if one < 0 or not 0 <= other < len(example.words):
+            raise DataError(
+                f"example {example.id!r}: the link {one}-{other} is none to one of its {len(example.words)} "
+                f"words. Give pairs of a word of the sentence that was translated and a word of this one, "
+                f"both counted from 0."
+            )
+    return links
+
+
 def _tags(example: Sentence) -> Tags:
     if example.tags and len(example.tags) != len(example.words):
         raise DataError(
@@ -174,6 +191,7 @@ def sentence_rows(
                     subwords=(opening, *split.subwords[window.start : window.stop], closing),
                     positions=tuple(1 + scored[word] - window.start for word in words),
                     words=tuple(words),
+                    word_of=array("i", (NO_WORD, *split.words[window.start : window.stop], NO_WORD)),
                     gold=tuple(labels[word] for word in words) if labels else (),
                 )
             )

@@ -31,6 +31,7 @@ from isogloss.tasks.classification import PAIR
 from isogloss.tasks.one_answer import one_answer
 from isogloss.tasks.task import Model
 from isogloss.training.batching import by_length
+from isogloss.training.linked_rows import LinkedRows, check_linked, subword_links, turned
 from isogloss.training.precision import release_memory, scoring
 
 BUDGET = 8192
@@ -48,6 +49,8 @@ class ScoredBatch(NamedTuple):
     """The rows; preceded by as many translations where rows are paired."""
     before: int = 0
     """Places of the translations that are scored; 0 without translations."""
+    links: Tensor | None = None
+    """[pair target source]: whether subwords of rows and translations belong to linked words, where known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +99,12 @@ class Evaluation:
         """
         both = one_answer(self.task)
         found: list[Tensor] = [torch.empty(0)] * len(self.rows)
-        for (numbers, _, before), scores, _ in self._passes(model, self.batches):
-            own = scores[before:]
-            if before and both:
-                own = both.mean(scores[:before], own)
-            counts = [self.rows[number].scored for number in numbers]
-            for number, part in zip(numbers, torch.split(own, counts), strict=True):
+        for each, scores, _ in self._passes(model, self.batches):
+            own = scores[each.before :]
+            if each.before and both:
+                own = both.mean(scores[: each.before], own)
+            counts = [self.rows[number].scored for number in each.numbers]
+            for number, part in zip(each.numbers, torch.split(own, counts), strict=True):
                 found[number] = part
         return found
 
@@ -112,10 +115,10 @@ class Evaluation:
         """
         found: list[list[float]] = [[] for _ in self.examples]
         paired = [each for each in self.batches if each.before]
-        for (numbers, batch, _), _, noted in self._passes(model, paired):
-            counts = batch.options[-len(numbers) :] or (1,) * len(numbers)
+        for each, _, noted in self._passes(model, paired):
+            counts = each.batch.options[-len(each.numbers) :] or (1,) * len(each.numbers)
             ratios = torch.zeros(sum(counts)) if noted.ratios is None else noted.ratios.cpu()
-            for number, own in zip(numbers, torch.split(ratios, list(counts)), strict=True):
+            for number, own in zip(each.numbers, torch.split(ratios, list(counts)), strict=True):
                 found[self.rows[number].example] += own.tolist()
         return torch.tensor([sum(each) / len(each) if each else float("nan") for each in found])
 
@@ -142,8 +145,10 @@ def mixing_translations(
     """Let a model mix while it runs on a batch, on its device; nothing is mixed without translations."""
     if not each.before:
         return nullcontext(MixingTrace())
-    mixup.ratio.to(batch.subwords.device)
-    return mixing(model, mixup, batch.mask, batch.languages)
+    device = batch.subwords.device
+    mixup.ratio.to(device)
+    links = None if each.links is None else each.links.to(device)
+    return mixing(model, mixup, batch.mask, batch.languages, links)
 
 
 def evaluation(
@@ -194,6 +199,8 @@ def beside_translations(
     task, rows, padding = own.task, own.rows, tokenizer.pad_token_id
     numbers = {example.id: number for number, example in enumerate(own.examples)}
     there = [one for one in translations if one.id in numbers]
+    if mixup.attends == "links" and mixup.largest:
+        check_linked(there, f"{source or 'source'} translations of {own.language or 'the inputs'}")
     limit = _limit(task, tokenizer, optimization)
     encoded = task.encode(there, tokenizer, limit=limit, overlap=optimization.overlap)
     partners = _partners(rows, encoded, [numbers[one.id] for one in there])
@@ -293,7 +300,12 @@ def _paired(
         unlabelled = [replace(row, gold=(), heads=()) for row in (*before, *(rows[one] for one in numbers))]
         source, target = ((language,) * len(group) for language in languages)
         batch = collate(unlabelled, padding=padding, languages=source + target)
-        found.append(ScoredBatch(numbers, batch, sum(row.scored for row in before)))
+        pairs_here = [
+            LinkedRows(other, rows[one], turned(other.links))  # From a row to its translation.
+            for one, other in zip(numbers, before, strict=True)
+        ]
+        links = subword_links(pairs_here, width=batch.subwords.size(1))
+        found.append(ScoredBatch(numbers, batch, sum(row.scored for row in before), links))
     return found
 
 

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, ModelError
@@ -30,6 +31,7 @@ from isogloss.tasks.tagging import Tagging
 from isogloss.tasks.task import Model
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
+from isogloss.training.linked_rows import LinkedRows, subword_links, turned
 from isogloss.training.precision import device
 from isogloss.training.setting import Setting
 
@@ -44,6 +46,15 @@ class PairedRow:
     source: EncodedRow
     target: EncodedRow
     back: EncodedRow | None = None
+
+    def sides(self, *, real: bool) -> LinkedRows:
+        """Return the real source, or its back-translation where there is one, and the translation.
+
+        What is translated back was made from this very translation, and so are its links.
+        """
+        if real or self.back is None:
+            return LinkedRows(self.source, self.target, self.target.links)
+        return LinkedRows(self.back, self.target, turned(self.back.links))
 
     def __len__(self) -> int:
         """Return the subwords of the longer side."""
@@ -72,12 +83,18 @@ class PairedBatch:
     both: Batch
     source: Batch
     target: Batch
+    links: Bool[Tensor, "pair target source"] | None = None
+    """Whether subwords belong to linked words; None where it is not known of all pairs."""
     shares: Shares = WHOLE
 
     def to(self, device: torch.device | str) -> "PairedBatch":
         """Return the batch on a device."""
         return replace(
-            self, both=self.both.to(device), source=self.source.to(device), target=self.target.to(device)
+            self,
+            both=self.both.to(device),
+            source=self.source.to(device),
+            target=self.target.to(device),
+            links=None if self.links is None else self.links.to(device),
         )
 
     def parts(self, count: int) -> list[tuple["PairedBatch", float]]:
@@ -93,7 +110,9 @@ class PairedBatch:
                 len(rows) / pairs,
                 len(source.subwords) / len(self.source.subwords),
             )
-            parts.append((PairedBatch(both=both, source=source, target=target, shares=shares), 1.0))
+            links = None if self.links is None else self.links[rows.start : rows.stop]
+            part = PairedBatch(both=both, source=source, target=target, links=links, shares=shares)
+            parts.append((part, 1.0))
         return parts
 
     def split(self, scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -136,12 +155,10 @@ def paired_batches(
         source, _, target = name.partition("-")
         languages = (source,) * len(pairs) + (target,) * len(pairs)
         real = takes_real(step, len(pairs)) if takes_real else [True] * len(pairs)
-        sources = [
-            pair.source if is_real or pair.back is None else pair.back
-            for pair, is_real in zip(pairs, real, strict=True)
-        ]
-        targets = [pair.target for pair in pairs]
-        return collate_sides(sources, targets, padding=tokenizer.pad_token_id, languages=languages)
+        sides = [pair.sides(real=is_real) for pair, is_real in zip(pairs, real, strict=True)]
+        sources, targets = [one.source for one in sides], [one.target for one in sides]
+        batch = collate_sides(sources, targets, padding=tokenizer.pad_token_id, languages=languages)
+        return replace(batch, links=subword_links(sides, width=batch.both.subwords.size(1)))
 
     batches = Bucketed(
         groups=groups,

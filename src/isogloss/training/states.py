@@ -336,6 +336,8 @@ def example_rows(
             segments=row.segments,
             options=row.options,
             positions=row.positions if row.options else (),
+            word_of=row.word_of,
+            links=row.links,
         )
         found.setdefault(row.example, bare)
     return [found[number] for number in range(len(examples))]

@@ -17,6 +17,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.examples import Example
 from isogloss.data.files import File
 from isogloss.data.label_projection import TranslateTexts, texts_of, translate_inputs
+from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.translators import TRANSLATORS, TranslateSetting, Translator
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry, Format, format_of
@@ -117,6 +118,19 @@ def _check_options(model: FineTuned, options: PredictOptions) -> None:
     for given, option in ((options.translations, "--translations"), (options.translate, "--translator")):
         if given is not None:
             model.check_mixes(option)
+    if options.translations is not None:
+        _check_links(model, "--translations", "a file of translations")
+
+
+def _check_links(model: FineTuned, option: str, what: str) -> None:
+    """Raise ConfigError for a model that mixes by word links, where they are not known."""
+    if model.mixup is not None and model.mixup.attends == "links":
+        able = ", ".join(name for name, one in TRANSLATORS.items() if one.knows_links)
+        raise ConfigError(
+            f"{option}: {LINKS_NEEDED}, and {what} has no word links. Take a translator that knows them "
+            f"(--translator {able}), give translations with links in Python (TaggedSentence.links), or leave "
+            f"{option} away, to predict unmixed."
+        )
 
 
 def _with_translations(
@@ -277,6 +291,8 @@ def input_translator(
     model.check_mixes("--translator")
     _check_translation_languages(model, language)
     translator: Translator = TRANSLATORS[name]()
+    if not translator.knows_links:
+        _check_links(model, "--translator", f"what {name} translates")
     if translator.needs_model and not translator_model:
         raise ConfigError(f"--translator {name} needs a model: --model FOLDER, or its name on the hub.")
     if translator_model and not translator.needs_model:

@@ -14,6 +14,7 @@ from isogloss.core.records import Row, Value
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources, Treebanks
+from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.tasks import all_measures
 from isogloss.training.evaluation import (
     ORIGINAL_INPUTS,
@@ -107,8 +108,12 @@ def check_evaluation(model: FineTuned, options: EvaluateOptions, sources: Source
             f"--inputs {options.inputs}: the record of {model.provenance.run} names no source language to "
             f"translate into. Leave --inputs away."
         )
-    if options.inputs == PAIRED:
-        model.check_mixes(f"--inputs {PAIRED}")
+    if options.inputs == PAIRED and model.check_mixes(f"--inputs {PAIRED}").attends == "links":
+        raise ConfigError(
+            f"--inputs {PAIRED}: {LINKS_NEEDED}, and translations of a corpus have no word links. Score it "
+            f'in a recipe ([[measure]] name = "scores", inputs = "{PAIRED}"), in Python beside translations '
+            f"with links (TaggedSentence.links), or leave --inputs away."
+        )
     model.check_languages(
         language_read(options.unpaired_inputs, language, model.provenance.source)
         for language in options.languages

@@ -1,0 +1,193 @@
+"""Mixing by word links: evenly from what a subword is linked to, and nothing into what is not linked."""
+
+import pytest
+import torch
+from networks import fresh
+from torch import nn
+
+from isogloss.core.errors import ConfigError
+from isogloss.diagnostics.link_attention import on_links
+from isogloss.encoders import family_of
+from isogloss.encoders.mixup import Mixup, load_mixup, mixing, save_mixup
+from isogloss.nn.mixup_ratio import MixupRatio
+
+LENGTHS = ((5, 7), (6, 4), (3, 3))
+"""Subwords of source and target of three pairs."""
+
+LINKS = (
+    ((1, 1), (2, 1), (3, 4), (3, 5), (1, 5)),  # (source, target): of one to many, and many to one
+    ((1, 2), (2, 1)),
+    (),
+)
+
+
+@pytest.fixture(params=["bert", "distilbert"])
+def folder(request):
+    return request.getfixturevalue(f"{request.param}_folder")
+
+
+def mixup(layer=2, **changes):
+    ratio = MixupRatio()
+    with torch.no_grad():
+        ratio.weight.fill_(-0.5)
+        ratio.bias.fill_(1.0)
+    return Mixup(layer=layer, ratio=ratio, **({"attends": "links"} | changes))
+
+
+def rows_of(more=0):
+    """Rows [sources; targets] of random subwords, padded to the longest and ``more``."""
+    ordered = torch.tensor([one for one, _ in LENGTHS] + [other for _, other in LENGTHS])
+    longest = int(ordered.max())
+    rows = torch.randint(5, 40, (len(ordered), longest), generator=torch.Generator().manual_seed(0))
+    rows = nn.functional.pad(rows, (0, more), value=1)
+    return rows, (torch.arange(longest + more) < ordered[:, None]).long()
+
+
+def links_of(width, pairs=LINKS):
+    links = torch.zeros(len(pairs), width, width, dtype=torch.bool)
+    for row, own in enumerate(pairs):
+        for one, other in own:
+            links[row, other, one] = True
+    return links
+
+
+def mixed(model, how, rows, mask, links=None):
+    """Give the states that leave the mixing, the last ones, and the trace."""
+    site, seen = family_of(model).sites(model)[how.layer - 1], []
+    handle = site.module(model, "feed_forward_in").register_forward_pre_hook(
+        lambda _, inputs: seen.append(inputs[0])
+    )
+    with torch.no_grad(), mixing(model, how, mask, links=links) as trace:
+        last = model.base_model(input_ids=rows, attention_mask=mask).last_hidden_state
+    handle.remove()
+    return seen[0], last, trace
+
+
+def attended(model, site, subwords):
+    """Give one text's states after the self-attention sub-layer, and before its norm."""
+    seen, norm = [], site.module(model, "attention_norm")
+    handle = norm.register_forward_hook(lambda _, inputs, output: seen.append((output[0], inputs[0][0])))
+    with torch.no_grad():
+        model.base_model(input_ids=subwords[None])
+    handle.remove()
+    return seen[0]
+
+
+def even(links):
+    """Return weights that are even over what is linked; over all where nothing is."""
+    allowed = links + (links.sum(dim=1, keepdim=True) == 0)
+    return allowed / allowed.sum(dim=1, keepdim=True)
+
+
+@pytest.mark.parametrize("residual", ["normed", "summed"])
+@pytest.mark.parametrize("learned", [True, False])
+def test_a_subword_takes_up_the_mean_value_of_those_it_is_linked_to(folder, residual, learned):
+    """Eqs 3-5 by hand, pair by pair without padding."""
+    model, how = fresh(folder).double(), mixup(residual=residual, learned=learned)
+    rows, mask = rows_of()
+    links = links_of(rows.size(1))
+    states, _, trace = mixed(model, how, rows, mask, links)
+    site = family_of(model).sites(model)[how.layer - 1]
+    norm = site.module(model, "attention_norm")
+    for number, (source_length, target_length) in enumerate(LENGTHS):
+        h_s, _ = attended(model, site, rows[number, :source_length])
+        h_t, summed = attended(model, site, rows[3 + number, :target_length])
+        linked = links[number, :target_length, :source_length].double()
+        there, back = even(linked), even(linked.T)
+        entropy = sum(torch.special.entr(one).sum(dim=1).mean() for one in (there, back))
+        ratio = 0.5 * float(torch.sigmoid(1.0 - 0.5 * entropy)) if learned else 0.5
+        crossed = site.module(model, "attention_output")(there @ site.module(model, "value")(h_s))
+        own = h_t if residual == "normed" else summed
+        expected = nn.functional.layer_norm(
+            ratio * crossed + (1 - ratio) * own, norm.normalized_shape, norm.weight, norm.bias, norm.eps
+        )
+        some, found = linked.any(dim=1), states[3 + number, :target_length]
+        assert trace.ratios[number].item() == pytest.approx(ratio if some.any() else 0.0, abs=1e-6)
+        assert torch.allclose(found[some], expected[some], rtol=0, atol=1e-6)
+        assert torch.allclose(found[~some], h_t[~some], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("residual", ["normed", "summed"])
+def test_what_has_no_link_is_as_unmixed_to_the_bit(folder, residual):
+    model = fresh(folder)
+    rows, mask = rows_of()
+    links = links_of(rows.size(1))
+    plain, plain_last, _ = mixed(model, mixup(largest=0.0), rows, mask)
+    states, last, _ = mixed(model, mixup(residual=residual), rows, mask, links)
+    unlinked = torch.cat((torch.ones_like(links[:, 0]), ~links.any(dim=2)))  # All of the sources, too.
+    assert torch.equal(states[unlinked], plain[unlinked])
+    assert not torch.isclose(states[~unlinked], plain[~unlinked], atol=1e-3).all(dim=1).any()
+    assert torch.equal(last[5], plain_last[5])  # The third pair has no links at all.
+
+
+def test_weights_lie_on_what_is_linked_and_nowhere_else(folder):
+    rows, mask = rows_of()
+    links = links_of(rows.size(1))
+    _, _, trace = mixed(fresh(folder), mixup(), rows, mask, links)
+    mass, hits, _ = on_links(trace.weights.mean(dim=1), links, torch.tensor([5.0, 6.0, 3.0])).T
+    assert len(mass) == 5  # Subwords with a link.
+    assert torch.allclose(mass, torch.ones(5), atol=1e-6)
+    assert hits.tolist() == [1] * 5
+    assert trace.weights[0, :, 1, 1:3].flatten().tolist() == pytest.approx([0.5] * 2 * trace.weights.size(1))
+
+
+@pytest.mark.parametrize("side", ["target", "source"])
+def test_words_in_another_order_with_their_links_take_up_the_same(folder, side):
+    """In an encoder without positions, states follow their subwords; those of the target not the source's."""
+    model = fresh(folder).double()
+    nn.init.zeros_(model.base_model.embeddings.position_embeddings.weight)
+    order = torch.tensor([3, 0, 4, 2, 1])
+    rows = torch.randint(5, 40, (2, 5), generator=torch.Generator().manual_seed(3))
+    links = links_of(5, [((0, 1), (2, 3), (4, 3))])
+    other, turned = rows.clone(), links
+    if side == "target":
+        other[1], turned = rows[1, order], links[:, order]
+    else:
+        other[0], turned = rows[0, order], links[:, :, order]
+    states, _, _ = mixed(model, mixup(), rows, None, links)
+    found, _, _ = mixed(model, mixup(), other, None, turned)
+    expected = states[1, order] if side == "target" else states[1]
+    assert torch.allclose(found[1], expected, rtol=0, atol=1e-9)
+    wrong, _, _ = mixed(model, mixup(), other, None, links)
+    assert not torch.allclose(wrong[1], expected, rtol=0, atol=1e-3)
+
+
+def test_padding_changes_nothing(folder):
+    model, how = fresh(folder).double(), mixup()
+    (rows, mask), (wide, wide_mask) = rows_of(), rows_of(more=6)
+    narrow, _, trace = mixed(model, how, rows, mask, links_of(rows.size(1)))
+    padded, _, trace_wide = mixed(model, how, wide, wide_mask, links_of(wide.size(1)))
+    assert torch.allclose(padded[wide_mask.bool()], narrow[mask.bool()], rtol=0, atol=1e-9)
+    assert torch.allclose(trace_wide.ratios, trace.ratios, rtol=0, atol=1e-7)
+    assert trace.ratios.std() > 0
+
+
+def test_the_more_is_linked_the_surer_is_a_pair(folder):
+    """With a W below 0, what raises entropy lowers the ratio."""
+    rows, mask = torch.randint(5, 40, (6, 4), generator=torch.Generator().manual_seed(0)), None
+    links = links_of(4, [[(n, n) for n in range(count)] for count in (1, 2, 4)])
+    few, some, every = mixed(fresh(folder), mixup(), rows, mask, links)[2].ratios.tolist()
+    assert few < some < every == pytest.approx(0.5 / (1 + torch.e**-1), abs=1e-6)
+
+
+def test_without_links_nothing_is_guessed(folder):
+    rows, mask = rows_of()
+    with pytest.raises(
+        ConfigError, match=r"mixes words with those .* linked to; found none in a batch\. Let"
+    ):
+        mixed(fresh(folder), mixup(), rows, mask)
+    plain = mixed(fresh(folder), mixup(attends=None, largest=0.0), rows, mask)[1]
+    assert torch.equal(mixed(fresh(folder), mixup(largest=0.0), rows, mask)[1], plain)
+
+
+def test_links_change_nothing_where_others_are_attended_to(folder):
+    rows, mask = rows_of()
+    for attends in (None, "cosine"):
+        how = mixup(attends=attends)
+        plain, given = (mixed(fresh(folder), how, rows, mask, one)[1] for one in (None, links_of(7)))
+        assert torch.equal(plain, given)
+
+
+def test_what_is_saved_is_read_again(tmp_path):
+    save_mixup(mixup(), tmp_path)
+    assert load_mixup(tmp_path) == mixup()
