@@ -48,6 +48,18 @@ def test_the_quickstart_has_a_sensible_size():
     assert len(measures(runs, "plane")) == 1
 
 
+SMALL = [
+    path
+    for path in sorted(EXAMPLES.glob("*.toml"))
+    if "[scale.small]" in (text := path.read_text(encoding="utf-8")) and "--data" not in text
+]
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
+def test_the_small_scale_of_an_example_without_data_can_be_planned(path):
+    assert plan_recipe(str(path), scale="small").runs
+
+
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
