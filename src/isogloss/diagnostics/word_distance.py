@@ -20,8 +20,8 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, unknown_name
 from isogloss.core.progress import Progress
-from isogloss.core.rows import DistanceBin
-from isogloss.core.rows import WordDistance as WordDistanceRow
+from isogloss.core.representation_rows import DistanceBin
+from isogloss.core.representation_rows import WordDistance as WordDistanceRow
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import pair_words

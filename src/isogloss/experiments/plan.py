@@ -29,10 +29,11 @@ from isogloss.experiments.measures import (
     of_scores,
     of_seeds,
 )
+from isogloss.experiments.needs import in_order
 from isogloss.experiments.published import read_published
 from isogloss.experiments.recipe import Recipe
 from isogloss.experiments.recipe_text import Source, published_file, recipe_text
-from isogloss.experiments.runs import FineTune, Measure, Run, in_order
+from isogloss.experiments.runs import FineTune, Measure, Run
 from isogloss.experiments.store import Store
 from isogloss.experiments.store_places import store_for
 from isogloss.experiments.translations import (

@@ -33,12 +33,13 @@ from isogloss.core.leaving import ask_to_leave, heeding
 from isogloss.core.processes import this_process
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.version import VERSION
+from isogloss.experiments.attempts import Ending, answer
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.memory import peak_memory
 from isogloss.experiments.packing import Packed, packed
 from isogloss.experiments.runs import Run
 from isogloss.experiments.store import Store
-from isogloss.experiments.workers import Ending, Workers, answer
+from isogloss.experiments.workers import Workers
 
 OBJECTS = 80 * 2**20
 """Bytes of shared memory for what tasks return, on a cluster started here; it is a few hundred each."""

@@ -26,7 +26,6 @@ from isogloss.core.locking import locked
 from isogloss.core.processes import this_process
 from isogloss.core.records import FULL, storage_error, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
-from isogloss.experiments.claims import LOG, Claims
 
 PATIENCE, WHEN_LEAVING = 600.0, 20.0
 """Seconds that a store which does not answer is waited for; less by a process that was asked to leave."""
@@ -34,17 +33,11 @@ PATIENCE, WHEN_LEAVING = 600.0, 20.0
 FIRST_WAIT, LONGEST_WAIT = 0.5, 5.0
 """Seconds between attempts: twice as long each time. Signs of life must not pause for long."""
 
-LONG = 5.0
-"""Seconds after which a small file that was read at last counts as one that could not be seen."""
-
 AT_ONCE = 256
 """Files asked for in one call."""
 
 ATTEMPTS = 3
 """How often a file is brought down that arrives damaged."""
-
-LINES = 100
-"""Lines of a file that is added to: object stores write whole files alone, so that long ones grow dear."""
 
 CREATING = {
     **dict.fromkeys(("s3", "s3a"), "isogloss[s3]"),
@@ -303,49 +296,6 @@ def remote_at(url: str, root: Path) -> Remote:
             f"{url.partition('?')[0]}: expected a plain URL, as in s3://bucket/study, without ? or ::."
         )
     return Remote(url.rstrip("/"), root)
-
-
-@dataclass
-class RemoteBoard:
-    """The files of claims in a store."""
-
-    remote: Remote
-    _lines: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def interruptions(self) -> int:  # noqa: D102
-        return self.remote.interruptions
-
-    def create(self, name: str, content: bytes) -> bool:  # noqa: D102
-        return self.remote.create(f"{CLAIMS}/{name}", content)
-
-    def read(self, name: str) -> bytes | None:  # noqa: D102
-        began = time.monotonic()
-        content = self.remote.read(f"{CLAIMS}/{name}")
-        if time.monotonic() - began > LONG:  # The package has waited by itself.
-            self.remote.interruptions += 1
-        return content
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file; a sign of life that comes late is none, so nothing is waited for."""
-        self.remote.write(f"{CLAIMS}/{name}", content, waits=False)
-
-    def remove(self, name: str) -> None:  # noqa: D102
-        self.remote.remove([f"{CLAIMS}/{name}"], waits=False)
-
-    def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: ARG002, D102
-        lines = self._lines.setdefault(name, [])
-        lines.append(line)
-        part = (len(lines) - 1) // LINES
-        stem, dot, ending = name.partition(".")
-        text = "".join(lines[part * LINES :])
-        self.remote.write(f"{CLAIMS}/{stem}{f'-{part + 1}' if part else ''}{dot}{ending}", text.encode())
-
-
-@cache
-def claims_of(remote: Remote) -> Claims:
-    """Return the claims of a store, the same ones for all of this process."""
-    return Claims(RemoteBoard(remote), log=LOG)
 
 
 @cache

@@ -22,11 +22,12 @@ from isogloss.core.errors import ConfigError, RunError, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left, ask_to_leave, asked_to_leave
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.experiments.attempts import Ending
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.packing import Packed, packed
 from isogloss.experiments.runs import Run
 from isogloss.experiments.schedule import Schedule
-from isogloss.experiments.workers import Ending, Processes, Workers
+from isogloss.experiments.workers import Processes, Workers
 
 FOLDER = ".jobs"
 """Folder within that of the runs of what submitit writes: scripts, output, what jobs are sent."""

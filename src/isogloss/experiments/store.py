@@ -34,7 +34,8 @@ from isogloss.core.records import (
 )
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.claims import Claim, Claims, claims_in
-from isogloss.experiments.remote import Remote, claims_of
+from isogloss.experiments.remote import Remote
+from isogloss.experiments.remote_claims import claims_of
 
 if TYPE_CHECKING:
     from isogloss.experiments.runs import Run

@@ -26,8 +26,9 @@ from isogloss.tasks.task import Model
 from isogloss.training.batching import Batches, Bucketed, Epochs, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
-from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, learn_at, precision_of
+from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
+from isogloss.training.optimizer import learn_at
 from isogloss.training.pairs import encode_all
 from isogloss.training.setting import AuxiliaryTerm, Extra, PeftSetting, Prepared, Reads, Setting
 

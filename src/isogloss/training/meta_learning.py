@@ -31,7 +31,6 @@ from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.tasks.masked_lm import Masking
 from isogloss.tasks.text_stream import TextStream
-from isogloss.training.fit import EPSILON, adamw, rate_schedule
 from isogloss.training.hypergradient import (
     Hypergradient,
     Parameters,
@@ -43,6 +42,7 @@ from isogloss.training.hypergradient import (
     hypergradient,
     norm,
 )
+from isogloss.training.optimizer import EPSILON, adamw, rate_schedule
 from isogloss.training.text_batches import BatchSampling, TextBatches
 
 SECOND_ORDER: dict[str, SecondOrder] = {
