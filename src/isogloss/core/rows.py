@@ -6,9 +6,9 @@ measured or made (those of trainings and of states have files of their own); a r
 is, since no two kinds of one table fit the same row.
 """
 
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, Field, asdict, dataclass, fields
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from isogloss.core.records import Row
 from isogloss.core.representation_rows import (
@@ -294,7 +294,15 @@ class SpecificGates:
     parameters: int
 
 
-ROWS: dict[str, tuple[type, ...]] = {
+class RowKind(Protocol):
+    """The class of a kind of row."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+    frame: ClassVar[str]
+    """The frame, of all measurements in a folder, that has the rows."""
+
+
+ROWS: dict[str, tuple[type[RowKind], ...]] = {
     "scores": (Score,),
     "interpolation": (PathPoint,),
     "plane": (PlanePoint,),
@@ -332,11 +340,11 @@ def as_row(value: object) -> Row:
     return asdict(value)  # type: ignore[call-overload, no-any-return]
 
 
-def kind_of(names: frozenset[str], kinds: tuple[type, ...]) -> type | None:
+def kind_of(names: frozenset[str], kinds: tuple[type[RowKind], ...]) -> type[RowKind] | None:
     """Return the kind of row all of whose needed fields are among these; None where there is none."""
     return next((kind for kind in kinds if _needed(kind) <= names), None)
 
 
 @cache
-def _needed(kind: type) -> frozenset[str]:
+def _needed(kind: type[RowKind]) -> frozenset[str]:
     return frozenset(one.name for one in fields(kind) if one.default is MISSING)

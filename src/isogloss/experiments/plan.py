@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, StorageError
@@ -61,7 +60,7 @@ class Planned:
     methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The ids of the models of each of the recipe's methods, by its label."""
     scale: str = ""
-    published: Sequence[Mapping[str, Any]] = ()
+    published: Sequence[Mapping[str, object]] = ()
     """Rows of what a paper printed, beside which the report shows ours."""
 
     def write(self, command: str) -> None:
@@ -92,7 +91,7 @@ def plan_recipe(
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     scale: str = "",
     assume: bool = False,
 ) -> Planned:
@@ -143,7 +142,7 @@ def plan_recipes(
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     scale: str = "",
     assume: bool = False,
 ) -> Planned:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from isogloss.core.checksums import Checksum, as_text, difference, from_text
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError
@@ -26,6 +26,9 @@ from isogloss.core.locking import locked
 from isogloss.core.processes import this_process
 from isogloss.core.records import FULL, storage_error, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 PATIENCE, WHEN_LEAVING = 600.0, 20.0
 """Seconds that a store which does not answer is waited for; less by a process that was asked to leave."""
@@ -102,7 +105,7 @@ class Remote:
     def create(self, name: str, content: bytes) -> bool:
         """Write a file unless it is there; False if another one is."""
 
-        def create(files: Any, path: str) -> bool:
+        def create(files: "AbstractFileSystem", path: str) -> bool:
             try:
                 files.pipe_file(path, content, mode="create")
             except Exception:  # Stores differ in how they refuse, and a lost answer looks like a refusal.
@@ -125,7 +128,7 @@ class Remote:
     def remove(self, names: Iterable[str], *, waits: bool = True) -> None:
         """Remove files, as far as they are there."""
 
-        def remove(files: Any, path: str) -> None:
+        def remove(files: "AbstractFileSystem", path: str) -> None:
             with suppress(FileNotFoundError):
                 files.rm_file(path)
 
@@ -135,7 +138,7 @@ class Remote:
     def exists(self, name: str) -> bool:
         """Return whether there is a file, looked up afresh."""
 
-        def look(files: Any, path: str) -> bool:
+        def look(files: "AbstractFileSystem", path: str) -> bool:
             try:
                 files.info(path)
             except FileNotFoundError:
@@ -147,7 +150,7 @@ class Remote:
     def listing(self, below: str = "") -> dict[str, int]:
         """Return the sizes of all files below a name (or of all), by name."""
 
-        def find(files: Any, path: str) -> dict[str, int]:
+        def find(files: "AbstractFileSystem", path: str) -> dict[str, int]:
             files.invalidate_cache()
             found = files.find(path, detail=True)
             start = path.removesuffix(below).rstrip("/") + "/"
@@ -221,7 +224,7 @@ class Remote:
             for part in parts.values():
                 part.parent.mkdir(parents=True, exist_ok=True)
 
-        def get(files: Any, path: str) -> None:
+        def get(files: "AbstractFileSystem", path: str) -> None:
             files.get([f"{path}/{name}" for name in parts], [str(part) for part in parts.values()])
 
         right = []
@@ -237,7 +240,7 @@ class Remote:
         return right
 
     def _upload(self, names: Collection[str]) -> None:
-        def put(files: Any, path: str) -> None:
+        def put(files: "AbstractFileSystem", path: str) -> None:
             files.put([str(self.root / name) for name in names], [f"{path}/{name}" for name in names])
 
         if names:
@@ -246,7 +249,7 @@ class Remote:
     def _lacking(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
         return [name for name, one in told.items() if _size(root / name) != one.size]
 
-    def _ask(self, call: Callable[[Any, str], T], name: str, *, waits: bool = True) -> T:
+    def _ask(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
         files, root = _opened(self.url, os.getpid())
         path, began, wait = f"{root}/{name}".rstrip("/"), time.monotonic(), FIRST_WAIT
@@ -299,7 +302,7 @@ def remote_at(url: str, root: Path) -> Remote:
 
 
 @cache
-def _opened(url: str, _: int) -> tuple[Any, str]:
+def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
     """Return a file system and the path of a URL in it; a forked process cannot use those of its parent."""
     protocol = url.partition("://")[0]
     try:
@@ -336,7 +339,7 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _read(files: Any, path: str) -> bytes | None:
+def _read(files: "AbstractFileSystem", path: str) -> bytes | None:
     try:
         return bytes(files.cat_file(path))
     except FileNotFoundError:

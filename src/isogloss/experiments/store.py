@@ -356,7 +356,7 @@ class Store:
         if content is not None and not (path.is_file() and path.read_bytes() == content):
             write_bytes(path, content)
 
-    def _json(self, name: str) -> dict[str, Any]:
+    def _json(self, name: str) -> dict[str, object]:
         """Read a file where it lies; empty where there is none, or a damaged one."""
         try:
             content = self.remote.read(name) if self.remote else (self.root / name).read_bytes()

@@ -41,7 +41,7 @@ from isogloss.training.sharding import Shards, own
 LOOK_EVERY = 20
 """Steps between checks of the loss: often enough to stop early, rarely enough not to wait for a GPU."""
 
-Made = TypeVar("Made")
+Made = TypeVar("Made", bound=Movable)
 Note = dict[str, Value]
 Loss = Callable[[Any, Any], Tensor]
 """From the model and a batch, on the model's device, to one number."""
@@ -118,7 +118,7 @@ class _Fit:
     def __init__(
         self,
         model: nn.Module,
-        batches: Batches[Any],
+        batches: Batches[Movable],
         loss: Loss,
         *,
         updates: Updates,

@@ -33,7 +33,7 @@ def adamw(model: nn.Module, updates: Updates) -> torch.optim.Optimizer:
     for weight in every:
         decays = weight.dim() >= 2 and getattr(weight, DECAYS, True)
         by_kind.setdefault((getattr(weight, RATE_MULTIPLE, 0), decays), []).append(weight)
-    groups: list[dict[str, Any]] = [
+    groups: list[dict[str, object]] = [
         {"params": own, "weight_decay": updates.weight_decay if decays else 0.0}
         | ({RATE_MULTIPLE: multiple} if multiple else {})
         for (multiple, decays), own in sorted(by_kind.items(), key=lambda one: (one[0][0], not one[0][1]))
