@@ -28,7 +28,7 @@ import torch
 from transformers.utils import logging
 
 from isogloss.tasks.tagging import UPOS
-from isogloss.training.precision import matrix_speed, measured_precision
+from isogloss.training.precision import faster, matrix_speeds
 from material import BATCH, SHAPES, Material, make_material, matrix_parameters
 from path_speed import walks
 from training_speed import contest
@@ -73,8 +73,8 @@ def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
         training = contest(material, rounds=rounds)
         walked = walks(Material(material.folder, material.sentences[:sentences]), points=points)
         matrices = matrix_parameters(UPOS.head(material.folder, seed=0))
-    peaks = {name: matrix_speed("cpu", getattr(torch, name), rounds=50) for name in ("float32", "bfloat16")}
-    chosen = OURS_HALF if measured_precision("cpu") == "bfloat16" else OURS
+    peaks = matrix_speeds("cpu", rounds=400)
+    chosen = OURS_HALF if faster(peaks) == "bfloat16" else OURS
     seconds = {one.name: one.seconds for one in walked}
     return {
         "date": datetime.now(UTC).date().isoformat(),
@@ -85,7 +85,7 @@ def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
         "mean_length": material.subwords / len(material.rows),
         "matrix_parameters": matrices,
         "gflops_peak": {name: peak / 1e9 for name, peak in peaks.items()},
-        "precision_chosen": measured_precision("cpu"),
+        "precision_chosen": faster(peaks),
         "training": [
             {
                 "name": one.name,

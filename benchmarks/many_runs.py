@@ -48,7 +48,7 @@ def simulate(count: int) -> list[str]:
     from isogloss.core.errors import StorageError
     from isogloss.core.identity import identity
     from isogloss.core.records import Record
-    from isogloss.experiments import workers
+    from isogloss.experiments import attempts
     from isogloss.experiments.context import RunContext
     from isogloss.experiments.engine import Making, make_planned
     from isogloss.experiments.plan import plan_recipe
@@ -62,7 +62,7 @@ def simulate(count: int) -> list[str]:
         model = {"model": identity(run.subjects[0])}
         return recorded(context, run, [{**scored(language), **model} for language in run.languages])
 
-    workers.make = make
+    attempts.make = make
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         plan, planning = timed(lambda: plan_recipe(recipe(count), out=out))

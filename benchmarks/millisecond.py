@@ -8,9 +8,10 @@ from typing import Any
 from isogloss.core.identity import content, identity
 from isogloss.core.records import Record, Row
 from isogloss.data.sources import Sources
-from isogloss.experiments import workers
+from isogloss.experiments import attempts
 from isogloss.experiments.context import RunContext
-from isogloss.experiments.runs import Run, needs
+from isogloss.experiments.needs import needs
+from isogloss.experiments.runs import Run
 
 
 def recorded(context: RunContext, run: Run, rows: Sequence[Row] = ()) -> Record:
@@ -40,11 +41,11 @@ class Quick(Sources):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        workers.make = make
+        attempts.make = make
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        workers.make = make
+        attempts.make = make
 
 
 def quick(sources: Sources) -> Quick:

@@ -42,7 +42,7 @@ from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, write_stream
 from isogloss.training.fit import fit
 from isogloss.core.run_parts import Updates
-from isogloss.training.precision import PRECISIONS, matrix_speed, resolved_precision
+from isogloss.training.precision import PRECISIONS, matrix_speeds, resolved_precision
 from isogloss.training.text_batches import BatchSampling, TextBatches
 from material import SHAPES, Material, make_material, matrix_parameters
 from turns import now
@@ -205,7 +205,7 @@ def theirs(
 
 def markdown(found: dict[str, Contestant], shape: Architecture, device: str, precision: str) -> list[str]:
     """Return the tables of a result."""
-    peak = matrix_speed(device, getattr(torch, precision), rounds=50)
+    peak = matrix_speeds(device, rounds=400)[precision]
     model = new_encoder(shape, _Size(shape.vocabulary), seed=0)
     head = model.get_output_embeddings().weight.numel() + shape.dim**2
     layers = matrix_parameters(model) - head

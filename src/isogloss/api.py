@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
@@ -31,6 +31,8 @@ from isogloss.experiments.store import Outcome, Store
 from isogloss.experiments.store_places import store_at, store_for
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from isogloss.data.described import DescribedCorpus
     from isogloss.experiments.python_rows import Rows
     from isogloss.experiments.schedule import Announce
@@ -60,7 +62,7 @@ class Study:
         """Every run of the plan, with its state and its record."""
         return self.measurements.runs
 
-    def frame(self, name: str) -> Any:
+    def frame(self, name: str) -> "pd.DataFrame":
         """Return all rows of a kind ("scores", "cka" …) with the facts of their models, as a DataFrame."""
         return self.measurements.frame(name)
 
@@ -96,7 +98,7 @@ class Result:
         """The records of the runs that are finished."""
         return [read_record(self.out / one) for one in self.runs if (self.out / one / RECORD).exists()]
 
-    def frame(self, name: str) -> Any:
+    def frame(self, name: str) -> "pd.DataFrame":
         """Return all rows of a kind with the facts of their models (``Study.frame``)."""
         return self._study.frame(name)
 
@@ -148,14 +150,14 @@ def run(
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     scale: str = "",
     engine: str = "processes",
     jobs: int = 0,
     devices: str | Sequence[str | int] = "",
     threads: int = 1,
     address: str = "",
-    slurm: Mapping[str, Any] | None = None,
+    slurm: Mapping[str, object] | None = None,
     report: bool = True,
     retry_failed: bool = False,
     track: str | Sequence[str] = (),
@@ -214,7 +216,7 @@ def run(
 def search(
     recipe: Source,
     *,
-    over: Mapping[str, str | Sequence[Any]],
+    over: Mapping[str, str | Sequence[object]],
     trials: int = 20,
     by: str = "",
     target_dev: bool = False,
@@ -222,7 +224,7 @@ def search(
     to: str | Path | None = None,
     out: str | Path | None = None,
     data: str | Path | None = None,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     scale: str = "",
     jobs: int = 0,
     devices: str | Sequence[str | int] = "",
@@ -267,7 +269,7 @@ def search(
 
 
 def corpus(
-    description: str | Path | Mapping[str, Any],
+    description: str | Path | Mapping[str, object],
     *,
     data: str | Path = "",
     rows: Mapping[str, Mapping[str, "Rows"]] | None = None,
@@ -303,7 +305,7 @@ def finished(
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     scale: str = "",
 ) -> Result | None:
     """Return the result of an earlier run of a recipe; None unless it is complete and nothing changed since.

@@ -46,9 +46,9 @@ def test_a_dry_run_says_how_much_memory_each_run_takes(command, tmp_path, hub_ca
 def test_8_bit_states_are_refused_before_anything_is_made_where_they_are_not_installed(
     command, tmp_path, monkeypatch
 ):
-    from isogloss.training import fit
+    from isogloss.training import optimizer
 
-    monkeypatch.setattr(fit, "find_spec", lambda _: None)
+    monkeypatch.setattr(optimizer, "find_spec", lambda _: None)
     asked = ("--set", 'grid.optimization.optimizer_states="8-bit"')
     refused = command("run", tiny(tmp_path), "--out", tmp_path / "runs", "--jobs", 1, *asked)
     assert refused.status == 2

@@ -12,11 +12,11 @@ from isogloss.core.records import RECORD
 from isogloss.data.sources import Sources
 from isogloss.experiments import absence as module
 from isogloss.experiments.absence import Absence, wait_while_silent
+from isogloss.experiments.attempts import attempt
 from isogloss.experiments.claims import FOLDER, Claims, FolderBoard
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.runs import Translate
 from isogloss.experiments.store import WORK, Store
-from isogloss.experiments.workers import attempt
 from isogloss.translators.built_in import BuiltIn
 from tiny import TINY, tiny
 

@@ -8,8 +8,9 @@ import pytest
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content, identity
 from isogloss.experiments.encoder_runs import Adjust, Align
+from isogloss.experiments.needs import needs, parts_of
 from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.runs import FineTune, Measure, needs, parts_of
+from isogloss.experiments.runs import FineTune, Measure
 from tiny import of
 
 RECIPE = """

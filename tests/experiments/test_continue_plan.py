@@ -8,8 +8,9 @@ import pytest
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.experiments.encoder_runs import Adjust, Pretrain, Pretrained, first_of
+from isogloss.experiments.needs import needs
 from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.runs import FineTune, needs
+from isogloss.experiments.runs import FineTune
 from tiny import of
 
 RECIPE = """

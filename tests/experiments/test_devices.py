@@ -14,6 +14,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.records import MADE, RECORD
 from isogloss.experiments import engine
+from isogloss.experiments.attempts import attempt
 from isogloss.experiments.claims import FOLDER
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.devices import (
@@ -34,7 +35,7 @@ from isogloss.experiments.engine import Making, default_jobs, make_planned
 from isogloss.experiments.memory import peak_memory
 from isogloss.experiments.runs import FineTune
 from isogloss.experiments.store import FAILED, PRECISION, Store
-from isogloss.experiments.workers import Processes, attempt
+from isogloss.experiments.workers import Processes
 from isogloss.training.memory import Machine
 from tiny import tiny
 

@@ -22,7 +22,7 @@ from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelErr
 from isogloss.core.identity import identity
 from isogloss.core.records import RECORD, read_record
 from isogloss.data.result_files import PREDICTIONS
-from isogloss.experiments import execute, workers
+from isogloss.experiments import attempts, execute, workers
 from isogloss.experiments.claims import FOLDER
 from tiny import RUNS, TINY, tiny
 
@@ -52,7 +52,7 @@ def test_processes_leave_the_records_of_one_process(tiny_runs, tmp_path):
 
 @pytest.mark.slow
 def test_a_second_call_makes_nothing(tiny_runs, monkeypatch):
-    monkeypatch.setattr(workers, "make", None)
+    monkeypatch.setattr(attempts, "make", None)
     outcome = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs, jobs=2, report=False).outcome
     assert (outcome.made, len(outcome.done), outcome.failed) == ([], RUNS, {})
 
@@ -93,7 +93,7 @@ def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
 def test_a_second_call_tells_of_the_failed_ones_and_tries_them_again_if_asked(failed, monkeypatch):
     recipe, first = failed
     before, made = records(first.out), []
-    monkeypatch.setattr(workers, "make", lambda _, run: made.append(run))
+    monkeypatch.setattr(attempts, "make", lambda _, run: made.append(run))
     again = isogloss.run(recipe, out=first.out, jobs=1, report=False).outcome
     assert (made, len(again.made), len(again.done)) == ([], 0, RUNS - HEIRS)
     assert again.failed.keys() == first.outcome.failed.keys()
@@ -128,14 +128,14 @@ def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
     "kind", [ConfigError, *(pytest.param(one, marks=pytest.mark.slow) for one in (DataError, ModelError))]
 )
 def test_an_input_error_of_one_run_leaves_the_others_running(tmp_path, monkeypatch, kind):
-    right = workers.make
+    right = attempts.make
 
     def wrong(context, run):
         if run.name == "fine-tune" and run.method.name == "bilingual":
             raise kind("not this one")
         right(context, run)
 
-    monkeypatch.setattr(workers, "make", wrong)
+    monkeypatch.setattr(attempts, "make", wrong)
     outcome = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least", report=False).outcome
     assert len(outcome.failed) == HEIRS / 2
     assert len(outcome.made) == (RUNS - HEIRS) / 2

@@ -10,11 +10,11 @@ from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
 from isogloss.core.records import RECORD, Record
 from isogloss.data.sources import Sources
+from isogloss.experiments.attempts import attempt
 from isogloss.experiments.claims import Claims, FolderBoard
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.runs import Translate
 from isogloss.experiments.store import Store
-from isogloss.experiments.workers import attempt
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.translators.built_in import BuiltIn
 from tiny import TINY, tiny

@@ -14,9 +14,10 @@ from isogloss.data.examples import SentencePair
 from isogloss.experiments.asking import parse_change
 from isogloss.experiments.checking import read_recipe
 from isogloss.experiments.encoder_runs import Pretrain
+from isogloss.experiments.needs import needs, not_looked_up
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe_text import PAPERS, packaged_recipes, recipe_text
-from isogloss.experiments.runs import FineTune, Measure, needs, not_looked_up
+from isogloss.experiments.runs import FineTune, Measure
 from isogloss.methods.plain import SourceOnly
 from isogloss.training.evaluation import examples_of
 from isogloss.training.setting import Reads

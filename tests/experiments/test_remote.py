@@ -17,11 +17,12 @@ from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left
 from isogloss.core.records import RECORD, Record
-from isogloss.experiments import remote as remote_module
+from isogloss.experiments import remote_claims
 from isogloss.experiments import store as module
 from isogloss.experiments.claims import FOLDER, Claim, Claims
 from isogloss.experiments.encoder_runs import Pretrained
-from isogloss.experiments.remote import LINES, Remote, RemoteBoard
+from isogloss.experiments.remote import Remote
+from isogloss.experiments.remote_claims import LINES, RemoteBoard
 from isogloss.experiments.store import CHECKPOINTS, FILES, WORK, Store
 from isogloss.experiments.store_places import local_folder, local_model, store_at
 from tiny import PAIRS, tiny
@@ -302,7 +303,7 @@ def test_an_answer_that_took_long_counts_as_an_interruption(remote, monkeypatch)
     board = RemoteBoard(remote)
     board.read("a")
     assert board.interruptions == 0
-    monkeypatch.setattr(remote_module, "LONG", 0)
+    monkeypatch.setattr(remote_claims, "LONG", 0)
     board.read("a")
     assert board.interruptions == 1
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from isogloss.core.identity import identity
 from isogloss.experiments.encoder_runs import Pretrain, Pretrained
-from isogloss.experiments.runs import FineTune, Measure, in_order, needs
+from isogloss.experiments.needs import in_order, needs
+from isogloss.experiments.runs import FineTune, Measure
 
 
 @dataclass(frozen=True)

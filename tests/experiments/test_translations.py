@@ -8,8 +8,9 @@ import pytest
 from isogloss.core.errors import ConfigError, InputError
 from isogloss.core.identity import content, identity
 from isogloss.experiments.encoder_runs import Pretrained
+from isogloss.experiments.needs import needs
 from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.runs import FineTune, Measure, TrainTranslator, Translate, needs
+from isogloss.experiments.runs import FineTune, Measure, TrainTranslator, Translate
 from tiny import of
 
 RECIPE = """

@@ -11,7 +11,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.conllu import read_conllu
 from isogloss.data.files import File
-from isogloss.encoders.loading import save_model
+from isogloss.encoders.saving import save_model
 from isogloss.metrics.attachment import Tree
 from isogloss.nn.dropout import quick_dropout
 from isogloss.tasks import all_measures

@@ -4,8 +4,8 @@ import torch
 from toys import UPDATES, Drawn, loss, toy
 
 from isogloss.training.checkpoints import Checkpoints, State
-from isogloss.training.fit import adamw
 from isogloss.training.meta_learning import CheckpointedAdamW
+from isogloss.training.optimizer import adamw
 from trained import equal, weights
 
 CLIPPED = replace(UPDATES, clip=0.5, weight_decay=0.1)

@@ -10,7 +10,8 @@ from each import each
 from isogloss.core.checksums import CHECKSUMS, Checksum, read_checksums
 from isogloss.core.errors import StorageError
 from isogloss.training.checkpoints import Checkpoints, State
-from isogloss.training.fit import Callbacks, adamw, fit
+from isogloss.training.fit import Callbacks, fit
+from isogloss.training.optimizer import adamw
 from trained import equal, weights
 
 

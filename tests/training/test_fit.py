@@ -13,7 +13,8 @@ from each import each
 from isogloss.core import leaving
 from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callback, Callbacks, adamw, fit
+from isogloss.training.fit import Callback, Callbacks, fit
+from isogloss.training.optimizer import adamw
 from trained import equal, weights
 
 # What a training does
@@ -350,7 +351,7 @@ def test_8_bit_states_are_a_quarter_learn_alike_and_resume_to_the_bit(tmp_path):
 
 
 def test_8_bit_states_without_their_package_or_on_other_devices_are_refused(monkeypatch):
-    from isogloss.training import fit as module
+    from isogloss.training import optimizer as module
 
     updates = replace(UPDATES, optimizer_states="8-bit")
     monkeypatch.setattr(module, "find_spec", lambda _: None)

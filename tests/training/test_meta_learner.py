@@ -9,7 +9,7 @@ from torch import nn
 from toys import UPDATES
 
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import EPSILON, Callbacks, fit, rate_schedule
+from isogloss.training.fit import Callbacks, fit
 from isogloss.training.hypergradient import exact, hypergradient
 from isogloss.training.meta_learning import (
     INNER_STEPS,
@@ -20,6 +20,7 @@ from isogloss.training.meta_learning import (
     functional_loss,
     plain_step,
 )
+from isogloss.training.optimizer import EPSILON, rate_schedule
 from trained import equal, weights
 
 LANGUAGES = ("en", "sw")

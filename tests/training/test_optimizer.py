@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from each import each
 from isogloss.core.run_parts import Updates
-from isogloss.training.fit import adamw, learn_at, rate_schedule, set_rate
+from isogloss.training.optimizer import adamw, learn_at, rate_schedule, set_rate
 
 
 def theirs(warmup_steps, steps):

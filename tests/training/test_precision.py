@@ -1,20 +1,23 @@
 """Which precision pays, scoring in it, and giving freed memory back."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_masked_lm
-from isogloss.training import precision
 from isogloss.training.precision import (
     _trim,
     autocast,
     check_precision,
+    faster,
     matrices_converted,
+    matrix_speeds,
     measured_precision,
     release_memory,
     resolved_precision,
@@ -24,26 +27,55 @@ from isogloss.training.precision import (
 CPU = torch.device("cpu")
 
 
-@pytest.fixture
-def speeds(monkeypatch):
-    """Pretend how fast each type multiplies."""
-    pretended = {}
-    monkeypatch.setattr(precision, "matrix_speed", lambda device, dtype: pretended[dtype])
-    precision.measured_precision.cache_clear()
-    yield pretended
-    precision.measured_precision.cache_clear()
+class Machine(TorchFunctionMode):
+    """Multiply nothing, and let seconds pass as on a machine that other programs slow down."""
+
+    def __init__(self, full: float, half: float, load: Callable[[float], float] = lambda now: 1.0) -> None:
+        super().__init__()
+        self.seconds = {torch.float32: full, torch.bfloat16: half}
+        self.load, self.now = load, 0.0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is nn.functional.linear:
+            self.now += self.seconds[args[0].dtype] * self.load(self.now)
+            return args[0]
+        return function(*args, **(kwargs or {}))
+
+    def speeds(self) -> dict[str, float]:
+        with self:
+            return matrix_speeds("cpu", clock=lambda: self.now)
+
+
+FAST, SLOW = 0.001, 0.004
+BURSTS = {
+    "none": lambda now: 1.0,
+    "all the time": lambda now: 3.0,
+    "the first half": lambda now: 5.0 if now < 0.14 else 1.0,
+    "the second half": lambda now: 5.0 if now > 0.14 else 1.0,
+    "ever more": lambda now: 1 + 10 * now,
+    "6 of 12 ms": lambda now: 1.0 if now % 0.012 < 0.006 else 6.0,
+}
+
+
+@pytest.mark.parametrize("load", BURSTS.values(), ids=BURSTS)
+def test_bursts_of_other_work_do_not_change_which_precision_pays(load):
+    assert faster(Machine(SLOW, FAST, load).speeds()) == "bfloat16"
+    assert faster(Machine(FAST, SLOW, load).speeds()) == "float32"
+    assert faster(Machine(FAST, FAST, load).speeds()) == "float32"
 
 
 @pytest.mark.parametrize(
     ("half", "chosen"), [(1.0, "float32"), (1.49, "float32"), (1.5, "bfloat16"), (9, "bfloat16")]
 )
-def test_bfloat16_must_be_worth_it(speeds, half, chosen):
-    speeds |= {torch.float32: 1.0, torch.bfloat16: half}
-    assert measured_precision("cpu") == chosen
-    assert resolved_precision("auto", CPU) == chosen
+def test_bfloat16_must_be_worth_it(half, chosen):
+    assert faster({"float32": 1.0, "bfloat16": half}) == chosen
 
 
-def test_what_is_named_is_not_measured(speeds):
+def test_auto_is_what_is_measured_once():
+    assert resolved_precision("auto", CPU) == measured_precision("cpu") == resolved_precision("auto", CPU)
+
+
+def test_what_is_named_is_not_measured():
     assert resolved_precision("bfloat16", CPU) == "bfloat16"
     assert resolved_precision("float32", CPU) == "float32"
 
@@ -58,7 +90,7 @@ def test_autocast_multiplies_in_the_precision_that_was_chosen():
 
 def test_measuring_draws_no_random_number():
     before = torch.get_rng_state()
-    assert precision.matrix_speed("cpu", torch.float32, rounds=1) > 0
+    assert min(matrix_speeds("cpu", rounds=1).values()) > 0
     assert torch.equal(torch.get_rng_state(), before)
 
 

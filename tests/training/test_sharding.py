@@ -19,8 +19,9 @@ from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss
 from isogloss.training.batching import parts_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import is_sharded, prepare_sharding
-from isogloss.training.fit import Callback, Callbacks, adamw, check_optimizer_states, fit
+from isogloss.training.fit import Callback, Callbacks, fit
 from isogloss.training.gradient_conflict import Conflict, Pool, conflict_callback
+from isogloss.training.optimizer import adamw, check_optimizer_states
 from isogloss.training.sharding import Shards, own
 from trained import weights
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import groupby, product
 from pathlib import Path
 from statistics import stdev
-from typing import Any
 
 import pandas as pd
 
@@ -29,7 +28,7 @@ from isogloss.reports.outputs import ComparedOutputs, compare_outputs
 from isogloss.reports.scores import UNITS, Key, ScoredSet, key_of, numbers_of, scored_sets, tested
 from isogloss.reports.verdicts import p_text
 
-Facts = Mapping[str, Any]
+Facts = Mapping[str, object]
 
 HEADS = (
     *("language", "baseline", "system", "difference", "interval", "d"),
@@ -138,7 +137,7 @@ def _output_event(one: ComparedOutputs) -> dict[str, object]:
     return _finite(body)
 
 
-def _finite(body: Mapping[str, Any]) -> dict[str, object]:
+def _finite(body: Mapping[str, object]) -> dict[str, object]:
     """Return a JSON object in which numbers that are not finite are null."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value

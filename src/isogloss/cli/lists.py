@@ -228,19 +228,18 @@ def machine(data: str | None) -> Rows:
     from isogloss.data import CORPORA
     from isogloss.data.hub import data_source
     from isogloss.experiments.devices import described, gpus
-    from isogloss.training.precision import matrix_speed, measured_precision
+    from isogloss.training.precision import faster, matrix_speeds
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-    speeds = [f"{name} {matrix_speed(device, kind) / 1e9:.0f}" for name, kind in kinds.items()]
+    speeds = matrix_speeds(device)
     rows = [
         ("isogloss", VERSION),
         ("python", platform.python_version()),
         *((name, _version(name)) for name in ("torch", "transformers", "accelerate")),
         *_extras(),
         *([(str(one), described(one)) for one in gpus()] or [("device", f"CPU, {os.cpu_count()} cores")]),
-        ("GFLOP/s, one layer", ", ".join(speeds)),
-        ("precision chosen", measured_precision(device)),
+        ("GFLOP/s, one layer", ", ".join(f"{name} {speed / 1e9:.0f}" for name, speed in speeds.items())),
+        ("precision chosen", faster(speeds)),
         ("corpora known", ", ".join(sorted(CORPORA))),
     ]
     if data:

@@ -69,7 +69,7 @@ def schema(
     show_line(json.dumps(schema_of(what), indent=1, ensure_ascii=False))
 
 
-def schema_of(what: str) -> dict[str, Any]:
+def schema_of(what: str) -> dict[str, object]:
     """Return a JSON schema: pydantic's, with the help text of every field.
 
     Tables of a recipe may have fields from what it extends, or from [pretrain]: none is required. The fields
@@ -79,7 +79,7 @@ def schema_of(what: str) -> dict[str, Any]:
     from isogloss.experiments.descriptions import Description
     from isogloss.experiments.recipe import Recipe
 
-    kinds: dict[str, type[Any]] = {"recipe": Recipe, "corpus": Description}
+    kinds: dict[str, type[object]] = {"recipe": Recipe, "corpus": Description}
     if what not in kinds:
         raise unknown_name("schema", "schema", what, kinds)
     found: dict[str, Any] = {"$schema": DIALECT, **adapter(kinds[what]).json_schema()}  # type: ignore[arg-type]

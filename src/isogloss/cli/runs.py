@@ -203,8 +203,8 @@ def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> No
     ``speed`` in teraflops a second says how long its trainings take.
     """
     from isogloss.experiments.execute import fewer_in_plan
+    from isogloss.experiments.needs import needs
     from isogloss.experiments.operations import assumed_sizes, operations_of
-    from isogloss.experiments.runs import needs
 
     planned = request.plan(assume=True)
     for warning in (*_not_looked_at(planned), *assumed_sizes(planned.runs), *fewer_in_plan(planned.runs)):
@@ -279,7 +279,7 @@ def _operations(count: float | None) -> str:
 def _not_looked_at(planned: "Planned") -> Iterator[str]:
     """Yield what was not looked at, as it is not on this machine: corpora, and encoders of the hub."""
     from isogloss.experiments.memory import ASSUMED_SHAPES
-    from isogloss.experiments.runs import not_looked_up
+    from isogloss.experiments.needs import not_looked_up
 
     found: dict[str, list[str]] = {}
     for corpus, split, language in planned.sources.assumed:

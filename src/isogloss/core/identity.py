@@ -35,14 +35,14 @@ def content(value: object) -> Any:
     )
 
 
-def _content_of_part(part: Any) -> dict[str, Any]:
+def _content_of_part(part: Any) -> dict[str, object]:
     kind = {"kind": getattr(type(part), "name", type(part).__name__)}
     version = getattr(type(part), "version", 1)
     about = {**kind, **({"version": version} if version != 1 else {})}
     about |= {"package": package} if (package := package_of(type(part).__module__)) else {}
     # A field that is None is not there, so a part can gain one and its runs keep their ids.
     there = [field for field in fields(part) if getattr(part, field.name) is not None]
-    parts: dict[str, Any] = {}
+    parts: dict[str, object] = {}
     for field in there:
         value = content(_as_declared(field.type, getattr(part, field.name)))
         if is_nested(field):  # Its fields stand among the others.

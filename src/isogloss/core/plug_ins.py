@@ -47,7 +47,7 @@ def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
     return _imported(found[0], built_in) if found else None
 
 
-def _imported(entry: EntryPoint, built_in: Collection[str]) -> Any:
+def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
     module, _, attribute = entry.value.partition(":")
     where = f"plug-in {entry.value} of {_package(entry)}" if entry.dist else f"plug-in {entry.value}"
     try:
@@ -99,7 +99,7 @@ def _members(protocol: type[object]) -> list[str]:
     return sorted(name for name in names if not name.startswith("_"))
 
 
-def described(found: type[Any]) -> str:
+def described(found: type[object]) -> str:
     """Return what a plug-in's class says of itself: its docstring, and its fields with their defaults."""
     about = " ".join((found.__doc__ or "").split())
     values = ", ".join(f"{name} = {value!r}" for name, value in values_of(found()).items())
@@ -122,14 +122,14 @@ def package_named(group: Group, name: str) -> str:
     return _origin(found[0].module.partition(".")[0], found[0].dist) if found else ""
 
 
-def check_any(found: Any, protocols: Sequence[type[object]], name: str) -> None:
+def check_any(found: object, protocols: Sequence[type[object]], name: str) -> None:
     """Raise ConfigError unless this, a class or a value, is what one of several protocols asks for."""
     check = check_class if isinstance(found, type) else check_value
     fitting = [one for one in protocols if all(hasattr(found, name) for name in _members(one))]
     check(found, (fitting or protocols)[0], name)
 
 
-def check_value(found: Any, protocol: type[object], name: str) -> None:
+def check_value(found: object, protocol: type[object], name: str) -> None:
     """Raise ConfigError unless this has all that a protocol asks for."""
     if missing := [one for one in _members(protocol) if not hasattr(found, one)]:
         raise ConfigError(

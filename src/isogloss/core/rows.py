@@ -2,14 +2,24 @@
 
 A row holds the ids of the runs it is about and measured numbers, never a name made for people: what a run is
 (its method, encoder, seed …) stands in its record. ``ROWS`` says which kinds a record can hold, by what it
-measured or made; a row's fields tell which kind it is, since no two kinds of one table fit the same row.
+measured or made (those of trainings and of states have files of their own); a row's fields tell which kind it
+is, since no two kinds of one table fit the same row.
 """
 
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, Field, asdict, dataclass, fields
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from isogloss.core.records import Row
+from isogloss.core.representation_rows import (
+    Anisotropy,
+    Cka,
+    DistanceBin,
+    MapPoint,
+    Mining,
+    Retrieval,
+    WordDistance,
+)
 from isogloss.core.training_rows import (
     Alignment,
     AveragedModel,
@@ -140,126 +150,6 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retrieval:
-    """How often the nearest sentence of another language is the translation, in one layer."""
-
-    frame: ClassVar[str] = "retrieval"
-    model: str
-    """An encoder, or a model whose encoder is meant; so everywhere below."""
-    first: str
-    second: str
-    layer: int
-    centred: bool
-    similarity: str
-    candidates: int
-    accuracy_forward: float
-    accuracy_backward: float
-    chance: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mining:
-    """How many translations are mined from comparable text at dev's best threshold, in one layer."""
-
-    frame: ClassVar[str] = "mining"
-    model: str
-    first: str
-    second: str
-    split: str
-    layer: int
-    centred: bool
-    margin: str
-    neighbours: int
-    sentences_first: int
-    sentences_second: int
-    gold: int
-    mined: int
-    threshold: float
-    precision: float
-    recall: float
-    f1: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anisotropy:
-    """Mean cosine between different sentences of one language, in one layer."""
-
-    frame: ClassVar[str] = "anisotropy"
-    model: str
-    language: str
-    layer: int
-    sentences: int
-    mean_cosine: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordDistance:
-    """Distances of related and of unrelated words in one layer: means, and AUC of the separation."""
-
-    frame: ClassVar[str] = "word-distance"
-    model: str
-    first: str
-    second: str
-    layer: int
-    distance: str
-    related_mean: float
-    unrelated_mean: float
-    auc: float
-    auc_within: float
-    related_pairs: int
-    unrelated_pairs: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistanceBin:
-    """One bin of the histograms of word distances: its edges, and the share of each group in it."""
-
-    frame: ClassVar[str] = "word-distance-bins"
-    model: str
-    first: str
-    second: str
-    layer: int
-    distance: str
-    low: float
-    high: float
-    related: float
-    unrelated: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cka:
-    """CKA of two languages' sentence states in one layer."""
-
-    frame: ClassVar[str] = "cka"
-    model: str
-    first: str
-    second: str
-    layer: int
-    sentences: int
-    cka: float | None
-    debiased: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapPoint:
-    """A sentence, or a language's centroid, on the map of sentence states."""
-
-    frame: ClassVar[str] = "representation-map"
-    model: str
-    layer: int
-    sentences: int
-    what: str
-    """"sentence" or "centroid"."""
-    language: str
-    x: float
-    y: float
-    explained_x: float | None = None
-    explained_y: float | None = None
-    between: float | None = None
-    """Share of the variance between the languages' centroids."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MixupRatio:
     """How much of the source a model mixes into one language's examples, over examples."""
 
@@ -325,6 +215,7 @@ class Conflict:
 
     frame: ClassVar[str] = "gradient-conflict"
     model: str
+    """A model, or an encoder; so everywhere below."""
     draw: int
     batch: int
     first: str
@@ -403,7 +294,15 @@ class SpecificGates:
     parameters: int
 
 
-ROWS: dict[str, tuple[type, ...]] = {
+class RowKind(Protocol):
+    """The class of a kind of row."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+    frame: ClassVar[str]
+    """The frame, of all measurements in a folder, that has the rows."""
+
+
+ROWS: dict[str, tuple[type[RowKind], ...]] = {
     "scores": (Score,),
     "interpolation": (PathPoint,),
     "plane": (PlanePoint,),
@@ -441,11 +340,11 @@ def as_row(value: object) -> Row:
     return asdict(value)  # type: ignore[call-overload, no-any-return]
 
 
-def kind_of(names: frozenset[str], kinds: tuple[type, ...]) -> type | None:
+def kind_of(names: frozenset[str], kinds: tuple[type[RowKind], ...]) -> type[RowKind] | None:
     """Return the kind of row all of whose needed fields are among these; None where there is none."""
     return next((kind for kind in kinds if _needed(kind) <= names), None)
 
 
 @cache
-def _needed(kind: type) -> frozenset[str]:
+def _needed(kind: type[RowKind]) -> frozenset[str]:
     return frozenset(one.name for one in fields(kind) if one.default is MISSING)

@@ -50,9 +50,9 @@ def keys_of(kind: type[Any]) -> tuple[str, ...]:
     )
 
 
-def with_fields(value: Owner, **changes: Any) -> Owner:
+def with_fields(value: Owner, **changes: object) -> Owner:
     """Return a value with some fields replaced, by the names that recipes and records have."""
-    own: dict[str, Any] = dict(changes)
+    own: dict[str, object] = dict(changes)
     for one in fields(value):  # type: ignore[arg-type]
         if is_nested(one):
             inside = {name: own.pop(name) for name in keys_of(type(one.default)) if name in own}
@@ -61,9 +61,9 @@ def with_fields(value: Owner, **changes: Any) -> Owner:
     return replace(value, **own)  # type: ignore[type-var]
 
 
-def values_of(value: object) -> dict[str, Any]:
+def values_of(value: object) -> dict[str, object]:
     """Return the fields of a dataclass by the names that recipes and records have."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for one in fields(value):  # type: ignore[arg-type]
         own = getattr(value, one.name)
         found |= values_of(own) if is_nested(one) else {one.name: own}
@@ -75,13 +75,13 @@ def precision_of(value: object) -> str:
     return str(values_of(value)["precision"])
 
 
-def nested_fields() -> Any:
+def nested_fields() -> object:
     """Return the attribute of a class that lets pydantic read its nested values from its own table.
 
     What a table leaves out is the owner's default for it, not that of the nested class.
     """
 
-    def nest(cls: type[Any], values: Any) -> Any:
+    def nest(cls: type[Any], values: object) -> object:
         if not isinstance(values, Mapping):
             return values
         found = dict(values)
@@ -103,7 +103,7 @@ TrainedPart = Literal["modules", "layers"]
 class Named(Protocol):
     """A frozen dataclass that stands in one of the tables (METHODS, DIAGNOSTICS …)."""
 
-    __dataclass_fields__: ClassVar[dict[str, DataclassField[Any]]]
+    __dataclass_fields__: ClassVar[dict[str, DataclassField[object]]]
     name: ClassVar[str]
     """Name in the table, in kebab-case."""
 

@@ -7,11 +7,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import File
 from isogloss.data.hub import attempt, library, named, names_of
+
+if TYPE_CHECKING:
+    from datasets import DatasetBuilder
 
 PINNED = re.compile(r"[\w.-]+(/[\w.-]+)?@[0-9a-f]{40}")
 """A dataset and the commit that is read."""
@@ -56,7 +59,7 @@ ADVICE = (
 )
 
 
-def _builder(dataset: str, config: str, name: str) -> Any:
+def _builder(dataset: str, config: str, name: str) -> "DatasetBuilder":
     """Return the library's builder; DataError for another commit, or files that could be more than data."""
     repository, _, commit = dataset.partition("@")
     builder = attempt(

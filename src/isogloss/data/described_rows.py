@@ -63,14 +63,14 @@ class DescribedRow:
         """Build the error for this row."""
         return self.file.broken(self.row.line, found, expected, advice)
 
-    def at(self, column: Column, part: str) -> Any:
+    def at(self, column: Column, part: str) -> object:
         """Return the cell of a column; DataError where the row has none."""
         if column not in self.row.cells:
             there = ", ".join(map(str, self.row.cells))
             raise self.broken(f"no column {column!r} for {part}", f"one of {there}", "Correct the columns")
         return self.row.cells[column]
 
-    def cells(self, part: str) -> list[Any]:
+    def cells(self, part: str) -> list[object]:
         """Return the cells of a part of an example."""
         return [self.at(column, part) for column in columns_of(self.how.columns, part)]
 
@@ -93,11 +93,11 @@ class DescribedRow:
         """Return whether the row is left out for its label."""
         return bool(self.how.skip) and " ".join(map(str, self.cells("label"))).strip() in self.how.skip
 
-    def labels(self, found: Iterable[Any]) -> tuple[str, ...]:
+    def labels(self, found: Iterable[object]) -> tuple[str, ...]:
         """Return labels by their spelling, or by their number in the inventory."""
         return tuple(map(self._label, found))
 
-    def _label(self, found: Any) -> str:
+    def _label(self, found: object) -> str:
         how = self.how
         if type(found) is int and not how.spelled and 0 <= found < len(how.labels):
             return how.labels[found]
@@ -239,7 +239,7 @@ def _choice(told: DescribedRow) -> Choice | None:
 def _options(told: DescribedRow) -> tuple[str, ...]:
     """Return the options of a row: a list in one cell, or a cell each; the last ones may be empty."""
     cells = told.cells("options")
-    found: Any = cells if len(cells) > 1 else cells[0]
+    found: object = cells if len(cells) > 1 else cells[0]
     if not isinstance(found, list | tuple):
         what = f"options {str(found)[:60]!r}"
         raise told.broken(what, "a list of texts, or a column for each", "Name their columns")
@@ -280,7 +280,7 @@ def _question(told: DescribedRow) -> Question | None:
     )
 
 
-def _answers(told: DescribedRow) -> list[tuple[Any, Any]]:
+def _answers(told: DescribedRow) -> list[tuple[object, object]]:
     """Return text and start of each answer of a row; None for a start that is not told.
 
     They are a text, a list of texts, SQuAD's list of objects, or the object of two lists that ``datasets``
@@ -300,7 +300,7 @@ def _answers(told: DescribedRow) -> list[tuple[Any, Any]]:
     return list(zip(texts, starts or [None] * len(texts), strict=True))
 
 
-def _listed(found: Any) -> list[Any]:
+def _listed(found: object) -> list[object]:
     if isinstance(found, list | tuple):
         return list(found)
     return [] if found is None else [found]
@@ -333,7 +333,7 @@ _MAKE: Mapping[Kind, Callable[[DescribedRow], Example | None]] = {
     "bitext": _translation,
     "raw": _line,
 }
-EXAMPLES: Mapping[Kind, type[Any]] = {
+EXAMPLES: Mapping[Kind, type[Example]] = {
     "tagging": TaggedSentence,
     "text": LabelledText,
     "pair": SentencePair,
@@ -344,7 +344,7 @@ EXAMPLES: Mapping[Kind, type[Any]] = {
 }
 
 
-def parts_of(example: Example, labels: Sequence[str]) -> dict[str, Any]:
+def parts_of(example: Example, labels: Sequence[str]) -> dict[str, object]:
     """Return the parts of an example as JSON holds them, for a reader that finds each under its name."""
     if isinstance(example, TaggedSentence):
         return {"words": example.words, "labels": example.tags}

@@ -210,11 +210,11 @@ def _example(line: str, path: Path, number: int) -> Example:
     return found
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> object:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def _fits(value: object, kind: Any) -> bool:
+def _fits(value: object, kind: object) -> bool:
     """Return whether a value is of a field's type: a text, a number, or tuples of such."""
     parts = get_args(kind)
     if get_origin(kind) is UnionType:
@@ -228,7 +228,7 @@ def _fits(value: object, kind: Any) -> bool:
     return len(value) == len(parts) and all(map(_fits, value, parts))
 
 
-def _default(one: Field[Any]) -> object:
+def _default(one: Field[object]) -> object:
     return one.default if one.default is not MISSING else MISSING
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from hashlib import file_digest
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Literal, Protocol, cast
 
 from isogloss.core.errors import DataError, did_you_mean
 
@@ -63,7 +63,7 @@ def is_unicode(text: str) -> bool:
     return text.isascii() or not _SURROGATE.search(text)
 
 
-def unique_keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(members: list[tuple[str, object]]) -> dict[str, object]:
     """Build a JSON object; ValueError for a repeated key, of which Python would keep the last."""
     found = dict(members)
     if len(found) < len(members):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import NAMES, language_name
@@ -19,6 +19,9 @@ from isogloss.data.conllu import DEFAULTS, Ud
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split, not_there
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder, File
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetBuilder
 
 HUB = "hub"
 """``--data hub`` is the hub; ``hub:DIR`` is a folder with parquet files of datasets."""
@@ -38,6 +41,7 @@ NO_LABEL = -1
 NOT_A_WORD = ("None", "_", None, "")
 """Heads of the rows of multi-word ranges and empty nodes."""
 
+Found = TypeVar("Found")
 Row = Mapping[str, Any]
 ReadRows = Callable[[Iterable[Row], str], Iterator[Example]]
 """From rows and a language to examples."""
@@ -181,12 +185,12 @@ class _RemoteRows:
     def version(self) -> str:
         return str(self._builder().hash)  # The commit of the branch, which the library has looked up.
 
-    def _builder(self) -> Any:
+    def _builder(self) -> "DatasetBuilder":
         return remote_builder(self.split.repository, self.split.config, self.split.hub_split, self.name)
 
 
 @lru_cache(maxsize=256)
-def remote_builder(repository: str, config: str, split: str, name: str) -> Any:
+def remote_builder(repository: str, config: str, split: str, name: str) -> "DatasetBuilder":
     """Return the library's builder of a dataset's converted files."""
     files = {split: f"{config}/{split}/*.parquet"}
     return attempt(
@@ -194,14 +198,14 @@ def remote_builder(repository: str, config: str, split: str, name: str) -> Any:
     )
 
 
-def _rows(dataset: Any, name: str) -> Iterator[Row]:
+def _rows(dataset: "Dataset", name: str) -> Iterator[Row]:
     names = {column: names_of(kind) for column, kind in (dataset.features or {}).items()}
     rows = iter(dataset)
     while (row := attempt(name, lambda: next(rows, None))) is not None:
         yield _with_label_names(row, {column: known for column, known in names.items() if known}, name)
 
 
-def names_of(kind: Any) -> list[str]:
+def names_of(kind: object) -> list[str]:
     """Return the names of a label's values, also of a list of labels; none for any other column."""
     return list(getattr(kind, "names", None) or getattr(getattr(kind, "feature", None), "names", None) or ())
 
@@ -217,7 +221,7 @@ def _with_label_names(row: Row, names: Mapping[str, list[str]], where: str) -> R
     return {**row, **{column: named(row[column], known, where) for column, known in names.items()}}
 
 
-def named(value: Any, names: list[str], where: str) -> Any:
+def named(value: Any, names: list[str], where: str) -> object:
     """Return the name of a label, or those of a list; DataError for a number that has none."""
     if isinstance(value, list):
         return [named(one, names, where) for one in value]
@@ -228,7 +232,7 @@ def named(value: Any, names: list[str], where: str) -> Any:
     return names[value]
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value[0] if isinstance(value, list) and value else value, int)
 
 
@@ -238,7 +242,7 @@ FETCH = (
 )
 
 
-def attempt(name: str, call: Callable[[], Any], advice: str = FETCH) -> Any:
+def attempt(name: str, call: Callable[[], Found], advice: str = FETCH) -> Found:
     """Call the library; DataError, in one line, where it fails."""
     # It raises RuntimeError for a dataset that is a script.
     errors = (OSError, ValueError, KeyError, TypeError, RuntimeError, library().exceptions.DatasetsError)

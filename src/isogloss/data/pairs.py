@@ -10,7 +10,6 @@ have equal ids in all languages.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.corpora import (
@@ -314,7 +313,7 @@ def _objects(file: File, header: Header) -> Iterator[_Row]:
         )
 
 
-def _parsed(file: File, number: int, line: str) -> dict[str, Any]:
+def _parsed(file: File, number: int, line: str) -> dict[str, object]:
     try:
         thing = json.loads(line, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
@@ -328,12 +327,12 @@ def _no_object(file: File, number: int, found: str) -> DataError:
     return file.broken(number, found, "a JSON object on each line", "Fetch the file again")
 
 
-def _value(thing: dict[str, Any], names: tuple[str, ...]) -> str | None:
+def _value(thing: dict[str, object], names: tuple[str, ...]) -> str | None:
     value = next((thing[name] for name in names if name in thing), None)
     return value if isinstance(value, str) else None
 
 
-def _text(file: File, number: int, thing: dict[str, Any], names: tuple[str, ...]) -> str:
+def _text(file: File, number: int, thing: dict[str, object], names: tuple[str, ...]) -> str:
     text = _value(thing, names)
     if text is None:
         there = ", ".join(map(repr, thing))

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.core.languages import language_name
@@ -39,7 +39,7 @@ SHOWN = 3
 
 _SPACE = r"\s+"
 
-Kind = TypeVar("Kind", str, int, list[Any], dict[str, Any])
+Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
 
 Answers = Literal["needed", "there", "translated", "ignored"]
 """Handling of answers: all must be located, and each question has one, or those without are left out; those
@@ -183,7 +183,7 @@ def _paragraphs(article: Iterable[Question], seen: set[str]) -> Iterator[str]:
         comma = ","
 
 
-def _written(question: Question, seen: set[str]) -> dict[str, Any]:
+def _written(question: Question, seen: set[str]) -> dict[str, object]:
     wrong = [text for start, text in question.answers if not _stands(text, start, question.passage)]
     if wrong or not question.answers:
         raise cannot_write(
@@ -235,7 +235,7 @@ def _paragraph(file: File, paragraph: object, where: str, answers: Answers) -> I
         )
 
 
-def _answers(file: File, qa: dict[str, Any], where: str, answers: Answers) -> list[Any]:
+def _answers(file: File, qa: dict[str, object], where: str, answers: Answers) -> list[object]:
     """Return a question's answers; DataError for none where answers are needed."""
     given = _take(file, qa, "answers", list, where)
     if not given and answers == "needed":
@@ -280,7 +280,7 @@ def _stands(text: str, start: int, passage: str) -> bool:
     return bool(text) and start >= 0 and passage.startswith(text, start)
 
 
-def _take(file: File, thing: dict[str, Any], key: str, kind: type[Kind], where: str) -> Kind:
+def _take(file: File, thing: dict[str, object], key: str, kind: type[Kind], where: str) -> Kind:
     if key not in thing:
         raise _broken(file, where, f"no {key!r} among {', '.join(map(repr, thing)) or 'nothing'}", f"{key!r}")
     return _is(file, thing[key], kind, f"{where}.{key}")

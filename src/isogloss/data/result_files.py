@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ import numpy.typing as npt
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import StorageError
 from isogloss.core.records import Value, write_bytes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PREDICTIONS = "predictions.parquet"
 
@@ -112,7 +115,7 @@ def _unreadable(path: Path, error: Exception) -> StorageError:
     )
 
 
-def _table(one: Predictions) -> Any:
+def _table(one: Predictions) -> "pa.Table":
     import pyarrow as pa
 
     columns = {
@@ -126,7 +129,7 @@ def _table(one: Predictions) -> Any:
     return pa.table(columns)
 
 
-def _kept(table: Any) -> StoredPredictions:
+def _kept(table: "pa.Table") -> StoredPredictions:
     names = [name.removesuffix(PART) for name in table.column_names if name.endswith(PART)]
     return StoredPredictions(
         ids=tuple(table["id"].to_pylist()),

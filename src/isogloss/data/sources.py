@@ -251,10 +251,10 @@ class Sources:
     def __post_init__(self) -> None:
         register(*self.described)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_found": {}}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         register(*self.described)
 
@@ -280,7 +280,7 @@ class Sources:
         if plain not in known:
             check_value(corpus, Corpus, plain)
         after_colon = corpus.after_colon or "choice after a colon"
-        wanted: dict[str, Any] = {"treebanks": treebanks, after_colon: chosen}
+        wanted: dict[str, object] = {"treebanks": treebanks, after_colon: chosen}
         changes = {choice: value for choice, value in wanted.items() if value}
         for choice in changes.keys() - {one.name for one in fields(corpus)}:
             raise ConfigError(
@@ -304,7 +304,7 @@ class Sources:
 
     def labels(self, name: str) -> tuple[str, ...] | None:
         """Return the labels of a described corpus; None for the catalogue's, whose tasks know them."""
-        parts: list[Any] = list(self._parts(name))
+        parts: list[object] = list(self._parts(name))
         found = {part.labels for part in parts if isinstance(part, DescribedCorpus)}
         if len(found) > 1:
             raise ConfigError(

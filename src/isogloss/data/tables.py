@@ -34,7 +34,7 @@ class Row(NamedTuple):
     """A row of a file, or a sentence of rows: its cells by column, and the line it begins in."""
 
     line: int
-    cells: Mapping[Column, Any]
+    cells: Mapping[Column, object]
 
 
 def rows(file: File, form: FileFormat, columns: Sequence[Column], separator: str = ",") -> Iterator[Row]:

@@ -14,7 +14,10 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from icu4py.breakers import WordBreaker
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _UNSPACED = re.compile(rf"[{_HAN}]|[\u3041-\u309f]+|[\u30a0-\u30ff]+")
@@ -80,7 +83,7 @@ def _spaced(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def word_breaker() -> Any:
+def word_breaker() -> "type[WordBreaker] | None":
     """Return ICU's word breaker; None where it is not installed."""
     try:
         from icu4py.breakers import WordBreaker

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import DataError
-from isogloss.core.rows import Anisotropy as AnisotropyRow
+from isogloss.core.representation_rows import Anisotropy as AnisotropyRow
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.encoders.language_context import active_language
 from isogloss.training.states import sentence_states

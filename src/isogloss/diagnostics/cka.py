@@ -20,7 +20,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
-from isogloss.core.rows import Cka as CkaRow
+from isogloss.core.representation_rows import Cka as CkaRow
 from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
 from isogloss.training.states import StatesWanted

@@ -20,6 +20,7 @@ from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.gradient_conflict import (
@@ -87,7 +88,9 @@ class GradientConflict:
             for row in _conflicts(setting, model, pool, how)
         ]
 
-    def _read(self, setting: MeasureSetting, language: str, tokenizer: Any, most: int) -> list[np.ndarray]:
+    def _read(
+        self, setting: MeasureSetting, language: str, tokenizer: Tokenizer, most: int
+    ) -> list[np.ndarray]:
         read = subwords_of(islice(setting.text(language), most), tokenizer)
         return [np.array(ids[: self.limit - 2], dtype=np.int32) for ids in read if ids]
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +27,7 @@ from isogloss.core.rows import LabelFree as LabelFreeRow
 from isogloss.core.run_parts import Count, Rate
 from isogloss.diagnostics.setting import MeasureSetting, kept_predictions, role_of
 from isogloss.tasks.one_answer import LABELS, NUMBER, one_answer
-from isogloss.tasks.task import Task
+from isogloss.tasks.task import Answer, Model, Task
 from isogloss.training.evaluation import Evaluation
 
 
@@ -39,7 +39,7 @@ class _Read:
     confidence: Tensor
     entropy: Tensor
     best: Tensor
-    predicted: list[Any]
+    predicted: list[Answer]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,14 +87,14 @@ class LabelFree:
             for name, value in own.items()
         ]
 
-    def _read(self, setting: MeasureSetting, model: Any, language: str) -> _Read:
+    def _read(self, setting: MeasureSetting, model: Model, language: str) -> _Read:
         evaluation = replace(setting.evaluation(language), on_progress=setting.on_progress)
         scores = evaluation.scores(model)
         predicted = evaluation.task.decode(evaluation.examples, evaluation.rows, scores)
         setting.keep(kept_predictions(language, evaluation, predicted, {}))
         return _Read(evaluation, *_units(evaluation, scores), predicted)
 
-    def _steadiness(self, model: Any, read: Mapping[str, _Read]) -> dict[str, float]:
+    def _steadiness(self, model: Model, read: Mapping[str, _Read]) -> dict[str, float]:
         """Return for each language the share of units whose best label stays, over all draws."""
         kept: dict[str, list[float]] = {language: [] for language in read if self.draws}
         for draw in range(self.draws):

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice, permutations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ from isogloss.data.result_files import MASKS
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.gates import (
     NONE,
     GateGroup,
@@ -165,7 +166,9 @@ class LanguageGates:
     def _kinds(self) -> GateKinds:
         return GateKinds(attention=self.attention, feed_forward=self.feed_forward)
 
-    def _text(self, setting: MeasureSetting, language: str, tokenizer: Any, masking: Masking) -> "_Text":
+    def _text(
+        self, setting: MeasureSetting, language: str, tokenizer: Tokenizer, masking: Masking
+    ) -> "_Text":
         """Read as many blocks as the training can use, and hold out some of them."""
         if self.block > tokenizer.model_max_length:
             raise ConfigError(

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError, unknown_name
 from isogloss.core.progress import Progress
-from isogloss.core.rows import Mining as MiningRow
+from isogloss.core.representation_rows import Mining as MiningRow
 from isogloss.core.run_parts import Positive
 from isogloss.data.corpora import Split
 from isogloss.data.examples import ComparableText

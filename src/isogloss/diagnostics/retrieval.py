@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.rows import Retrieval as RetrievalRow
+from isogloss.core.representation_rows import Retrieval as RetrievalRow
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
 from isogloss.encoders.language_context import active_language
 from isogloss.training.states import sentence_states

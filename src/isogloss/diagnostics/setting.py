@@ -14,11 +14,13 @@ from isogloss.core.records import Row, Value
 from isogloss.core.rows import Score
 from isogloss.data.examples import ComparableText, Translation
 from isogloss.data.result_files import Predictions
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import Mixup
+from isogloss.tasks.task import Model
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.states import ParallelText
 
-LoadedEncoder = tuple[Any, Any]
+LoadedEncoder = tuple[Model, Tokenizer]
 """An encoder, with or without a masked-LM head, and its tokenizer."""
 
 
@@ -73,7 +75,7 @@ def _no_masked_lm(subject: Subject) -> LoadedEncoder:
     raise TypeError(f"this measurement looks at no masked-LM head ({subject.id})")
 
 
-def _no_factors(subject: Subject) -> Any:
+def _no_factors(subject: Subject) -> Model:
     raise TypeError(f"this measurement takes no adapters apart ({subject.id})")
 
 
@@ -86,9 +88,9 @@ class MeasureSetting:
     split: str
     source: tuple[str, ...]
     """Source languages of the models; empty for encoders."""
-    load: Callable[[Subject], Any]
+    load: Callable[[Subject], Model]
     """Return a subject's model (encoder and head), ready for evaluation."""
-    load_factors: Callable[[Subject], Any] = _no_factors
+    load_factors: Callable[[Subject], Model] = _no_factors
     """Return the same with its adapters not merged; ModelError for a model without."""
     evaluation: Callable[[str], Evaluation]
     """Return one language's examples, encoded once, which score any model."""

@@ -10,7 +10,8 @@ from related pairs: the two groups have the same words and differ only in their 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +21,8 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, unknown_name
 from isogloss.core.progress import Progress
-from isogloss.core.rows import DistanceBin
-from isogloss.core.rows import WordDistance as WordDistanceRow
+from isogloss.core.representation_rows import DistanceBin
+from isogloss.core.representation_rows import WordDistance as WordDistanceRow
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import pair_words
@@ -129,12 +130,12 @@ class WordDistance:
         self, loaded: LoadedEncoder, pair: str, block: list[Translation], precision: str
     ) -> tuple[Float[Tensor, "layer link dim"], Float[Tensor, "layer link dim"], Places]:
         """Return the states of all linked words of a block, and each link's sentence."""
-        how: dict[str, Any] = {"layers": self.layers, "words": self.words, "precision": precision}
+        states = partial(word_states, *loaded, layers=self.layers, words=self.words, precision=precision)
         languages = pair.split("-")
         with active_language(loaded[0], languages[0]):
-            first = word_states(*loaded, [pair_words(one)[0] for one in block], **how)
+            first = states([pair_words(one)[0] for one in block])
         with active_language(loaded[0], languages[1]):
-            second = word_states(*loaded, [pair_words(one)[1] for one in block], **how)
+            second = states([pair_words(one)[1] for one in block])
         kept = [
             [(i, j) for i, j in one.links or () if i < x.shape[1] and j < y.shape[1]]
             for one, x, y in zip(block, first, second, strict=True)

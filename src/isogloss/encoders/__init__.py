@@ -11,9 +11,9 @@ from isogloss.encoders.loading import (
     load_model,
     load_whole,
     load_with_new_head,
-    save_model,
 )
 from isogloss.encoders.new import new_encoder, set_dropout
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer, read_tokenizer, train_tokenizer, write_tokenizer
 
 __all__ = [

@@ -24,7 +24,8 @@ from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Site
 from isogloss.encoders.folders import differing
 from isogloss.encoders.language_modules import encoder_of, language_site
-from isogloss.encoders.loading import load_whole, save_model
+from isogloss.encoders.loading import load_whole
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.nn.hard_concrete import CLOSED_BELOW
 

@@ -1,4 +1,4 @@
-"""Encoders and models on disk: ordinary Hugging Face folders, read and written safely.
+"""Encoders and models from disk: ordinary Hugging Face folders, read safely (``saving`` writes them).
 
 Weights are read from safetensors only. A model with a head of our own is such a folder too: AutoModel loads
 the encoder from it, and the head's weights are in the same safetensors file as ``head.…``.
@@ -7,8 +7,6 @@ the encoder from it, and the head's weights are in the same safetensors file as 
 explicit attention; families without a choice ignore it.
 """
 
-import os
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -18,29 +16,23 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
-from isogloss.core.presence import make_folder, system_error
-from isogloss.core.records import storage_error
 from isogloss.core.seeds import derive
 from isogloss.encoders import folders
 from isogloss.encoders.differences import FORMATS, base_folder, difference_of
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.family import initial_spread
-from isogloss.encoders.folders import from_pretrained, load_encoder_config, quiet
+from isogloss.encoders.folders import from_pretrained, load_encoder_config
 from isogloss.encoders.language_context import (
     attach_language_maps,
-    language_maps_of,
     read_language_maps,
     read_language_modules,
-    without_added_modules,
-    write_language_maps,
-    write_language_modules,
 )
 from isogloss.encoders.own_adapters import keep_precision
 from isogloss.encoders.peft_adapters import load_adapters
-from isogloss.encoders.task_adapter import read_task_adapter, write_task_adapter
+from isogloss.encoders.task_adapter import read_task_adapter
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+    from transformers import PreTrainedConfig, PreTrainedModel
 
 AutoClass = Literal[
     "AutoModel",
@@ -290,58 +282,6 @@ def _load_head(head: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> 
             f"the weights, and {own.get(name)} is expected. Give a model of this task, or an encoder alone."
         )
     head.load_state_dict(dict(weights))
-
-
-def save_model(
-    model: "PreTrainedModel",
-    tokenizer: "PreTrainedTokenizerFast",
-    folder: Path,
-    extras: Iterable[Callable[[Path], None]] = (),
-    difference: Callable[[Path], None] | None = None,
-) -> None:
-    """Write model and tokenizer into a folder, atomically; an existing folder is replaced.
-
-    ``extras`` write further files. Language maps and language modules get files of their own. ``difference``
-    writes what a part of the weights became, instead of all weights (``encoders.differences``).
-    """
-    temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
-    try:
-        make_folder(temporary)
-        with quiet():
-            tokenizer.save_pretrained(temporary)
-            if difference:
-                _save_config(model, temporary)
-                difference(temporary)
-            else:
-                _save_whole(model, temporary)
-        for write in extras:
-            write(temporary)
-        if folder.exists():
-            folder.replace(old)
-        temporary.replace(folder)
-    except Exception as error:  # Files are written by libraries with errors of their own, or of no kind.
-        if (number := system_error(error)) is None:
-            raise
-        raise storage_error(folder, OSError(number, os.strerror(number))) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _save_whole(model: "PreTrainedModel", folder: Path) -> None:
-    with without_added_modules(model):
-        model.save_pretrained(folder)
-    if maps := language_maps_of(model):
-        write_language_maps(maps, folder)
-    write_language_modules(model, folder)
-    write_task_adapter(model, folder)
-
-
-def _save_config(model: "PreTrainedModel", folder: Path) -> None:
-    """Write the configuration with the name of the class, as ``save_pretrained`` does."""
-    whole = model.base_model if isinstance(model, HeadedEncoder) else model
-    model.config.architectures = [type(whole).__name__]
-    model.config.save_pretrained(folder)
 
 
 def model_folder(source: str | Path) -> Path:

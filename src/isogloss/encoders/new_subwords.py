@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -25,10 +25,11 @@ from isogloss.data.word_links import pair_words
 from isogloss.encoders.family import encoder_prefix
 from isogloss.encoders.language_modules import connect
 from isogloss.encoders.subwords import SplitWords, split_words
-from isogloss.encoders.tokenizers import SMALLEST_COUNT, unigram_pieces, word_pieces
+from isogloss.encoders.tokenizers import SMALLEST_COUNT, Model, unigram_pieces, word_pieces
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 AT_ONCE = 1000
@@ -173,13 +174,13 @@ def _by_id(vocabulary: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(vocabulary.items(), key=lambda pair: pair[1])
 
 
-def _from_state(state: Mapping[str, Any]) -> "Tokenizer":
+def _from_state(state: Mapping[str, object]) -> "Tokenizer":
     from tokenizers import Tokenizer
 
     return Tokenizer.from_str(json.dumps(state))
 
 
-def _fill(model: dict[str, Any], added: Mapping[int, str]) -> None:
+def _fill(model: Model, added: Mapping[int, str]) -> None:
     """Put the tokens that stand beside a vocabulary into it, so that what comes behind them keeps its id."""
     vocabulary = model["vocab"]
     unigram = isinstance(vocabulary, list)
@@ -190,17 +191,17 @@ def _fill(model: dict[str, Any], added: Mapping[int, str]) -> None:
             vocabulary.append([name, 0.0]) if unigram else vocabulary.update({name: number})
 
 
-def _add_word_pieces(backend: "Tokenizer", model: dict[str, Any], lines: Iterable[str], size: int) -> None:
+def _add_word_pieces(backend: "Tokenizer", model: Model, lines: Iterable[str], size: int) -> None:
     learned = word_pieces(list(lines), size, backend)
     _check_size(len(learned), size)
     for piece, _ in _by_id(learned):
         model["vocab"].setdefault(piece, len(model["vocab"]))
 
 
-def _add_unigrams(backend: "Tokenizer", model: dict[str, Any], lines: Iterable[str], size: int) -> None:
+def _add_unigrams(backend: "Tokenizer", model: Model, lines: Iterable[str], size: int) -> None:
     from tokenizers import Tokenizer, models
 
-    def make(given: Mapping[str, Any] | None) -> "Tokenizer":
+    def make(given: Model | None) -> "Tokenizer":
         pieces = [(UNKNOWN, 0.0)] if given is None else [(piece, score) for piece, score in given["vocab"]]
         made = Tokenizer(models.Unigram(pieces, unk_id=0))
         made.pre_tokenizer = backend.pre_tokenizer
@@ -215,7 +216,7 @@ def _add_unigrams(backend: "Tokenizer", model: dict[str, Any], lines: Iterable[s
     model["vocab"] += [[piece, max(score, least)] for piece, score in learned if piece not in known]
 
 
-def _add_merges(backend: "Tokenizer", model: dict[str, Any], lines: Iterable[str], size: int) -> None:
+def _add_merges(backend: "Tokenizer", model: Model, lines: Iterable[str], size: int) -> None:
     """Go on merging where the old merges stop: each old subword stands for a character."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -247,7 +248,7 @@ def _as_characters(backend: "Tokenizer", lines: Iterable[str], unknown: int | No
             yield text
 
 
-def _continuing(state: Mapping[str, Any]) -> Any:
+def _continuing(state: Mapping[str, Model]) -> "WordPiece":
     """Return a model that splits the rest of a word as WordPiece does after its first subword."""
     from tokenizers import models
 
@@ -267,7 +268,7 @@ def _check_size(found: int, size: int) -> None:
         )
 
 
-_LEARN: dict[str, Callable[["Tokenizer", dict[str, Any], Iterable[str], int], None]] = {
+_LEARN: dict[str, Callable[["Tokenizer", Model, Iterable[str], int], None]] = {
     "WordPiece": _add_word_pieces,
     "Unigram": _add_unigrams,
     "BPE": _add_merges,

@@ -24,6 +24,7 @@ from isogloss.encoders.language_modules import encoder_of
 from isogloss.nn.frozen import freeze, thaw
 
 if TYPE_CHECKING:
+    from peft import PeftConfig
     from transformers import PreTrainedModel
 
 ModuleChoice = Literal["query", "key", "value", "attention_output", "feed_forward_in", "feed_forward_out"]
@@ -80,7 +81,7 @@ def module_names(model: "PreTrainedModel", modules: Sequence[ModuleChoice]) -> l
     return found
 
 
-def add_adapters(model: nn.Module, config: Any, *, seed: int) -> None:
+def add_adapters(model: nn.Module, config: "PeftConfig", *, seed: int) -> None:
     """Put a peft configuration's adapters into a model and freeze the encoder; a head stays trainable.
 
     The adapters' initial weights depend on the seed alone; they change no output.
@@ -106,7 +107,7 @@ def adapter_weights(model: nn.Module) -> dict[str, Tensor]:
     return {f"{PREFIX}{name}": weight.detach().cpu().clone() for name, weight in found.items()}
 
 
-def merge_adapters(model: nn.Module) -> Any:
+def merge_adapters(model: nn.Module) -> "PeftConfig":
     """Merge the adapters into the weights; return their configuration. All weights are trainable again."""
     from peft.tuners.tuners_utils import BaseTunerLayer
 
@@ -122,7 +123,7 @@ def merge_adapters(model: nn.Module) -> Any:
 
 
 def write_adapters(
-    folder: Path, weights: dict[str, Tensor], config: Any, model: nn.Module, base: str
+    folder: Path, weights: dict[str, Tensor], config: "PeftConfig", model: nn.Module, base: str
 ) -> None:
     """Write an ordinary peft folder: configuration and weights, the head's among ``modules_to_save``."""
     from safetensors.torch import save_file

@@ -60,10 +60,10 @@ def _states(model: nn.Module) -> list[_State]:
     return found
 
 
-def _recomputed(forward: Callable[..., Any], states: list[_State]) -> Callable[..., Any]:
+def _recomputed(forward: Callable[..., object], states: list[_State]) -> Callable[..., object]:
     """Return a layer's forward function that runs again for the gradients as it did the first time."""
 
-    def run(*inputs: Any, **named: Any) -> Any:
+    def run(*inputs: object, **named: Any) -> object:
         # A cache of keys and values would be written twice; training reads none.
         named |= {name: None for name in ("past_key_values",) if name in named}
         then = [(state, dict(state)) for state in states if state]

@@ -9,7 +9,7 @@ import base64
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -37,7 +37,7 @@ ROUNDS = 2
 _BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _XLM_R = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
-Model = Mapping[str, Any]
+Model = dict[str, Any]
 """The entry "model" of tokenizer.json: the vocabulary, and the merges of BPE."""
 
 CHARACTER_MAP = "Precompiled"

@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError
@@ -24,7 +23,7 @@ NET = "hub"
 """The value of ``--data`` for datasets on the Hugging Face hub: no local file shows whether these changed."""
 
 
-def parse_change(text: str) -> tuple[str, Any]:
+def parse_change(text: str) -> tuple[str, object]:
     """Read one --set key=value; the value is TOML, or a plain word."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
@@ -45,7 +44,7 @@ def parse_change(text: str) -> tuple[str, Any]:
 
 
 def request(
-    text: str, *, changes: Mapping[str, Any] | None = None, scale: str = "", data: str | Path | None = None
+    text: str, *, changes: Mapping[str, object] | None = None, scale: str = "", data: str | Path | None = None
 ) -> str:
     """Return a digest of a recipe, the changes to it, the package, and every file and folder named.
 

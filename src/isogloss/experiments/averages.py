@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import fsum
-from typing import Any
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.identity import content, identity
@@ -151,7 +150,7 @@ def _run(request: AverageRequest, method: Average, parts: tuple[FineTune | Encod
 def seedless(run: FineTune | Encoder) -> str:
     """Return an id that is the same for all seeds of a run."""
 
-    def without(value: Any) -> Any:
+    def without(value: object) -> object:
         if isinstance(value, dict):
             return {key: without(one) for key, one in value.items() if key != "seed"}
         return [without(one) for one in value] if isinstance(value, list) else value

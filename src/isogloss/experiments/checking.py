@@ -43,7 +43,7 @@ def read_recipe(
     text: str,
     *,
     where: str,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     scale: str = "",
     prepare: Callable[[Table], Table] = dict,
 ) -> Recipe:
@@ -164,7 +164,7 @@ _PARTS = {"architecture": Architecture, "modules": Modules, "replay": Replay, "v
 
 
 @cache
-def adapter(kind: type[Any]) -> TypeAdapter[Any]:
+def adapter(kind: type[object]) -> TypeAdapter[Any]:
     """Return what checks and builds a frozen dataclass of recipes."""
     strict = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
     for part in (kind, PretrainTable, EncoderTable, GridTable, *_PARTS.values()):
@@ -173,7 +173,7 @@ def adapter(kind: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
+def _explain(error: ValidationError, kind: type[object], where: str) -> str:
     # Of the alternatives of a union, the one that got furthest is the one that was meant.
     first = max(
         error.errors(include_url=False),
@@ -200,7 +200,7 @@ def _is_alternative(part: str) -> bool:
     return part[:1].isupper() or part in {"str", "int", "float"} or part.startswith("tuple[")
 
 
-def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
+def _fields_at(kind: type[object], place: tuple[object, ...]) -> list[str]:
     """List the fields of the innermost table on the way to a location."""
     tables = {
         "encoder": EncoderTable,
@@ -227,7 +227,7 @@ def _flat(table: object, before: str = "") -> Iterator[tuple[str, object]]:
 
 def set_key(body: Table, path: list[str], value: object, where: str) -> None:
     """Set a field of a recipe's body in place, tables on the way to it included."""
-    inner: Any = body
+    inner: object = body
     for depth, part in enumerate(path):
         here = ".".join(path[:depth]) or "the recipe"
         if isinstance(inner, list) and not (part.isdecimal() and int(part) < len(inner)):
@@ -249,8 +249,8 @@ def _with_shared(body: Table, where: str) -> Table:
     Tables within (architecture, method, modules, lines) are merged field by field; what is no table is
     left to the recipe's own checks.
     """
-    shared: Any = body.get("pretrain")
-    encoder: Any = body.get("encoder")
+    shared: object = body.get("pretrain")
+    encoder: object = body.get("encoder")
     if not shared or not isinstance(shared, dict):
         return body
     tables = encoder if isinstance(encoder, list) else [encoder]

@@ -20,7 +20,8 @@ from isogloss.data.files import disk_file
 from isogloss.data.result_files import ENDING, PREDICTIONS, read_predictions, read_tensors
 from isogloss.encoders.folders import check_weights, read_config
 from isogloss.experiments.context import EXAMPLES, LINKS
-from isogloss.experiments.runs import Run, needs
+from isogloss.experiments.needs import needs
+from isogloss.experiments.runs import Run
 from isogloss.experiments.store import DAMAGED, WORK, Store
 
 SMALL = 1 << 20

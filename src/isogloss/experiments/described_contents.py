@@ -76,7 +76,7 @@ def looked_through(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitFou
         )
 
 
-def _is_odd(example: Any) -> bool:
+def _is_odd(example: object) -> bool:
     label = getattr(example, "label", None)
     return label == () or isinstance(label, float) or bool(getattr(example, "repaired", ""))
 

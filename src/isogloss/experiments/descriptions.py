@@ -323,7 +323,7 @@ def _with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCor
     return replace(corpus, labels=labels)
 
 
-def labels_of(example: Any) -> Sequence[str]:
+def labels_of(example: object) -> Sequence[str]:
     """Return the labels of an example: its own, those of its words, or the types of its entities."""
     if isinstance(example, TaggedSentence):
         tags = example.tags
@@ -346,7 +346,7 @@ def places_of(folder: Path, source: Source | None) -> list[DiskFolder]:
     return [DiskFolder(folder), *([source] if isinstance(source, DiskFolder) else [])]
 
 
-def _training(corpus: DescribedCorpus, source: Source | None) -> Iterator[Any]:
+def _training(corpus: DescribedCorpus, source: Source | None) -> Iterator[object]:
     """Yield the training examples of every language; those of another split where no language has any."""
     places = places_of(Path(corpus.folder), source)
     for split in SPLITS:
@@ -368,7 +368,7 @@ CORPUS_FIELDS = ("corpus", "bitext", "text", "dev", "scored")
 """Fields of a recipe that name corpora."""
 
 
-def with_descriptions(body: Any, know: Callable[[str], str]) -> Any:
+def with_descriptions(body: object, know: Callable[[str], str]) -> Any:
     """Return a recipe's body with each corpus by its name; ``know`` gives the name of a described one."""
     if isinstance(body, list):
         return [with_descriptions(one, know) for one in body]
@@ -380,7 +380,7 @@ def with_descriptions(body: Any, know: Callable[[str], str]) -> Any:
     }
 
 
-def _named(value: Any, know: Callable[[str], str]) -> Any:
+def _named(value: object, know: Callable[[str], str]) -> object:
     if isinstance(value, list):
         return [_named(one, know) for one in value]
     return "+".join(map(know, value.split("+"))) if isinstance(value, str) else value

@@ -28,14 +28,15 @@ from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.devices import CPU, Device, devices_of, precision_on
 from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.encoders import fetch
+from isogloss.experiments.needs import needs, not_looked_up, parts_of
 from isogloss.experiments.packing import check_importable, of_script
 from isogloss.experiments.plan import Planned
-from isogloss.experiments.runs import FineTune, Run, Translate, needs, not_looked_up, parts_of
+from isogloss.experiments.runs import FineTune, Run, Translate
 from isogloss.experiments.schedule import Announce, Schedule
 from isogloss.experiments.store import Outcome
 from isogloss.experiments.translations import fetch_translators
 from isogloss.experiments.workers import Processes, ThisProcess, Workers
-from isogloss.training.fit import check_optimizer_states
+from isogloss.training.optimizer import check_optimizer_states
 
 
 class Elsewhere(Protocol):

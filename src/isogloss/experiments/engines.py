@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from isogloss.core.errors import ConfigError, unknown_name
 
@@ -29,7 +29,7 @@ class EngineRequest:
     """What they are made on, on this machine: all GPUs if empty, or some, or the processor (cpu)."""
     address: str = ""
     """A Ray cluster's; "auto" for the one this machine is part of, empty for a new one on it alone."""
-    slurm: Mapping[str, Any] = field(default_factory=dict)
+    slurm: Mapping[str, object] = field(default_factory=dict)
     """Parameters of Slurm jobs, as submitit names them."""
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class SlurmCluster:
     """Jobs of Slurm, each making one run after the other."""
 
     jobs: int = 1
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
     cluster: str = "slurm"
     """Which of submitit's clusters it is; "local" are processes of this machine."""
     follows: ClassVar[bool] = True

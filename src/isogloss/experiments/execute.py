@@ -35,7 +35,8 @@ from isogloss.experiments.context import RunContext, RunResult
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, Pretrained, SplitRead
 from isogloss.experiments.encoders import predicts_text
 from isogloss.experiments.measuring import measure
-from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs
+from isogloss.experiments.needs import needs
+from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate
 from isogloss.experiments.translating import train_translator, translate
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import measured_peak, restart_measurement

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any, cast
+from typing import cast
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language, language_of_text
@@ -99,7 +99,7 @@ def measure_request(table: Table, planning: Planning, grid: Sequence[Cell], wher
 
 def check_names(request: MeasureRequest) -> None:
     """Refuse tasks, targets, seeds and methods that are not in the grid."""
-    known: dict[str, set[Any]] = {
+    known: dict[str, set[object]] = {
         "tasks": {cell.task for cell in request.cells},
         "targets": {cell.target for cell in request.cells},
         "seeds": {cell.seed for cell in request.cells},

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 
@@ -15,7 +15,7 @@ from isogloss.core.rows import as_row
 from isogloss.data.corpora import Split
 from isogloss.data.examples import ComparableText, Example, TextLine, Translation
 from isogloss.data.result_files import ENDING, Predictions, write_tensors
-from isogloss.diagnostics.setting import MeasureSetting, Subject
+from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting, Subject
 from isogloss.encoders import fastest_attention, load_masked_lm, load_model, load_tokenizer
 from isogloss.encoders.loading import unmerge
 from isogloss.encoders.mixup import load_mixup
@@ -23,6 +23,7 @@ from isogloss.experiments.context import RunContext, RunResult, device
 from isogloss.experiments.encoder_runs import Encoder, Pretrain, Pretrained
 from isogloss.experiments.runs import FineTune, Measure, Run, tasks_of
 from isogloss.tasks import find_task
+from isogloss.tasks.task import Model
 from isogloss.training.evaluation import (
     ORIGINAL_INPUTS,
     PAIRED,
@@ -90,7 +91,7 @@ def _trained_length(encoder: Pretrain | Pretrained) -> int | None:
     return None if before is None else max(own, before)
 
 
-def _model(context: RunContext, run: Run) -> Any:
+def _model(context: RunContext, run: Run) -> Model:
     """Load a fine-tuned model."""
     if not isinstance(run, FineTune):
         raise TypeError(f"a run of kind {run.name} has no head")
@@ -98,14 +99,14 @@ def _model(context: RunContext, run: Run) -> Any:
     return model.to(device()).eval()
 
 
-def _with_factors(context: RunContext, run: Run) -> Any:
+def _with_factors(context: RunContext, run: Run) -> Model:
     """Load a fine-tuned model with its adapters not merged."""
     model = _model(context, run)
     unmerge(model, context.store.model(run))
     return model.to(device()).eval()
 
 
-def _encoder(context: RunContext, run: Run) -> tuple[Any, Any]:
+def _encoder(context: RunContext, run: Run) -> LoadedEncoder:
     """Load an encoder, or the one within a model, with its tokenizer."""
     if not isinstance(run, FineTune | Encoder):
         raise TypeError(f"a run of kind {run.name} has no weights")
@@ -113,12 +114,12 @@ def _encoder(context: RunContext, run: Run) -> tuple[Any, Any]:
     return load_model(folder).to(device()).eval(), load_tokenizer(folder)
 
 
-def masked_lm_of(context: RunContext, run: Run) -> tuple[Any, Any]:
+def masked_lm_of(context: RunContext, run: Run) -> LoadedEncoder:
     """Load an encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
     if not isinstance(run, Encoder):
         raise ModelError(f"{run.title}: this leaves no masked-LM head. Look at the encoder it was made from.")
     folder = context.encoder(run)
-    model: Any = load_masked_lm(folder, attention=fastest_attention())
+    model = load_masked_lm(folder, attention=fastest_attention())
     return model.to(device()).eval(), load_tokenizer(folder)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, StorageError
@@ -29,10 +28,11 @@ from isogloss.experiments.measures import (
     of_scores,
     of_seeds,
 )
+from isogloss.experiments.needs import in_order
 from isogloss.experiments.published import read_published
 from isogloss.experiments.recipe import Recipe
 from isogloss.experiments.recipe_text import Source, published_file, recipe_text
-from isogloss.experiments.runs import FineTune, Measure, Run, in_order
+from isogloss.experiments.runs import FineTune, Measure, Run
 from isogloss.experiments.store import Store
 from isogloss.experiments.store_places import store_for
 from isogloss.experiments.translations import (
@@ -60,7 +60,7 @@ class Planned:
     methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The ids of the models of each of the recipe's methods, by its label."""
     scale: str = ""
-    published: Sequence[Mapping[str, Any]] = ()
+    published: Sequence[Mapping[str, object]] = ()
     """Rows of what a paper printed, beside which the report shows ours."""
 
     def write(self, command: str) -> None:
@@ -91,7 +91,7 @@ def plan_recipe(
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     scale: str = "",
     assume: bool = False,
 ) -> Planned:
@@ -142,7 +142,7 @@ def plan_recipes(
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     scale: str = "",
     assume: bool = False,
 ) -> Planned:

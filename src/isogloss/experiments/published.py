@@ -4,9 +4,9 @@ import csv
 import math
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.records import Value
 
 COLUMNS = ("scale", "system", "encoder", "language", "measure", "value", "page")
 
@@ -14,7 +14,7 @@ NEEDED = ("scale", "system", "measure")
 """Columns that no row may leave empty."""
 
 
-def read_published(path: Path) -> list[dict[str, Any]]:
+def read_published(path: Path) -> list[dict[str, Value]]:
     """Return the rows of a file; ConfigError, with its name and line, where something does not fit."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -35,24 +35,24 @@ def read_published(path: Path) -> list[dict[str, Any]]:
         raise ConfigError(
             f"{path.name}:{reader.line_num}: this is no CSV ({error}). Mend the line."
         ) from error
-    places = [tuple(row[name] for name in COLUMNS[:5]) for row in found]
+    places = [tuple(str(row[name]) for name in COLUMNS[:5]) for row in found]
     for place in places:
         if places.count(place) > 1:
             raise ConfigError(f"{path.name}: {', '.join(place)}: it is there twice. Write each number once.")
     return found
 
 
-def _row(cells: list[str], where: str) -> dict[str, Any]:
+def _row(cells: list[str], where: str) -> dict[str, Value]:
     if len(cells) != len(COLUMNS):
         raise ConfigError(f"{where}: found {len(cells)} cells; expected {len(COLUMNS)}: {','.join(COLUMNS)}.")
-    row: dict[str, Any] = dict(zip(COLUMNS, map(str.strip, cells), strict=True))
+    row = dict(zip(COLUMNS, map(str.strip, cells), strict=True))
     for name in NEEDED:
         if not row[name]:
             raise ConfigError(f"{where}: {name}: nothing is there; every row says it.")
     try:
-        row["value"] = float(row["value"])
+        value = float(row["value"])
     except ValueError:
-        row["value"] = math.nan
-    if not math.isfinite(row["value"]):
+        value = math.nan
+    if not math.isfinite(value):
         raise ConfigError(f"{where}: value: found {cells[5]!r:.40}; expected a number such as 0.814.")
-    return row
+    return {**row, "value": value}

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from isogloss.core.caches import user_cache
 from isogloss.core.errors import ConfigError, unknown_name
@@ -13,11 +12,11 @@ from isogloss.data.corpora import SPLITS
 from isogloss.data.described_hub import json_lines
 from isogloss.experiments.recipe_text import to_toml
 
-Rows = Iterable[Mapping[str, Any]]
+Rows = Iterable[Mapping[str, object]]
 """Rows of a split, by column: mappings, a ``datasets.Dataset`` or a pandas DataFrame."""
 
 
-def written(told: Mapping[str, Any], rows: Mapping[str, Mapping[str, Rows]]) -> Path:
+def written(told: Mapping[str, object], rows: Mapping[str, Mapping[str, Rows]]) -> Path:
     """Write rows, by language and split, with their description into the user's cache; return that file.
 
     What is equal is written once. DataError, with its place, for a row that is no mapping or that JSON cannot

@@ -18,6 +18,7 @@ from secrets import token_hex
 from typing import Any
 
 import ray
+from ray.actor import ActorHandle
 from ray.exceptions import (
     NodeDiedError,
     OutOfMemoryError,
@@ -33,12 +34,13 @@ from isogloss.core.leaving import ask_to_leave, heeding
 from isogloss.core.processes import this_process
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.version import VERSION
+from isogloss.experiments.attempts import Ending, answer
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.memory import peak_memory
 from isogloss.experiments.packing import Packed, packed
 from isogloss.experiments.runs import Run
 from isogloss.experiments.store import Store
-from isogloss.experiments.workers import Ending, Workers, answer
+from isogloss.experiments.workers import Workers
 
 OBJECTS = 80 * 2**20
 """Bytes of shared memory for what tasks return, on a cluster started here; it is a few hundred each."""
@@ -144,12 +146,12 @@ class _Ear:
     """What runs have told since the last time somebody asked; an actor."""
 
     def __init__(self) -> None:
-        self._told: list[tuple[str, Any]] = []
+        self._told: list[tuple[str, object]] = []
 
-    def tell(self, key: str, what: Any) -> None:
+    def tell(self, key: str, what: object) -> None:
         self._told.append((key, what))
 
-    def told(self) -> list[tuple[str, Any]]:
+    def told(self) -> list[tuple[str, object]]:
         told, self._told = self._told, []
         return told
 
@@ -161,7 +163,7 @@ class RayWorkers:
         self._on_progress = context.on_progress
         self._context = replace(context, on_progress=no_progress)
         self._begun, self._jobs = begun, jobs
-        self._tasks: dict[Any, _Task] = {}
+        self._tasks: dict[ray.ObjectRef, _Task] = {}
         self._lost: Counter[str] = Counter()
         """By run: how many nodes were lost that made it."""
         self._leaving = self._is_waiting = False
@@ -254,7 +256,7 @@ class RayWorkers:
             self._is_waiting = is_waiting
             self.on_progress(Progress(PLACE, int(not is_waiting), 1, _sizes()))
 
-    def _ended(self, sent: Any) -> tuple[Run, Ending]:
+    def _ended(self, sent: ray.ObjectRef) -> tuple[Run, Ending]:
         task = self._tasks.pop(sent)
         if task.last and task.last.done < task.last.total:  # Nobody is to wait for the rest of it.
             self.on_progress(replace(task.last, done=task.last.total, remark="ended", rows=()))
@@ -317,7 +319,7 @@ def _unseen(store: Store, mark: bytes) -> str:
     )
 
 
-def _make(sent: Packed, ear: Any, mark: bytes, expired: bytes) -> Ending | Exception:
+def _make(sent: Packed, ear: ActorHandle, mark: bytes, expired: bytes) -> Ending | Exception:
     """Make a run; return how it ended, or an error that concerns all runs."""
     try:
         context, run = sent.opened()
@@ -341,7 +343,7 @@ def _precision(store: Store) -> str:
 class _Telling:
     """Tells of a run's progress, not too often."""
 
-    ear: Any
+    ear: ActorHandle
     key: str
     last: float = 0.0
 

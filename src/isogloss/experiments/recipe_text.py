@@ -20,7 +20,7 @@ from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
 if TYPE_CHECKING:
     from isogloss.experiments.recipe import Recipe
 
-Source: TypeAlias = "str | Path | Mapping[str, Any] | Recipe"
+Source: TypeAlias = "str | Path | Mapping[str, object] | Recipe"
 """A TOML file, the name of a packaged recipe, its tables as Python has them, or a ``Recipe``."""
 
 EXTENDS = "extends"
@@ -119,16 +119,17 @@ def published_file(recipe: Source, name: str) -> Path:
     return Path(beside).parent / name
 
 
-def merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def merged(base: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
     """Return two tables as one: tables within field by field; anything else, lists too, is the own one's."""
     found = {**base, **own}
     for key in base.keys() & own.keys():
-        if isinstance(base[key], Mapping) and isinstance(own[key], Mapping):
-            found[key] = merged(base[key], own[key])
+        below, above = base[key], own[key]
+        if isinstance(below, Mapping) and isinstance(above, Mapping):
+            found[key] = merged(below, above)
     return found
 
 
-def as_table(value: Any) -> Any:
+def as_table(value: object) -> Any:
     """Return tables and values of Python as TOML has them; a method or the like is a table with its name.
 
     What is None, or what its class says anyway, is left out; a class that is not of the house is named by its
@@ -143,7 +144,7 @@ def as_table(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _named(kind: type[Any]) -> dict[str, str]:
+def _named(kind: type[object]) -> dict[str, str]:
     name = getattr(kind, "name", None)
     if not isinstance(name, str):
         return {}
@@ -151,7 +152,7 @@ def _named(kind: type[Any]) -> dict[str, str]:
     return {"name": name if ours else f"{kind.__module__}:{kind.__qualname__}"}
 
 
-def _told(value: Any) -> Iterator[tuple[str, Any]]:
+def _told(value: Any) -> Iterator[tuple[str, object]]:
     for one in fields(value):
         own = getattr(value, one.name)
         default = one.default_factory() if one.default_factory is not MISSING else one.default
@@ -161,7 +162,7 @@ def _told(value: Any) -> Iterator[tuple[str, Any]]:
             yield one.name, own
 
 
-def to_toml(body: Mapping[str, Any]) -> str:
+def to_toml(body: Mapping[str, object]) -> str:
     """Return tables as TOML, which reads back as the same tables; ConfigError for what TOML cannot say."""
     return "\n".join(_lines(body, ())).strip() + "\n"
 

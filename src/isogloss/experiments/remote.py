@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from isogloss.core.checksums import Checksum, as_text, difference, from_text
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError
@@ -26,7 +26,9 @@ from isogloss.core.locking import locked
 from isogloss.core.processes import this_process
 from isogloss.core.records import FULL, storage_error, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
-from isogloss.experiments.claims import LOG, Claims
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 PATIENCE, WHEN_LEAVING = 600.0, 20.0
 """Seconds that a store which does not answer is waited for; less by a process that was asked to leave."""
@@ -34,17 +36,11 @@ PATIENCE, WHEN_LEAVING = 600.0, 20.0
 FIRST_WAIT, LONGEST_WAIT = 0.5, 5.0
 """Seconds between attempts: twice as long each time. Signs of life must not pause for long."""
 
-LONG = 5.0
-"""Seconds after which a small file that was read at last counts as one that could not be seen."""
-
 AT_ONCE = 256
 """Files asked for in one call."""
 
 ATTEMPTS = 3
 """How often a file is brought down that arrives damaged."""
-
-LINES = 100
-"""Lines of a file that is added to: object stores write whole files alone, so that long ones grow dear."""
 
 CREATING = {
     **dict.fromkeys(("s3", "s3a"), "isogloss[s3]"),
@@ -109,7 +105,7 @@ class Remote:
     def create(self, name: str, content: bytes) -> bool:
         """Write a file unless it is there; False if another one is."""
 
-        def create(files: Any, path: str) -> bool:
+        def create(files: "AbstractFileSystem", path: str) -> bool:
             try:
                 files.pipe_file(path, content, mode="create")
             except Exception:  # Stores differ in how they refuse, and a lost answer looks like a refusal.
@@ -132,7 +128,7 @@ class Remote:
     def remove(self, names: Iterable[str], *, waits: bool = True) -> None:
         """Remove files, as far as they are there."""
 
-        def remove(files: Any, path: str) -> None:
+        def remove(files: "AbstractFileSystem", path: str) -> None:
             with suppress(FileNotFoundError):
                 files.rm_file(path)
 
@@ -142,7 +138,7 @@ class Remote:
     def exists(self, name: str) -> bool:
         """Return whether there is a file, looked up afresh."""
 
-        def look(files: Any, path: str) -> bool:
+        def look(files: "AbstractFileSystem", path: str) -> bool:
             try:
                 files.info(path)
             except FileNotFoundError:
@@ -154,7 +150,7 @@ class Remote:
     def listing(self, below: str = "") -> dict[str, int]:
         """Return the sizes of all files below a name (or of all), by name."""
 
-        def find(files: Any, path: str) -> dict[str, int]:
+        def find(files: "AbstractFileSystem", path: str) -> dict[str, int]:
             files.invalidate_cache()
             found = files.find(path, detail=True)
             start = path.removesuffix(below).rstrip("/") + "/"
@@ -228,7 +224,7 @@ class Remote:
             for part in parts.values():
                 part.parent.mkdir(parents=True, exist_ok=True)
 
-        def get(files: Any, path: str) -> None:
+        def get(files: "AbstractFileSystem", path: str) -> None:
             files.get([f"{path}/{name}" for name in parts], [str(part) for part in parts.values()])
 
         right = []
@@ -244,7 +240,7 @@ class Remote:
         return right
 
     def _upload(self, names: Collection[str]) -> None:
-        def put(files: Any, path: str) -> None:
+        def put(files: "AbstractFileSystem", path: str) -> None:
             files.put([str(self.root / name) for name in names], [f"{path}/{name}" for name in names])
 
         if names:
@@ -253,7 +249,7 @@ class Remote:
     def _lacking(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
         return [name for name, one in told.items() if _size(root / name) != one.size]
 
-    def _ask(self, call: Callable[[Any, str], T], name: str, *, waits: bool = True) -> T:
+    def _ask(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
         files, root = _opened(self.url, os.getpid())
         path, began, wait = f"{root}/{name}".rstrip("/"), time.monotonic(), FIRST_WAIT
@@ -305,51 +301,8 @@ def remote_at(url: str, root: Path) -> Remote:
     return Remote(url.rstrip("/"), root)
 
 
-@dataclass
-class RemoteBoard:
-    """The files of claims in a store."""
-
-    remote: Remote
-    _lines: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def interruptions(self) -> int:  # noqa: D102
-        return self.remote.interruptions
-
-    def create(self, name: str, content: bytes) -> bool:  # noqa: D102
-        return self.remote.create(f"{CLAIMS}/{name}", content)
-
-    def read(self, name: str) -> bytes | None:  # noqa: D102
-        began = time.monotonic()
-        content = self.remote.read(f"{CLAIMS}/{name}")
-        if time.monotonic() - began > LONG:  # The package has waited by itself.
-            self.remote.interruptions += 1
-        return content
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file; a sign of life that comes late is none, so nothing is waited for."""
-        self.remote.write(f"{CLAIMS}/{name}", content, waits=False)
-
-    def remove(self, name: str) -> None:  # noqa: D102
-        self.remote.remove([f"{CLAIMS}/{name}"], waits=False)
-
-    def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: ARG002, D102
-        lines = self._lines.setdefault(name, [])
-        lines.append(line)
-        part = (len(lines) - 1) // LINES
-        stem, dot, ending = name.partition(".")
-        text = "".join(lines[part * LINES :])
-        self.remote.write(f"{CLAIMS}/{stem}{f'-{part + 1}' if part else ''}{dot}{ending}", text.encode())
-
-
 @cache
-def claims_of(remote: Remote) -> Claims:
-    """Return the claims of a store, the same ones for all of this process."""
-    return Claims(RemoteBoard(remote), log=LOG)
-
-
-@cache
-def _opened(url: str, _: int) -> tuple[Any, str]:
+def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
     """Return a file system and the path of a URL in it; a forked process cannot use those of its parent."""
     protocol = url.partition("://")[0]
     try:
@@ -386,7 +339,7 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _read(files: Any, path: str) -> bytes | None:
+def _read(files: "AbstractFileSystem", path: str) -> bytes | None:
     try:
         return bytes(files.cat_file(path))
     except FileNotFoundError:

@@ -1,9 +1,9 @@
-"""Runs that make translations, models and measurements; what each run needs, and an order to make all in.
+"""Runs that make translations, models and measurements.
 
 A run knows which splits it reads, the precision it asks for and what it is called in tables and titles.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from math import fsum
@@ -331,52 +331,6 @@ class Measure:
 
 TranslationModel = TrainTranslator | Pretrained
 Run = Pretrain | Pretrained | Align | Adjust | TrainTranslator | Translate | FineTune | Measure
-
-
-def parts_of(run: Run) -> tuple[Run, ...]:
-    """List the runs that stand in a run's fields."""
-    found: list[Run] = []
-    for one in fields(run):
-        value = getattr(run, one.name)
-        found += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Run)]
-    return tuple(found)
-
-
-def needs(run: Run) -> tuple[Run, ...]:
-    """List the runs that must be finished before this one; an encoder that exists already is none."""
-    return tuple(part for part in parts_of(run) if not isinstance(part, Pretrained))
-
-
-def read_by(run: Run) -> tuple[Run, ...]:
-    """List the runs whose files are read to make this one: what it needs, and what its links link."""
-    needed = needs(run)
-    linked = [one.tokenizer for one in needed if isinstance(one, Align) and one.tokenizer]
-    return tuple(dict.fromkeys((*needed, *(one for one in linked if not isinstance(one, Pretrained)))))
-
-
-def not_looked_up(runs: Iterable[Run]) -> list[Pretrained]:
-    """List the hub models that runs need and whose commits are not known."""
-    models = {part for run in runs for part in parts_of(run) if isinstance(part, Pretrained)}
-    return sorted(
-        (one for one in models if not one.data and one.revision is None), key=lambda one: one.source
-    )
-
-
-def in_order(runs: Iterable[Run]) -> list[Run]:
-    """List all runs and what they need, each once, what is needed first."""
-    ordered: dict[str, Run] = {}
-
-    def add(run: Run) -> None:
-        key = identity(run)
-        if key in ordered:
-            return
-        for needed in needs(run):
-            add(needed)
-        ordered[key] = run
-
-    for run in runs:
-        add(run)
-    return list(ordered.values())
 
 
 def tasks_of(corpus: str) -> list[str]:

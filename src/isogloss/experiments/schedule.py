@@ -14,9 +14,11 @@ from isogloss.core.identity import identity
 from isogloss.core.leaving import Left, asked_to_leave, heeding
 from isogloss.core.progress import Progress
 from isogloss.experiments.absence import Absence
-from isogloss.experiments.runs import Run, needs
+from isogloss.experiments.attempts import Ending
+from isogloss.experiments.needs import needs
+from isogloss.experiments.runs import Run
 from isogloss.experiments.store import Outcome, Store
-from isogloss.experiments.workers import Ending, Workers
+from isogloss.experiments.workers import Workers
 
 LOOK_AGAIN, LOOK_ELSEWHERE = 0.2, 1.0
 """Seconds between two looks at the workers, and at runs that other processes make."""

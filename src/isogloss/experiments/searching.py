@@ -15,17 +15,22 @@ from itertools import product
 from math import prod
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.records import Row, write_text
 from isogloss.experiments.checking import names, read_recipe, set_key
 from isogloss.experiments.grid_methods import many
+from isogloss.experiments.needs import in_order
 from isogloss.experiments.plan import Planned, plan_recipe
 from isogloss.experiments.recipe import GridTable, Recipe
 from isogloss.experiments.recipe_text import Source, packaged_recipes, recipe_text, to_toml
-from isogloss.experiments.runs import Measure, Run, in_order
+from isogloss.experiments.runs import Measure, Run
 from isogloss.experiments.store import Outcome, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from optuna.distributions import BaseDistribution
 
 DIGITS = 4
 """Significant digits of a number drawn from a range: recipes are read by people."""
@@ -45,20 +50,20 @@ WRITTEN = "# Found by isogloss search"
 class Choices:
     """Values a field may have."""
 
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
 
     @property
-    def ends(self) -> tuple[Any, ...]:
+    def ends(self) -> tuple[object, ...]:
         """The values that are planned before anything is made."""
         return self.values
 
-    def distribution(self) -> Any:
+    def distribution(self) -> "BaseDistribution":
         """Return what Optuna draws: the place of a value."""
         from optuna.distributions import CategoricalDistribution
 
         return CategoricalDistribution(range(len(self.values)))
 
-    def value(self, drawn: int) -> Any:
+    def value(self, drawn: int) -> object:
         """Return the value at a place."""
         return self.values[drawn]
 
@@ -76,7 +81,7 @@ class Range:
         """The values that are planned before anything is made."""
         return self.low, self.high
 
-    def distribution(self) -> Any:
+    def distribution(self) -> "BaseDistribution":
         """Return what Optuna draws."""
         from optuna.distributions import FloatDistribution, IntDistribution
 
@@ -101,7 +106,7 @@ def parse_over(text: str) -> tuple[str, str]:
     return key.strip(), values.strip()
 
 
-def space_of(key: str, told: str | Sequence[Any]) -> Space:
+def space_of(key: str, told: str | Sequence[object]) -> Space:
     """Return the values of a field: of a text, or listed; ConfigError where there are not two."""
     where = f"--over {key}={told}"
     if isinstance(told, str) and ".." in told and "," not in told:
@@ -138,7 +143,7 @@ class SearchRequest:
     """What is searched for, where, and by which score."""
 
     recipe: Source
-    over: Mapping[str, str | Sequence[Any]]
+    over: Mapping[str, str | Sequence[object]]
     """By dotted key of the recipe (``grid.`` may be left out): a range, or values."""
     trials: int = 20
     by: str = ""
@@ -149,7 +154,7 @@ class SearchRequest:
     """Seed of the proposals."""
     out: str | Path | None = None
     data: str | Path | None = None
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, object] = field(default_factory=dict)
     scale: str = ""
 
     @property
@@ -184,7 +189,7 @@ class Trial:
     """One setting and its score: the mean over seeds, and its deviation over them."""
 
     number: int
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     score: float | None = None
     """None where runs failed."""
     std: float | None = None
@@ -210,7 +215,7 @@ class Search:
         scored = [one for one in self.trials if one.score is not None]
         return max(scored, key=lambda one: one.score or 0.0, default=None)
 
-    def frame(self) -> Any:
+    def frame(self) -> "pd.DataFrame":
         """Return the trials as a DataFrame: a column for each field, score, std and failures."""
         import pandas as pd
 
@@ -298,7 +303,7 @@ def _check(request: SearchRequest) -> Planned:
     return plans[0]
 
 
-def _plan(request: SearchRequest, values: Mapping[str, Any]) -> Planned:
+def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
     """Plan the models of a setting, their scores on the dev sets that choose, and nothing else."""
     text, where = recipe_text(request.recipe)
     grid = read_recipe(text, where=where, changes=request.changes, scale=request.scale).grid
@@ -333,7 +338,7 @@ def _scored(trial: Trial, request: SearchRequest, planned: Planned, outcome: Out
     return replace(trial, score=fmean(means), std=std, seeds=len(means))
 
 
-def _all(spaces: Mapping[str, Space], trials: int) -> list[dict[str, Any]]:
+def _all(spaces: Mapping[str, Space], trials: int) -> list[dict[str, object]]:
     """List every setting, where there are at most so many; else none."""
     lists = [space.values for space in spaces.values() if isinstance(space, Choices)]
     if len(lists) < len(spaces) or prod(map(len, lists)) > trials:
@@ -341,7 +346,7 @@ def _all(spaces: Mapping[str, Space], trials: int) -> list[dict[str, Any]]:
     return [dict(zip(spaces, values, strict=True)) for values in product(*lists)]
 
 
-def _proposals(request: SearchRequest) -> Generator[dict[str, Any], float | None, None]:
+def _proposals(request: SearchRequest) -> Generator[dict[str, object], float | None, None]:
     """Yield settings, each after the score of the one before was sent: all of them, or those Optuna draws.
 
     An empty one is the end.
@@ -386,13 +391,14 @@ def _best_recipe(request: SearchRequest, found: Search, best: Trial, to: Path) -
     return f"{WRITTEN}: {about}, mean over {best.seeds} seeds.\n{warning}{to_toml(changed)}"
 
 
-def _difference(base: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+def _difference(base: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
     """Return the fields of a table that another one lacks or has otherwise; lists are whole."""
-    found = {}
+    found: dict[str, object] = {}
     for key, value in changed.items():
-        if isinstance(value, Mapping) and isinstance(base.get(key), Mapping):
-            if inside := _difference(base[key], value):
+        before = base.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            if inside := _difference(before, value):
                 found[key] = inside
-        elif key not in base or base[key] != value:
+        elif key not in base or before != value:
             found[key] = value
     return found

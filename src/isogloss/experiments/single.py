@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.languages import check_language
@@ -47,7 +46,7 @@ class BitextToAlign:
     """Corpus of translations ("bitext:bible")."""
     pairs: tuple[str, ...]
     """Pairs of languages such as en-es."""
-    aligner: Mapping[str, Any]
+    aligner: Mapping[str, object]
     """Its name and fields, as in a recipe's [align]."""
     encoder: str = "shipped"
     """The encoder of an aligner that needs one."""
@@ -127,7 +126,7 @@ class Direction:
 
     source: str
     target: str
-    table: Mapping[str, Any]
+    table: Mapping[str, object]
     """The translator, its model and its fields, as in a recipe's [translate]."""
 
     def translator(self, sources: Sources) -> RecipeTranslator:

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2s
 from pathlib import Path
-from typing import Any
 
 import submitit
 
@@ -22,11 +21,12 @@ from isogloss.core.errors import ConfigError, RunError, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left, ask_to_leave, asked_to_leave
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.experiments.attempts import Ending
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.packing import Packed, packed
 from isogloss.experiments.runs import Run
 from isogloss.experiments.schedule import Schedule
-from isogloss.experiments.workers import Ending, Processes, Workers
+from isogloss.experiments.workers import Processes, Workers
 
 FOLDER = ".jobs"
 """Folder within that of the runs of what submitit writes: scripts, output, what jobs are sent."""
@@ -47,7 +47,7 @@ LOOK = 2.0
 """Seconds between two looks at runs and jobs."""
 
 
-def check_parameters(given: Mapping[str, Any]) -> None:
+def check_parameters(given: Mapping[str, object]) -> None:
     """Raise ConfigError for parameters that submitit does not pass to Slurm."""
     known = submitit.SlurmExecutor._valid_parameters()
     for name in given.keys() - known:
@@ -61,7 +61,7 @@ class JobRequest:
     """How many jobs there may be, and what they are given."""
 
     jobs: int
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     cluster: str
 
 
@@ -85,7 +85,7 @@ def slurm_workers(
     jobs.close()
 
 
-def _executor(context: RunContext, how: JobRequest, folder: Path) -> Any:
+def _executor(context: RunContext, how: JobRequest, folder: Path) -> submitit.AutoExecutor:
     """Return what submits jobs; ConfigError where there is no Slurm."""
     minutes = how.parameters.get("time", MINUTES)
     usual = {"job_name": f"isogloss-{context.store.root.name}", "cpus_per_task": context.threads}
@@ -108,13 +108,13 @@ class SlurmJobs:
         context: RunContext,
         runs: Sequence[Run],
         begun: Callable[[Run], None],
-        executor: Any,
+        executor: submitit.AutoExecutor,
         most: int,
     ) -> None:
         self._store, self._on_progress, self._begun = context.store, context.on_progress, begun
         self._job = PlanJob(packed((replace(context, on_progress=no_progress), [*runs])))
         self._executor, self._most = executor, most
-        self._jobs: list[Any] = []
+        self._jobs: list[submitit.Job[None]] = []
         """Jobs that have not ended, as far as is known."""
         self._cancelled: list[str] = []
         self._left = {identity(run) for run in runs if not self._store.is_finished(run)}
@@ -134,7 +134,7 @@ class SlurmJobs:
         """Take up the jobs of an earlier process with the same plan that wait in the queue or run."""
         folder = self._executor.folder
         names = [path.name.removesuffix("_submitted.pkl") for path in folder.glob("*_submitted.pkl")]
-        jobs: list[Any] = [submitit.SlurmJob(folder, name) for name in names]
+        jobs: list[submitit.Job[None]] = [submitit.SlurmJob(folder, name) for name in names]
         self._jobs = [one for one in jobs if not one.paths.result_pickle.exists() and one.state in ALIVE]
 
     def is_free(self) -> bool:
@@ -190,7 +190,7 @@ class SlurmJobs:
             self._begun(run)
         return ending
 
-    def _has_ended(self, job: Any) -> bool:
+    def _has_ended(self, job: submitit.Job[None]) -> bool:
         """Return whether a job has; RunError, with its own, for one that failed as all others would."""
         if not job.done():
             return False
@@ -218,7 +218,7 @@ class SlurmJobs:
         done = self._total - len(self._left)
         self.on_progress(Progress("runs in Slurm jobs", done, self._total, f"jobs: {about}"))
 
-    def _submitted(self) -> Any:
+    def _submitted(self) -> submitit.Job[None]:
         try:
             return self._executor.submit(self._job)
         except (RuntimeError, OSError) as error:

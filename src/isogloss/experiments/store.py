@@ -34,7 +34,8 @@ from isogloss.core.records import (
 )
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.claims import Claim, Claims, claims_in
-from isogloss.experiments.remote import Remote, claims_of
+from isogloss.experiments.remote import Remote
+from isogloss.experiments.remote_claims import claims_of
 
 if TYPE_CHECKING:
     from isogloss.experiments.runs import Run
@@ -355,7 +356,7 @@ class Store:
         if content is not None and not (path.is_file() and path.read_bytes() == content):
             write_bytes(path, content)
 
-    def _json(self, name: str) -> dict[str, Any]:
+    def _json(self, name: str) -> dict[str, object]:
         """Read a file where it lies; empty where there is none, or a damaged one."""
         try:
             content = self.remote.read(name) if self.remote else (self.root / name).read_bytes()

@@ -20,14 +20,15 @@ from isogloss.core.identity import identity
 from isogloss.core.leaving import heeding
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.experiments.absence import GONE
+from isogloss.experiments.attempts import Ending, attempt
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.engine import Making, prepared
 from isogloss.experiments.execute import compute_without_recording, trains
+from isogloss.experiments.needs import needs
 from isogloss.experiments.plan import Planned
-from isogloss.experiments.runs import Run, needs
+from isogloss.experiments.runs import Run
 from isogloss.experiments.schedule import FAILED_BEFORE, LOOK_ELSEWHERE, Announce
 from isogloss.experiments.store import Outcome
-from isogloss.experiments.workers import Ending, attempt
 from isogloss.training.distributed import alone, barrier, from_main_process, is_main_process
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
@@ -52,7 +52,7 @@ def translation_model(source: str) -> Pretrained:
     return Pretrained(source=name, data=fingerprint(folder))
 
 
-def models_named(table: Mapping[str, Any]) -> list[str]:
+def models_named(table: Mapping[str, object]) -> list[str]:
     """List the models a [translate] table names; anything else there is refused later, with its location."""
     model = table.get("model") or ()
     named = model.values() if isinstance(model, Mapping) else (model,) if isinstance(model, str) else ()

@@ -11,7 +11,9 @@ adapters are merged: what is scored and loaded is an ordinary model with W + (al
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+from torch import Tensor
 
 from isogloss.core.run_parts import Positive, Rate, Share
 from isogloss.core.seeds import derive
@@ -31,6 +33,9 @@ from isogloss.encoders.peft_adapters import (
 )
 from isogloss.tasks.task import Model
 from isogloss.training.setting import Extra, PeftSetting, Prepared
+
+if TYPE_CHECKING:
+    from peft import PeftConfig
 
 OTHERWISE: tuple[ModuleChoice, ...] = ("attention_output", "feed_forward_in", "feed_forward_out")
 """What LoRA goes into where queries and values have no modules of their own."""
@@ -142,6 +147,6 @@ def _finish(model: Model, base: str) -> Extra:
     return partial(_write, weights, config, model, base)
 
 
-def _write(weights: dict[str, Any], config: Any, model: Model, base: str, folder: Path) -> None:
+def _write(weights: dict[str, Tensor], config: "PeftConfig", model: Model, base: str, folder: Path) -> None:
     found = write_difference(folder, base, form="peft", weights=WEIGHTS)
     write_adapters(folder, weights, config, model, found.base)

@@ -39,9 +39,9 @@ from isogloss.tasks.batch import Batch
 from isogloss.tasks.one_answer import one_answer
 from isogloss.tasks.task import Config, Model, ScoredTask, Task
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
-from isogloss.training.fit import learn_at
 from isogloss.training.linked_rows import check_linked
 from isogloss.training.mixup_tasks import MixupTask, mixup_task
+from isogloss.training.optimizer import learn_at
 from isogloss.training.pairs import PairedBatch, paired_batches, untagged
 from isogloss.training.setting import Reads, Setting
 

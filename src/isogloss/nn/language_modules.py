@@ -93,7 +93,7 @@ class InvertibleAdapter(nn.Module):
         return torch.cat((first - self.f.added(second), second), dim=-1)
 
 
-Run = Callable[..., Any]
+Run = Callable[..., object]
 
 PER_ROW = 3
 """Dimensions of the least that has something for each row, as states [row subword dim] do; a table of two is
@@ -117,7 +117,7 @@ class LanguageSwitch:
 
     speaking: ActiveLanguage = field(default_factory=ActiveLanguage)
 
-    def __call__(self, *inputs: Any, **named: Any) -> Any:
+    def __call__(self, *inputs: object, **named: object) -> object:
         """Run a batch; ConfigError where no language is said, or one without a module."""
         return routed(self._run, self.speaking, inputs, named)
 
@@ -134,8 +134,8 @@ class LanguageSwitch:
 
 
 def routed(
-    run: Callable[[str], Run], speaking: ActiveLanguage, inputs: Sequence[Any], named: Mapping[str, Any]
-) -> Any:
+    run: Callable[[str], Run], speaking: ActiveLanguage, inputs: Sequence[Any], named: Mapping[str, object]
+) -> object:
     """Run a batch through ``run(language)``: as a whole, or each language's rows alone, put back in order.
 
     The first input holds all rows, by position or by name. ValueError where their number is not that of the
@@ -173,7 +173,7 @@ def _rows(languages: tuple[str, ...], device: torch.device) -> tuple[dict[str, T
         return numbers, torch.cat(list(numbers.values())).argsort()
 
 
-def _taken(value: Any, rows: Tensor, count: int) -> Any:
+def _taken(value: Any, rows: Tensor, count: int) -> object:
     """Return an input's part for some rows; what is not of single rows as it is."""
     if isinstance(value, tuple):  # Rotations: cosines and sines.
         return tuple(_taken(part, rows, count) for part in value)
@@ -181,7 +181,7 @@ def _taken(value: Any, rows: Tensor, count: int) -> Any:
     return value.index_select(0, rows) if own else value
 
 
-def _joined(parts: Sequence[Any], sizes: Sequence[int], order: Tensor) -> Any:
+def _joined(parts: Sequence[Any], sizes: Sequence[int], order: Tensor) -> object:
     """Put the outputs of all languages' rows together in the order of the rows.
 
     What a language has once for its rows, as mT5's weights of distances, is repeated for each.
@@ -201,7 +201,7 @@ class _Chain:
     first: Run
     then: Run
 
-    def __call__(self, *inputs: Any, **named: Any) -> Any:
+    def __call__(self, *inputs: object, **named: object) -> object:
         return self.then(self.first(*inputs, **named))
 
 

@@ -25,7 +25,7 @@ from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answ
 
 PLAN, FAILED = "plan.json", "failed.json"
 
-FRAMES: dict[str, Any] = {kind.frame: kind for kinds in ROWS.values() for kind in kinds}  # type: ignore[attr-defined]
+FRAMES = {kind.frame: kind for kinds in ROWS.values() for kind in kinds}
 """The kinds of rows, by the name of their frame."""
 
 CORNERS = ("origin", "first", "second")
@@ -123,7 +123,7 @@ class Measurements:
     methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The ids of the models of each method, by the recipe's name of it."""
     scale: str = ""
-    published: Sequence[Mapping[str, Any]] = ()
+    published: Sequence[Mapping[str, object]] = ()
     """What a paper printed: rows of ``experiments.published.COLUMNS``."""
     notes: tuple[str, ...] = ()
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
@@ -221,10 +221,10 @@ class Measurements:
         for run in self.runs:
             read = dict(zip(TESTED, tested_inputs(run.record.run, self._combined_treebanks), strict=True))
             for row in run.record.rows:
-                kind: Any = kind_of(frozenset(row), ROWS.get(run.kind, ()))
+                kind = kind_of(frozenset(row), ROWS.get(run.kind, ()))
                 plugged = run.record.kind == "measure" and run.kind not in ROWS
                 if kind is not None or plugged:
-                    frame = run.kind if plugged else kind.frame
+                    frame = kind.frame if kind is not None else run.kind
                     found.setdefault(frame, []).append({"run": run.id, **read, **row})
                 elif run.record.kind == "measure":
                     raise ConfigError(f"{run.folder}: {EARLIER}")
@@ -482,7 +482,7 @@ def _flat(part: Content, prefix: str) -> Facts:
     }
 
 
-def _seedless(part: Any) -> Any:
+def _seedless(part: object) -> object:
     if isinstance(part, Mapping):
         return {name: _seedless(value) for name, value in part.items() if name not in ("seed", "conflict")}
     return [_seedless(one) for one in part] if isinstance(part, list) else part

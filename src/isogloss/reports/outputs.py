@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from types import UnionType
 from typing import Any, Literal
 
 import numpy as np
@@ -127,7 +128,7 @@ def _outputs(file: File, *, only_gold: bool = False) -> Iterator[Output]:
     yield from samples.values()
 
 
-def _answer(file: File, number: int, body: Mapping[str, Any], *, only_gold: bool) -> Output:
+def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: bool) -> Output:
     kind = next((key for key in (GOLD if only_gold else ANSWERS) if key in body), "")
     if not kind:
         expected = " or ".join(GOLD if only_gold else (*ANSWERS, HARNESS))
@@ -145,14 +146,14 @@ def _answer(file: File, number: int, body: Mapping[str, Any], *, only_gold: bool
     )
 
 
-_ALLOWED: Mapping[str, tuple[Any, str]] = {
+_ALLOWED: Mapping[str, tuple[type | UnionType, str]] = {
     "labels": (list, "a list of labels"),
     "label": (str | list | int | float, "a text, a list of texts or a number"),
     "answer": (str, "a text"),
 }
 
 
-def _add_sample(file: File, number: int, body: Mapping[str, Any], samples: dict[str, Output]) -> None:
+def _add_sample(file: File, number: int, body: Mapping[str, object], samples: dict[str, Output]) -> None:
     """Add the metrics of a sample: one of several filters has a line for each."""
     listed = body.get("metrics")
     names = listed if isinstance(listed, list) else [key for key in body if key not in NO_METRICS]

@@ -111,7 +111,7 @@ def _rho(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
 
 def _beside(row: Row, own: pd.Series) -> Row:
     over = mean_std([*own]) if len(own) else None
-    numbers: dict[str, Any] = {
+    numbers: dict[str, object] = {
         "mean": over and over.mean,
         "std": over and over.std,
         "low": over and over.low,

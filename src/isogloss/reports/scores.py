@@ -302,7 +302,7 @@ NUMBERS = (
 )
 
 
-def numbers_of(one: Comparison) -> dict[str, Any]:
+def numbers_of(one: Comparison) -> dict[str, object]:
     """Return a comparison as flat numbers."""
     parts = {"low": one.estimate, "high": one.estimate, "smallest_seen": one.estimate}
     return {name: getattr(parts.get(name, one), name) for name in NUMBERS[:-1]} | {

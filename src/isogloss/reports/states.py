@@ -4,14 +4,14 @@
 fine-tuned in continual mode. X-Mixup, Figs 1 and 4.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from isogloss.reports import drawing
-from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Figure
+from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Dashes, Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, distinguishing_names, encoder_names, name_systems, percent, slug
 from isogloss.reports.tables import Summary, heads, numbers, percents
@@ -23,7 +23,10 @@ PLAIN, CONTINUAL = "source-only", "source-only + alignment-loss"
 BINS, PAIRS, HEIGHT = 60, 3, 1.05
 """Bins that histograms are drawn with, pairs of languages in one figure, inches of a panel."""
 
-STYLES: dict[str, Any] = {"related": (PALETTE[2], "solid"), "unrelated": (PALETTE[3], (0, (4, 1.5)))}
+STYLES: dict[str, tuple[str, Dashes]] = {
+    "related": (PALETTE[2], "solid"),
+    "unrelated": (PALETTE[3], (0, (4, 1.5))),
+}
 KIND = {"l2": "L2 distance", "cosine": "cosine distance"}
 AUC = "AUC: how often a related pair lies nearer together than an unrelated one"
 LAYER = {-1: "last layer", 0: "embeddings"}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Dataclass(Protocol):
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
 
 AnyBatch = TypeVar("AnyBatch", bound=_Dataclass)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypedDict, TypeVar
 
 import torch
 from torch import Tensor
@@ -28,7 +28,7 @@ from isogloss.metrics.label_sets import label_set_contributions
 from isogloss.metrics.labels import label_contributions
 from isogloss.tasks.batch import Batch, EncodedRow, forward, own_scores
 from isogloss.tasks.one_answer import CLASSES, LABELS, NUMBER, OneAnswer
-from isogloss.tasks.task import LIMIT, OVERLAP, LabelsAre, encode_labels, label_ids, most_frequent
+from isogloss.tasks.task import LIMIT, OVERLAP, Answer, LabelsAre, encode_labels, label_ids, most_frequent
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -45,6 +45,13 @@ TEXT, PAIR = ("text",), ("first", "second")
 
 UNLABELLED = ""
 """The label of an example whose label is not known."""
+
+
+class Learned(TypedDict, total=False):
+    """What a row learns: the field of ``EncodedRow`` that holds its example's label."""
+
+    gold: tuple[int, ...]
+    soft: Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,14 +93,14 @@ class TextClassification:
                 subwords=text.subwords,
                 segments=text.segments or None,
                 positions=(len(text.subwords) - 1,) if causal else (),
-                **({} if example.label == UNLABELLED else self._learned(example, ids)),
+                **(Learned() if example.label == UNLABELLED else self._learned(example, ids)),
             )
             for number, (example, text) in enumerate(
                 zip(examples, encode_texts(texts, tokenizer, limit=limit), strict=True)
             )
         ]
 
-    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> dict[str, Any]:
+    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> Learned:
         """Return what a row learns from the label of its example."""
         return {"gold": encode_labels((_one(example),), ids, task=self.name, example=example.id)}
 
@@ -125,7 +132,7 @@ class TextClassification:
 
     def decode(
         self, examples: Sequence[Labelled], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
-    ) -> list[Any]:
+    ) -> list[Label]:
         """Return the predicted label, labels or number of each example."""
         if sorted(row.example for row in rows) != list(range(len(examples))):
             raise ValueError(
@@ -143,11 +150,11 @@ class TextClassification:
         """Return the label, labels or number of each example."""
         return [example.label for example in examples]
 
-    def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> float:
+    def score(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> float:
         """Return the metric; DataError for unlabelled ones."""
         return total(self.contributions(gold, predicted)[self.metric])
 
-    def contributions(self, gold: Sequence[Any], predicted: Sequence[Any]) -> ByMeasure:
+    def contributions(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
         """Return each example's contribution to each measure; DataError for unlabelled ones."""
         unlabelled = sum(one == UNLABELLED for one in gold)
         if unlabelled:
@@ -157,7 +164,7 @@ class TextClassification:
             )
         return self._measured(gold, predicted)
 
-    def _measured(self, gold: Sequence[Any], predicted: Sequence[Any]) -> ByMeasure:
+    def _measured(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
         return {self.metric: label_contributions([(one,) for one in gold], [(one,) for one in predicted])}
 
     def majority(self, train_examples: Sequence[Labelled], test_examples: Sequence[Labelled]) -> float:
@@ -180,7 +187,7 @@ class MultiLabelClassification(TextClassification):
     problem_type: ClassVar[str] = "multi_label_classification"
     one_answer: ClassVar[OneAnswer] = LABELS
 
-    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> dict[str, Any]:
+    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> Learned:
         holding = encode_labels(_several(example), ids, task=self.name, example=example.id)
         return {"soft": torch.zeros(1, len(ids)).index_fill(1, torch.tensor(holding, dtype=torch.long), 1.0)}
 
@@ -202,7 +209,7 @@ class MultiLabelClassification(TextClassification):
             for one in examples
         ]
 
-    def _measured(self, gold: Sequence[Any], predicted: Sequence[Any]) -> ByMeasure:
+    def _measured(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
         return label_set_contributions(gold, predicted, self.labels)
 
     def _constant(self, train_examples: Sequence[Labelled]) -> Label:
@@ -223,7 +230,7 @@ class Regression(TextClassification):
     problem_type: ClassVar[str] = "regression"
     one_answer: ClassVar[OneAnswer] = NUMBER
 
-    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> dict[str, Any]:  # noqa: ARG002
+    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> Learned:  # noqa: ARG002
         return {"soft": torch.tensor([[_number(example)]])}
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
@@ -234,7 +241,7 @@ class Regression(TextClassification):
         numbers: list[float] = scores.squeeze(-1).tolist()
         return numbers
 
-    def _measured(self, gold: Sequence[Any], predicted: Sequence[Any]) -> ByMeasure:
+    def _measured(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
         return correlation_contributions(gold, predicted)
 
     def _constant(self, train_examples: Sequence[Labelled]) -> Label:

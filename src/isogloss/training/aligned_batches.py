@@ -10,7 +10,7 @@ disk. Files are read in pieces and not mapped, so that what was read does not co
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -44,7 +44,7 @@ class CachedStates:
 
     path: Path
     dim: int
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     starts: np.ndarray
     """[row]: the number of its first state."""
     counts: np.ndarray
@@ -289,7 +289,7 @@ def cache_states(
     return CachedStates(path, dim, dtype, starts, counts)
 
 
-def _write(path: Path, states: Iterable[Tensor], dtype: np.dtype[Any]) -> None:
+def _write(path: Path, states: Iterable[Tensor], dtype: np.dtype[np.generic]) -> None:
     temporary = path.with_name(f".{path.name}.tmp")
     with writing(path):
         make_folder(path.parent)

@@ -5,10 +5,10 @@ Everything is kept in a few long arrays: 250,000 pairs take some hundred MiB.
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, product
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -266,7 +266,7 @@ def _places(split: SplitWords, word: Word) -> list[list[Span]]:
         return [[(place, place + 1)] for place in range(1, len(split.subwords) + 1)]
     begins = [place + 1 for place in split.first()]
     ends = [*begins[1:], len(split.subwords) + 1]
-    each: dict[Word, Any] = {
+    each: dict[Word, Callable[[int, int], list[Span]]] = {
         "average": lambda begin, end: [(begin, end)],
         "first": lambda begin, _: [(begin, begin + 1)],
         "last": lambda _, end: [(end - 1, end)],

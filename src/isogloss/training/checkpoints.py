@@ -168,7 +168,7 @@ def _flat(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     }
 
 
-def _unnested(parts: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _unnested(parts: dict[str, object]) -> Iterator[tuple[str, Any]]:
     """Yield the state of a parameter; bitsandbytes gives what is quantised in a dictionary of its own."""
     for key, value in parts.items():
         yield from value.items() if isinstance(value, dict) else [(key, value)]
@@ -176,7 +176,7 @@ def _unnested(parts: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _restore(optimizer: torch.optim.Optimizer, flat: dict[str, Tensor]) -> None:
     groups, parameters = optimizer.state_dict()["param_groups"], _by_number(optimizer)
-    state: dict[int, dict[str, Any]] = {}
+    state: dict[int, dict[str, object]] = {}
     for name, value in flat.items():
         number, key = name.split("/")
         restored = int(value) if value.dtype == torch.int64 else share(value, parameters[number])

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from accelerate import PartialState
@@ -142,7 +142,7 @@ class Copies:
         self._model = model.to(own_device())
         broadcast_weights(model)
 
-    def loss(self, compute: Callable[[Any], Tensor]) -> Tensor:
+    def loss(self, compute: Callable[[nn.Module], Tensor]) -> Tensor:
         """Return what is computed with the model."""
         return compute(self._model)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -29,7 +29,7 @@ from isogloss.tasks import TASKS, Task, all_measures, find_task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.tasks.classification import PAIR
 from isogloss.tasks.one_answer import one_answer
-from isogloss.tasks.task import Model
+from isogloss.tasks.task import Answer, Model
 from isogloss.training.batching import by_length
 from isogloss.training.linked_rows import LinkedRows, check_linked, subword_links, turned
 from isogloss.training.precision import release_memory, scoring
@@ -61,7 +61,7 @@ class Evaluation:
     examples: Sequence[Example]
     rows: Sequence[EncodedRow]
     batches: Sequence[ScoredBatch]
-    gold: list[Any]
+    gold: list[Answer]
     """The gold label of each example."""
     precision: str = "auto"
     baseline: float | None = None
@@ -88,7 +88,7 @@ class Evaluation:
         """Return the task's metric first, then its secondary metrics."""
         return all_measures(self.task, self.gold, self.predict(model))
 
-    def predict(self, model: Model) -> list[Any]:
+    def predict(self, model: Model) -> list[Answer]:
         """Return what a model predicts for each example, in their order."""
         return self.task.decode(self.examples, self.rows, self.scores(model))
 
@@ -323,7 +323,7 @@ TRANSLATED = "translated"
 PAIRED = "paired"
 """Each input beside its translation into the source language, for models that mix the two (X-Mixup)."""
 
-Mix = Callable[[Any, Any], Sequence[Example]]
+Mix = Callable[[Sequence[Example], Sequence[Example]], Sequence[Example]]
 """From the examples of the target and of the source language."""
 
 MIXED: Mapping[str, Mix] = {

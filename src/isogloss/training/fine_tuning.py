@@ -6,7 +6,6 @@ the loss on them, ``setting.auxiliary`` adds a further term with batches of its 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,8 +25,9 @@ from isogloss.tasks.task import Model
 from isogloss.training.batching import Batches, Bucketed, Epochs, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
-from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, learn_at, precision_of
+from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
+from isogloss.training.optimizer import learn_at
 from isogloss.training.pairs import encode_all
 from isogloss.training.setting import AuxiliaryTerm, Extra, PeftSetting, Prepared, Reads, Setting
 
@@ -55,7 +55,7 @@ class Trained:
 class Training:
     """The batches and the loss of a training."""
 
-    batches: Epochs[Any]
+    batches: Epochs[Movable]
     loss: Loss
     """From the trained module and a batch to one number."""
     trained: nn.Module | None = None
@@ -69,8 +69,8 @@ Prepare = Callable[[Setting, Model, Tokenizer, Examples], Training]
 
 
 def with_auxiliary(
-    batches: Batches[Any], loss: Loss, term: AuxiliaryTerm | None
-) -> tuple[Batches[Any], Loss]:
+    batches: Batches[Movable], loss: Loss, term: AuxiliaryTerm | None
+) -> tuple[Batches[Movable], Loss]:
     """Return a training's batches and loss with an auxiliary term added.
 
     The training's own loss is computed first, so its dropout is the one it has without the term.
@@ -112,8 +112,8 @@ class _Two:
 class _SideBySide:
     """Batches of both, as many as of the first."""
 
-    first: Batches[Any]
-    second: Batches[Any]
+    first: Batches[Movable]
+    second: Batches[Movable]
 
     def __len__(self) -> int:
         return len(self.first)
@@ -242,7 +242,7 @@ def _stopping(rows: list[dict[str, Value]], *, planned: int) -> dict[str, Value]
 
 
 def _conflict_callback(
-    conflict: Conflict, setting: Setting, model: Model, tokenizer: Tokenizer, batches: Epochs[Any]
+    conflict: Conflict, setting: Setting, model: Model, tokenizer: Tokenizer, batches: Epochs[Movable]
 ) -> Callback:
     """Return the callback that measures gradient conflict on the training examples."""
     if not isinstance(batches, Bucketed):

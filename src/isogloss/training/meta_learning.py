@@ -31,7 +31,7 @@ from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.tasks.masked_lm import Masking
 from isogloss.tasks.text_stream import TextStream
-from isogloss.training.fit import EPSILON, adamw, rate_schedule
+from isogloss.training.batching import Movable
 from isogloss.training.hypergradient import (
     Hypergradient,
     Parameters,
@@ -43,6 +43,7 @@ from isogloss.training.hypergradient import (
     hypergradient,
     norm,
 )
+from isogloss.training.optimizer import EPSILON, adamw, rate_schedule
 from isogloss.training.text_batches import BatchSampling, TextBatches
 
 SECOND_ORDER: dict[str, SecondOrder] = {
@@ -56,7 +57,7 @@ BLOCKS = 20
 """Blocks of a stretch that is set apart: few enough that a text of many parts loses some of each, many enough
 that little is lost between stretches."""
 
-TextLoss = Callable[[Any, Any], Tensor]
+TextLoss = Callable[[nn.Module, Any], Tensor]
 """From a model and a batch of one language to one number."""
 
 
@@ -65,8 +66,8 @@ class MetaBatch:
     """The batches of one step of Algorithm 1."""
 
     language: str
-    train: Any
-    validation: Sequence[Any]
+    train: Movable
+    validation: Sequence[Movable]
     """A batch of each language."""
     pace: float
     """Share of the highest rates at this step: all of them rise and fall together."""

@@ -4,7 +4,7 @@ Which precision pays is found by multiplying once, not by asking for a processor
 """
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from time import perf_counter
@@ -19,8 +19,12 @@ PRECISIONS = ("auto", "float32", "bfloat16")
 WORTH = 1.5
 """bfloat16 must multiply this many times faster to be chosen: below that, conversions eat the gain."""
 
-_SHAPE = (2048, 256, 1024)
-"""Rows and widths of the trial product: the feed-forward layer of a small encoder."""
+_WIDTHS = (256, 1024)
+"""Of the trial product: the feed-forward layer of a small encoder."""
+
+_ROWS = {"cpu": 256}
+_ROWS_ELSEWHERE = 2048
+"""A processor multiplies few rows before other programs interrupt it; a GPU is idle with few."""
 
 
 def check_precision(name: str, where: str) -> str:
@@ -45,8 +49,12 @@ def resolved_precision(name: str, device: torch.device) -> str:
 @cache
 def measured_precision(device: str) -> str:
     """Return bfloat16 where it multiplies at least ``WORTH`` times faster than float32, else float32."""
-    full, half = matrix_speed(device, torch.float32), matrix_speed(device, torch.bfloat16)
-    return "bfloat16" if half >= WORTH * full else "float32"
+    return faster(matrix_speeds(device))
+
+
+def faster(speeds: Mapping[str, float]) -> str:
+    """Return the precision to choose with these speeds of both."""
+    return "bfloat16" if speeds["bfloat16"] >= WORTH * speeds["float32"] else "float32"
 
 
 @contextmanager
@@ -92,20 +100,28 @@ def autocast(device: torch.device, precision: str) -> torch.autocast:
     return torch.autocast(device.type, torch.bfloat16, enabled=half, cache_enabled=not is_sharded())
 
 
-def matrix_speed(device: str, dtype: torch.dtype, *, rounds: int = 7) -> float:
-    """Measure floating-point operations a second of a linear layer (best of several rounds)."""
-    rows, wide, out = _SHAPE
-    weight = torch.ones(out, wide, device=device, dtype=dtype)
-    x = torch.ones(rows, wide, device=device, dtype=dtype)
-    best = float("inf")
+def matrix_speeds(
+    device: str, *, rounds: int = 56, clock: Callable[[], float] = perf_counter
+) -> dict[str, float]:
+    """Measure floating-point operations a second of a linear layer, in float32 and in bfloat16.
+
+    What else runs on the machine makes some rounds longer and none shorter: so rounds are short, both
+    precisions take turns, and the best round of each counts.
+    """
+    (wide, out), rows = _WIDTHS, _ROWS.get(device, _ROWS_ELSEWHERE)
+    sides = {
+        name: [torch.ones(size, wide, device=device, dtype=getattr(torch, name)) for size in (rows, out)]
+        for name in ("float32", "bfloat16")
+    }
+    best = dict.fromkeys(sides, float("inf"))
     with torch.inference_mode():
-        for _ in range(rounds):
-            start = perf_counter()
+        for name, (x, weight) in list(sides.items()) * rounds:
+            start = clock()
             nn.functional.linear(x, weight)
             if x.is_cuda:
                 torch.cuda.synchronize()
-            best = min(best, perf_counter() - start)
-    return 2 * rows * wide * out / best
+            best[name] = min(best[name], clock() - start)
+    return {name: 2 * rows * wide * out / seconds for name, seconds in best.items()}
 
 
 def release_memory() -> None:

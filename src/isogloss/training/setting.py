@@ -27,7 +27,7 @@ from isogloss.encoders.language_context import read_module_info
 from isogloss.encoders.loading import model_folder
 from isogloss.tasks import Task
 from isogloss.tasks.task import Model
-from isogloss.training.batching import Batches
+from isogloss.training.batching import Batches, Movable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +129,7 @@ class Reads:
 class AuxiliaryTerm:
     """A term added to the loss of a training, with a batch of its own for each step."""
 
-    batches: Batches[Any]
+    batches: Batches[Movable]
     loss: Callable[[Any], Tensor]
     """From a batch to one number."""
     rows: tuple[dict[str, Value], ...] = ()

@@ -48,7 +48,7 @@ class Shards:
         self._gathered = self._begin()
         self._used = torch.zeros(len(self._trained))
 
-    def loss(self, compute: Callable[[Any], Tensor]) -> Tensor:
+    def loss(self, compute: Callable[[nn.Module], Tensor]) -> Tensor:
         """Return what is computed with the model; its gradients are summed over all processes.
 
         Every weight takes part in that sum: others may use those that the loss does not depend on here.
@@ -100,7 +100,7 @@ class Shards:
             self._shard_one(shard, self._model.get_submodule(name))
         return self._shard_one(shard, _Root(self._model))
 
-    def _shard_one(self, shard: Callable[[nn.Module], Any], module: nn.Module) -> Any:
+    def _shard_one(self, shard: Callable[[nn.Module], Any], module: nn.Module) -> object:
         """Shard what is still whole in a module; the whole weights stay on the host."""
         weights = [weight for weight in module.parameters() if not _is_share(weight)]
         host = [weight.data for weight in weights]
@@ -135,7 +135,7 @@ class _Root(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, compute: Callable[[nn.Module], Any]) -> Any:
+    def forward(self, compute: Callable[[nn.Module], object]) -> object:
         """Return what is computed."""
         return compute(self.model)
 

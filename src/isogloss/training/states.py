@@ -224,8 +224,8 @@ class Pair:
 
     key: str
     """Identifies the text across pairs."""
-    first: Any
-    second: Any
+    first: object
+    second: object
 
 
 @runtime_checkable
@@ -237,7 +237,7 @@ class ParallelText(Protocol):
         ...
 
     def states(
-        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, wanted: StatesWanted
+        self, loaded: tuple[Model, Tokenizer], texts: Sequence[object], language: str, wanted: StatesWanted
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector for each text: the mean of its subwords' states."""
         ...

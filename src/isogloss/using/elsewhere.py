@@ -6,7 +6,6 @@ Its config says the labels. Those of a corpus are matched by name, whatever thei
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.corpora import some
@@ -16,6 +15,7 @@ from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.tasks import TASKS, Task, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification
 from isogloss.tasks.tagging import Tagging
+from isogloss.tasks.task import Config
 from isogloss.using.fine_tuned import Provenance
 
 HEADS: Mapping[str, str] = {
@@ -61,7 +61,7 @@ PROBLEMS: Mapping[str, str] = {
 """The task of a sequence head whose config says what its labels are."""
 
 
-def _task(config: Any) -> str:
+def _task(config: Config) -> str:
     kinds, labels = config.architectures or (), tuple(config.id2label.values())
     task = next((task for head, task in HEADS.items() if any(str(one).endswith(head) for one in kinds)), "")
     if task == "word-tagging" and are_bio(labels):
@@ -69,7 +69,7 @@ def _task(config: Any) -> str:
     return _of_sequences(config, labels) if task == "text-classification" else task
 
 
-def _of_sequences(config: Any, labels: Sequence[str]) -> str:
+def _of_sequences(config: Config, labels: Sequence[str]) -> str:
     """Return the task of a sequence head; one with a single score predicts a number, as in transformers."""
     problem = config.problem_type or ("regression" if len(labels) == 1 else "")
     if problem in PROBLEMS:

@@ -17,6 +17,7 @@ from isogloss.data.examples import Example
 from isogloss.data.files import File, short
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
+from isogloss.tasks.task import Answer
 
 INSPECTED = 50
 """Lines of a file that are inspected to detect its format: comments may come first."""
@@ -54,14 +55,14 @@ class Entry:
 class Prediction:
     """The predicted answer for an example, and its probabilities if they were asked for."""
 
-    answer: Any
+    answer: Answer
     scores: Any = None
 
 
 Answered = tuple[Entry, Prediction | None]
 
 Probabilities = Callable[
-    [Task, Sequence[Example], Sequence[EncodedRow], Sequence[Tensor], Sequence[Any]], Sequence[object]
+    [Task, Sequence[Example], Sequence[EncodedRow], Sequence[Tensor], Sequence[Answer]], Sequence[object]
 ]
 """From a task, examples, their rows, the raw scores of each row, and the answers."""
 
@@ -104,7 +105,7 @@ class Kind:
     to_json: Callable[[Example | None, Prediction | None], dict[str, object]]
     """From an example and its answer to a JSON object."""
 
-    answered: Callable[[Any, Any], Example] | None
+    answered: Callable[[Any, Answer], Example] | None
     """Returns an example with the answer as its labels; None if examples do not hold their labels."""
 
     auto_class: str

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import canonical_language, check_language
@@ -19,6 +19,7 @@ from isogloss.encoders.annotations import Network, Tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.tasks import Task, find_task, task_names
+from isogloss.tasks.task import Answer
 from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
 from isogloss.training.precision import check_precision, device
 from isogloss.using.elsewhere import provenance_elsewhere
@@ -90,7 +91,7 @@ class Model:
         language: str = "",
         translations: Iterable[object] | None = None,
         scores: bool = False,
-    ) -> list[Any]:
+    ) -> list[Answer]:
         """Predict a label for each word of sentences, one for each pair of texts, or an option of a choice.
 
         A sentence is a list of words, or a text that is split at white space; a pair is two texts; a choice
@@ -110,7 +111,7 @@ class Model:
         language: str = "",
         translations: Iterable[object] | None = None,
         scores: bool = False,
-    ) -> Iterator[Any]:
+    ) -> Iterator[Answer]:
         """Yield the answers while inputs are read, ``GROUP_SIZE`` at a time."""
         language = canonical_language(language)
         if language:

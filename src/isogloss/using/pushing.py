@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.version import VERSION
@@ -86,7 +85,8 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
     """Turn an error of the hub, or on the way to it, into one that says what to do."""
     from huggingface_hub.errors import HfHubHTTPError
 
-    client_error: Any = HfHubHTTPError.__mro__[1]  # That of its HTTP client, which differs by version.
+    # The error of its HTTP client, which differs by version.
+    client_error: type[Exception] = HfHubHTTPError.__mro__[1]
     try:
         yield
     except HfHubHTTPError as error:

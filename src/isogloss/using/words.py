@@ -26,7 +26,7 @@ from isogloss.data.files import File, numbered_objects
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.tagging import merge
-from isogloss.tasks.task import label_ids
+from isogloss.tasks.task import Answer, label_ids
 from isogloss.using.formats import (
     Answered,
     Entry,
@@ -52,13 +52,13 @@ class Labels:
     names: tuple[str, ...]
     """Names of the lists in JSON."""
 
-    lists: Callable[[Any], tuple[Sequence[object], ...]]
+    lists: Callable[[Answer], tuple[Sequence[object], ...]]
     """From the answer for a sentence."""
 
-    fill: Callable[[Sequence[str], Any], Iterable[str]]
+    fill: Callable[[Sequence[str], Answer], Iterable[str]]
     """From the lines of a sentence in CoNLL-U and the answer to the lines with the answer in them."""
 
-    answered: Callable[[Any, Any], Example]
+    answered: Callable[[Any, Answer], Example]
     """Returns a sentence with the answer as its labels."""
 
 

@@ -1,0 +1,147 @@
+"""The verbs about finished models: predicting, scoring, exporting and publishing with them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isogloss.cli.options import Data, Debug, Json, Model, Quiet
+
+model_verbs = typer.Typer()
+
+
+@model_verbs.command()
+def predict(
+    run: Model,
+    file: Annotated[
+        str, typer.Argument(help="What to predict for; - is standard input; .gz and .xz are read.")
+    ],
+    language: Annotated[str, typer.Option("--language", help="Language of the file, as in sw.")] = "",
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format", help="conllu, lines, tsv, squad or jsonl; else by the file's name or first line."
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write, whole or not at all; else standard output.")
+    ] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Add probabilities.")] = False,
+    translations: Annotated[
+        str,
+        typer.Option(
+            "--translations", metavar="FILE", help="For x-mixup: the inputs in its source language."
+        ),
+    ] = "",
+    translator: Annotated[
+        str,
+        typer.Option("--translator", help="For x-mixup: translates them; built-in, seq2seq, ctranslate2."),
+    ] = "",
+    model: Annotated[
+        str, typer.Option("--model", help="The translator's: a folder, or a name on the hub.")
+    ] = "",
+    quiet: Quiet = False,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Predict labels for a file; it comes out as it went in, with the labels in it.
+
+    CoNLL-U gets UPOS in column 4, entities in MISC (NER=B-PER). A line of words gets a tab and its labels; a
+    word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
+    """
+    from isogloss.cli.using import TranslationOptions, print_predictions
+    from isogloss.experiments.store_places import local_model
+    from isogloss.using.predicting import PredictOptions
+
+    options = PredictOptions(format=format_, language=language, scores=scores, as_json=as_json)
+    translation = TranslationOptions(translations=translations, translator=translator, model=model)
+    print_predictions(local_model(run), file, options, translation=translation, out=out, quiet=quiet)
+
+
+@model_verbs.command()
+def evaluate(
+    runs: Annotated[
+        list[str], typer.Argument(help="Folders or URLs of finished fine-tuning runs or exported models.")
+    ],
+    corpus: Annotated[str, typer.Option("--corpus", help="A corpus, or a TOML file that describes one.")],
+    language: Annotated[
+        list[str], typer.Option("--language", help="Languages: --language de,fr or one at a time.")
+    ],
+    split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "test",
+    treebank: Annotated[
+        list[str] | None,
+        typer.Option("--treebank", help="Where a language has several: --treebank fr=Sequoia."),
+    ] = None,
+    data: Data = None,
+    inputs: Annotated[
+        str, typer.Option("--inputs", help="How they come: translated, paired (x-mixup), mixed; docs/use.md.")
+    ] = "",
+    predictions: Annotated[
+        Path | None,
+        typer.Option("--predictions", help="Folder for what was predicted, in the corpus's own format."),
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Score saved models on any corpus, with the majority baseline where the corpus has a train split."""
+    from isogloss.cli.using import print_scores
+    from isogloss.experiments.store_places import local_model
+
+    print_scores(
+        list(map(local_model, runs)),
+        corpus=corpus,
+        languages=language,
+        split=split,
+        treebanks=treebank or [],
+        inputs=inputs,
+        data=data,
+        predictions=predictions,
+        quiet=quiet,
+        as_json=as_json,
+    )
+
+
+@model_verbs.command(name="export")
+def export_model(
+    run: Model,
+    folder: Annotated[
+        Path, typer.Argument(help="Where the model goes: a new, an empty, or an earlier export.")
+    ],
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="Write model.onnx too, checked; needs isogloss[onnx].")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace all that is in the folder.")] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Write a folder that transformers loads without isogloss, with a model card."""
+    from isogloss.cli.using import export_to
+    from isogloss.experiments.store_places import local_model
+
+    export_to(local_model(run), folder, onnx=onnx, force=force, quiet=quiet)
+
+
+@model_verbs.command(name="push")
+def push_model(
+    run: Model,
+    name: Annotated[str, typer.Argument(help="Its name on the Hugging Face hub: owner/name.")],
+    private: Annotated[bool, typer.Option("--private", help="Let nobody else see it.")] = False,
+    revision: Annotated[str, typer.Option("--revision", help="A branch, made if missing; else main.")] = "",
+    update: Annotated[
+        bool, typer.Option("--update", help="Give a repository that is there already a new commit.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write the folder, print what would be uploaded, and stop.")
+    ] = False,
+    to: Annotated[Path | None, typer.Option("--to", help="That folder; else the name's last part.")] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Upload what export writes to the Hugging Face hub, under the login of this machine (hf auth login)."""
+    from isogloss.cli.using import push_to
+    from isogloss.experiments.store_places import local_model
+    from isogloss.using.pushing import PushOptions
+
+    options = PushOptions(name=name, private=private, revision=revision, update=update)
+    push_to(local_model(run), options, dry_run=dry_run, to=to, quiet=quiet)

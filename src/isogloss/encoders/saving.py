@@ -1,0 +1,74 @@
+"""Models written as ordinary Hugging Face folders, whole or not at all."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isogloss.core.presence import make_folder, system_error
+from isogloss.core.records import storage_error
+from isogloss.encoders.folders import quiet
+from isogloss.encoders.language_context import (
+    language_maps_of,
+    without_added_modules,
+    write_language_maps,
+    write_language_modules,
+)
+from isogloss.encoders.loading import HeadedEncoder
+from isogloss.encoders.task_adapter import write_task_adapter
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+
+def save_model(
+    model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerFast",
+    folder: Path,
+    extras: Iterable[Callable[[Path], None]] = (),
+    difference: Callable[[Path], None] | None = None,
+) -> None:
+    """Write model and tokenizer into a folder, atomically; an existing folder is replaced.
+
+    ``extras`` write further files. Language maps and language modules get files of their own. ``difference``
+    writes what a part of the weights became, instead of all weights (``encoders.differences``).
+    """
+    temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
+    try:
+        make_folder(temporary)
+        with quiet():
+            tokenizer.save_pretrained(temporary)
+            if difference:
+                _save_config(model, temporary)
+                difference(temporary)
+            else:
+                _save_whole(model, temporary)
+        for write in extras:
+            write(temporary)
+        if folder.exists():
+            folder.replace(old)
+        temporary.replace(folder)
+    except Exception as error:  # Files are written by libraries with errors of their own, or of no kind.
+        if (number := system_error(error)) is None:
+            raise
+        raise storage_error(folder, OSError(number, os.strerror(number))) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _save_whole(model: "PreTrainedModel", folder: Path) -> None:
+    with without_added_modules(model):
+        model.save_pretrained(folder)
+    if maps := language_maps_of(model):
+        write_language_maps(maps, folder)
+    write_language_modules(model, folder)
+    write_task_adapter(model, folder)
+
+
+def _save_config(model: "PreTrainedModel", folder: Path) -> None:
+    """Write the configuration with the name of the class, as ``save_pretrained`` does."""
+    whole = model.base_model if isinstance(model, HeadedEncoder) else model
+    model.config.architectures = [type(whole).__name__]
+    model.config.save_pretrained(folder)

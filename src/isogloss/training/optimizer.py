@@ -1,0 +1,104 @@
+"""AdamW, fused or with 8-bit states: decay on matrices only, linear warm-up, and how the rate falls then."""
+
+import math
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import nn
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import Updates
+from isogloss.training.distributed import refuse_sharding
+
+EPSILON = 1e-8
+"""Adam's where none is given."""
+
+RATE_MULTIPLE, DECAYS = "rate_multiple", "decays"
+"""On a parameter: the multiple of the rate that it learns at, also in its group; whether it decays then."""
+
+
+def learn_at(parameters: Iterable[nn.Parameter], multiple: float, *, decay: bool) -> None:
+    """Let parameters learn at a multiple of the rate; ``decay`` has them decay as all others do."""
+    for one in parameters:
+        setattr(one, RATE_MULTIPLE, multiple)
+        setattr(one, DECAYS, decay)
+
+
+def adamw(model: nn.Module, updates: Updates) -> torch.optim.Optimizer:
+    """Return AdamW, fused or with 8-bit states; what has less than two dimensions does not decay."""
+    every = [weight for weight in model.parameters() if weight.requires_grad]
+    by_kind: dict[tuple[float, bool], list[nn.Parameter]] = {(0, True): [], (0, False): []}
+    for weight in every:
+        decays = weight.dim() >= 2 and getattr(weight, DECAYS, True)
+        by_kind.setdefault((getattr(weight, RATE_MULTIPLE, 0), decays), []).append(weight)
+    groups: list[dict[str, object]] = [
+        {"params": own, "weight_decay": updates.weight_decay if decays else 0.0}
+        | ({RATE_MULTIPLE: multiple} if multiple else {})
+        for (multiple, decays), own in sorted(by_kind.items(), key=lambda one: (one[0][0], not one[0][1]))
+    ]
+    betas, epsilon = (0.9, updates.beta2), updates.epsilon or EPSILON
+    how: dict[str, Any] = {"lr": updates.learning_rate, "betas": betas, "eps": epsilon}
+    if updates.optimizer_states is None:
+        return torch.optim.AdamW(groups, **how, fused=True)
+    return _eight_bit_adamw(every[0].device)(groups, **how)
+
+
+EIGHT_BIT_DEVICES = ("cpu", "cuda", "xpu")
+"""Devices for which bitsandbytes has AdamW with 8-bit states."""
+
+
+def check_optimizer_states(updates: Updates) -> None:
+    """Raise ConfigError if the package that 8-bit states need is not installed, or states are sharded."""
+    if updates.optimizer_states is None:
+        return
+    refuse_sharding("optimizer_states: moments are not quantised", "leave optimizer_states out")
+    if find_spec("bitsandbytes") is None:
+        raise ConfigError(
+            f'optimizer_states = "{updates.optimizer_states}" needs the package bitsandbytes, which is not '
+            f'installed. Install it (pip install "isogloss[eight-bit]"), or leave optimizer_states out.'
+        )
+
+
+def _eight_bit_adamw(on: torch.device) -> Callable[..., torch.optim.Optimizer]:
+    """Return AdamW whose moments are quantised in blocks of 256 (Dettmers et al. 2022, Section 2).
+
+    Those of parameters of fewer than 4096 numbers stay in 32 bits.
+    """
+    check_optimizer_states(Updates(optimizer_states="8-bit"))
+    if on.type not in EIGHT_BIT_DEVICES:
+        raise ConfigError(
+            f'optimizer_states = "8-bit" is not there for the device {on.type}, only for '
+            f"{', '.join(EIGHT_BIT_DEVICES)}. Leave optimizer_states out."
+        )
+    from bitsandbytes.optim import AdamW8bit
+
+    made: Callable[..., torch.optim.Optimizer] = AdamW8bit
+    return made
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set the rate of every group of parameters, times the group's multiple if it has one."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get(RATE_MULTIPLE, 1.0)
+
+
+def rate_schedule(updates: Updates, steps: int) -> Callable[[int], float]:
+    """Return the rate of each step: up over the warm-up share, then down to 0 after the last step.
+
+    Or down by the inverse square root of the steps, or not at all, as the schedule says.
+    """
+    rising = max(1, round(updates.warmup * steps))
+    falling: dict[str | None, Callable[[int], float]] = {
+        None: lambda step: (steps - step) / max(1, steps - rising + 1),
+        "inverse-square-root": lambda step: math.sqrt(rising / (step + 1)),
+        "constant": lambda _: 1.0,
+    }
+    down = falling[updates.rate_schedule]
+
+    def rate(step: int) -> float:
+        up = (step + 1) / rising
+        return updates.learning_rate * min(up, down(step), 1.0)
+
+    return rate
