@@ -47,7 +47,7 @@ ADJUSTED = {"cross-lingual-adjustment": {"word": "average", "pulled": "all"}}
 
 STUDIES = (
     *("ud_pos", "adjustment/built-in", "adjustment/real", "interference/built-in"),
-    *("interference/nli", "interference/qa", "interference/real", "x_mixup/pos", "x_mixup/nli", "x_mixup/qa"),
+    *("interference/nli", "interference/qa", "interference/real", "x_mixup/nli", "x_mixup/qa"),
     *(
         "x_mixup/pos_noise",
         "x_mixup/nli_noise",

@@ -20,7 +20,8 @@ CHECKS = HERE / "checks.csv"
 HEAD = """# Checks of claims
 
 ```
-isogloss run --out runs/claims papers/x-mixup/claims-pos papers/adjustment/claims-ner docs/results/claims/nli.toml
+isogloss run --out runs/claims papers/x-mixup/claims-pos papers/adjustment/claims-ner \\
+    docs/results/claims/nli.toml
 ```
 
 Every check of the claims of papers 2 and 3 that was made so far of the command in
