@@ -1,12 +1,14 @@
-"""Does fine-tuning push unrelated words apart, or words of other tags? `python apart.py RUNS > apart.csv`.
+"""Does fine-tuning push unrelated words apart, or words of other tags? `python apart.py RUNS … > apart.csv`.
 
-RUNS is the folder of examples/combinations.toml: source-only models of part of speech and of names, from the
-shipped encoder. Words of 300 test sentences of qaa and of their translations into qad, linked by the
-translator; unrelated words are those of other sentences, with the same tag as the word or with another.
-Distances in the last layer, L2, and divided by the root mean square norm of all states, free of scale.
+RUNS are the folders of examples/combinations.toml (part of speech) and papers/adjustment/claims-ner (names):
+source-only models of the shipped encoder. Words of 300 test sentences of qaa and of their translations into
+qad, linked by the translator; unrelated words are those of other sentences, with the same tag as the word or
+with another. Distances in the last layer, L2, and divided by the root mean square norm of all states, free of
+scale.
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from isogloss.encoders import load_model, load_tokenizer
 from isogloss.training.states import word_states
 
 SENTENCES, TIMES = 300, 20
+CORPORA = {"upos": "ud", "ner": "wikiann"}
 
 
 def texts(corpus: str) -> tuple[list, list, list[tuple[int, int, int, str]]]:
@@ -56,20 +59,21 @@ def distances(folder: Path, corpus: str) -> dict[str, float]:
     return {name: float(value) for name, value in found.items()} | {"norm": float(scale)}
 
 
-def main(runs: str) -> None:
+def main(folders: Sequence[str]) -> None:
     """Print a row for the encoder and for each model."""
-    store = isogloss.read(runs)
     rows = []
-    for task, corpus in (("upos", "ud"), ("ner", "wikiann")):
-        scores = store.frame("scores")
-        own = scores[
-            (scores["task"] == task) & (scores["method"] == "source-only") & (scores["auxiliary"] == "")
-        ]
-        own = own[(own["encoder.adjusted"] == "") & scores["of.size"].isna()].drop_duplicates("model")
-        folders = {"": isogloss.__path__[0] + "/shipped"} | dict(zip(own["seed"], own["model"], strict=True))
-        for seed, name in folders.items():
-            folder = Path(name) if seed == "" else Path(runs) / name / "model"
-            rows.append({"task": task, "seed": seed, **distances(folder, corpus)})
+    for task, corpus in CORPORA.items():
+        rows.append(
+            {"task": task, "seed": "", **distances(Path(isogloss.__file__).parent / "shipped", corpus)}
+        )
+        for runs in folders:
+            own = isogloss.read(runs).frame("scores")
+            plain = own["method"].eq("source-only") & own[["auxiliary", "encoder.adjusted", "of"]].eq("").all(
+                axis=1
+            )
+            models = own[plain & own["task"].eq(task)].drop_duplicates("model")
+            for seed, name in zip(models["seed"], models["model"], strict=True):
+                rows.append({"task": task, "seed": seed, **distances(Path(runs) / name / "model", corpus)})
     table = pd.DataFrame(rows)
     kinds = ["linked", "same tag", "other tag"]
     table = table.join(table[kinds].div(table["norm"], axis=0).add_suffix(", of the norm"))
@@ -77,4 +81,4 @@ def main(runs: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])

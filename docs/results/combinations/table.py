@@ -1,0 +1,80 @@
+"""Do systems add up? `python docs/results/combinations/table.py [RUNS]` writes effects.csv from scores.csv.
+
+With RUNS, the folder of examples/combinations.toml, scores.csv (in each model's target and in the source) and
+paths.csv (points from the source-only model to each other one) are written from its records first. Effects
+are paired by seed, on the mean of both targets, with 95 % t intervals.
+"""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from isogloss.metrics.estimates import crossed_estimate
+from isogloss.reports.measurements import Measurements, read_measurements
+
+HERE = Path(__file__).parent
+TARGETS = ["qad", "qab"]
+BASE, AVERAGED, SIZE = "source-only", ", mean", 3
+
+
+def labels(m: Measurements) -> dict[str, str]:
+    """Return the recipe's label of each model."""
+    return {key: label for label, ids in m.methods.items() for key in ids}
+
+
+def scores(m: Measurements) -> pd.DataFrame:
+    """Return the test accuracy of each model in a target and in the source, in percent."""
+    rows = m.frame("scores")
+    rows = rows[rows["main"].eq(True)]
+    encoder = rows["encoder.adjusted"].map(lambda name: "adjusted" if name else "original")
+    rows = rows.assign(system=rows["model"].map(labels(m)), on=encoder)
+    found = []
+    for target in TARGETS:
+        own = rows[rows["target"].isin([target, ""]) & rows["language"].isin(["qaa", target])]
+        side = own["language"].map({"qaa": "source", target: "target"})
+        own = own.assign(about=side, to=target)
+        found.append(own.pivot_table(index=["to", "on", "system", "seed"], columns="about", values="score"))
+    return (100 * pd.concat(found)).round(4).reset_index()
+
+
+def paths(m: Measurements) -> pd.DataFrame:
+    """Return the accuracy at each point of a path, in percent."""
+    rows = m.frame("interpolation")
+    rows = rows.assign(end=rows["end"].map(labels(m)), score=100 * rows["score"])
+    keys = ["end", "target", "seed", "role", "alpha"]
+    return rows.groupby(keys)["score"].mean().round(4).reset_index()
+
+
+def effects(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what adjusting, each way to train, and averaging bring, and how far two add up."""
+    wide = table.pivot_table(index="seed", columns=["on", "system"], values="target")
+    ways = [name for name in table["system"].unique() if name != BASE and AVERAGED not in name]
+    found = {}
+    for way in [BASE, *ways]:
+        if ("adjusted", way) in wide:
+            found["adjusting", way, ""] = wide["adjusted", way] - wide["original", way]
+    for way in ways:
+        gains = {on: wide[on, way] - wide[on, BASE] for on in wide.columns.levels[0] if (on, way) in wide}
+        found |= {(way, BASE, on): gain for on, gain in gains.items()}
+        if len(gains) > 1:
+            found[f"{way} and adjusting", "their sum", ""] = gains["adjusted"] - gains["original"]
+    for on, way in wide.columns:
+        if way.endswith(AVERAGED):
+            members = wide[on, way.removesuffix(AVERAGED)].groupby(lambda seed: seed // SIZE * SIZE).mean()
+            found[way, "its models", on] = (wide[on, way] - members).dropna()
+    rows = []
+    for (what, against, on), values in found.items():
+        one = crossed_estimate([*values.dropna()])
+        row = {"what": what, "against": against, "on": on, "units": len(values.dropna())}
+        numbers = {"points": one.mean, "low": one.low, "high": one.high, "p": one.p_value()}
+        rows.append(row | numbers | {"seen": one.smallest_seen})
+    return pd.DataFrame(rows).round(4)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        measured = read_measurements(Path(sys.argv[1]))
+        scores(measured).to_csv(HERE / "scores.csv", index=False)
+        paths(measured).to_csv(HERE / "paths.csv", index=False)
+    effects(pd.read_csv(HERE / "scores.csv")).to_csv(HERE / "effects.csv", index=False)
