@@ -133,7 +133,8 @@ MANY = """
 import sys, time
 from pathlib import Path
 from isogloss.experiments.claims import Claims
-from isogloss.experiments.remote import Remote, RemoteBoard
+from isogloss.experiments.remote import Remote
+from isogloss.experiments.remote_claims import RemoteBoard
 remote = Remote(sys.argv[1], Path())
 claims = Claims(RemoteBoard(remote))
 remote.write(f"ready/{sys.argv[2]}", b"")
