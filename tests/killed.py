@@ -10,6 +10,7 @@ from pathlib import Path
 
 from isogloss.core.records import RECORD
 from isogloss.experiments.claims import FOLDER as CLAIMS
+from tiny import as_precise_as
 
 RECIPE = """
 title = "Seconds"
@@ -20,7 +21,7 @@ corpus = "wikiann"
 source = "qaa"
 targets = ["qab"]
 seeds = [0]
-examples = 160
+examples = 80
 dev_examples = 8
 optimization.epochs = 2
 optimization.learning_rate = 5e-4
@@ -34,19 +35,21 @@ name = "source-only"
 [[grid.method]]
 name = "target-only"
 
-[[grid.method]]
-name = "bilingual"
-
 [[measure]]
-name = "plane"
+name = "interpolation"
+between = ["source-only", "target-only"]
 examples = 40
-alphas = [-0.5, 0.0, 0.5, 1.0]
+alphas = [-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
 """
+LONG = RECIPE.replace("epochs = 2", "epochs = 12").replace("checkpoint_every = 4", "checkpoint_every = 50")
+"""Its models are half trained for long; checkpoints of steps that 50 does not divide were asked for."""
 PATIENCE = 120
 """Seconds a busy machine may take until what is waited for."""
 
 
 def command(folder: Path, out: str, engine: str) -> list[str]:
+    """Give the words that make r.toml's runs in a folder beside it, in the precision known there."""
+    as_precise_as(folder, folder / out)
     return [
         *(sys.executable, "-m", "isogloss", "run", str(folder / "r.toml"), "--out", str(folder / out)),
         *("--engine", engine, "--jobs", "2", "--quiet", "--no-report"),

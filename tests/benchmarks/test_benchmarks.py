@@ -12,12 +12,33 @@ from pathlib import Path
 import pytest
 import torch
 
+from isogloss.experiments.claims import FOLDER as CLAIMS
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 WAY = """
 import json, sys
 print("loading")
 print(json.dumps({"options": sys.argv[1:]}))
 """
+
+STAND_IN = """
+import fcntl, json, os, sys, time
+from pathlib import Path
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+log = out / FOLDER / "log" / str(os.getpid())
+log.parent.mkdir(parents=True, exist_ok=True)
+fcntl.flock(os.open(out, os.O_RDONLY), fcntl.LOCK_EX)
+for run in ("first", "second"):
+    folder = out / run
+    folder.mkdir(exist_ok=True)
+    if not (folder / "record.json").exists():
+        time.sleep(0.2)
+        text, times = run, 1
+        (folder / ".record.tmp").write_text(text)
+        (folder / ".record.tmp").rename(folder / "record.json")
+        log.open("a").write(times * (json.dumps({"event": "finished", "run": run}) + "\\n"))
+"""
+"""Makes two runs as isogloss does, in the time that a process takes that imports nothing."""
 
 pytestmark = pytest.mark.slow
 
@@ -30,13 +51,13 @@ def script(monkeypatch, capsys):
         monkeypatch.setenv(name, "1")
     threads = torch.get_num_threads()
 
-    def run(name, *arguments):
+    def run(name, *arguments, code=0):
         path = BENCHMARKS / f"{name}.py"
         monkeypatch.setattr(sys, "argv", [str(path), *map(str, arguments)])
         try:
             runpy.run_path(str(path), run_name="__main__")
         except SystemExit as end:
-            assert not end.code
+            assert (end.code or 0) == code
         return capsys.readouterr().out
 
     yield run
@@ -59,6 +80,35 @@ def test_adjustment_comes_to_the_same_loss_both_ways(script):
 def test_many_runs_are_made_once_and_reported_on(script):
     (found,) = numbers(script("many_runs", "--runs", 20), 9).values()
     assert found[6] == "26"  # 20 runs, and six for claims, precision, plan and report.
+
+
+@pytest.fixture
+def killed(script, monkeypatch, tmp_path):
+    """Let what stands in for isogloss be killed twice; return the cells of what was found."""
+
+    def run(stand_in, code):
+        package = tmp_path / "stand_in" / "isogloss"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+        (package / "__main__.py").write_text(stand_in.replace("FOLDER", repr(CLAIMS)))
+        monkeypatch.setenv("PYTHONPATH", str(package.parent))
+        options = ("--kills", 2, "--each", 1, "--engine", "serial", "--folder", tmp_path)
+        (cells,) = numbers(script("kills", *options, code=code), 10).values()
+        return cells
+
+    return run
+
+
+def test_kills_find_nothing_where_all_is_made_once(killed):
+    kills, whom, rounds, restarts, *found = killed(STAND_IN, 0)
+    assert (kills, whom, found) == ("2", "main 2", ["0"] * 5)
+    assert int(rounds) >= int(restarts) == 2
+
+
+def test_kills_find_what_is_made_twice_or_differs_or_is_left(killed):
+    fault = 'text, times = str(out), 2; (folder / ".weights.tmp").touch()'
+    _, _, rounds, _, *found = killed(STAND_IN.replace("text, times = run, 1", fault), 1)
+    assert found == [rounds, str(2 * int(rounds)), f"temporary files {2 * int(rounds)}", "0", "0"]
 
 
 def test_every_form_of_meta_learning_costs_more_than_joint_training(script):

@@ -1,6 +1,7 @@
 """Planning and running the recipe of a test file: its RECIPE, unless a test gives another one."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 import isogloss
 from isogloss.core.errors import InputError
 from isogloss.experiments.plan import Planned, plan_recipe
+from isogloss.experiments.store import PRECISION
+from killed import RECIPE, records
 from tiny import TINY, changed, tiny
 
 
@@ -48,3 +51,18 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     result = isogloss.run(tiny(folder, request.module.RECIPE), out=folder / "runs", jobs=1, report=False)
     assert not result.outcome.failed
     return result
+
+
+@pytest.fixture(scope="module")
+def whole(
+    tmp_path_factory: pytest.TempPathFactory, runs_of: Callable[[str, str], Path]
+) -> tuple[Path, Mapping[str, bytes]]:
+    """A folder with a recipe of a few seconds as r.toml, and the records of a run that nobody disturbed.
+
+    The precision of that run is beside the recipe.
+    """
+    undisturbed = runs_of("undisturbed", RECIPE)
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "r.toml").write_text(RECIPE)
+    shutil.copy(undisturbed / PRECISION, folder)
+    return folder, records(undisturbed)

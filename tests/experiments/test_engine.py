@@ -24,7 +24,7 @@ from isogloss.core.records import RECORD, read_record
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.experiments import attempts, execute, workers
 from isogloss.experiments.claims import FOLDER
-from tiny import RUNS, TINY, tiny
+from tiny import RUNS, TINY, as_precise_as, tiny
 
 DIVERGING = TINY.replace('name = "bilingual"', 'name = "bilingual"\nlearning_rate = 1e30')
 HEIRS = 2 + 2 + 2
@@ -45,7 +45,8 @@ def failed(tmp_path_factory):
 
 @pytest.mark.slow
 def test_processes_leave_the_records_of_one_process(tiny_runs, tmp_path):
-    result = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=2, report=False)
+    out = as_precise_as(tiny_runs, tmp_path / "runs")
+    result = isogloss.run(tiny(tmp_path), out=out, jobs=2, report=False)
     assert len(result.outcome.made) == RUNS
     assert records(result.out) == records(tiny_runs)
 
@@ -310,10 +311,11 @@ def killing(monkeypatch, method: str, times: int) -> list[str]:
 @pytest.mark.slow
 def test_a_run_whose_process_dies_is_made_again_alone(tiny_runs, tmp_path, monkeypatch):
     killed = killing(monkeypatch, "source-only", 1)
-    outcome = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=2, report=False).outcome
+    out = as_precise_as(tiny_runs, tmp_path / "runs")
+    outcome = isogloss.run(tiny(tmp_path), out=out, jobs=2, report=False).outcome
     assert outcome.died == {killed[0]: "its process was ended from outside (signal 9); it was made again."}
     assert (len(outcome.made) + len(outcome.done), outcome.failed) == (RUNS, {})
-    assert records(tmp_path / "runs") == records(tiny_runs)
+    assert records(out) == records(tiny_runs)
     assert not multiprocessing.active_children()
 
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 import isogloss
 from each import each
 from isogloss.core.errors import ConfigError
-from tiny import tiny
+from tiny import as_precise_as, tiny
 
 RECIPE = """
 title = "Together"
@@ -120,10 +120,11 @@ def alone(tmp_path_factory):
     return isogloss.run(folder / "together.toml", out=folder / "one", jobs=1, report=False)
 
 
-def in_two_processes(recipe, folder, **said):
-    """Make a recipe's runs in two processes; return how that ended."""
+def in_two_processes(recipe, folder, alone, **said):
+    """Make a recipe's runs in two processes, as precise as one alone did; return how that ended."""
     path = folder / "together.toml"
     path.write_text(recipe, encoding="utf-8")
+    as_precise_as(alone, folder / "two")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     isogloss_run = ["-m", "isogloss", "run", str(path), "--out", str(folder / "two"), "--no-report"]
     environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1", **said}
@@ -153,7 +154,7 @@ def assert_equal_but_for_rounding(record, ours, theirs):
 @pytest.mark.slow
 def test_two_processes_make_what_one_does(alone, tmp_path):
     """One process computes an update in the parts that two share: equal but for rounding."""
-    ended = in_two_processes(RECIPE + META, tmp_path)
+    ended = in_two_processes(RECIPE + META, tmp_path, alone.out)
     made, failed = len(alone.outcome.made), len(alone.outcome.failed)
     assert failed
     assert f"{made} runs made in 2 processes, 0 were there, {failed} failed." in ended.stderr
@@ -170,7 +171,7 @@ def test_two_processes_make_what_one_does(alone, tmp_path):
 @pytest.mark.slow
 def test_two_processes_with_shares_of_each_model_make_what_one_does(alone, tmp_path):
     said = {"ACCELERATE_USE_FSDP": "true", "FSDP_CPU_RAM_EFFICIENT_LOADING": "true"}
-    ended = in_two_processes(RECIPE, tmp_path, **said)
+    ended = in_two_processes(RECIPE, tmp_path, alone.out, **said)
     made = [one for one in alone.records if (tmp_path / "two" / one.id / "record.json").exists()]
     assert (
         f"{len(made)} runs made in 2 processes, 0 were there, {len(alone.outcome.failed)} failed."
