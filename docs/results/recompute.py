@@ -18,7 +18,8 @@ from isogloss.core.identity import identity
 from isogloss.core.run_parts import Optimization
 from isogloss.methods import METHODS
 from isogloss.methods.alignment_loss import AlignmentLoss
-from isogloss.reports.measurements import ABOUT, CONTINUAL, FACTS, FRAMES, TESTED, Measurements
+from isogloss.reports.measurements import ABOUT, FACTS, FRAMES, TESTED, Measurements
+from isogloss.reports.run_facts import CONTINUAL
 
 HERE = Path(__file__).parent
 

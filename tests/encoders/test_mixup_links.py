@@ -1,18 +1,16 @@
 """Mixing by word links: evenly from what a subword is linked to, and nothing into what is not linked."""
 
 import pytest
+import test_mixup
 import torch
 from networks import fresh
+from test_mixup import LENGTHS, pairs
 from torch import nn
 
 from isogloss.core.errors import ConfigError
 from isogloss.diagnostics.link_attention import on_links
 from isogloss.encoders import family_of
-from isogloss.encoders.mixup import Mixup, load_mixup, mixing, save_mixup
-from isogloss.nn.mixup_ratio import MixupRatio
-
-LENGTHS = ((5, 7), (6, 4), (3, 3))
-"""Subwords of source and target of three pairs."""
+from isogloss.encoders.mixup import load_mixup, mixing, save_mixup
 
 LINKS = (
     ((1, 1), (2, 1), (3, 4), (3, 5), (1, 5)),  # (source, target): of one to many, and many to one
@@ -26,21 +24,8 @@ def folder(request):
     return request.getfixturevalue(f"{request.param}_folder")
 
 
-def mixup(layer=2, **changes):
-    ratio = MixupRatio()
-    with torch.no_grad():
-        ratio.weight.fill_(-0.5)
-        ratio.bias.fill_(1.0)
-    return Mixup(layer=layer, ratio=ratio, **({"attends": "links"} | changes))
-
-
-def rows_of(more=0):
-    """Rows [sources; targets] of random subwords, padded to the longest and ``more``."""
-    ordered = torch.tensor([one for one, _ in LENGTHS] + [other for _, other in LENGTHS])
-    longest = int(ordered.max())
-    rows = torch.randint(5, 40, (len(ordered), longest), generator=torch.Generator().manual_seed(0))
-    rows = nn.functional.pad(rows, (0, more), value=1)
-    return rows, (torch.arange(longest + more) < ordered[:, None]).long()
+def mixup(**changes):
+    return test_mixup.mixup(**({"attends": "links"} | changes))
 
 
 def links_of(width, pairs=LINKS):
@@ -84,7 +69,7 @@ def even(links):
 def test_a_subword_takes_up_the_mean_value_of_those_it_is_linked_to(folder, residual, learned):
     """Eqs 3-5 by hand, pair by pair without padding."""
     model, how = fresh(folder).double(), mixup(residual=residual, learned=learned)
-    rows, mask = rows_of()
+    rows, mask = pairs()
     links = links_of(rows.size(1))
     states, _, trace = mixed(model, how, rows, mask, links)
     site = family_of(model).sites(model)[how.layer - 1]
@@ -110,7 +95,7 @@ def test_a_subword_takes_up_the_mean_value_of_those_it_is_linked_to(folder, resi
 @pytest.mark.parametrize("residual", ["normed", "summed"])
 def test_what_has_no_link_is_as_unmixed_to_the_bit(folder, residual):
     model = fresh(folder)
-    rows, mask = rows_of()
+    rows, mask = pairs()
     links = links_of(rows.size(1))
     plain, plain_last, _ = mixed(model, mixup(largest=0.0), rows, mask)
     states, last, _ = mixed(model, mixup(residual=residual), rows, mask, links)
@@ -121,7 +106,7 @@ def test_what_has_no_link_is_as_unmixed_to_the_bit(folder, residual):
 
 
 def test_weights_lie_on_what_is_linked_and_nowhere_else(folder):
-    rows, mask = rows_of()
+    rows, mask = pairs()
     links = links_of(rows.size(1))
     _, _, trace = mixed(fresh(folder), mixup(), rows, mask, links)
     mass, hits, _ = on_links(trace.weights.mean(dim=1), links, torch.tensor([5.0, 6.0, 3.0])).T
@@ -154,7 +139,7 @@ def test_words_in_another_order_with_their_links_take_up_the_same(folder, side):
 
 def test_padding_changes_nothing(folder):
     model, how = fresh(folder).double(), mixup()
-    (rows, mask), (wide, wide_mask) = rows_of(), rows_of(more=6)
+    (rows, mask), (wide, wide_mask) = pairs(), pairs(more=6)
     narrow, _, trace = mixed(model, how, rows, mask, links_of(rows.size(1)))
     padded, _, trace_wide = mixed(model, how, wide, wide_mask, links_of(wide.size(1)))
     assert torch.allclose(padded[wide_mask.bool()], narrow[mask.bool()], rtol=0, atol=1e-9)
@@ -171,7 +156,7 @@ def test_the_more_is_linked_the_surer_is_a_pair(folder):
 
 
 def test_without_links_nothing_is_guessed(folder):
-    rows, mask = rows_of()
+    rows, mask = pairs()
     with pytest.raises(
         ConfigError, match=r"mixes words with those .* linked to; found none in a batch\. Let"
     ):
@@ -181,7 +166,7 @@ def test_without_links_nothing_is_guessed(folder):
 
 
 def test_links_change_nothing_where_others_are_attended_to(folder):
-    rows, mask = rows_of()
+    rows, mask = pairs()
     for attends in (None, "cosine"):
         how = mixup(attends=attends)
         plain, given = (mixed(fresh(folder), how, rows, mask, one)[1] for one in (None, links_of(7)))

@@ -10,16 +10,8 @@ from isogloss.core.records import read_record
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe_text import recipe_text
 from isogloss.experiments.runs import FineTune, Measure
-from isogloss.experiments.searching import (
-    Choices,
-    Range,
-    SearchRequest,
-    _plan,
-    _proposals,
-    parse_over,
-    search,
-    space_of,
-)
+from isogloss.experiments.search_spaces import Choices, Range, parse_over, space_of
+from isogloss.experiments.searching import SearchRequest, _plan, _proposals, search
 from isogloss.experiments.store import Outcome
 from tiny import TINY, tiny
 

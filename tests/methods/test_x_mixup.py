@@ -48,15 +48,6 @@ def train(bert_folder, tmp_path, teacher):
     return run
 
 
-@pytest.fixture(scope="module")
-def teacher(bert_folder, tmp_path_factory):
-    """A source-only tagger's folder."""
-    folder = tmp_path_factory.mktemp("teacher")
-    trained = SourceOnly().train(setting("upos", bert_folder, folder / "work", target=()))
-    save_model(trained.model, trained.tokenizer, folder / "model")
-    return folder / "model"
-
-
 def batch_of(task, tokenizer, *, soft=None):
     """The first five examples beside their translations, in one batch."""
     read = {"nli": pairs, "upos": sentences}[task]

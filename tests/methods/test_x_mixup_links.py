@@ -7,9 +7,8 @@ import torch
 
 from in_translation import linked, sentences, setting
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.encoders import load_encoder_config, load_tokenizer, save_model
+from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.mixup import Mixup, load_mixup
-from isogloss.methods.plain import SourceOnly
 from isogloss.methods.x_mixup import MixedModel, XMixup
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import beside_translations, evaluation
@@ -24,15 +23,6 @@ UPOS = TASKS["upos"]
 def read(code, *args, **more):
     found = sentences(code, *args, **more)
     return linked(found) if "-" in code else found
-
-
-@pytest.fixture(scope="module")
-def teacher(bert_folder, tmp_path_factory):
-    """A source-only tagger's folder."""
-    folder = tmp_path_factory.mktemp("teacher")
-    trained = SourceOnly().train(setting("upos", bert_folder, folder / "work", target=()))
-    save_model(trained.model, trained.tokenizer, folder / "model")
-    return folder / "model"
 
 
 @pytest.fixture

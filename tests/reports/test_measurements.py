@@ -22,10 +22,10 @@ from isogloss.core.identity import identity
 from isogloss.reports.measurements import (
     FRAMES,
     Measurements,
-    model_facts,
     read_measurements,
     without_folders,
 )
+from isogloss.reports.run_facts import model_facts
 
 
 @pytest.fixture

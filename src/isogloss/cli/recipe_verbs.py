@@ -177,7 +177,8 @@ def search(
     from isogloss import api
     from isogloss.cli.display import Display
     from isogloss.experiments.asking import parse_change
-    from isogloss.experiments.searching import NO_ZERO_SHOT, parse_over
+    from isogloss.experiments.search_spaces import parse_over
+    from isogloss.experiments.searching import NO_ZERO_SHOT
 
     with Display(quiet=quiet, as_json=as_json) as display:
         found = api.search(

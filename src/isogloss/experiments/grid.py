@@ -8,17 +8,16 @@ from itertools import groupby, product
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.plug_ins import package_named
-from isogloss.core.run_parts import Optimization
 from isogloss.data import CORPORA
 from isogloss.data.corpora import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import AlignmentRequest, alignments, links_subwords
 from isogloss.experiments.averages import AverageRequest, averaged
-from isogloss.experiments.checking import checked, located, names, refuse_empty_or_twice, refuse_unknown
+from isogloss.experiments.checking import located, refuse_empty_or_twice
 from isogloss.experiments.encoder_plan import seeds_for
 from isogloss.experiments.encoder_runs import Align, Encoder
-from isogloss.experiments.encoders import check_read, family_of_encoder, most_subwords, place_of, pretrained
+from isogloss.experiments.encoders import check_read, family_of_encoder, place_of, pretrained
 from isogloss.experiments.grid_methods import (
     MethodEntry,
     comes_after,
@@ -27,6 +26,7 @@ from isogloss.experiments.grid_methods import (
     of_seed,
     starts_first,
 )
+from isogloss.experiments.grid_optimization import changes_of, check_patience, optimization_of
 from isogloss.experiments.recipe import GridTable, Recipe, Table
 from isogloss.experiments.runs import FineTune, Translate
 from isogloss.experiments.translations import (
@@ -42,11 +42,7 @@ from isogloss.methods.average import Average
 from isogloss.methods.given import Given
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, ChecksTask, find_task, task_names
-from isogloss.training.precision import check_precision
 from isogloss.training.setting import Reads
-
-SPECIAL = 2
-"""Subwords of every row that no window may overlap: its first and its last."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +196,7 @@ def _started(planning: Planning, point: _Point, entry: MethodEntry) -> FineTune:
 def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]:
     """Yield every point of the grid but its methods, with what it changes of the optimization."""
     sources, where = planning.sources, planning.where
-    variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
+    variants = list(changes_of(grid.optimization, f"{where}: grid.optimization"))
     asked = [(corpus, task) for corpus in many(grid.corpus) for task in _tasks(grid, corpus, sources, where)]
     for task in many(grid.task):
         if task not in {used for _, used in asked}:
@@ -226,18 +222,6 @@ def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]
                 yield cell, changes
 
 
-def _variants(table: Table, where: str) -> Iterator[Table]:
-    """Yield every combination of the values of list-valued fields."""
-    refuse_unknown(table, names(Optimization), "the optimization", where)
-    lists = {key: value if isinstance(value, list) else [value] for key, value in table.items()}
-    for key, values in lists.items():
-        refuse_empty_or_twice(values, f"{where}.{key}")
-    for combination in product(*lists.values()):
-        changes = dict(zip(lists, combination, strict=True))
-        check_precision(checked(Optimization, changes, where).updates.precision, f"{where}.precision")
-        yield changes
-
-
 def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -> FineTune:
     sources, uses = planning.sources, {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ())}
     source = cell.source if "source" in uses else ()
@@ -249,8 +233,8 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     wanted += [("dev", code) for code in reads.dev]
     made = _made(cell, entry, wanted, sources)
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
-    optimization = _optimization(changes, cell, entry, sources)
-    _check_patience(optimization, entry, reads)
+    optimization = optimization_of(changes, cell.encoder, cell.task, sources, entry.where)
+    check_patience(optimization, entry.method.name, reads, entry.where)
     family = family_of_encoder(cell.encoder, sources.encoders)
     if entry.peft and family:
         with located(entry.where):
@@ -319,15 +303,6 @@ def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
             entry.method.check(cell.task, load_encoder_config(place))
 
 
-def _check_patience(optimization: Optimization, entry: MethodEntry, reads: Reads) -> None:
-    """Raise ConfigError where training is to stop early and no dev set says when."""
-    if optimization.patience and reads.train and not reads.dev:
-        raise ConfigError(
-            f"{entry.where}: patience: no dev set chooses the epoch of {entry.method.name}, so none says "
-            f"when to stop. Leave patience out, or let the method read a dev set."
-        )
-
-
 def _teacher(
     planning: Planning, cell: Cell, entry: MethodEntry, changes: Table, named: FineTune | None
 ) -> FineTune | None:
@@ -357,48 +332,6 @@ def _aligned(planning: Planning, cell: Cell, entry: MethodEntry, reads: Reads) -
     subwords = links_subwords(entry.auxiliary)
     request = AlignmentRequest(planning.recipe.align, entry.where, subwords=subwords)
     return alignments(request, planning.sources, cell.encoder, reads.bitext, reads.pairs)
-
-
-def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:
-    """Check a model's optimization, also against what its encoder has positions for."""
-    most = most_subwords(cell.encoder, sources.encoders)
-    found = _lengths(changes, cell, most, entry.where)
-    check_precision(found.updates.precision, f"{entry.where}: precision")
-    _check_averaged(found, entry.where)
-    if found.overlap >= found.limit - SPECIAL:
-        raise ConfigError(
-            f"{entry.where}: overlap: windows of {found.limit} subwords cannot overlap by {found.overlap}. "
-            f"Choose overlap at most {max(0, found.limit - SPECIAL - 1)}, or raise limit."
-        )
-    if most is not None and found.limit > most:
-        raise ConfigError(
-            f"{entry.where}: limit: rows of {found.limit} subwords do not fit into the {most} positions of "
-            f"encoder {cell.encoder.label!r}. Lower limit (in grid.optimization) to {most} or less."
-        )
-    return found
-
-
-def _check_averaged(found: Optimization, where: str) -> None:
-    """Raise ConfigError where there are no last epochs to average."""
-    if (found.averaged_epochs or 0) > found.epochs:
-        raise ConfigError(
-            f"{where}: averaged_epochs: found {found.averaged_epochs}, and there are {found.epochs} "
-            f"epochs. Choose at most that many."
-        )
-    if found.averaged_epochs and found.patience:
-        raise ConfigError(
-            f"{where}: patience: a training that stops early has no last epochs to average. Leave out "
-            f"patience, or averaged_epochs."
-        )
-
-
-def _lengths(changes: Table, cell: Cell, most: int | None, where: str) -> Optimization:
-    """Check an optimization; lengths it does not say are the task's, as far as they fit."""
-    task = find_task(cell.task)
-    limit = task.limit if most is None else min(task.limit, most)
-    found = checked(Optimization, {"limit": limit, **changes}, where)
-    overlap = min(task.overlap, task.overlap * found.limit // task.limit)
-    return found if "overlap" in changes else replace(found, overlap=overlap)
 
 
 def _check_lists(grid: GridTable, where: str) -> None:

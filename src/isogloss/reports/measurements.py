@@ -6,12 +6,12 @@ kind joined with the facts of their models. Nothing is parsed from names.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from itertools import chain
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pandas as pd
@@ -22,6 +22,7 @@ from isogloss.core.plain_text import plain, without_folders
 from isogloss.core.records import MADE, RECORD, Record, read_record
 from isogloss.core.rows import ROWS, kind_of
 from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
+from isogloss.reports.run_facts import Content, Facts, model_facts, models_in, tested_inputs, treebanks_of
 
 PLAN, FAILED = "plan.json", "failed.json"
 
@@ -55,38 +56,11 @@ FACTS = (
 TESTED = ("corpus", "inputs", "treebank", "inputs.translator")
 """Inputs of a measurement: corpus, form of the inputs, treebank if all share one, translator."""
 
-IGNORED = (
-    "seed",
-    "data",
-    "conflict",
-    "checkpoint_every",
-    "precision",
-    "version",
-    "package",
-    "kind",
-    "fields",
-)
-"""Fields that do not distinguish systems: replication, fingerprints, monitoring, and computation."""
-
-ENCODERS = ("pretrain", "pretrained", "adjust")
-
 EARLIER = (
     "this measurement was made by an earlier version: its rows have names where they now have ids. "
     "Run the recipe again; models are kept, only measurements are repeated."
 )
 
-
-CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
-"""What earlier versions recorded as methods: these, with an alignment loss …"""
-
-SHOTS = ("kind", "version", "shots", "per", "draw", "dev")
-"""… and the fields that were the method's; the others were the loss's."""
-
-Content = Mapping[str, Any]
-"""A run, or a part of one, as recorded."""
-
-Facts = dict[str, Any]
-"""Facts by name, as columns of a frame."""
 
 NO_RECORD = Record(id="", kind="", title="", run={})
 
@@ -184,7 +158,7 @@ class Measurements:
     @cached_property
     def models(self) -> pd.DataFrame:
         """The facts of every model and encoder in any run, by id."""
-        parts = {identity(part): part for run in self.runs for part in _parts(run.record.run)}
+        parts = {identity(part): part for run in self.runs for part in models_in(run.record.run)}
         facts = {key: model_facts(part) for key, part in parts.items()}
         frame = pd.DataFrame.from_dict(facts, orient="index")
         frame = frame.reindex(columns=list(dict.fromkeys((*FACTS, *frame.columns))))
@@ -311,187 +285,3 @@ def _read_json(path: Path) -> tuple[Facts, list[str]]:
         return dict(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}), []
     except (TypeError, ValueError, OSError) as error:
         return {}, [f"{path}: cannot be read as a JSON object ({error})."]
-
-
-def model_facts(run: Content) -> Facts:
-    """Return the facts of a fine-tuned model or an encoder from its run, as flat columns."""
-    if run.get("kind") in ENCODERS:
-        return {"kind": "encoder", "method": "", "way": "", "task": "", **_encoder_facts(run)}
-    own = fields_of(run)
-    start = own.get("start")
-    return {
-        **{"kind": "model", "task": own.get("task"), "seed": own.get("seed")},
-        "source": "+".join(own.get("source") or ()) or (model_facts(start)["source"] if start else ""),
-        "target": "+".join(own.get("target") or ()),
-        **_way(run),
-        **_encoder_facts(own["encoder"]),
-    }
-
-
-PLAIN = "source-only"
-"""The teacher of all methods that name none."""
-
-
-def _way(run: Content) -> Facts:
-    """Return how a model was trained: method, optimization, translator, start, and their id (``way``)."""
-    own = _of_today(fields_of(run))
-    found = _part(own["method"], "method") | _flat(own["optimization"], "optimization")
-    if auxiliary := own.get("auxiliary"):
-        found |= {**_part(auxiliary, "auxiliary"), "auxiliary.method": found["method"]}
-        found["method"] = f"{found['method']} + {auxiliary['kind']}"
-    found |= _part(own["peft"], "peft") if own.get("peft") else {}
-    found |= {"examples": own["examples"]} if own.get("examples") else {}
-    found |= _translator(own.get("translated"))
-    found |= _parts_facts(own) if own.get("parts") else {}
-    if own.get("start"):
-        found |= {f"after.{name}": value for name, value in _way(own["start"]).items()}
-    teacher = _way(own["teacher"]) if own.get("teacher") else {"method": PLAIN}
-    if teacher["method"] != PLAIN:
-        found |= {f"teacher.{name}": value for name, value in teacher.items()}
-    return {**found, "way": identity(found)}
-
-
-def _parts_facts(own: Content) -> Facts:
-    """Return what an average is of: each way of training and each encoder once, with its whole weight."""
-    weights = fields_of(own["method"]).get("weights") or [None] * len(own["parts"])
-    ways, totals, names = dict[str, Facts](), dict[str, float](), list[str]()
-    for part, weight in zip(own["parts"], weights, strict=True):
-        facts = {"way": identity(_seedless(part))} if part["kind"] in ENCODERS else _way(part)
-        key = facts["way"]
-        if key not in ways:
-            names.append(facts.get("method") or "+".join(fields_of(part).get("languages") or (part["kind"],)))
-        ways[key], totals[key] = facts, totals.get(key, 0.0) + (weight or 0.0)
-    found = {f"of.{n}.{name}": one for n, way in enumerate(ways.values()) for name, one in way.items()}
-    of_weights = {"method.weights": " ".join(f"{one:g}" for one in totals.values())} if weights[0] else {}
-    return {"of": "+".join(names), "of.size": len(own["parts"]), **of_weights, **found}
-
-
-def _of_today(own: Content) -> Content:
-    """Return a model's fields with continual learning as an auxiliary loss, however it was recorded."""
-    method = own["method"]
-    if method["kind"] not in CONTINUAL:
-        return own
-    about = fields_of(method).items()
-    carrier = {name: value for name, value in about if name in SHOTS}
-    loss = {name: value for name, value in about if name not in SHOTS}
-    return {
-        **own,
-        "method": {**carrier, "kind": CONTINUAL[method["kind"]]},
-        "auxiliary": {**loss, "kind": "alignment-loss"},
-    }
-
-
-def _translator(translated: Sequence[Content] | None) -> Facts:
-    """Return the kind of translator of some translations, its fields, and its models.
-
-    What is translated back has the translator of what it was made from, which may have a model of its own.
-    """
-    made = [fields_of(one) for one in translated or ()]
-    if not made:
-        return {}
-    models = [one["model"] for one in made if one.get("model") and not one.get("start")]
-    sources = dict.fromkeys(str(fields_of(one).get("source") or identity(one)) for one in models)
-    return _part(made[0]["translator"], "translator") | (
-        {"translator.model": "+".join(sources)} if models else {}
-    )
-
-
-def _encoder_facts(run: Content) -> Facts:
-    """Return an encoder's facts; ``encoder`` is an id that all its seeds share."""
-    base, adjustments = run, []
-    while base["kind"] == "adjust":
-        adjustments.append(fields_of(base))
-        base = fields_of(base)["encoder"]
-    own = fields_of(base)
-    found: Facts = {
-        "encoder": identity(_seedless(run)),
-        "encoder.run": identity(run),
-        "encoder.seed": own.get("seed"),
-        "encoder.kind": base["kind"],
-        "encoder.original": identity(_seedless(base)),
-        "encoder.name": plain(PurePath(str(own.get("source", ""))).name),
-    }
-    if base["kind"] == "pretrain":
-        found |= {f"encoder.{one}": "+".join(own.get(one) or ()) for one in ("languages", "text")}
-        found |= _part(own["method"], "encoder.method") | _flat(
-            fields_of(_first(base)).get("architecture") or {}, "encoder"
-        )
-        found |= _flat(own.get("replay") or {}, "encoder.replay")
-        found |= _flat(own.get("vocabulary") or {}, "encoder.new")
-        found |= _start_facts(own["start"]) if own.get("start") else {}
-        found |= {"encoder.modules": fields_of(own.get("modules") or {}).get("kind", "")}
-        found |= {"encoder.lines": json.dumps(own["lines"]) if own.get("lines") else ""}
-    for last in adjustments[:1]:
-        aligned = [fields_of(one) for one in last["aligned"]]
-        found |= _part(last["method"], "encoder.adjusted")
-        found |= {"encoder.pairs": "+".join(one["languages"] for one in aligned)}
-        size = last.get("sampled") or aligned[0].get("examples") or None
-        found |= {"encoder.size": size, "encoder.depth": len(adjustments)}
-    return found
-
-
-def _start_facts(start: Content) -> Facts:
-    """Return the start of an encoder that was trained further: its id, and the name of what came first."""
-    source = str(fields_of(_first(start)).get("source", ""))
-    return {"encoder.start": identity(_seedless(start)), "encoder.name": plain(PurePath(source).name)}
-
-
-def _first(encoder: Content) -> Content:
-    """Return the encoder that all others on the way to this one were made from."""
-    before = fields_of(encoder).get("start") or fields_of(encoder).get("encoder")
-    return _first(before) if before else encoder
-
-
-def tested_inputs(run: Content, combined: Set[tuple[str, str, str]]) -> tuple[str, ...]:
-    """Return the inputs of a measurement, as listed in ``TESTED``.
-
-    A treebank named for all languages does not count where other runs combine it with others.
-    """
-    own, banks = fields_of(run), treebanks_of(run)
-    named = {bank for _, _, bank in banks}
-    bank = named.pop() if len(named) == 1 and not banks <= combined else ""
-    translator = _translator(own.get("translated"))
-    read = (own.get("corpus", ""), own.get("inputs") or "", bank)
-    return *(str(one or "") for one in read), json.dumps(translator, sort_keys=True) if translator else ""
-
-
-def treebanks_of(run: Content) -> set[tuple[str, str, str]]:
-    """Return corpus, language and treebank of a measurement's inputs; "" for an unnamed treebank."""
-    own = fields_of(run)
-    banks = dict(own.get("treebanks") or ())
-    return {(str(own.get("corpus", "")), code, banks.get(code, "")) for code in own.get("languages") or ()}
-
-
-def fields_of(part: Content) -> Content:
-    """Return the fields of a part of a run, nested or not (``core.identity``)."""
-    own = part.get("fields")
-    return own if isinstance(own, Mapping) else part
-
-
-def _part(part: Content, name: str) -> Facts:
-    """Return the kind of a part and its fields as columns."""
-    return {name: part["kind"], **_flat(part, name)}
-
-
-def _flat(part: Content, prefix: str) -> Facts:
-    """Return a part's plain fields as columns; lists become texts."""
-    return {
-        f"{prefix}.{name}": " ".join(map(str, value)) if isinstance(value, list) else value
-        for name, value in fields_of(part).items()
-        if name not in IGNORED and not isinstance(value, Mapping)
-    }
-
-
-def _seedless(part: object) -> object:
-    if isinstance(part, Mapping):
-        return {name: _seedless(value) for name, value in part.items() if name not in ("seed", "conflict")}
-    return [_seedless(one) for one in part] if isinstance(part, list) else part
-
-
-def _parts(run: object) -> Iterator[Content]:
-    """Yield every model and encoder within a run, itself included."""
-    if isinstance(run, Mapping) and run.get("kind") in ("fine-tune", *ENCODERS):
-        yield run
-    inside = run.values() if isinstance(run, Mapping) else run if isinstance(run, list | tuple) else ()
-    for value in inside:
-        yield from _parts(value)

@@ -5,8 +5,9 @@ from functools import partial
 import pandas as pd
 
 from isogloss.reports.comparison import SYSTEM, TEST_SET, best_split, model_languages
-from isogloss.reports.measurements import Measurements, fields_of
+from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
+from isogloss.reports.run_facts import fields_of
 from isogloss.reports.tables import Summary, heads, numbers, percents
 
 TEST = ("corpus", "treebank", "inputs", "task")

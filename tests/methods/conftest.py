@@ -1,0 +1,16 @@
+"""What several tests of methods start from."""
+
+import pytest
+
+from in_translation import setting
+from isogloss.encoders import save_model
+from isogloss.methods.plain import SourceOnly
+
+
+@pytest.fixture(scope="module")
+def teacher(bert_folder, tmp_path_factory):
+    """A source-only tagger's folder."""
+    folder = tmp_path_factory.mktemp("teacher")
+    trained = SourceOnly().train(setting("upos", bert_folder, folder / "work", target=()))
+    save_model(trained.model, trained.tokenizer, folder / "model")
+    return folder / "model"
