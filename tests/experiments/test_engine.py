@@ -1,6 +1,7 @@
 """Serial or side by side, stopped or not: the records are the same to the byte, and nothing is made twice."""
 
 import contextlib
+import errno
 import json
 import multiprocessing
 import os
@@ -75,6 +76,14 @@ def test_made_json_says_how_it_was_made(tiny_runs):
         made = json.loads(path.read_text())
         assert (made["threads"], made["precision"] in {"float32", "bfloat16"}) == (1, True)
         assert made["seconds"] >= 0
+
+
+def test_an_error_of_who_is_told_is_not_taken_for_a_folder_that_went_away(tmp_path):
+    def closed(*_):
+        raise OSError(errno.EIO, "the terminal was closed")
+
+    with pytest.raises(OSError, match="the terminal was closed"):
+        isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, report=False, announce=closed)
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@ import os
 import pty
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -107,6 +108,40 @@ def test_a_terminal_that_is_closed_is_heeded_as_a_request_to_end(whole):
     """The terminal's end, and whatever it had started, get SIGHUP; what is printed to it then is an error."""
     folder, _ = whole
     out = folder / "closed"
+    with hangups(signal.SIG_DFL):  # Whatever runs the tests may ignore them.
+        running, terminal = on_a_terminal(folder, out)
+    children = descendants(running.pid)
+    os.close(terminal)
+    assert running.wait(timeout=PATIENCE) == 128 + signal.SIGHUP
+    wait_until(lambda: not any(map(is_alive, children)))
+    assert any(out.glob(f"*/{WORK}/checkpoint-*"))
+    assert not list(out.glob("*/failed.json"))
+
+
+@pytest.mark.slow
+def test_a_run_that_ignores_hangups_goes_on_though_its_terminal_is_closed(whole):
+    folder, _ = whole
+    out = folder / "disowned"
+    with hangups(signal.SIG_IGN):
+        running, terminal = on_a_terminal(folder, out)
+    os.close(terminal)
+    assert running.wait(timeout=PATIENCE) == 0
+    assert len(records(out)) == 3
+    assert left(out) == []
+
+
+@contextmanager
+def hangups(how: signal.Handlers) -> Iterator[None]:
+    """Let what is started meanwhile take SIGHUP so."""
+    before = signal.signal(signal.SIGHUP, how)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def on_a_terminal(folder: Path, out: Path) -> tuple[subprocess.Popen, int]:
+    """Start a run on a terminal of its own, and return it and the other end while it trains."""
     words = [*command(folder, out.name, "processes"), "--set", "grid.optimization.checkpoint_every=50"]
     words += ["--set", "grid.optimization.epochs=12"]
     words.remove("--quiet")
@@ -116,12 +151,7 @@ def test_a_terminal_that_is_closed_is_heeded_as_a_request_to_end(whole):
     )
     os.close(theirs)
     wait_until(lambda: any(out.glob(f"*/{WORK}")) and in_batches(ours))
-    children = descendants(running.pid)
-    os.close(ours)
-    assert running.wait(timeout=PATIENCE) == 128 + signal.SIGHUP
-    wait_until(lambda: not any(map(is_alive, children)))
-    assert any(out.glob(f"*/{WORK}/checkpoint-*"))
-    assert not list(out.glob("*/failed.json"))
+    return running, ours
 
 
 def in_batches(terminal: int) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from isogloss.cli.app import app
+from isogloss.cli.display import print_nowhere, terminals
 from isogloss.core.errors import IsoglossError, did_you_mean
 from isogloss.core.leaving import Left, ask_to_leave
 from isogloss.core.plain_text import plain
@@ -46,12 +47,12 @@ def _ended_by_signals() -> Iterator[list[int]]:
     Anything else, and runs at a second SIGTERM, end as at Ctrl-C: temporary files and children are removed.
     """
     received: list[int] = []
-    terminals = [number for number in (1, 2) if os.isatty(number)]
+    shown = terminals()
 
     def end(number: int, _: object) -> None:
         received.append(number)
         if number != signal.SIGTERM:
-            _leave(terminals)
+            print_nowhere(shown)
             if len(received) > 1:  # A shell passes on what its terminal has sent already.
                 return
         if not ask_to_leave():
@@ -67,14 +68,6 @@ def _ended_by_signals() -> Iterator[list[int]]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
-
-
-def _leave(terminals: Sequence[int]) -> None:
-    """Print nowhere what was printed to terminals: writing to one that was closed is an error."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for number in terminals:
-        os.dup2(nowhere, number)
-    os.close(nowhere)
 
 
 def _status(given: list[str], *, debug: bool) -> int:

@@ -1,9 +1,12 @@
 """Output of the command line: progress and tables for people, or JSON lines for machines."""
 
+import errno
 import json
+import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,6 +30,19 @@ ROWS_SHOWN = 40
 """Rows of a record that are printed; --json gives all."""
 
 
+def terminals() -> list[int]:
+    """Return which of standard output and standard error are terminals; one that was closed is none."""
+    return [number for number in (1, 2) if os.isatty(number)]
+
+
+def print_nowhere(numbers: Sequence[int]) -> None:
+    """Print nowhere what was printed to terminals: writing to one that was closed is an error."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in numbers:
+        os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
 @dataclass
 class Display:
     """Prints progress and results to a terminal or file, as JSON lines, or not at all."""
@@ -36,6 +52,7 @@ class Display:
     _bars: "Bars | None" = None
     _tasks: "dict[str, TaskID]" = field(default_factory=dict)
     _last: float = 0.0
+    _terminals: list[int] = field(default_factory=terminals)
 
     def __enter__(self) -> "Display":
         """Start progress bars on a terminal."""
@@ -59,14 +76,26 @@ class Display:
     def __exit__(self, *_: object) -> None:
         """Stop and remove progress bars."""
         if self._bars:
-            self._bars.stop()
+            with self._outliving_terminals():
+                self._bars.stop()
+
+    @contextmanager
+    def _outliving_terminals(self) -> Iterator[None]:
+        """Go on without printing where a terminal was closed and nobody said so (disown, trap '' HUP)."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno != errno.EIO or not self._terminals:
+                raise
+            print_nowhere(self._terminals)
 
     def on_progress(self, progress: Progress) -> None:
         """Show progress: a bar, or a line every few seconds."""
         if self.as_json:
             self.emit({"event": "progress", **asdict(progress)})
         elif self._bars:
-            self._draw(self._bars, progress)
+            with self._outliving_terminals():
+                self._draw(self._bars, progress)
         elif not self.quiet and time.monotonic() - self._last > EVERY:
             self._last = time.monotonic()
             line = f"  {progress.what}: {progress.done}/{progress.total} {progress.remark}"
@@ -77,10 +106,11 @@ class Display:
         if self.quiet or self.as_json:
             return
         text = plain(text)
-        if self._bars:
-            self._bars.console.print(text, markup=False, highlight=False)
-        else:
-            print(text, file=sys.stderr, flush=True)
+        with self._outliving_terminals():
+            if self._bars:
+                self._bars.console.print(text, markup=False, highlight=False)
+            else:
+                print(text, file=sys.stderr, flush=True)
 
     def emit(self, event: Mapping[str, object]) -> None:
         """Print a JSON line."""

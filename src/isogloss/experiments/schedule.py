@@ -134,17 +134,21 @@ class Schedule:
                 self._tried_again.add(key)
             else:
                 return
-            with self._absence.noticed():
-                self._start_one(key)
+            self._start_one(key)
             if self._absence.why:
                 self._put_back(key)
                 return
 
     def _start_one(self, key: str) -> None:
-        expired = self._may_follow(key)
-        if expired is not None:
-            self.announce(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
-            self._running.add(key)
+        expired = None
+        with self._absence.noticed():
+            expired = self._may_follow(key)
+        if expired is None:
+            return
+        # An error of who is told is none of the folder's.
+        self.announce(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
+        self._running.add(key)
+        with self._absence.noticed():
             self.workers.start(self._run(key), expired)
 
     def _put_back(self, key: str) -> None:

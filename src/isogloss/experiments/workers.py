@@ -204,20 +204,21 @@ class Processes:
 
     def _heard(self, worker: _Worker) -> list[tuple[Run, Ending]]:
         """Return how a worker's run ended, if it has; pass its progress on."""
-        try:
-            while worker.channel.poll():
+        while True:
+            try:
+                if not worker.channel.poll():
+                    return []
                 told = worker.channel.recv()
-                if isinstance(told, Progress):
-                    self.on_progress(self._placed(told, worker))
-                elif isinstance(told, Ending):
-                    run, worker.run = worker.run, None
-                    return [(run, told)] if run is not None else []
-                elif isinstance(told, BaseException):
-                    raise told
-                worker.has_begun = True
-        except (EOFError, OSError):
-            return self._died(worker)
-        return []
+            except (EOFError, OSError):
+                return self._died(worker)
+            if isinstance(told, Progress):
+                self.on_progress(self._placed(told, worker))
+            elif isinstance(told, Ending):
+                run, worker.run = worker.run, None
+                return [(run, told)] if run is not None else []
+            elif isinstance(told, BaseException):
+                raise told
+            worker.has_begun = True
 
     def _placed(self, told: Progress, worker: _Worker) -> Progress:
         """Say on which device a run is made, where there are several."""
