@@ -1,0 +1,60 @@
+"""A diagnostic: does a pair's mixing ratio (X-Mixup, Eq. 5) follow the errors of its translation?"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from isogloss.diagnostics import MeasureSetting
+
+RATES = (0.0, 0.1, 0.2, 0.4, 0.8)
+
+
+def rate_of(number: int) -> float:
+    """Return the rate of errors in the translation of a pair, by its number."""
+    return RATES[number % len(RATES)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseRatioRow:
+    """λ over the test pairs of one rate of errors; and ρ of rate and λ over all pairs."""
+
+    model: str
+    language: str
+    rate: float
+    examples: int
+    mean: float
+    std: float
+    rho: float
+
+
+@dataclass(frozen=True)
+class NoiseRatio:
+    """Mean and standard deviation of λ by the rate of errors of the translation that is mixed in."""
+
+    name: ClassVar[str] = "noise-ratio"
+    subject: ClassVar[str] = "model"
+
+    def measure(self, setting: MeasureSetting) -> Iterator[NoiseRatioRow]:
+        """Yield a row for each target language and rate; none for a model that does not mix."""
+        if setting.paired is None:
+            return
+        model = setting.load(setting.subjects[0])
+        for language in (one for one in setting.languages if one not in setting.source):
+            scorer = setting.paired(language)
+            ratios = scorer.ratios(model).numpy()
+            rates = np.array([rate_of(int(example.id)) for example in scorer.examples])
+            rho = float(spearmanr(rates, ratios).statistic)
+            for rate in RATES:
+                own = ratios[rates == rate]
+                yield NoiseRatioRow(
+                    model=setting.subjects[0].id,
+                    language=language,
+                    rate=rate,
+                    examples=len(own),
+                    mean=float(own.mean()),
+                    std=float(own.std(ddof=1)),
+                    rho=rho,
+                )
