@@ -33,7 +33,8 @@ def main(path: Path, against: str, languages: list[str]) -> None:
         sys.exit(f"{path} has no system {against!r}; it has:\n" + "\n".join(sorted(set(rows["system"]))))
     by = rows.pivot_table(index=[*ABOUT, "system"], columns="seed", values="score")
     for (*about, system), own in by.iterrows():
-        text = f"{' '.join(filter(None, about))}: {system}: {own.mean():.1f} ± {own.std():.1f} (n = {own.count()})"
+        where = " ".join(filter(None, about))
+        text = f"{where}: {system}: {own.mean():.1f} ± {own.std():.1f} (n = {own.count()})"
         key = (*about, against)
         if system != against and key in by.index:
             apart = (own - by.loc[key]).dropna()

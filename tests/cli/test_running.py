@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from platform import node
 
 import pytest
@@ -76,10 +77,29 @@ def test_a_dry_run_says_what_it_cannot_look_at(command, tmp_path, hub_cache):
 def test_a_dry_run_knows_what_is_done(command, tiny_runs):
     ended = command("run", tiny_runs.parent / "tiny.toml", "--out", tiny_runs, "--dry-run", "--json")
     *plan, summary = ended.lines
-    assert summary == {"runs": RUNS, "done": RUNS, "to make": 0, "operations": 0, "unknown": 0}
+    counts = {"runs": RUNS, "done": RUNS, "to make": 0}
+    assert summary == {**counts, "operations": 0, "unknown": 0, "hours left": 0, "unlike": 0}
     assert {line["state"] for line in plan} == {"done"}
     assert sum(line["needed by"] == 0 for line in plan) == 6  # bilingual scores, gaps, paths
     assert all((tiny_runs / line["run"] / "record.json").exists() for line in plan)
+
+
+def test_a_dry_run_tells_time_by_the_runs_that_are_made(command, tiny_runs, tmp_path):
+    folder = shutil.copytree(tiny_runs, tmp_path / "runs")
+    records = [read_record(path.parent) for path in folder.glob("*/record.json")]
+    plain = [one for one in records if one.run.get("method", {}).get("kind") == "source-only"]
+    (missing, there) = (one.id for one in plain)
+    took = json.loads((folder / there / "made.json").read_text())["seconds"]
+    shutil.rmtree(folder / missing)
+    recipe = tiny_runs.parent / "tiny.toml"
+    *_, summary = command("run", recipe, "--out", folder, "--dry-run", "--json").lines
+    assert (summary["to make"], summary["unlike"]) == (1, 0)
+    assert summary["hours left"] == pytest.approx(took / 3600)
+    for one in records:
+        if one.title.startswith("transfer-gap"):
+            shutil.rmtree(folder / one.id)
+    ended = command("run", recipe, "--out", folder, "--dry-run")
+    assert "hours of one job by those made here (and 2 that are like none" in ended.out.splitlines()[-1]
 
 
 def test_a_dry_run_knows_what_failed_and_who_makes_what(command, tmp_path):

@@ -204,7 +204,7 @@ def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> No
     """
     from isogloss.experiments.execute import fewer_in_plan
     from isogloss.experiments.needs import needs
-    from isogloss.experiments.operations import assumed_sizes, operations_of
+    from isogloss.experiments.operations import assumed_sizes, operations_of, seconds_left
 
     planned = request.plan(assume=True)
     for warning in (*_not_looked_at(planned), *assumed_sizes(planned.runs), *fewer_in_plan(planned.runs)):
@@ -233,12 +233,15 @@ def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> No
     display = Display(as_json=as_json)
     display.table(("run", "state", "needed by", "memory", "operations", "what"), rows)
     about = _Total([taken[key] for key in shared if key not in done], speed)
+    left, unlike = seconds_left(planned.runs, done, planned.store)
     if as_json:
         counts = {"runs": len(rows), "done": len(done), "to make": len(rows) - len(done)}
-        display.emit({**counts, **about.numbers})
+        display.emit({**counts, **about.numbers, "hours left": left / 3600, "unlike": unlike})
     else:
         print(about, end="")
-        print(f"{len(rows)} runs: {len(done)} done, {len(rows) - len(done)} to make")
+        beside = f" (and {unlike} that are like none of them)" if unlike else ""
+        like = f", {left / 3600:.2g} hours of one job by those made here{beside}" if left else ""
+        print(f"{len(rows)} runs: {len(done)} done, {len(rows) - len(done)} to make{like}")
 
 
 def _state(run: "Run", planned: "Planned") -> str:

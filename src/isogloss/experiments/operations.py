@@ -1,17 +1,24 @@
-"""An estimate of the floating-point operations of each training, from the plan and configurations alone.
+"""An estimate of what runs take: operations of each training, and time by that of runs which were made.
 
 A subword that goes through a model and back takes 6 operations for each parameter that is no embedding, and
 12·n·d·L for attention over rows of L subwords (n layers of width d); where subwords are predicted, 6·V·d for
 each. An example counts as one row that is as long as allowed: most are shorter, long ones several windows.
+All of this is known from the plan and configurations alone.
 """
 
-from collections.abc import Iterable
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 
+from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
+from isogloss.core.records import MADE
 from isogloss.data.sources import built_in_size
 from isogloss.experiments.encoder_runs import Adjust, Pretrain
 from isogloss.experiments.memory import Folders, encoder_in, shape_in, subwords_of, translator_shape
 from isogloss.experiments.runs import FineTune, Run, TrainTranslator
+from isogloss.experiments.store import Store
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.given import Given
@@ -85,3 +92,23 @@ def _size(run: FineTune, code: str) -> int | None:
     there = built_in_size(run.corpus, code.partition("-")[0], "train")
     known = TRAIN_SIZES.get(run.corpus.partition(":")[0]) if there is None else there
     return min(known, run.examples) if known and run.examples else known or run.examples or None
+
+
+def seconds_left(runs: Iterable[Run], done: Collection[str], store: Store) -> tuple[float, int]:
+    """Return the seconds that unfinished runs take one after another, and how many cannot be told.
+
+    Each is taken to be the mean of the finished ones with its method or diagnostic and its corpus.
+    """
+    took: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    left: list[tuple[str, ...]] = []
+    for run in runs:
+        part = getattr(run, "method", None) or getattr(run, "diagnostic", None)
+        like = (run.name, getattr(part, "name", ""), getattr(run, "corpus", ""))
+        if identity(run) not in done:
+            left.append(like)
+            continue
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            made = json.loads((store.folder(run) / MADE).read_text(encoding="utf-8"))
+            took[like].append(float(made["seconds"]))
+    means = [sum(took[like]) / len(took[like]) for like in left if like in took]
+    return sum(means), len(left) - len(means)

@@ -9,8 +9,9 @@ import sys
 from itertools import islice
 from pathlib import Path
 
-from isogloss.data.languages import Translator, examples
 from noise_ratio import rate_of
+
+from isogloss.data.languages import Translator, examples
 
 SIZES = {"train": 6000, "dev": 300, "test": 600}
 
