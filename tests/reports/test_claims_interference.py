@@ -184,13 +184,14 @@ def test_one_pretraining_seed_supports_nothing_however_many_fine_tunings() -> No
     assert (found.verdict, "one pretraining seed" in found.found) == ("undecided", True)
 
 
-def test_equal_steps_are_said_since_an_encoder_alone_saw_its_language_more_often() -> None:
+def test_steps_and_little_text_of_an_encoder_alone_are_said() -> None:
     shorter = pretrained(languages="qaa", method__steps=50)
     said = [
         Judged(CLAIMS, measured(scores=rows))["4a"].found
         for rows in (mono(UP), [*START, *seeds(shorter, UP, **WITHIN)])
     ]
-    assert ["saw its language more often" in one for one in said] == [True, False]
+    assert ["100 steps alone, 100 joint" in one for one in said] == [True, False]
+    assert "50 steps alone, 100 joint" in said[1]
 
 
 def test_nearly_sure_with_three_seeds_is_undecided_not_contradicted() -> None:

@@ -229,6 +229,15 @@ def test_pretraining_seeds_are_not_mixed_with_seeds_of_fine_tuning():
     assert ["pretraining seed 1" in one.about for one in both.checks] == [False, True]
 
 
+def test_an_encoder_for_every_seed_says_nothing_of_seeds_on_one_encoder():
+    rows = spread_scores(0.002, 0.1)
+    own = [{**row, "encoder.seed": row["seed"], "encoder.run": f"small-{row['seed']}"} for row in rows]
+    of_one = [row for row in rows if row["seed"] == 0]
+    assert "1c" not in outcomes(measured(scores=own))
+    (check,) = outcomes(measured(scores=of_one))["1c"].checks
+    assert "fewer than 3 seeds" in check.about
+
+
 def test_a_fall_beyond_the_two_models_does_not_count():
     beyond = [point for seed in SEEDS for point in path({-0.5: 0.0, 1.5: 0.0}, role="source", seed=seed)]
     rows = straight(0.9, 0.91, role="source")

@@ -266,18 +266,19 @@ def _compare(
             for _, other in theirs[ids == row_keys(own, ("test", *same)).iloc[0]].groupby("encoder"):
                 if result := compare(m, own, other, unit="encoder.seed"):
                     about = f"{own['task'].iloc[0]} {' '.join(result.languages)}"
-                    about = f"{what}, {half}{_steps(own, other)}: {about}"
+                    about = f"{what}, {half}{_reading(own, other)}: {about}"
                     checks.append(check_seeds(result, about, bounds))
         found += checks or [not_measured(f"{what}, {half}")]
     return found
 
 
-def _steps(own: pd.DataFrame, other: pd.DataFrame) -> str:
-    """Return a remark on the steps of a monolingual encoder: equal steps read more of its language."""
+def _reading(own: pd.DataFrame, other: pd.DataFrame) -> str:
+    """Return what a monolingual and a joint encoder read: with equal steps one read its language more often."""
     if own["role"].iloc[0] != "mono":
         return ""
-    equal = own["steps"].iloc[0] == other["steps"].iloc[0]
-    return " (equal steps: alone it saw its language more often)" if equal else " (other steps)"
+    little = "little text, " if own["lines"].iloc[0] else ""
+    alone, joint = (int(side["encoder.method.steps"].iloc[0]) for side in (own, other))
+    return f" ({little}{alone:,} steps alone, {joint:,} joint)"
 
 
 EQUAL_ENCODERS = "Encoders of one architecture, text, languages and steps"
