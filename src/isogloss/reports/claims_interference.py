@@ -273,7 +273,7 @@ def _compare(
 
 
 def _reading(own: pd.DataFrame, other: pd.DataFrame) -> str:
-    """Return what a monolingual and a joint encoder read: with equal steps one read its language more often."""
+    """Return how long a monolingual and a joint encoder read: equal steps are more of its language."""
     if own["role"].iloc[0] != "mono":
         return ""
     little = "little text, " if own["lines"].iloc[0] else ""

@@ -262,8 +262,8 @@ CLAIMS = (
         says="Over seeds, the target score varies far more than the source score.",
         rule=(
             "Standard deviation of source-only models' scores over seeds, of targets over the source's, "
-            "above 3; F-test over 3 seeds or more on one encoder, root of the mean variance over targets. Near "
-            "100 % scores have little room to vary, which makes this ratio large."
+            "above 3; F-test over 3 seeds or more on one encoder, root of the mean variance over targets. "
+            "Near 100 % scores have little room to vary, which makes this ratio large."
         ),
         test=compare_stds,
     ),
