@@ -190,8 +190,16 @@ def test_steps_and_little_text_of_an_encoder_alone_are_said() -> None:
         Judged(CLAIMS, measured(scores=rows))["4a"].found
         for rows in (mono(UP), [*START, *seeds(shorter, UP, **WITHIN)])
     ]
-    assert ["100 steps alone, 100 joint" in one for one in said] == [True, False]
-    assert "50 steps alone, 100 joint" in said[1]
+    assert ["(100 steps alone, 100 joint in qaa+qad)" in one for one in said] == [True, False]
+    assert "(50 steps alone, 100 joint in qaa+qad)" in said[1]
+
+
+def test_a_pair_that_shares_no_test_set_hides_no_other() -> None:
+    elsewhere = seeds(pretrained(languages="qaa+qab"), UP, **{**WITHIN, "task": "ner"})
+    before, after = (
+        Judged(CLAIMS, measured(scores=third(FLAT, UP) + more))["4m"] for more in ([], elsewhere)
+    )
+    assert (after.verdict, after.found) == (before.verdict, before.found)
 
 
 def test_nearly_sure_with_three_seeds_is_undecided_not_contradicted() -> None:

@@ -187,7 +187,7 @@ def compare_language_pairs(m: Measurements) -> list[Check]:
         if closer and len(ours) == len(theirs) == 2 and len(ours & theirs) == 1:
             about = f"with {' '.join(ours - theirs)} − with {' '.join(theirs - ours)}"
             found += _compare(m, (one[1], other[1]), about, {WITHIN: HELPS}, ("steps",))
-    return found
+    return _measured(found)
 
 
 def compare_three_with_two(m: Measurements) -> list[Check]:
@@ -197,7 +197,15 @@ def compare_three_with_two(m: Measurements) -> list[Check]:
         ours, theirs = ({*rows["languages"].iloc[0].split("+")} for _, rows in (one, other))
         if len(ours) == 3 and len(theirs) == 2 and theirs < ours:
             found += _compare(m, (one[1], other[1]), "three − two languages", halves, ("lines", "steps"))
-    return found
+    return _measured(found)
+
+
+def _measured(found: Sequence[Check]) -> list[Check]:
+    """Leave out what one pair of encoders has not measured and another has."""
+    told = [one for one in found if one.values]
+    missing = {one.about.removesuffix(": not measured"): one for one in found if not one.values}
+    others = [one for what, one in missing.items() if not any(c.about.startswith(what) for c in told)]
+    return [*told, *others]
 
 
 def _paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
@@ -278,7 +286,7 @@ def _reading(own: pd.DataFrame, other: pd.DataFrame) -> str:
         return ""
     little = "little text, " if own["lines"].iloc[0] else ""
     alone, joint = (int(side["encoder.method.steps"].iloc[0]) for side in (own, other))
-    return f" ({little}{alone:,} steps alone, {joint:,} joint)"
+    return f" ({little}{alone:,} steps alone, {joint:,} joint in {other['languages'].iloc[0]})"
 
 
 EQUAL_ENCODERS = "Encoders of one architecture, text, languages and steps"
