@@ -132,6 +132,13 @@ def of_any_size() -> Rows:
     return [*rows, *({**row, "task": "ner"} for row in rows)]
 
 
+def of_fewer_examples() -> Rows:
+    """Give an original encoder that is better on a third of the examples, as of another recipe."""
+    rows = [{**row, "optimization.examples": 3000} for row in helped(UP, UP)]
+    better = [row for task in ("nli", "ner") for row in scores([0.3] * 5, task=task)]
+    return [*rows, *({**row, "optimization.examples": 1000} for row in better)]
+
+
 ELSEWHERE = [*gains("nli", DOWN, language="qab"), *gains("nli", DOWN, language="qaa")]
 
 RULES = {
@@ -146,6 +153,7 @@ RULES = {
     "only languages adjusted to count": ("3a", [*helped(UP, UP), *ELSEWHERE], "supported"),
     "entities are judged by words where they were measured": ("3a", entities(), "supported"),
     "all translations are more than any number": ("3b", of_any_size(), "supported"),
+    "models that read fewer examples decide nothing": ("3a", of_fewer_examples(), "supported"),
 }  # fmt: skip
 
 

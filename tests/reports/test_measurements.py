@@ -75,6 +75,7 @@ def test_facts_reach_through_adjustment_to_pretraining() -> None:
         **{"encoder.kind": "pretrain", "encoder.seed": 3, "encoder.modules": "adapter", "encoder.dim": 32},
         **{"encoder.adjusted": "cross-lingual-adjustment", "encoder.pairs": "qaa-qab", "encoder.size": 300},
         **{"encoder.depth": 2, "encoder.languages": "qaa+qad", "optimization.learning_rate": 0.001},
+        "optimization.examples": 160,
     }
     assert {name: facts.get(name) for name in expected} == expected
     sampled = {**adjust(pretrain(), size=0), "sampled": 24}

@@ -14,10 +14,7 @@ from isogloss.core.languages import language_name
 INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
 """Suffixes of a system's name for the form of its inputs."""
 
-OF_A_WAY = (
-    *("method.", "auxiliary.", "peft", "optimization.", "after.", "teacher.", "of", "translator"),
-    "examples",
-)
+OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "teacher.", "of", "translator")
 NOT_NAMED = ("optimization.limit", "optimization.overlap", "examples_read")
 """Prefixes of the columns on how a model was trained; and columns that names leave out."""
 

@@ -63,7 +63,8 @@ def _way(run: Content) -> Facts:
         found |= {**_part(auxiliary, "auxiliary"), "auxiliary.method": found["method"]}
         found["method"] = f"{found['method']} + {auxiliary['kind']}"
     found |= _part(own["peft"], "peft") if own.get("peft") else {}
-    found |= {"examples": own["examples"]} if own.get("examples") else {}
+    # A name of its own: rows have examples too, those that were scored.
+    found |= {"optimization.examples": own["examples"]} if own.get("examples") else {}
     found |= _translator(own.get("translated"))
     found |= _parts_facts(own) if own.get("parts") else {}
     if own.get("start"):
