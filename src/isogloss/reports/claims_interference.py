@@ -13,45 +13,19 @@ import numpy as np
 import pandas as pd
 
 from isogloss.reports.checks import AS_BEFORE, HELPS, HURTS, Bounds, Check, check_of, not_measured, with_note
-from isogloss.reports.comparison import best_split, compare, filter_rows, rank_correlations, row_keys
+from isogloss.reports.comparison import compare, filter_rows, rank_correlations, row_keys
+from isogloss.reports.interference_rows import (
+    OWN,
+    WITHIN,
+    ZERO_SHOT,
+    paper_encoders,
+    paper_scores,
+    similar_parts,
+)
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.similarity import noise_corrected
 from isogloss.reports.verdicts import Claim
 
-MASKED, META = "masked-language-modelling", "meta-learning"
-
-OWN = ("feed-forward", "attention", "adapter")
-"""Kinds of language-specific modules, each judged separately."""
-
-ROLES = {
-    **{(MASKED, True, modules): modules for modules in (*OWN, "shared-adapter")},
-    **{(MASKED, True, ""): "joint", (MASKED, False, ""): "mono", (META, True, "adapter"): "meta-adapter"},
-}
-"""The paper's roles of encoders, by method, whether there are several languages, and modules."""
-
-OURS = {"inner_step": "preconditioned", "second_order": "first-order", "mixed": True, "translation": True}
-"""Options that the paper does not have: encoders pretrained with one are left out."""
-
-WITHIN, ZERO_SHOT = "within languages", "zero-shot"
-
-TASKS = {WITHIN: ("ner", "upos", "qa"), ZERO_SHOT: ("ner", "upos", "qa", "nli")}
-"""The paper's tasks (Tables 2, 3, 6, 7)."""
-
 BOTH: Mapping[str, Bounds] = {WITHIN: HELPS, ZERO_SHOT: HELPS}
-
-SHAPE = (
-    "family",
-    "layers",
-    "dim",
-    "heads",
-    "feed_forward",
-    "vocabulary",
-    "positions",
-    "dropout",
-    "text",
-    "start",
-)
-STEPS = ("method.steps", "method.batch_subwords", "method.block")
 
 RISE = 1.05
 """An encoder whose final perplexity is this multiple of its lowest has memorised its text."""
@@ -62,7 +36,7 @@ check_seeds = partial(check_of, unit="pretraining seed")
 
 def compare_mono_with_joint(m: Measurements) -> list[Check]:
     """Compare monolingual with joint encoders (4a)."""
-    rows, ends = _scores(m), _paper_encoders(m.frame("perplexity")).sort_values("step")
+    rows, ends = paper_scores(m), paper_encoders(m.frame("perplexity")).sort_values("step")
     ends = ends[ends["lines"] != ""].groupby(["encoder", "encoder.run", "language"])["score"]
     every = (ends.last() >= RISE * ends.min()).groupby(level="encoder").all()
     alone, heart = rows[rows["role"] == "mono"], rows["encoder"].isin(every[every].index)
@@ -78,7 +52,7 @@ def compare_modules(
     m: Measurements, ours: Sequence[str], theirs: Sequence[str], halves: Mapping[str, Bounds] = BOTH
 ) -> list[Check]:
     """Compare encoders with some modules with others of the same languages and steps (4d, 4e, 4g, 4h, 4j)."""
-    rows, same = _scores(m), ("languages", "lines", "steps")
+    rows, same = paper_scores(m), ("languages", "lines", "steps")
     if not all(rows["role"].isin(roles).any() for roles in (ours, theirs)):
         return []
     found = []
@@ -92,7 +66,7 @@ def compare_gradients(m: Measurements) -> list[Check]:
     """Compare gradients between languages with those within, and close with distant pairs (4b)."""
     finished, training = (
         rows[rows["layer"].isna() & (rows["module"] == "all")]
-        for rows in (_similar(m, "gradient-conflict"), _similar(m, "training-conflict"))
+        for rows in (similar_parts(m, "gradient-conflict"), similar_parts(m, "training-conflict"))
     )
     texts = [
         "{:.2f} between, {:.2f} within".format(*rows[["cosine", "within"]].mean())
@@ -123,11 +97,11 @@ def _closer(m: Measurements, training: pd.DataFrame) -> pd.Series:
 
 def compare_layers(m: Measurements, frame: str, *others: str) -> list[Check]:
     """Correlate layer and similarity, compare attention with feed-forward (4c, 4f); ``others`` make notes."""
-    found = _layer_checks(_similar(m, frame))
+    found = _layer_checks(similar_parts(m, frame))
     notes = [
         f"by {name}, {one.text}"
         for name in others
-        for one in _layer_checks(_similar(m, frame, name))
+        for one in _layer_checks(similar_parts(m, frame, name))
         if one.values
     ]
     return with_note(found, notes) if found else []
@@ -152,7 +126,7 @@ def _layer_checks(rows: pd.DataFrame) -> list[Check]:
 
 def compare_learning_speed(m: Measurements) -> list[Check]:
     """Compare held-out perplexity at equal steps: adapters, joint, meta-learned adapters (4i)."""
-    rows = _paper_encoders(m.frame("perplexity"))
+    rows = paper_encoders(m.frame("perplexity"))
     same = ["shape", "languages", "lines", "steps", "encoder.seed", "language", "split", "step"]
     logs = np.log(rows.groupby(["role", *same])["score"].mean()).unstack("role")
     logs = logs.reindex(columns=["adapter", "joint", "meta-adapter"])
@@ -165,7 +139,7 @@ def compare_learning_speed(m: Measurements) -> list[Check]:
 
 def compare_little_text(m: Measurements) -> list[Check]:
     """Compare joint encoders with little text of a language with mono ones, and with all text (4k)."""
-    rows = _scores(m)
+    rows = paper_scores(m)
     joint, alone = rows[rows["role"] == "joint"], rows[rows["role"] == "mono"]
     little, full = joint[joint["lines"] != ""], joint[joint["lines"] == ""]
     if little.empty:
@@ -180,7 +154,7 @@ def compare_language_pairs(m: Measurements) -> list[Check]:
     """Compare joint encoders of two language pairs that share a language, the closer pair first (4l)."""
     near = m.frame("gradient-conflict")
     near = near[near["kind"] == "encoder"].groupby("encoder")["overlap"].mean()
-    found, rows = [], _scores(m).query("role == 'joint' and lines == ''")
+    found, rows = [], paper_scores(m).query("role == 'joint' and lines == ''")
     for one, other in permutations(rows.groupby("encoder"), 2):
         ours, theirs = ({*rows["languages"].iloc[0].split("+")} for _, rows in (one, other))
         closer = near.get(one[0], 0) > near.get(other[0], np.inf)
@@ -192,7 +166,7 @@ def compare_language_pairs(m: Measurements) -> list[Check]:
 
 def compare_three_with_two(m: Measurements) -> list[Check]:
     """Compare joint encoders of three languages with those of two of them (4m)."""
-    rows, found, halves = _scores(m), [], {WITHIN: AS_BEFORE, ZERO_SHOT: HELPS}
+    rows, found, halves = paper_scores(m), [], {WITHIN: AS_BEFORE, ZERO_SHOT: HELPS}
     for one, other in permutations(rows[rows["role"] == "joint"].groupby("encoder"), 2):
         ours, theirs = ({*rows["languages"].iloc[0].split("+")} for _, rows in (one, other))
         if len(ours) == 3 and len(theirs) == 2 and theirs < ours:
@@ -206,56 +180,6 @@ def _measured(found: Sequence[Check]) -> list[Check]:
     missing = {one.about.removesuffix(": not measured"): one for one in found if not one.values}
     others = [one for what, one in missing.items() if not any(c.about.startswith(what) for c in told)]
     return [*told, *others]
-
-
-def _paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return pretrained encoders that have a role in the paper, with ids of what must be equal."""
-    rows = rows[(rows["encoder.kind"] == "pretrain") & (rows["encoder.adjusted"] == "")]
-    for name, option in OURS.items():
-        own = rows.get(f"encoder.method.{name}", pd.Series(index=rows.index, dtype=object))
-        rows = rows[~(own.fillna(0).astype(bool) if option is True else own == option)]
-    languages = ["+".join(sorted(one.split("+"))) for one in rows["encoder.languages"]]
-    several = ["+" in one for one in languages]
-    about = zip(rows["encoder.method"], several, rows["encoder.modules"], strict=True)
-    rows = rows.assign(
-        role=[ROLES.get(one, "") for one in about],
-        languages=languages,
-        lines=rows.reindex(columns=["encoder.lines"])["encoder.lines"].fillna("").astype(object),
-        shape=row_keys(rows, [f"encoder.{name}" for name in SHAPE if f"encoder.{name}" in rows]),
-        steps=row_keys(rows, [f"encoder.{name}" for name in STEPS if f"encoder.{name}" in rows]),
-    )
-    return rows[rows["role"] != ""]
-
-
-def _similar(m: Measurements, frame: str, value: str = "cosine") -> pd.DataFrame:
-    """Return the similarity of two languages in parts of joint encoders."""
-    rows = m.frame(frame)
-    rows = _paper_encoders(rows[rows["kind"] == "encoder"])
-    found = noise_corrected(rows[rows["role"] == "joint"].assign(model=rows.get("model", rows["run"])), value)
-    return found[found["first"] != found["second"]]
-
-
-def _scores(m: Measurements) -> pd.DataFrame:
-    """Return scores on the paper's tasks, with ``half``: within languages or zero-shot."""
-    rows = m.frame("scores")
-    rows = _paper_encoders(rows[(rows["inputs"] == "") & (rows["kind"] == "model")])
-    rows = best_split(rows[rows["main"].astype(bool)])
-    rows = filter_rows(rows, lambda code, languages: code in languages.split("+"), "language", "languages")
-    about = zip(*(rows[name] for name in ("method", "language", "source", "target")), strict=True)
-    rows = rows.assign(half=pd.Series([_half(*one) for one in about], index=rows.index, dtype=object))
-    rows = filter_rows(rows, lambda task, half: task in TASKS.get(half, ()), "task", "half")
-    rows = rows.assign(start=rows["source"].where(rows["half"] == ZERO_SHOT, ""))
-    trained = [name for name in rows if "optimization." in name or "peft" in name]
-    same = ["corpus", "task", "split", "metric", "start", "shape", *trained]
-    return rows.assign(
-        test=row_keys(rows, same), system=rows["encoder"].where(rows["role"] != "mono", "alone")
-    )
-
-
-def _half(method: str, language: str, source: str, target: str) -> str:
-    if language == {"source-only": source, "target-only": target}.get(method):
-        return WITHIN
-    return ZERO_SHOT if method == "source-only" and "+" not in source else ""
 
 
 def _compare(
