@@ -34,7 +34,9 @@ Threads = Annotated[
     int,
     typer.Option("--threads", min=1, help="Threads of each run; records depend on it in the last digits."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the plan, what is done, what it takes, and stop.")
+]
 Speed = Annotated[
     float,
     typer.Option(
