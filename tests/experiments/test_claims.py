@@ -131,6 +131,11 @@ def test_a_claim_that_cannot_be_read_is_waited_for_as_any_other(board, content):
         assert claim.number == 2
 
 
+def test_where_a_file_stands_in_the_place_of_a_folder_there_is_nothing_to_read(tmp_path):
+    (tmp_path / "runs").write_bytes(b"")  # As on a machine that has something else under this path.
+    assert FolderBoard(tmp_path / "runs" / "claims").read("run.1") is None
+
+
 def test_a_claim_that_is_being_written_is_held(board):
     """Between the creation of its file and the first byte in it."""
     board.create("run.1", b"")

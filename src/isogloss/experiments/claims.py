@@ -106,7 +106,7 @@ class FolderBoard:
     def read(self, name: str) -> bytes | None:  # noqa: D102
         try:
             return (self.folder / name).read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # The latter where a file stands in a folder's place.
             return None
 
     def remove(self, name: str) -> None:  # noqa: D102
