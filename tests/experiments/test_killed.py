@@ -96,7 +96,7 @@ def test_asked_to_end_it_writes_a_checkpoint_and_leaves(whole):
     wait_until(lambda: not any(map(is_alive, children)))
     steps = [int(path.name.rpartition("-")[2]) for path in out.glob(f"*/{WORK}/checkpoint-*")]
     assert steps
-    assert any(step % 50 for step in steps)
+    assert any(step % 30 for step in steps)
     isogloss.run(folder / "long.toml", out=out, jobs=1, report=False)
     alone = as_precise_as(folder, folder / "long")
     undisturbed = isogloss.run(folder / "long.toml", out=alone, jobs=1, report=False)
@@ -142,8 +142,8 @@ def hangups(how: signal.Handlers) -> Iterator[None]:
 
 def on_a_terminal(folder: Path, out: Path) -> tuple[subprocess.Popen, int]:
     """Start a run on a terminal of its own, and return it and the other end while it trains."""
-    words = [*command(folder, out.name, "processes"), "--set", "grid.optimization.checkpoint_every=50"]
-    words += ["--set", "grid.optimization.epochs=12"]
+    words = [*command(folder, out.name, "processes"), "--set", "grid.optimization.checkpoint_every=30"]
+    words += ["--set", "grid.optimization.epochs=8"]
     words.remove("--quiet")
     ours, theirs = pty.openpty()
     running = subprocess.Popen(

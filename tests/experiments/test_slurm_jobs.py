@@ -54,7 +54,7 @@ def pre_empt_one(out: Path) -> int:
     (job,) = [one for one in jobs(out) if maker in descendants(one)]
     for one in descendants(job):
         os.kill(one, signal.SIGUSR2)
-    wait_until(lambda: any(step % 50 for step in steps(out / key)))
+    wait_until(lambda: any(step % 30 for step in steps(out / key)))
     return job
 
 

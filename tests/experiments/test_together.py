@@ -21,8 +21,8 @@ label = "masked"
 
 [encoder.pretrain]
 text = ["rawtext"]
-languages = ["qaa", "qab"]
-lines = { qaa = 300, qab = 200 }
+languages = ["qaa", "qag"]
+lines = { qaa = 300, qag = 200 }
 architecture = { layers = 1, dim = 32, heads = 2, feed_forward = 64, vocabulary = 300, positions = 64 }
 
 [encoder.pretrain.method]
@@ -40,7 +40,7 @@ name = "fast-align"
 [[adjust]]
 name = "cross-lingual-adjustment"
 bitext = "bitext"
-pairs = ["qaa-qab"]
+pairs = ["qaa-qag"]
 start = "masked"
 examples = 64
 batch_size = 16
@@ -50,7 +50,7 @@ precision = "float32"
 [[adjust]]
 name = "contrastive-alignment"
 bitext = "bitext"
-pairs = ["qaa-qab"]
+pairs = ["qaa-qag"]
 start = "masked"
 examples = 64
 batch_size = 16
@@ -60,7 +60,7 @@ precision = "float32"
 corpus = "wikiann"
 source = "qaa"
 seeds = [0]
-targets = ["qab"]
+targets = ["qag"]
 examples = 64
 dev_examples = 16
 optimization = { epochs = 2, batch_size = 16, learning_rate = 1e-3, accumulation = 2, precision = "float32" }
@@ -69,7 +69,7 @@ optimization = { epochs = 2, batch_size = 16, learning_rate = 1e-3, accumulation
 name = "source-only"
 encoders = ["masked"]
 auxiliary = { name = "alignment-loss", bitext = "bitext" }
-targets = ["qab"]
+targets = ["qag"]
 
 [[grid.method]]
 name = "x-mixup"
@@ -93,8 +93,8 @@ label = "meta"
 
 [encoder.pretrain]
 text = ["rawtext"]
-languages = ["qaa", "qab"]
-lines = { qaa = 300, qab = 200 }
+languages = ["qaa", "qag"]
+lines = { qaa = 300, qag = 200 }
 architecture = { layers = 1, dim = 32, heads = 2, feed_forward = 64, vocabulary = 300, positions = 64 }
 modules = { kind = "adapter" }
 
