@@ -68,9 +68,9 @@ def main(folders: Sequence[str]) -> None:
         )
         for runs in folders:
             own = isogloss.read(runs).frame("scores")
-            plain = own["method"].eq("source-only") & own[["auxiliary", "encoder.adjusted", "of"]].eq("").all(
-                axis=1
-            )
+            plain = own["method"].eq("source-only") & own[["auxiliary", "encoder.adjusted", "average.of"]].eq(
+                ""
+            ).all(axis=1)
             models = own[plain & own["task"].eq(task)].drop_duplicates("model")
             for seed, name in zip(models["seed"], models["model"], strict=True):
                 rows.append({"task": task, "seed": seed, **distances(Path(runs) / name / "model", corpus)})

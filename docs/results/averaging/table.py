@@ -23,7 +23,11 @@ def scores(runs: str) -> pd.DataFrame:
     rows = rows[rows["main"].eq(True) & (rows["split"] == "test")]
     names = {0: ONE, 3: "mean of 3", 6: "mean of 6"}
     system = (
-        rows["of.size"].fillna(0).astype(int).map(names).where(rows["method.density"].isna(), "TIES of 3")
+        rows["average.of.size"]
+        .fillna(0)
+        .astype(int)
+        .map(names)
+        .where(rows["method.density"].isna(), "TIES of 3")
     )
     rows = rows.assign(system=system, score=100 * rows["score"])
     table = rows.pivot_table(index=["system", "seed"], columns="language", values="score")

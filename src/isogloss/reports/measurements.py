@@ -44,7 +44,7 @@ FACTS = (
         "way",
         "translator",
         "after.method",
-        "of",
+        "average.of",
         "encoder",
     ),
     *("auxiliary", "auxiliary.method"),
@@ -212,7 +212,9 @@ class Measurements:
         ids = [one for one in ABOUT.get(name, ("model",)) if one in columns]
         if ids:  # Scores on other inputs are not duplicates.
             rows = rows.drop_duplicates(columns, ignore_index=True)
-        facts = self.models[[one for one in self.models if one not in rows]]
+        facts = self.models
+        if name not in FRAMES:  # A plug-in's columns are its own; of ours none has the name of a fact.
+            facts = facts[[one for one in facts if one not in rows]]
         rows = rows.join(facts, on=ids[0] if ids else "run")
         for other in ids[1:]:
             rows = rows.join(self.models[["way", "method"]].add_prefix(f"{other}."), on=other)

@@ -14,7 +14,7 @@ from isogloss.core.languages import language_name
 INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
 """Suffixes of a system's name for the form of its inputs."""
 
-OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "teacher.", "of", "translator")
+OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "teacher.", "average.", "translator")
 NOT_NAMED = ("optimization.limit", "optimization.overlap", "examples_read")
 """Prefixes of the columns on how a model was trained; and columns that names leave out."""
 
@@ -60,7 +60,9 @@ def way_names(rows: pd.DataFrame) -> dict[str, str]:
 
 def _is_told(group: pd.DataFrame, name: str) -> bool:
     """Return whether names leave a column out: of an average's models what ``of`` says of them already."""
-    told = name.startswith("of.") and group.groupby("of")[name].nunique(dropna=False).le(1).all()
+    told = (
+        name.startswith("average.of.") and group.groupby("average.of")[name].nunique(dropna=False).le(1).all()
+    )
     return bool(told) or name in NOT_NAMED or name.endswith(".way")
 
 

@@ -265,7 +265,7 @@ def _headline(where: ScoredSet) -> str:
     )
     others = systems.drop(base.name).dropna(subset="low")
     carriers = others["method"].where(others["auxiliary"] == "", others["auxiliary.method"])
-    unlabelled = others["of"].str.split("+").map({*LABELLED}.isdisjoint).astype(bool)
+    unlabelled = others["average.of"].str.split("+").map({*LABELLED}.isdisjoint).astype(bool)
     labelled = carriers.isin(LABELLED) | ~unlabelled
     gains = others.assign(gain=others["low"] - base["low"]).groupby(labelled)
     return " ".join([transfer, *(_largest_gain(own, labels) for labels, own in gains)])

@@ -85,9 +85,11 @@ def _parts_facts(own: Content) -> Facts:
         if key not in ways:
             names.append(facts.get("method") or "+".join(fields_of(part).get("languages") or (part["kind"],)))
         ways[key], totals[key] = facts, totals.get(key, 0.0) + (weight or 0.0)
-    found = {f"of.{n}.{name}": one for n, way in enumerate(ways.values()) for name, one in way.items()}
+    found = {
+        f"average.of.{n}.{name}": one for n, way in enumerate(ways.values()) for name, one in way.items()
+    }
     of_weights = {"method.weights": " ".join(f"{one:g}" for one in totals.values())} if weights[0] else {}
-    return {"of": "+".join(names), "of.size": len(own["parts"]), **of_weights, **found}
+    return {"average.of": "+".join(names), "average.of.size": len(own["parts"]), **of_weights, **found}
 
 
 def _of_today(own: Content) -> Content:
