@@ -125,22 +125,22 @@ def read(out: str | Path) -> Study:
     return study
 
 
-def report(out: str | Path) -> "Report":
+def report(out: str | Path, *, on_progress: OnProgress = no_progress) -> "Report":
     """Write the report of a folder of runs, or of those below a URL, where it is missing or outdated."""
-    return _reported(store_at(out))
+    return _reported(store_at(out), on_progress)
 
 
-def report_alone(store: Store) -> "Report":
+def report_alone(store: Store, on_progress: OnProgress = no_progress) -> "Report":
     """Write the report of a store while no other process does."""
     with store.claims.alone("report"):
-        return _reported(store)
+        return _reported(store, on_progress)
 
 
-def _reported(store: Store) -> "Report":
+def _reported(store: Store, on_progress: OnProgress) -> "Report":
     from isogloss.reports import write_report
 
     store.bring_records()
-    written = write_report(store.root)
+    written = write_report(store.root, on_progress)
     store.send_report((written.html, *written.figures, *written.tables))
     return written
 
@@ -207,7 +207,7 @@ def run(
     )
     outcome = make_planned(planned, how, announce=announce, on_progress=on_progress)
     if report:
-        report_alone(planned.store)
+        report_alone(planned.store, on_progress)
     else:
         planned.store.bring_records()
     return Result(planned.store.root, outcome, tuple(map(identity, planned.runs)))
@@ -264,7 +264,7 @@ def search(
     make = partial(make_planned, how=how, announce=announce, on_progress=on_progress)
     place = Path(to) if to else None
     found = search_plans(request, make, to=place, command=command, on_trial=on_trial)
-    _reported(store_for(recipe, out))
+    _reported(store_for(recipe, out), on_progress)
     return found
 
 

@@ -32,7 +32,7 @@ VERBS = {
         *("--dry-run", "--speed", "--set", "--report", "--retry-failed", "--track"),
         *("--quiet -q", "--json", "--debug"),
     ],
-    "report": ["folder", "--open", "--json", "--debug"],
+    "report": ["folder", "--open", "--quiet -q", "--json", "--debug"],
     "compare": [
         *("runs", "--against", "--predictions", "--by", "--gold"),
         *("--measure", "--split", "--points", "--in", "--json", "--debug"),

@@ -15,6 +15,7 @@ import pytest
 from made_up_runs import adjust, measure, model, pretrain, scores, small_study, write, write_plan
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.progress import Progress
 from isogloss.reports import Report, finished_report, page, report, write_report
 from isogloss.reports.checks import Check
 from isogloss.reports.drawing import Figure, Lines
@@ -149,6 +150,19 @@ def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(out: Pat
 
 
 @pytest.mark.slow
+def test_what_takes_long_is_told_and_a_report_that_is_there_says_nothing(out: Path) -> None:
+    told: list[Progress] = []
+    figures = write_report(out, told.append).figures
+    ends = [(one.what, one.total) for one in told if one.done == one.total]
+    assert [what for what, _ in ends] == ["records", "claims", "sections", "figures"]
+    assert dict(ends)["records"] == 15
+    assert dict(ends)["figures"] == len(figures) > 0
+    told.clear()
+    write_report(out, told.append)
+    assert told == []
+
+
+@pytest.mark.slow
 def test_the_claims_that_are_asked_have_verdict_finding_and_rule(out: Path) -> None:
     found = write_report(out)
     assert [(one.claim.id, one.verdict) for one in found.claims] == [("1a", "supported")]
@@ -229,7 +243,7 @@ def test_where_nothing_changed_nothing_is_drawn_or_written(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, before = write_report(out), files_of(out)
-    monkeypatch.setattr(report, "read_measurements", lambda _: pytest.fail("made again"))
+    monkeypatch.setattr(report, "read_measurements", lambda *_: pytest.fail("made again"))
     second = write_report(out)
     assert files_of(out) == before
     assert second.summary == first.summary
@@ -258,7 +272,7 @@ def test_where_anything_changed_the_report_is_made_again(
 ) -> None:
     write_report(out)
     made, read = [], report.read_measurements
-    monkeypatch.setattr(report, "read_measurements", lambda folder: made.append(folder) or read(folder))
+    monkeypatch.setattr(report, "read_measurements", lambda out, *_: made.append(out) or read(out))
     CHANGES[change](out)
     write_report(out)
     write_report(out)

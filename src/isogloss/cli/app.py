@@ -136,14 +136,16 @@ def run(
 def report(
     folder: Annotated[str, typer.Argument(help="A folder of runs, or their URL.")],
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Write the report of a folder of runs again, from its records alone."""
     from isogloss import api
-    from isogloss.cli.display import show_report
+    from isogloss.cli.display import Display, show_report
 
-    written = api.report(folder)
+    with Display(quiet=quiet, as_json=as_json) as display:
+        written = api.report(folder, on_progress=display.on_progress)
     show_report(written, as_json=as_json)
     if open_it:
         import webbrowser

@@ -191,8 +191,9 @@ def run_together(
             f"{len(outcome.made)} runs made in {world_size()} processes, {len(outcome.done)} were there, "
             f"{len(outcome.failed)} failed."
         )
-    if main and report:
-        show_report(api.report_alone(planned.store), as_json=as_json)
+        written = api.report_alone(planned.store, display.on_progress) if main and report else None
+    if written:
+        show_report(written, as_json=as_json)
     if main:  # Launchers end all processes when one fails.
         _exit_if(outcome.failed)
 

@@ -1,9 +1,12 @@
 """Progress as a callback: the library reports, the command line draws."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from isogloss.core.records import Row
+
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +25,17 @@ OnProgress = Callable[[Progress], None]
 
 def no_progress(_: Progress) -> None:
     """Ignore progress."""
+
+
+def one_by_one(
+    things: Sequence[Thing],
+    what: str,
+    on_progress: OnProgress,
+    remark: Callable[[Thing], str] = lambda _: "",
+) -> Iterator[Thing]:
+    """Yield things one by one, and tell how many of them are done; nothing is told of none."""
+    for done, thing in enumerate(things):
+        on_progress(Progress(what, done, len(things), remark(thing)))
+        yield thing
+    if things:
+        on_progress(Progress(what, len(things), len(things)))

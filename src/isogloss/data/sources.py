@@ -17,7 +17,7 @@ from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.plug_ins import check_value, find_plug_in, package_named, plugged_names
-from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import writing
 from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import CORPORA
@@ -116,14 +116,11 @@ class BuiltInLanguages:
         Translations of examples, the large bitext and comparable text are left out: there is a file for
         every pair.
         """
-        files = self._exported()
-        for done, (path, file) in enumerate(files.items()):
-            on_progress(
-                Progress(what="export of the built-in languages", done=done, total=len(files), remark=path)
-            )
+        files = [*self._exported().items()]
+        what = "export of the built-in languages"
+        for path, file in one_by_one(files, what, on_progress, lambda one: one[0]):
             with atomic_file(folder / path) as stream, writing(folder / path):
                 stream.writelines(file.read())
-        on_progress(Progress(what="export of the built-in languages", done=len(files), total=len(files)))
 
     def _languages(self, corpus: Corpus) -> set[str]:
         """Return the languages, and the pairs of them, that a corpus is there in."""

@@ -19,7 +19,7 @@ import torch
 
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
-from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.run_parts import Updates
 from isogloss.data.sources import Sources
 from isogloss.encoders.folders import unreachable
@@ -185,14 +185,12 @@ def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -
     """Read every split on disk once, so that a broken line is found before anything trains."""
     splits = dict.fromkeys(split for run in runs for split in run.splits_read)
     on_disk = [split for split in splits if not is_built_in(split.language[:3])]
-    for done, split in enumerate(on_disk):
-        on_progress(Progress("reading", done, len(on_disk), f"{split.corpus} {split.language} {split.split}"))
+    named = "{0.corpus} {0.language} {0.split}".format
+    for split in one_by_one(on_disk, "reading", on_progress, named):
         for _ in sources.stream(
             split.corpus, split.language, split.split, treebanks=split.treebanks, examples=split.examples
         ):
             pass
-    if on_disk:
-        on_progress(Progress("reading", len(on_disk), len(on_disk)))
 
 
 def default_jobs(runs: Sequence[Run], threads: int = 1, devices: Sequence[Device] = ()) -> int:

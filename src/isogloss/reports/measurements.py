@@ -19,6 +19,7 @@ import pandas as pd
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain, without_folders
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import MADE, RECORD, Record, read_record
 from isogloss.core.rows import ROWS, kind_of
 from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
@@ -237,7 +238,7 @@ def cached(function: Callable[[Measurements], Result]) -> Callable[[Measurements
     return wrapper
 
 
-def read_measurements(out: Path) -> Measurements:
+def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measurements:
     """Read a folder of runs; missing, failed and damaged runs raise no error but have that state.
 
     ConfigError for a folder without plan and records, and for measurements of an earlier version.
@@ -258,7 +259,7 @@ def read_measurements(out: Path) -> Measurements:
         about |= {name: without_folders(plan[name])} if plan.get(name) else {}
     about |= {name: plan[name] for name in ("methods", "published") if plan.get(name)}
     return Measurements(
-        runs=[_read_run(out / name) for name in ids],
+        runs=[_read_run(out / name) for name in one_by_one([*ids], "records", on_progress)],
         labels={key: plain(str(label)) for key, label in labels.items()} if isinstance(labels, dict) else {},
         notes=tuple(map(without_folders, notes)),
         **about,

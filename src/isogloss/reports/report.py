@@ -17,6 +17,7 @@ import pandas as pd
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError
 from isogloss.core.plug_ins import find_plug_in, plugged_names
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import MADE, RECORD, write_bytes, writing
 from isogloss.core.stamps import package_stamp, stamp
 from isogloss.data.result_files import PREDICTIONS
@@ -115,14 +116,14 @@ class Report:
         return read_measurements(self.html.parent)
 
 
-def write_report(out: Path) -> Report:
+def write_report(out: Path, on_progress: OnProgress = no_progress) -> Report:
     """Write ``report.html``, ``figures/`` and ``tables/`` into a folder of runs, unless they are up to date.
 
     Raises ConfigError where there is neither a plan nor a record, StorageError where nothing can be written.
     Missing, failed and damaged runs are named in the report.
     """
     known = _last_report(out)
-    return _report_of(out, known if known["current"] else _rewrite(out, known.get("files", ())))
+    return _report_of(out, known if known["current"] else _rewrite(out, known.get("files", ()), on_progress))
 
 
 def finished_report(out: Path) -> Report | None:
@@ -177,11 +178,11 @@ def _input_stamps(out: Path) -> list[str]:
     return [package_stamp(), plug_ins.stamp(), sha256(plan).hexdigest(), stamp(seen)]
 
 
-def _rewrite(out: Path, old: Iterable[str]) -> State:
+def _rewrite(out: Path, old: Iterable[str], on_progress: OnProgress) -> State:
     """Make the report, write what changed, and remove files of the last report that this one lacks."""
-    stamps, (claims, errors), m = _input_stamps(out), all_claims(), read_measurements(out)
+    stamps, (claims, errors), m = _input_stamps(out), all_claims(), read_measurements(out, on_progress)
     m = replace(m, notes=(*m.notes, *errors))
-    outcomes = judge(claims, m)
+    outcomes = judge(one_by_one(claims, "claims", on_progress), m)
     raw = {slug("rows", kind): m.raw(kind) for kind in m.kinds()}
     raw |= {"facts": m.models.rename_axis("id").reset_index()}
     raw |= {"checks": check_rows(outcomes)} if outcomes else {}
@@ -189,11 +190,11 @@ def _rewrite(out: Path, old: Iterable[str]) -> State:
         m=m,
         found=headline(m),
         outcomes=outcomes,
-        sections=[show_section(section, m) for section in SECTIONS],
+        sections=[show_section(section, m) for section in one_by_one(SECTIONS, "sections", on_progress)],
         runs=run_table(m),
         raw=raw,
     )
-    contents = {**dict(_files(page)), PAGE: render(page).encode()}
+    contents = {**dict(_files(page, on_progress)), PAGE: render(page).encode()}
     with writing(out):
         _replace(out, contents, set(old) - set(contents))
     known = {
@@ -220,14 +221,14 @@ def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> No
             (out / own).unlink(missing_ok=True)
 
 
-def _files(page: Page) -> Iterator[tuple[str, bytes]]:
+def _files(page: Page, on_progress: OnProgress) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of every file besides the page."""
     tables = [*(table for table, _ in page.claims), *(one for part in page.sections for one in part.tables)]
     figures = [one for part in page.sections for one in part.figures]
     for table in (*tables, page.runs):
         yield f"tables/{table.name}.csv", to_csv(table.data).encode()
         yield f"tables/{table.name}.tex", to_latex(table).encode()
-    for figure in figures:
+    for figure in one_by_one(figures, "figures", on_progress, lambda figure: figure.title):
         yield f"tables/{figure.name}.csv", to_csv(figure.data).encode()
         yield f"figures/{figure.name}.pdf", figure.pdf
     for name, rows in page.raw.items():

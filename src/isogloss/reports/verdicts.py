@@ -7,7 +7,7 @@ recorded predictions of examples, after Holm's correction over all checks of a c
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -63,7 +63,7 @@ class Outcome:
     """P of each check after Holm's correction over those of the claim; nan where nothing was measured."""
 
 
-def judge(claims: Sequence[Claim], m: Measurements) -> list[Outcome]:
+def judge(claims: Iterable[Claim], m: Measurements) -> list[Outcome]:
     """Judge every claim that the measurements are about."""
     tested = [(claim, claim.test(m)) for claim in claims if all(map(m.has_rows, claim.needs))]
     return [_outcome(claim, checks) for claim, checks in tested if checks]

@@ -9,7 +9,7 @@ from typing import cast
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import Row, Value
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example
@@ -76,8 +76,8 @@ def evaluate(
     check_evaluation(model, options, sources)
     model = model.solving(fitting_task(model.task, options.corpus, sources))
     rows: list[Row] = []
-    for done, language in enumerate(options.languages):
-        on_progress(Progress(f"scoring {model.provenance.run}", done, len(options.languages), language))
+    what = f"scoring {model.provenance.run}"
+    for language in one_by_one(options.languages, what, on_progress, str):
         prepared, warnings = _prepared(model, options, sources, language)
         prepared = replace(prepared, on_progress=on_progress)
         examples, predicted = prepared.examples, prepared.predict(model.network)
@@ -89,7 +89,6 @@ def evaluate(
         if predictions is not None:
             folder = predictions / model.provenance.run / options.inputs
             write_predictions(model, options, language, examples, predicted, folder)
-    on_progress(Progress(f"scoring {model.provenance.run}", len(options.languages), len(options.languages)))
     unmixed = model.mixup is not None and not options.inputs
     if unmixed and set(options.languages) - set(model.provenance.source):
         warn(
