@@ -82,7 +82,9 @@ def _fine_tune(run: FineTune, shape: Shape | None) -> float | None:
 
 def assumed_sizes(runs: Iterable[Run]) -> list[str]:
     """List what the operations of runs assume about corpora, in words."""
-    tuned = [run for run in runs if isinstance(run, FineTune) and not any(map(is_built_in, run.source))]
+    fine_tuned = (run for run in runs if isinstance(run, FineTune))
+    # Methods without source examples have languages in their target alone.
+    tuned = [run for run in fine_tuned if not any(map(is_built_in, (*run.source, *run.target)))]
     names = {run.corpus.partition(":")[0] for run in tuned} & TRAIN_SIZES.keys()
     known = ", ".join(f"{name} {TRAIN_SIZES[name]:,}" for name in sorted(names))
     return [f"operations: training examples of each language are taken to be {known}."] if known else []
