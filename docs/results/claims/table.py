@@ -27,7 +27,8 @@ isogloss run --out runs/claims papers/under-specified/claims papers/x-mixup/clai
 
 Every check of the claims of all four papers, at built-in scale. It is the command of
 [papers](../../papers.md#all-claims-from-one-command) but for X-Mixup in NLI, which was not run; of the
-adjustment's NLI it has three seeds ([nli.toml](nli.toml)), of
+adjustment's NLI it has three seeds ([nli.toml](nli.toml); fewer translations and [CLS] alone,
+in 3b and 3i, were made later in a folder of their own, with Holm's correction over all checks), of
 interference four seeds of six ([interference.toml](interference.toml)), of a third language one. Written by
 `python docs/results/claims/table.py` from [checks.csv](checks.csv), which the report makes.
 
