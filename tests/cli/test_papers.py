@@ -184,3 +184,6 @@ def test_papers_are_listed_with_their_scales_numbers_and_runs(papers, command, t
         **{"published": "3", "run here at": "built-in", "finished": f"1 of {RUNS}", "claims": ""},
     }
     assert (two["item"], two["run here at"]) == ("table-2", "")
+    shown = command("list", "papers", "--in", tmp_path).out
+    assert f"1 of {RUNS}" in shown
+    assert "claims" not in shown  # No row has one.

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from isogloss.core.plain_text import plain
@@ -117,11 +118,13 @@ class Display:
         print(json.dumps(event, ensure_ascii=False), flush=True)
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Print a table of results on standard output, or as JSON lines."""
+        """Print a table of results on standard output, without empty columns, or as JSON lines, with all."""
         if self.as_json:
             for row in rows:
                 self.emit(dict(zip(heads, row, strict=True)))
             return
+        said = [not rows or any(str(row[column]) for row in rows) for column in range(len(heads))]
+        heads, rows = list(compress(heads, said)), [list(compress(row, said)) for row in rows]
         from rich import box
         from rich.console import Console
         from rich.table import Table
