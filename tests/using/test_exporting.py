@@ -1,6 +1,7 @@
 """An exported folder predicts the same without isogloss, is whole or not there, and replaces nothing else."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -244,11 +245,16 @@ def test_an_earlier_export_is_replaced_and_nothing_else_is(make_model, tmp_path)
         export(model, folder / "README.md", force=True)
 
 
-def test_runs_and_homes_are_never_replaced(make_model, tiny_runs, tmp_path, monkeypatch):
-    (tmp_path / "x").touch()
-    monkeypatch.chdir(tmp_path)
-    run = next(path.parent for path in tiny_runs.glob("*/model"))
-    for folder in (tiny_runs, run, tmp_path, tmp_path.parent):
+def test_runs_and_homes_are_never_replaced(make_model, tmp_path, monkeypatch):
+    run, home, here = (tmp_path / name for name in ("runs/0123456789ab", "user/home", "project/here"))
+    for folder in (run, home, here):
+        folder.mkdir(parents=True)
+        (folder / "x").touch()
+    (run / "record.json").touch()
+    (tmp_path / "link").symlink_to(home)
+    monkeypatch.setenv("HOME", str(tmp_path / "link"))
+    monkeypatch.chdir(here)
+    for folder in (run, run.parent, home, home.parent, tmp_path / "link", here, here.parent):
         with pytest.raises(StorageError, match="not even --force replaces them"):
             export(make_model(), folder, force=True)
     assert (run / "record.json").exists()
@@ -282,19 +288,30 @@ def test_onnx_without_what_it_needs_is_refused_before_anything_is_written(make_m
     assert list(tmp_path.iterdir()) == []
 
 
+def shallow(folder, place, layers):
+    """Copy an encoder with its first layers alone: the time of an ONNX export grows with their number."""
+    shutil.copytree(folder, place)
+    config = json.loads((place / "config.json").read_text())
+    config["num_hidden_layers"] = layers
+    config["layer_types"] = config.get("layer_types", [])[:layers] or None
+    (place / "config.json").write_text(json.dumps(config))
+    return place
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("task", "encoder"),
-    [
-        *(("nli", name) for name in ("deberta_v2", "modernbert")),
-        ("ner", "xlm_roberta"),
-        ("qa", "distilbert"),
-    ],
+    ("task", "encoder", "layers"),
+    [("ner", "deberta_v2", 1), ("nli", "modernbert", 2), ("qa", "xlm_roberta", 1)],
 )
-def test_an_onnx_file_gives_the_numbers_of_the_model(make_model, encoder, request, tmp_path, task):
+def test_an_onnx_file_has_the_numbers_of_the_model_or_is_not_kept(
+    make_model, encoder, request, tmp_path, task, layers, monkeypatch
+):
+    """ModernBERT's second layer is its first with local attention."""
     pytest.importorskip("onnxscript")
     onnxruntime = pytest.importorskip("onnxruntime")
-    model = make_model(task, request.getfixturevalue(f"{encoder}_folder"))
+    model = make_model(
+        task, shallow(request.getfixturevalue(f"{encoder}_folder"), tmp_path / "shallow", layers)
+    )
     folder = export(model, tmp_path / "out", onnx=True)
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
     network = load_model(folder).network
@@ -308,19 +325,17 @@ def test_an_onnx_file_gives_the_numbers_of_the_model(make_model, encoder, reques
             assert theirs == pytest.approx(ours.numpy(), abs=1e-4)
     assert "model.onnx" in (folder / "README.md").read_text()
 
-
-@pytest.mark.slow
-def test_a_wrong_onnx_file_never_gets_its_name(make_model, modernbert_folder, tmp_path):
-    pytest.importorskip("onnxscript")
-    model = make_model("ner", modernbert_folder)  # Its local attention does not survive the way.
+    of_another = (folder / "model.onnx").read_bytes()
+    monkeypatch.setattr(torch.onnx, "export", lambda _, __, path, **___: path.write_bytes(of_another))
+    with torch.no_grad():
+        [*model.network.parameters()][-1][-1] += 0.01  # The last bias alone: one output of the last kind.
     with pytest.raises(RunError, match=r"model.onnx: the numbers of the ONNX file differ .* not kept"):
-        export(model, tmp_path / "out", onnx=True)
-    assert list(tmp_path.iterdir()) == []
+        export(model, tmp_path / "wrong", onnx=True)
+    assert not (tmp_path / "wrong").exists()
 
 
-@pytest.mark.slow
-def test_an_exported_model_mixes_as_before_to_the_bit(mixing_run, tmp_path):
-    model = load_model(mixing_run, precision="float32")
+def test_an_exported_model_mixes_as_before_to_the_bit(make_mixing, tmp_path):
+    model = load_model(export(make_mixing(source=("qaa",)), tmp_path / "first"), precision="float32")
     folder = export(model, tmp_path / "out")
     again = load_model(folder, precision="float32")
     gold, there = (Sources().examples("ud", code, "dev", examples=20) for code in ("qab", "qab-qaa"))

@@ -108,7 +108,7 @@ def check_free(folder: Path, *, force: bool) -> None:
 
 def _is_protected(folder: Path) -> bool:
     """Return whether a folder holds anything that no export may ever replace."""
-    outer = any(folder == path or folder in path.parents for path in (Path.cwd(), Path.home()))
+    outer = any(folder == path or folder in path.parents for path in (Path.cwd(), Path.home().resolve()))
     return outer or (folder / RECORD).exists() or any(folder.glob(f"*/{RECORD}"))
 
 
