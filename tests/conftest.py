@@ -65,223 +65,236 @@ def real_data(pytestconfig: pytest.Config) -> DiskFolder:
     return DiskFolder(path)
 
 
-@pytest.fixture(scope="session")
-def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from transformers import BertConfig, BertForMaskedLM
+def _encoder(model: str, tokenizer: Callable[[], object], **config: object) -> object:
+    """Make a fixture: the folder of a tiny encoder, a class of transformers with random weights."""
 
-    tokenizer = _word_pieces()
-    config = BertConfig(**_sizes(len(tokenizer)), max_position_embeddings=160, pad_token_id=0)
-    return _saved(tmp_path_factory, "bert", lambda: BertForMaskedLM(config), tokenizer)
+    @pytest.fixture(scope="session")
+    def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+        import transformers
 
+        kind, subwords = getattr(transformers, model), tokenizer()
+        place = tmp_path_factory.mktemp("encoders") / kind.config_class.model_type
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            made = kind(kind.config_class(vocab_size=len(subwords), **config))
+        made.save_pretrained(place)
+        subwords.save_pretrained(place)
+        return place
 
-@pytest.fixture(scope="session")
-def distilbert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As on the hub: with BERT's own tokenizer, which knows segments."""
-    from transformers import DistilBertConfig, DistilBertForMaskedLM
-
-    tokenizer = _word_pieces()
-    sizes = _sizes(len(tokenizer))
-    sizes["hidden_dim"] = sizes.pop("intermediate_size")
-    config = DistilBertConfig(**sizes, max_position_embeddings=160)
-    return _saved(tmp_path_factory, "distilbert", lambda: DistilBertForMaskedLM(config), tokenizer)
+    return folder
 
 
-@pytest.fixture(scope="session")
-def xlm_roberta_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from transformers import XLMRobertaConfig, XLMRobertaForMaskedLM, XLMRobertaTokenizer
+def _word_pieces() -> object:
+    from transformers import BertTokenizer
 
-    tokenizer = XLMRobertaTokenizer(vocab=_pieces("<s>", "<pad>", "</s>", "<unk>", mask="<mask>"))
-    config = XLMRobertaConfig(
-        **_sizes(len(tokenizer)), max_position_embeddings=162, type_vocab_size=1, pad_token_id=1
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = _letters()
+    pieces = [*special, *letters, *(f"##{part}" for part in [*letters, *WORD_PIECES]), *TEXT.split()]
+    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+    return BertTokenizer(vocab=vocabulary, do_lower_case=False)
+
+
+def _unigrams(kind: str, *special: str, mask: str = "<mask>", **options: object) -> Callable[[], object]:
+    """Unigram subwords in a tokenizer of transformers, which may take their numbers alone."""
+    letters = [(letter, -9.0) for letter in _letters()]
+    pieces = [(piece, -6.0) for piece in WORD_PIECES if len(piece) > 1]
+    words = [(f"▁{word}", -5.0) for word in dict.fromkeys(TEXT.split())]
+    vocab = [*((name, 0.0) for name in special), ("▁", -8.0), *letters, *pieces, *words, (mask, 0.0)]
+
+    def tokenizer() -> object:
+        import transformers
+
+        numbers = {piece: number for number, (piece, _) in enumerate(vocab)}
+        return getattr(transformers, kind)(vocab=numbers if kind == "NllbTokenizer" else vocab, **options)
+
+    return tokenizer
+
+
+def _bytes(*special: str, frame: tuple[str, str] | None = None, **names: str) -> Callable[[], object]:
+    """Byte-level BPE; texts are framed by two of the special subwords, or by nothing."""
+
+    def tokenizer() -> object:
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+        from transformers import PreTrainedTokenizerFast
+
+        backend = Tokenizer(models.BPE())
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        backend.decoder = decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(
+            vocab_size=330, special_tokens=list(special), initial_alphabet=alphabet, show_progress=False
+        )
+        backend.train_from_iterator([TEXT] * 4, trainer)
+        if frame is not None:
+            first, last = frame
+            backend.post_processor = processors.TemplateProcessing(
+                single=f"{first} $A {last}",
+                pair=f"{first} $A {last} $B:1 {last}:1",
+                special_tokens=[(name, backend.token_to_id(name)) for name in (first, last)],
+            )
+        return PreTrainedTokenizerFast(tokenizer_object=backend, **names)
+
+    return tokenizer
+
+
+def _gemma_pieces() -> object:
+    """BPE over characters with ▁ for spaces; a text is opened, and nothing closes it."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    names = {"pad_token": "<pad>", "eos_token": "<eos>", "bos_token": "<bos>", "unk_token": "<unk>"}
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.decoder = decoders.Replace("▁", " ")
+    trainer = trainers.BpeTrainer(
+        vocab_size=90,
+        special_tokens=[*names.values()],
+        initial_alphabet=["▁", *_letters()],
+        show_progress=False,
     )
-    return _saved(tmp_path_factory, "xlm-roberta", lambda: XLMRobertaForMaskedLM(config), tokenizer)
-
-
-@pytest.fixture(scope="session")
-def deberta_v2_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Distances alone and no segments, as mDeBERTa-v3 has it."""
-    from transformers import DebertaV2Config, DebertaV2ForMaskedLM, DebertaV2Tokenizer
-
-    tokenizer = DebertaV2Tokenizer(vocab=_pieces("[PAD]", "[CLS]", "[SEP]", "[UNK]", mask="[MASK]"))
-    config = DebertaV2Config(
-        **_sizes(len(tokenizer)),
-        max_position_embeddings=160,
-        relative_attention=True,
-        position_buckets=8,
-        norm_rel_ebd="layer_norm",
-        share_att_key=True,
-        pos_att_type="p2c|c2p",
-        position_biased_input=False,
-        type_vocab_size=0,
+    tokenizer.train_from_iterator([f" {word}" for word in TEXT.split()] * 4, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<bos> $A", pair="<bos> $A <bos>:1 $B:1", special_tokens=[("<bos>", 2)]
     )
-    return _saved(tmp_path_factory, "deberta-v2", lambda: DebertaV2ForMaskedLM(config), tokenizer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
-@pytest.fixture(scope="session")
-def modernbert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Bytes without a space before the text, and layers that see few neighbours, as ModernBERT has it."""
-    from transformers import ModernBertConfig, ModernBertForMaskedLM, PreTrainedTokenizerFast
-
-    padding, unknown, first, last, mask = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_bytes(padding, unknown, first, last, mask, frame=(first, last)),
-        pad_token=padding,
-        unk_token=unknown,
-        cls_token=first,
-        sep_token=last,
-        mask_token=mask,
-    )
-    config = ModernBertConfig(
-        **_sizes(len(tokenizer)),
-        max_position_embeddings=160,
-        local_attention=4,
-        pad_token_id=0,
-        cls_token_id=2,
-        sep_token_id=3,
-        bos_token_id=2,
-        eos_token_id=3,
-    )
-    return _saved(tmp_path_factory, "modernbert", lambda: ModernBertForMaskedLM(config), tokenizer)
+def _letters() -> list[str]:
+    return sorted({letter for letter in TEXT if letter != " "})
 
 
-@pytest.fixture(scope="session")
-def xlm_roberta_xl_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from transformers import XLMRobertaTokenizer, XLMRobertaXLConfig, XLMRobertaXLForMaskedLM
+_SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "initializer_range": 0.2,
+    "max_position_embeddings": 160,
+}
+_XLM_R_SIZES = {**_SIZES, "max_position_embeddings": 162, "type_vocab_size": 1}
+_DECODER_SIZES = {**_SIZES, "num_key_value_heads": 2, "head_dim": 12}
+"""Keys that two heads share, and heads wider than their part of the states."""
+_HALF_SIZES = {"layers": 3, "attention_heads": 4, "ffn_dim": 48}
+"""Of the encoder, and of the decoder."""
 
-    tokenizer = XLMRobertaTokenizer(vocab=_pieces("<s>", "<pad>", "</s>", "<unk>", mask="<mask>"))
-    config = XLMRobertaXLConfig(
-        **_sizes(len(tokenizer)), max_position_embeddings=162, type_vocab_size=1, pad_token_id=1
-    )
-    return _saved(tmp_path_factory, "xlm-roberta-xl", lambda: XLMRobertaXLForMaskedLM(config), tokenizer)
+_XLM_R_UNIGRAMS = _unigrams("XLMRobertaTokenizer", "<s>", "<pad>", "</s>", "<unk>")
 
+bert_folder = _encoder("BertForMaskedLM", _word_pieces, **_SIZES, pad_token_id=0)
 
-@pytest.fixture(scope="session")
-def xmod_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Adapters of three languages, named as on the hub, and a language for texts of which none is said."""
-    from transformers import XLMRobertaTokenizer, XmodConfig, XmodForMaskedLM
+# As on the hub: with BERT's own tokenizer, which knows segments.
+distilbert_folder = _encoder(
+    "DistilBertForMaskedLM",
+    _word_pieces,
+    **{"hidden_dim" if name == "intermediate_size" else name: size for name, size in _SIZES.items()},
+)
 
-    tokenizer = XLMRobertaTokenizer(vocab=_pieces("<s>", "<pad>", "</s>", "<unk>", mask="<mask>"))
-    config = XmodConfig(
-        **_sizes(len(tokenizer)),
-        max_position_embeddings=162,
-        type_vocab_size=1,
-        languages=["en_XX", "sw_KE", "de_DE"],
-        default_language="en_XX",
-    )
-    return _saved(tmp_path_factory, "xmod", lambda: XmodForMaskedLM(config), tokenizer)
+xlm_roberta_folder = _encoder("XLMRobertaForMaskedLM", _XLM_R_UNIGRAMS, **_XLM_R_SIZES, pad_token_id=1)
 
+# Distances alone and no segments, as mDeBERTa-v3 has it.
+deberta_v2_folder = _encoder(
+    "DebertaV2ForMaskedLM",
+    _unigrams("DebertaV2Tokenizer", "[PAD]", "[CLS]", "[SEP]", "[UNK]", mask="[MASK]"),
+    **_SIZES,
+    relative_attention=True,
+    position_buckets=8,
+    norm_rel_ebd="layer_norm",
+    share_att_key=True,
+    pos_att_type="p2c|c2p",
+    position_biased_input=False,
+    type_vocab_size=0,
+)
 
-@pytest.fixture(scope="session")
-def rembert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from transformers import RemBertConfig, RemBertForMaskedLM
+# Bytes without a space before the text, and layers that see few neighbours, as ModernBERT has it.
+modernbert_folder = _encoder(
+    "ModernBertForMaskedLM",
+    _bytes(
+        *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+        frame=("[CLS]", "[SEP]"),
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    ),
+    **_SIZES,
+    local_attention=4,
+    **{"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
+)
 
-    tokenizer = _word_pieces()
-    config = RemBertConfig(
-        **_sizes(len(tokenizer)),
-        max_position_embeddings=160,
-        input_embedding_size=8,
-        output_embedding_size=24,
-    )
-    return _saved(tmp_path_factory, "rembert", lambda: RemBertForMaskedLM(config), tokenizer)
+xlm_roberta_xl_folder = _encoder("XLMRobertaXLForMaskedLM", _XLM_R_UNIGRAMS, **_XLM_R_SIZES, pad_token_id=1)
 
+# Adapters of three languages, named as on the hub, and a language for texts of which none is said.
+xmod_folder = _encoder(
+    "XmodForMaskedLM",
+    _XLM_R_UNIGRAMS,
+    **_XLM_R_SIZES,
+    languages=["en_XX", "sw_KE", "de_DE"],
+    default_language="en_XX",
+)
 
-@pytest.fixture(scope="session")
-def eurobert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Bytes, and hence no unknown subword; keys that two heads share."""
-    from transformers import EuroBertConfig, EuroBertForMaskedLM, PreTrainedTokenizerFast
+rembert_folder = _encoder(
+    "RemBertForMaskedLM", _word_pieces, **_SIZES, input_embedding_size=8, output_embedding_size=24
+)
 
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_bytes("[PAD]", "[BEGIN]", "[END]", "[MASK]", frame=("[BEGIN]", "[END]")),
+# Bytes, and hence no unknown subword; keys that two heads share.
+eurobert_folder = _encoder(
+    "EuroBertForMaskedLM",
+    _bytes(
+        *("[PAD]", "[BEGIN]", "[END]", "[MASK]"),
+        frame=("[BEGIN]", "[END]"),
         pad_token="[PAD]",
         bos_token="[BEGIN]",
         eos_token="[END]",
         mask_token="[MASK]",
-    )
-    config = EuroBertConfig(
-        **_sizes(len(tokenizer)),
-        max_position_embeddings=160,
-        num_key_value_heads=2,
-        **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "mask_token_id": 3},
-    )
-    return _saved(tmp_path_factory, "eurobert", lambda: EuroBertForMaskedLM(config), tokenizer)
+    ),
+    **_SIZES,
+    num_key_value_heads=2,
+    **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "mask_token_id": 3},
+)
 
+# As on the hub: nothing closes a text or stands between two, and there is no padding.
+llama_folder = _encoder(
+    "LlamaForCausalLM",
+    _bytes("[BEGIN]", "[END]", bos_token="[BEGIN]", eos_token="[END]"),
+    **_DECODER_SIZES,
+    **{"bos_token_id": 0, "eos_token_id": 1},
+)
 
-@pytest.fixture(scope="session")
-def llama_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As on the hub: nothing closes a text or stands between two, and there is no padding."""
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+# As on the hub: the end of a text is also the padding, and nothing opens one.
+qwen3_folder = _encoder(
+    "Qwen3ForCausalLM",
+    _bytes("[END]", eos_token="[END]", pad_token="[END]"),
+    **_DECODER_SIZES,
+    **{"bos_token_id": None, "eos_token_id": 0},
+)
 
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_bytes("[BEGIN]", "[END]"), bos_token="[BEGIN]", eos_token="[END]"
-    )
-    config = LlamaConfig(**_decoder_sizes(len(tokenizer)), bos_token_id=0, eos_token_id=1)
-    return _saved(tmp_path_factory, "llama", lambda: LlamaForCausalLM(config), tokenizer)
+# Two of three layers see a window of few neighbours.
+gemma3_text_folder = _encoder(
+    "Gemma3ForCausalLM",
+    _gemma_pieces,
+    **_DECODER_SIZES,
+    sliding_window=4,
+    layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+    query_pre_attn_scalar=8,
+    **{"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2},
+)
 
+# A whole translation model, as NLLB on the hub.
+m2m_100_folder = _encoder(
+    "M2M100ForConditionalGeneration",
+    _unigrams("NllbTokenizer", "<s>", "<pad>", "</s>", "<unk>"),
+    **{f"{half}_{part}": size for half in ("encoder", "decoder") for part, size in _HALF_SIZES.items()},
+    d_model=32,
+    max_position_embeddings=160,
+    init_std=0.2,
+)
 
-@pytest.fixture(scope="session")
-def qwen3_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As on the hub: the end of a text is also the padding, and nothing opens one."""
-    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
-
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_bytes("[END]"), eos_token="[END]", pad_token="[END]"
-    )
-    config = Qwen3Config(**_decoder_sizes(len(tokenizer)), bos_token_id=None, eos_token_id=0)
-    return _saved(tmp_path_factory, "qwen3", lambda: Qwen3ForCausalLM(config), tokenizer)
-
-
-@pytest.fixture(scope="session")
-def gemma3_text_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two of three layers see a window of few neighbours."""
-    from transformers import Gemma3ForCausalLM, Gemma3TextConfig
-
-    tokenizer = _gemma_pieces()
-    config = Gemma3TextConfig(
-        **_decoder_sizes(len(tokenizer)),
-        sliding_window=4,
-        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
-        query_pre_attn_scalar=8,
-        **{"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2},
-    )
-    return _saved(tmp_path_factory, "gemma3_text", lambda: Gemma3ForCausalLM(config), tokenizer)
-
-
-@pytest.fixture(scope="session")
-def m2m_100_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole translation model, as NLLB on the hub."""
-    from transformers import M2M100Config, M2M100ForConditionalGeneration, NllbTokenizer
-
-    pieces = _pieces("<s>", "<pad>", "</s>", "<unk>", mask="<mask>")
-    tokenizer = NllbTokenizer(vocab={piece: number for number, (piece, _) in enumerate(pieces)})
-    config = M2M100Config(
-        vocab_size=len(tokenizer),
-        **{f"{half}_{part}": size for half in ("encoder", "decoder") for part, size in _HALF.items()},
-        d_model=32,
-        max_position_embeddings=160,
-        init_std=0.2,
-    )
-    return _saved(tmp_path_factory, "m2m_100", lambda: M2M100ForConditionalGeneration(config), tokenizer)
-
-
-@pytest.fixture(scope="session")
-def mt5_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole translation model, as on the hub."""
-    from transformers import MT5Config, MT5ForConditionalGeneration, T5Tokenizer
-
-    tokenizer = T5Tokenizer(vocab=_pieces("<pad>", "</s>", "<unk>", mask="<mask>"), extra_ids=0)
-    config = MT5Config(
-        vocab_size=len(tokenizer),
-        d_model=32,
-        d_kv=8,
-        d_ff=48,
-        num_layers=3,
-        num_heads=4,
-        num_decoder_layers=1,
-    )
-    return _saved(tmp_path_factory, "mt5", lambda: MT5ForConditionalGeneration(config), tokenizer)
-
-
-_HALF = {"layers": 3, "attention_heads": 4, "ffn_dim": 48}
+# A whole translation model, as on the hub.
+mt5_folder = _encoder(
+    "MT5ForConditionalGeneration",
+    _unigrams("T5Tokenizer", "<pad>", "</s>", "<unk>", extra_ids=0),
+    **{"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 3, "num_heads": 4, "num_decoder_layers": 1},
+)
 
 ENCODERS = ("bert", "xlm-roberta", "distilbert", "deberta-v2", "modernbert")
 """Families that differ in their layers; roberta and camembert are built like xlm-roberta."""
@@ -398,105 +411,6 @@ def make_setting(bert_folder: Path, tmp_path: Path) -> Callable[..., Setting]:
         )
 
     return make
-
-
-def _word_pieces() -> object:
-    from transformers import BertTokenizer
-
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    letters = _letters()
-    pieces = [*special, *letters, *(f"##{part}" for part in [*letters, *WORD_PIECES]), *TEXT.split()]
-    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
-    return BertTokenizer(vocab=vocabulary, do_lower_case=False)
-
-
-def _pieces(*special: str, mask: str) -> list[tuple[str, float]]:
-    letters = [(letter, -9.0) for letter in _letters()]
-    pieces = [(piece, -6.0) for piece in WORD_PIECES if len(piece) > 1]
-    words = [(f"▁{word}", -5.0) for word in dict.fromkeys(TEXT.split())]
-    return [*((name, 0.0) for name in special), ("▁", -8.0), *letters, *pieces, *words, (mask, 0.0)]
-
-
-def _bytes(*special: str, frame: tuple[str, str] | None = None) -> object:
-    """Byte-level BPE; texts are framed by two of the special subwords, or by nothing."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=330, special_tokens=list(special), initial_alphabet=alphabet, show_progress=False
-    )
-    tokenizer.train_from_iterator([TEXT] * 4, trainer)
-    if frame is not None:
-        first, last = frame
-        tokenizer.post_processor = processors.TemplateProcessing(
-            single=f"{first} $A {last}",
-            pair=f"{first} $A {last} $B:1 {last}:1",
-            special_tokens=[(name, tokenizer.token_to_id(name)) for name in (first, last)],
-        )
-    return tokenizer
-
-
-def _gemma_pieces() -> object:
-    """BPE over characters with ▁ for spaces; a text is opened, and nothing closes it."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    special = ["<pad>", "<eos>", "<bos>", "<unk>"]
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
-    tokenizer.normalizer = normalizers.Replace(" ", "▁")
-    tokenizer.decoder = decoders.Replace("▁", " ")
-    trainer = trainers.BpeTrainer(
-        vocab_size=90, special_tokens=special, initial_alphabet=["▁", *_letters()], show_progress=False
-    )
-    tokenizer.train_from_iterator([f" {word}" for word in TEXT.split()] * 4, trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<bos> $A", pair="<bos> $A <bos>:1 $B:1", special_tokens=[("<bos>", 2)]
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="<pad>",
-        eos_token="<eos>",
-        bos_token="<bos>",
-        unk_token="<unk>",
-    )
-
-
-def _letters() -> list[str]:
-    return sorted({letter for letter in TEXT if letter != " "})
-
-
-def _sizes(vocabulary: int) -> dict[str, int | float]:
-    return {
-        "vocab_size": vocabulary,
-        "hidden_size": 32,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 4,
-        "intermediate_size": 48,
-        "initializer_range": 0.2,
-    }
-
-
-def _decoder_sizes(vocabulary: int) -> dict[str, int | float]:
-    """Keys that two heads share, and heads wider than their part of the states."""
-    return {
-        **_sizes(vocabulary),
-        "num_key_value_heads": 2,
-        "head_dim": 12,
-        "max_position_embeddings": 160,
-    }
-
-
-def _saved(factory: pytest.TempPathFactory, name: str, make: Callable[[], object], tokenizer: object) -> Path:
-    folder = factory.mktemp("encoders") / name
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = make()
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
