@@ -17,9 +17,10 @@ from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.diagnostics.weight_space import Interpolation
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.families import FAMILIES, family_of
+from isogloss.encoders.family import head_parameters
 from isogloss.encoders.language_modules import add_modules
 from isogloss.encoders.loading import unmerge
-from isogloss.encoders.peft_adapters import head_parameters, merge_adapters
+from isogloss.encoders.peft_adapters import merge_adapters
 from isogloss.encoders.sparse_deltas import encoder_weights
 from isogloss.methods import PEFT
 from isogloss.methods.layer_freezing import LayerFreezing

@@ -11,31 +11,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from torch import Tensor, nn
+from torch import nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.records import write_text
 from isogloss.encoders import folders, peft_adapters, sparse_deltas
 from isogloss.encoders.folders import DIFFERENCE
-from isogloss.encoders.language_context import read_weights
-from isogloss.encoders.task_adapter import TASK_FILE, read_task_adapter
+from isogloss.encoders.task_adapter import read_task_adapter
 
-
-@dataclass(frozen=True, kw_only=True)
-class Format:
-    """How a difference is stored."""
-
-    read: Callable[[Path], dict[str, Tensor]]
-    """All stored weights by name; those of a head have the names they have in the model."""
-    put_into: Callable[[nn.Module, Path], set[str]]
-    """Give the stored weights to an encoder, or to a model with a head; return the names of the head's."""
-
-
-FORMATS: Mapping[str, Format] = {
-    "peft": Format(read=peft_adapters.read_weights, put_into=peft_adapters.put_into),
-    "task-adapter": Format(read=lambda folder: read_weights(folder / TASK_FILE), put_into=read_task_adapter),
-    "sparse": Format(read=sparse_deltas.read_weights, put_into=sparse_deltas.put_into),
+FORMATS: Mapping[str, Callable[[nn.Module, Path], set[str]]] = {
+    "peft": peft_adapters.put_into,
+    "task-adapter": read_task_adapter,
+    "sparse": sparse_deltas.put_into,
 }
+"""Give the stored weights to an encoder, or to a model with a head; return the names of the head's."""
 
 
 @dataclass(frozen=True, kw_only=True)

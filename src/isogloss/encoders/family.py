@@ -221,6 +221,16 @@ def encoder_prefix(model: "PreTrainedModel") -> str:
     return "" if model.base_model is model else f"{model.base_model_prefix}."
 
 
+def head_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters of a model's head by name, with the pooler before it: it may be as new."""
+    inside = encoder_prefix(model)
+    return {
+        name: weight
+        for name, weight in model.named_parameters()
+        if not name.startswith(inside) or name.startswith(f"{inside}pooler.")
+    }
+
+
 def initial_spread(config: "PreTrainedConfig") -> float:
     """Return the standard deviation that new weights of an encoder are drawn with."""
     known = (getattr(config, name, None) for name in ("initializer_range", "init_std"))

@@ -10,7 +10,7 @@ explicit attention; families without a choice ignore it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
@@ -26,9 +26,10 @@ from isogloss.encoders.language_context import (
     attach_language_maps,
     read_language_maps,
     read_language_modules,
+    read_weights,
 )
 from isogloss.encoders.own_adapters import keep_precision
-from isogloss.encoders.peft_adapters import load_adapters
+from isogloss.encoders.peft_adapters import PREFIX, load_adapters
 from isogloss.encoders.task_adapter import read_task_adapter
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def load_with_new_head(
             folder, lambda dim: nn.Linear(dim, len(labels)), labels=labels, seed=seed, attention=attention
         )
         _set_problem(headed.config, problem_type)
-        return cast("PreTrainedModel", headed)
+        return headed
     order, kinds = _order(config, labels, auto_class, problem_type), config.architectures or ()
     _set_labels(config, labels)
     _set_problem(config, problem_type)
@@ -224,7 +225,7 @@ class HeadedEncoder(nn.Module):
     @property
     def base_model(self) -> "PreTrainedModel":
         """The encoder."""
-        return cast("PreTrainedModel", self.get_submodule(self.base_model_prefix))
+        return self.get_submodule(self.base_model_prefix)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write configuration and all weights into a folder."""
@@ -263,7 +264,7 @@ def _head_weights(folder: Path) -> dict[str, Tensor]:
     from safetensors import safe_open
 
     if difference := difference_of(folder):
-        stored = FORMATS[difference.format].read(folder)
+        stored = {n.removeprefix(PREFIX): one for n, one in read_weights(folder / difference.weights).items()}
         return {name.removeprefix(HEAD): one for name, one in stored.items() if name.startswith(HEAD)}
     found: dict[str, Tensor] = {}
     for path in () if folders.gguf_file(folder) else folders.weight_files(folder, "AutoModel"):
@@ -329,7 +330,7 @@ def _read_model(
     if difference := difference_of(folder):
         base = base_folder(folder, difference)
         model, missing, misshapen = _read_model(base, auto_class, config, attention)
-        head = FORMATS[difference.format].put_into(model, folder)
+        head = FORMATS[difference.format](model, folder)
         return model, missing - head, misshapen - head
     family = FAMILIES[config.model_type]
     choices = dict(family.renamed_choices) if _is_choice(config) and auto_class.endswith(CHOICE_AS[1]) else {}

@@ -18,8 +18,9 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders.families import family_of
-from isogloss.encoders.family import EncoderFamily, encoder_prefix
+from isogloss.encoders.family import EncoderFamily, encoder_prefix, head_parameters
 from isogloss.encoders.folders import one_line
+from isogloss.encoders.language_context import read_weights
 from isogloss.encoders.language_modules import encoder_of
 from isogloss.nn.frozen import freeze, thaw
 
@@ -132,21 +133,14 @@ def write_adapters(
     about = copy(config)
     about.base_model_name_or_path, _, revision = base.partition("@")
     about.revision, about.inference_mode = revision or None, True
-    about.modules_to_save = sorted({_top(name, model) for name in head_parameters(model)}) or None
+    tops = {name.removeprefix(encoder_prefix(model)).split(".")[0] for name in head_parameters(model)}
+    about.modules_to_save = sorted(tops) or None
     for name in ("target_modules", "feedforward_modules"):  # Sets, whose order differs each time.
         if hasattr(about, name):
             setattr(about, name, sorted(getattr(about, name)))
     kind = type(model).__name__
     about.task_type = next((task for end, task in TASK_TYPES.items() if kind.endswith(end)), None)
     about.save_pretrained(str(folder))
-
-
-def read_weights(folder: Path) -> dict[str, Tensor]:
-    """Read the weights of a peft folder by their names in the model."""
-    from safetensors.torch import load_file
-
-    found = load_file(folder / WEIGHTS)
-    return {name.removeprefix(PREFIX): weight for name, weight in found.items()}
 
 
 def put_into(model: nn.Module, folder: Path) -> set[str]:
@@ -161,7 +155,7 @@ def put_into(model: nn.Module, folder: Path) -> set[str]:
 
 def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     """Add the adapters of a peft folder to a model, or to an encoder alone; return names as ``put_into``."""
-    check_peft(family_of(cast("PreTrainedModel", model)), None, str(folder))
+    check_peft(family_of(model), None, str(folder))
     from peft import PeftConfig, set_peft_model_state_dict
 
     try:
@@ -169,7 +163,8 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise _damaged(folder / CONFIG, error) from error
     config.modules_to_save, config.inference_mode = None, False
-    weights, head = read_weights(folder), head_parameters(model)
+    weights = {name.removeprefix(PREFIX): one for name, one in read_weights(folder / WEIGHTS).items()}
+    head = head_parameters(model)
     if encoder_of(model) is model:
         inside = f"{cast(Any, model).base_model_prefix}."
         weights = {name.removeprefix(inside): one for name, one in weights.items() if name.startswith(inside)}
@@ -184,21 +179,6 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
             f"{result.unexpected_keys[0]}. Copy the folder again."
         )
     return {*head} & weights.keys()
-
-
-def head_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters of a model's head by name, with the pooler before it: it may be as new."""
-    inside = encoder_prefix(cast("PreTrainedModel", model))
-    return {
-        name: weight
-        for name, weight in model.named_parameters()
-        if not name.startswith(inside) or name.startswith(f"{inside}pooler.")
-    }
-
-
-def _top(name: str, model: nn.Module) -> str:
-    """Return the name of the module of a head that holds a weight."""
-    return name.removeprefix(encoder_prefix(cast("PreTrainedModel", model))).split(".")[0]
 
 
 def _damaged(path: Path, error: Exception) -> ModelError:

@@ -7,17 +7,15 @@ before the first step. On disk there are, for each tensor, the places and values
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from isogloss.core.errors import ModelError
-from isogloss.encoders.family import encoder_prefix
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+from isogloss.encoders.family import encoder_prefix, head_parameters
+from isogloss.encoders.language_context import read_weights
 
 WEIGHTS = "sparse_deltas.safetensors"
 PLACES, VALUES = "/places", "/values"
@@ -42,12 +40,8 @@ class Masked(nn.Module):
 
 def encoder_weights(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters of a model's encoder by name, without the pooler, which is the head's."""
-    inside = encoder_prefix(cast("PreTrainedModel", model))
-    return {
-        name: weight
-        for name, weight in model.named_parameters()
-        if name.startswith(inside) and not name.startswith(f"{inside}pooler.")
-    }
+    head = head_parameters(model)
+    return {name: weight for name, weight in model.named_parameters() if name not in head}
 
 
 def add_masks(model: nn.Module, masks: Mapping[str, Tensor]) -> None:
@@ -88,16 +82,9 @@ def write_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:
     save_file(dict(weights), folder / WEIGHTS, metadata={"format": "pt"})
 
 
-def read_weights(folder: Path) -> dict[str, Tensor]:
-    """Read what is stored of a model."""
-    from safetensors.torch import load_file
-
-    return load_file(folder / WEIGHTS)
-
-
 def put_into(model: nn.Module, folder: Path) -> set[str]:
     """Give a model, or an encoder alone, the stored values; return the names of the weights of a head."""
-    stored, prefix = read_weights(folder), encoder_prefix(cast("PreTrainedModel", model))
+    stored, prefix = read_weights(folder / WEIGHTS), encoder_prefix(model)
     inside = f"{getattr(model, 'base_model_prefix', '')}."
     own, head = dict(model.named_parameters()), set[str]()
     with torch.no_grad():

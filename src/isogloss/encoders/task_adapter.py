@@ -18,6 +18,7 @@ from torch import nn
 from isogloss.core.errors import ConfigError
 from isogloss.core.seeds import derive
 from isogloss.encoders.families import family_of
+from isogloss.encoders.family import head_parameters
 from isogloss.encoders.language_context import (
     copy_weights,
     read_metadata,
@@ -25,7 +26,6 @@ from isogloss.encoders.language_context import (
     write_weights,
 )
 from isogloss.encoders.language_modules import TASK, adapter, check_reduction, connect, encoder_of
-from isogloss.encoders.peft_adapters import head_parameters
 
 TASK_FILE = "task_adapter.safetensors"
 

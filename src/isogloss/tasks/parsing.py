@@ -9,7 +9,7 @@ and SYM are not scored, and relations have no subtypes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
@@ -114,8 +114,7 @@ class Parsing:
             sizes = {"arc_dim": self.arc_dim, "relation_dim": self.relation_dim}
             return BiaffineParser(dim, len(self.labels), dropout=self.dropout, **sizes)
 
-        model = load_with_own_head(source, new_head, labels=self.labels, seed=seed, attention=attention)
-        return cast("PreTrainedModel", model)
+        return load_with_own_head(source, new_head, labels=self.labels, seed=seed, attention=attention)
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return [label candidate 2]: the score of each arc, and the id of its best relation.

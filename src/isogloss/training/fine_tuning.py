@@ -18,8 +18,8 @@ from isogloss.core.training_rows import TrainedParameters
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import head_parameters
 from isogloss.encoders.language_context import check_languages
-from isogloss.encoders.peft_adapters import head_parameters
 from isogloss.tasks.batch import collate
 from isogloss.tasks.task import Model
 from isogloss.training.batching import Batches, Bucketed, Epochs, Movable, parts_of
