@@ -10,13 +10,17 @@ from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.data.examples import TaggedSentence
 from isogloss.using import load_model
 from isogloss.using.fine_tuned import provenance_of
-from isogloss.using.model import GROUP_SIZE, in_groups
+from isogloss.using.formats import Entry
+from isogloss.using.model import GROUP_CHARACTERS, GROUP_SIZE, in_groups
 
 
 def test_groups_are_of_a_number_and_a_size():
-    assert [len(group) for group in in_groups(range(2 * GROUP_SIZE + 1))] == [GROUP_SIZE, GROUP_SIZE, 1]
-    assert list(in_groups([1, 1, 9, 1, 1], size=int, largest=3)) == [[1, 1, 9], [1, 1]]
-    assert list(in_groups([])) == []
+    def lengths(*characters):
+        return [len(group) for group in in_groups(Entry(lines=("x" * one,)) for one in characters)]
+
+    assert lengths(*[0] * (2 * GROUP_SIZE + 1)) == [GROUP_SIZE, GROUP_SIZE, 1]
+    assert lengths(1, 1, GROUP_CHARACTERS, 1, 1) == [3, 2]
+    assert lengths() == []
 
 
 @pytest.mark.slow

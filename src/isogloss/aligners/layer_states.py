@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.encoders import family_of
-from isogloss.encoders.annotations import Network, Tokenizer
+from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.language_context import active_language
 from isogloss.encoders.subwords import SplitWords, Window, special_subwords, windows
 from isogloss.training.evaluation import in_batches
@@ -27,7 +27,7 @@ def default_layer(layers: int) -> int:
 
 
 def subword_states(
-    model: Network,
+    model: Model,
     tokenizer: Tokenizer,
     sentences: Sequence[SplitWords],
     *,
@@ -72,7 +72,7 @@ def subword_states(
     return [torch.cat(states) for states in of_sentences]
 
 
-def _states(model: Network, rows: list[list[int]], padding: int, layer: int, device: torch.device) -> Tensor:
+def _states(model: Model, rows: list[list[int]], padding: int, layer: int, device: torch.device) -> Tensor:
     longest = max(map(len, rows))
     given = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows], device=device)
     lengths = torch.tensor([len(row) for row in rows], device=device)

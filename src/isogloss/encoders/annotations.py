@@ -1,11 +1,15 @@
-"""Classes of transformers by the names that higher floors, which may not import it, annotate with."""
+"""The classes of transformers by the names that floors above, which may not import it, annotate with."""
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+    from transformers.utils import ModelOutput
 
-Network: TypeAlias = "PreTrainedModel"
-"""An encoder, with or without a head."""
-
-Tokenizer: TypeAlias = "PreTrainedTokenizerFast"
+    Config: TypeAlias = PretrainedConfig
+    Model: TypeAlias = PreTrainedModel
+    """An encoder, with or without a head."""
+    Output: TypeAlias = ModelOutput
+    Tokenizer: TypeAlias = PreTrainedTokenizerFast
+else:
+    Config = Model = Output = Tokenizer = Any

@@ -24,10 +24,11 @@ ROUNDING = 1e-9
 """Tolerance of shares: 1 - 0.3 is a little less than 0.7 in floating point."""
 
 _LOW, _HIGH = STRETCH
-_SHIFT = TEMPERATURE * math.log(-_LOW / _HIGH)
 
 CLOSED_BELOW = math.log(-_LOW / _HIGH)
 """The log α at and below which a gate is closed once it is settled."""
+
+_SHIFT = TEMPERATURE * CLOSED_BELOW
 
 
 def sample(log_alpha: Float[Tensor, "..."], generator: torch.Generator) -> Float[Tensor, "..."]:
@@ -38,16 +39,12 @@ def sample(log_alpha: Float[Tensor, "..."], generator: torch.Generator) -> Float
     tiny = torch.finfo(log_alpha.dtype).eps
     u = torch.rand(log_alpha.shape, generator=generator, dtype=log_alpha.dtype, device=log_alpha.device)
     u = u.clamp(tiny, 1 - tiny)
-    return _hard((u.log() - (-u).log1p() + log_alpha) / TEMPERATURE)
+    return settled((u.log() - (-u).log1p() + log_alpha) / TEMPERATURE)
 
 
 def settled(log_alpha: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return the gates a trained model is used with (their Eq. 13), from 0 to 1."""
-    return _hard(log_alpha)
-
-
-def _hard(logit: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    return (logit.sigmoid() * (_HIGH - _LOW) + _LOW).clamp(0, 1)
+    return (log_alpha.sigmoid() * (_HIGH - _LOW) + _LOW).clamp(0, 1)
 
 
 def open_probability(log_alpha: Float[Tensor, "..."]) -> Float[Tensor, "..."]:

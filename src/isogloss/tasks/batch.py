@@ -3,18 +3,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, Final, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from isogloss.encoders.annotations import Model, Output
+from isogloss.encoders.families import family_of
 from isogloss.encoders.language_context import active_language
 from isogloss.encoders.subwords import pad_rows, padding_mask
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-    from transformers.utils import ModelOutput
 
 
 class _Dataclass(Protocol):
@@ -22,6 +20,9 @@ class _Dataclass(Protocol):
 
 
 AnyBatch = TypeVar("AnyBatch", bound=_Dataclass)
+
+SEQUENCES: Final = "AutoModelForSequenceClassification"
+"""The class of transformers that loads a head for whole rows."""
 
 OUTSIDE = -1
 """Marks a head outside the row; such words are ignored in the loss."""
@@ -218,14 +219,12 @@ class Inputs(Protocol):
     @property
     def languages(self) -> tuple[str, ...]:
         """The language of the whole batch, or of each row; empty for unspecified."""
-        ...
 
     def inputs(self) -> dict[str, Tensor]:
         """Return the keyword arguments of the forward function."""
-        ...
 
 
-def forward(model: "PreTrainedModel", batch: Inputs, **options: bool) -> "ModelOutput":
+def forward(model: Model, batch: Inputs, **options: bool) -> Output:
     """Run an encoder, or a model with a head, on a batch on the same device, in the batch's languages."""
     if not batch.languages:
         return model(**batch.inputs(), **options)
@@ -233,7 +232,15 @@ def forward(model: "PreTrainedModel", batch: Inputs, **options: bool) -> "ModelO
         return model(**batch.inputs(), **options)
 
 
-def own_scores(model: "PreTrainedModel", batch: "Batch") -> Tensor:
+def sequence_scores(model: Model, batch: Batch) -> Tensor:
+    """Return the scores [label class] of a sequence classifier, the family's or one of our own."""
+    if SEQUENCES in family_of(model).own_heads:
+        return own_scores(model, batch)
+    scores: Tensor = forward(model, batch).logits
+    return scores
+
+
+def own_scores(model: Model, batch: Batch) -> Tensor:
     """Return the scores [label class] of a head of our own, computed at the scored positions only."""
     states = forward(model.base_model, batch).last_hidden_state
     scores: Tensor = model.head(states[batch.rows, batch.columns])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypedDict, TypeVar
+from typing import ClassVar, TypeAlias, TypedDict, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,21 +20,15 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Label, LabelledText, SentencePair
-from isogloss.encoders import family_of
+from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
 from isogloss.metrics.correlation import correlation_contributions
 from isogloss.metrics.label_sets import label_set_contributions
 from isogloss.metrics.labels import label_contributions
-from isogloss.tasks.batch import Batch, EncodedRow, forward, own_scores
+from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, sequence_scores
 from isogloss.tasks.one_answer import CLASSES, LABELS, NUMBER, OneAnswer
 from isogloss.tasks.task import LIMIT, OVERLAP, Answer, LabelsAre, encode_labels, label_ids, most_frequent
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
-
-HEAD: Final = "AutoModelForSequenceClassification"
-
 
 Labelled: TypeAlias = LabelledText | SentencePair
 
@@ -74,7 +68,7 @@ class TextClassification:
     def encode(
         self,
         examples: Sequence[Labelled],
-        tokenizer: "PreTrainedTokenizerFast",
+        tokenizer: Tokenizer,
         *,
         limit: int = LIMIT,
         overlap: int = OVERLAP,
@@ -104,25 +98,22 @@ class TextClassification:
         """Return what a row learns from the label of its example."""
         return {"gold": encode_labels((_one(example),), ids, task=self.name, example=example.id)}
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
+    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
         """Load an encoder with its family's sequence classifier; new weights depend on the seed alone."""
         return load_with_new_head(
             source,
-            HEAD,
+            SEQUENCES,
             labels=self.labels,
             seed=seed,
             attention=attention,
             problem_type=self.problem_type,
         )
 
-    def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def scores(self, model: Model, batch: Batch) -> Tensor:
         """Return the raw outputs [label class], one row per example."""
-        if HEAD in family_of(model).own_heads:
-            return own_scores(model, batch)
-        scores: Tensor = forward(model, batch).logits
-        return scores
+        return sequence_scores(model, batch)
 
-    def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def loss(self, model: Model, batch: Batch) -> Tensor:
         """Return the mean loss over the examples."""
         return self.loss_of(self.scores(model, batch), batch)
 

@@ -8,7 +8,6 @@ word can be predicted from the other language.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -17,12 +16,10 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
+from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.language_context import active_language
 from isogloss.encoders.language_modules import modules_of
 from isogloss.tasks.batch import forward, row_ranges, to_device
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 KEPT, RANDOM = 0.1, 0.1
 """Shares of the predicted subwords that are kept and replaced by random ones."""
@@ -40,7 +37,7 @@ class Vocabulary:
     special: tuple[int, ...]
 
     @classmethod
-    def of(cls, tokenizer: "PreTrainedTokenizerFast", *, mask: str = "") -> "Vocabulary":
+    def of(cls, tokenizer: Tokenizer, *, mask: str = "") -> "Vocabulary":
         """Read them from a tokenizer; ``mask`` is a subword in place of its own mask.
 
         ConfigError without either.
@@ -115,7 +112,7 @@ class MaskedBatch:
         )
 
 
-def masked_lm_loss(model: "PreTrainedModel", batch: MaskedBatch) -> Tensor:
+def masked_lm_loss(model: Model, batch: MaskedBatch) -> Tensor:
     """Return the mean cross entropy at the predicted subwords, or 0 if there are none.
 
     The head is computed at these subwords only.
@@ -125,7 +122,7 @@ def masked_lm_loss(model: "PreTrainedModel", batch: MaskedBatch) -> Tensor:
     return nn.functional.cross_entropy(scores, batch.gold) if len(batch.gold) else scores.sum()
 
 
-def _scores(model: "PreTrainedModel", states: Tensor, batch: MaskedBatch) -> Tensor:
+def _scores(model: Model, states: Tensor, batch: MaskedBatch) -> Tensor:
     """Apply the masked-LM head to [label dim], through each language's own adapters if it has some."""
     about, head = modules_of(model), family_of(model).masked_lm_scores
     if about is None or not about.how.invertible or not batch.languages:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -20,18 +20,13 @@ from torch.nn.utils.rnn import pad_sequence
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Choice
-from isogloss.encoders import family_of
+from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
 from isogloss.metrics.labels import accuracy, label_contributions
-from isogloss.tasks.batch import Batch, EncodedRow, forward, own_scores
+from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, sequence_scores
 from isogloss.tasks.one_answer import CLASSES, OneAnswer
 from isogloss.tasks.task import OVERLAP, LabelsAre
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
-
-HEAD: Final = "AutoModelForSequenceClassification"
 
 LIMIT = 384
 """Subwords of a context with one option, special ones included: contexts may be passages, as of questions."""
@@ -58,7 +53,7 @@ class MultipleChoice:
     def encode(
         self,
         examples: Sequence[Choice],
-        tokenizer: "PreTrainedTokenizerFast",
+        tokenizer: Tokenizer,
         *,
         limit: int = LIMIT,
         overlap: int = OVERLAP,
@@ -93,18 +88,16 @@ class MultipleChoice:
             )
         return rows
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
+    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
         """Load an encoder with its family's sequence classifier; new weights depend on the seed alone."""
-        return load_with_new_head(source, HEAD, labels=self.labels, seed=seed, attention=attention)
+        return load_with_new_head(source, SEQUENCES, labels=self.labels, seed=seed, attention=attention)
 
-    def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def scores(self, model: Model, batch: Batch) -> Tensor:
         """Return the raw outputs [item option], ``NO_OPTION`` where an item has fewer than another."""
-        own = HEAD in family_of(model).own_heads
-        each: Tensor = own_scores(model, batch) if own else forward(model, batch).logits
-        items = torch.split(each.squeeze(1), list(batch.options))
+        items = torch.split(sequence_scores(model, batch).squeeze(1), list(batch.options))
         return pad_sequence(list(items), batch_first=True, padding_value=NO_OPTION)
 
-    def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def loss(self, model: Model, batch: Batch) -> Tensor:
         """Return the mean cross entropy over the items, each among its own options."""
         return self.loss_of(self.scores(model, batch), batch)
 

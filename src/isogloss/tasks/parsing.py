@@ -9,7 +9,7 @@ and SYM are not scored, and relations have no subtypes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from torch.nn.functional import cross_entropy
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.examples import ParsedSentence, TaggedSentence
+from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.loading import load_with_own_head
 from isogloss.encoders.subwords import SplitWords, scored_subwords, special_subwords, split_words
 from isogloss.metrics.attachment import (
@@ -31,9 +32,6 @@ from isogloss.nn.biaffine import BiaffineParser
 from isogloss.tasks.batch import OUTSIDE, Batch, EncodedRow, forward
 from isogloss.tasks.spanning_tree import best_tree, is_tree
 from isogloss.tasks.task import LIMIT, OVERLAP, SPECIAL, LabelsAre, label_ids, most_frequent
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 ROOT = "root"
 """Relation of the root's only child (universaldependencies.org/u/dep/root.html)."""
@@ -86,7 +84,7 @@ class Parsing:
     def encode(
         self,
         examples: Sequence[Sentence],
-        tokenizer: "PreTrainedTokenizerFast",
+        tokenizer: Tokenizer,
         *,
         limit: int = LIMIT,
         overlap: int = OVERLAP,
@@ -107,7 +105,7 @@ class Parsing:
             if split.words
         ]
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
+    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
         """Load an encoder with the biaffine head; new weights depend on the seed alone."""
 
         def new_head(dim: int) -> BiaffineParser:
@@ -116,7 +114,7 @@ class Parsing:
 
         return load_with_own_head(source, new_head, labels=self.labels, seed=seed, attention=attention)
 
-    def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def scores(self, model: Model, batch: Batch) -> Tensor:
         """Return [label candidate 2]: the score of each arc, and the id of its best relation.
 
         Candidate 0 is the root, candidate n the n-th word of the row; impossible arcs have the score -inf.
@@ -130,7 +128,7 @@ class Parsing:
         best[:, :, 0] = root
         return torch.stack([_arcs(model, batch, words, indices), best[indices].float()], dim=-1)
 
-    def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def loss(self, model: Model, batch: Batch) -> Tensor:
         """Return the mean cross entropy of heads plus that of relations, over words with heads in the row."""
         words, indices = _words(model, batch)
         inside = batch.heads != OUTSIDE
@@ -217,7 +215,7 @@ def _row(
     example: int,
     split: SplitWords,
     labels: tuple[tuple[int, ...], tuple[int, ...]],
-    tokenizer: "PreTrainedTokenizerFast",
+    tokenizer: Tokenizer,
     *,
     most: tuple[int, int],
 ) -> EncodedRow:
@@ -285,7 +283,7 @@ def _word_location(example: Sentence, number: int) -> str:
     return f"{file}:{int(first) + words[number - 1]}"
 
 
-def _words(model: "PreTrainedModel", batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+def _words(model: Model, batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Return word states [batch word dim], and row and word index of each scored position."""
     states = forward(model.base_model, batch).last_hidden_state
     counts = torch.bincount(batch.rows, minlength=len(states))
@@ -296,7 +294,7 @@ def _words(model: "PreTrainedModel", batch: Batch) -> tuple[Tensor, tuple[Tensor
     return words, (batch.rows, numbers)
 
 
-def _arcs(model: "PreTrainedModel", batch: Batch, words: Tensor, indices: tuple[Tensor, Tensor]) -> Tensor:
+def _arcs(model: Model, batch: Batch, words: Tensor, indices: tuple[Tensor, Tensor]) -> Tensor:
     """Return arc scores [label candidate]: -inf outside the word's row and for the word itself."""
     scores: Tensor = model.head.arcs(words)[indices].float()
     candidates = torch.arange(scores.size(1), device=scores.device)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import torch
 from torch import Tensor
@@ -21,6 +21,7 @@ from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Question
 from isogloss.encoders import family_of
+from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import (
     PairFrame,
@@ -39,9 +40,6 @@ from isogloss.metrics.question_answering import (
 )
 from isogloss.tasks.batch import Batch, EncodedRow, forward, own_scores
 from isogloss.tasks.task import LabelsAre
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 HEAD: Final = "AutoModelForQuestionAnswering"
 
@@ -101,7 +99,7 @@ class SpanQA:
     def encode(
         self,
         examples: Sequence[Question],
-        tokenizer: "PreTrainedTokenizerFast",
+        tokenizer: Tokenizer,
         *,
         limit: int = LIMIT,
         overlap: int = OVERLAP,
@@ -123,11 +121,11 @@ class SpanQA:
                 rows += _rows(number, example, question, passages[example.passage], layout)
         return rows
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
+    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
         """Load an encoder with a start and an end score per subword; new weights depend on the seed alone."""
         return load_with_new_head(source, HEAD, labels=self.labels, seed=seed, attention=attention)
 
-    def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def scores(self, model: Model, batch: Batch) -> Tensor:
         """Return the raw outputs [label 2] for start and end at the scored positions."""
         if HEAD in family_of(model).own_heads:
             return own_scores(model, batch)
@@ -135,7 +133,7 @@ class SpanQA:
         both = torch.stack((output.start_logits, output.end_logits), dim=-1)
         return both[batch.rows, batch.columns]
 
-    def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def loss(self, model: Model, batch: Batch) -> Tensor:
         """Return the mean over rows, and over start and end, of the cross entropy among a row's positions."""
         return self.loss_of(self.scores(model, batch), batch)
 
@@ -226,7 +224,7 @@ class _Layout:
         return windows(passage, limit=room, overlap=min(self.overlap, room // 2))
 
 
-def _split(texts: Sequence[str], tokenizer: "PreTrainedTokenizerFast") -> dict[str, SplitText]:
+def _split(texts: Sequence[str], tokenizer: Tokenizer) -> dict[str, SplitText]:
     """Split each distinct text once: neighbouring questions share their passage."""
     unique = list(dict.fromkeys(texts))
     return dict(zip(unique, split_texts(unique, tokenizer), strict=True))

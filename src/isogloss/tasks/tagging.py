@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from isogloss.core.errors import DataError
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.tag_projection import NO_TAG
 from isogloss.encoders import family_of
+from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import scored_subwords, special_subwords, split_words, windows
 from isogloss.metrics.labels import (
@@ -36,9 +37,6 @@ from isogloss.metrics.labels import (
 )
 from isogloss.tasks.batch import Batch, EncodedRow, forward
 from isogloss.tasks.task import LIMIT, OVERLAP, SPECIAL, LabelsAre, encode_labels, label_ids, most_frequent
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 Tags = tuple[str, ...]
 
@@ -67,7 +65,7 @@ class Tagging:
     def encode(
         self,
         examples: Sequence[Sentence],
-        tokenizer: "PreTrainedTokenizerFast",
+        tokenizer: Tokenizer,
         *,
         limit: int = LIMIT,
         overlap: int = OVERLAP,
@@ -82,18 +80,18 @@ class Tagging:
         rows = sentence_rows(words, gold, tokenizer, limit=limit, overlap=overlap)
         return [replace(row, links=_links(examples[row.example])) for row in rows]
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
+    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
         """Load an encoder with a linear layer on top; new weights depend on the seed alone."""
         return load_with_new_head(
             source, "AutoModelForTokenClassification", labels=self.labels, seed=seed, attention=attention
         )
 
-    def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def scores(self, model: Model, batch: Batch) -> Tensor:
         """Return the raw outputs [label class], computed at the scored positions only."""
         states = forward(model.base_model, batch).last_hidden_state
         return family_of(model).tag_scores(model, states[batch.rows, batch.columns])
 
-    def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def loss(self, model: Model, batch: Batch) -> Tensor:
         """Return the mean cross entropy over the scored words."""
         return self.loss_of(self.scores(model, batch), batch)
 
@@ -164,7 +162,7 @@ def _tags(example: Sentence) -> Tags:
 def sentence_rows(
     sentences: Sequence[Sequence[str]],
     gold: Sequence[tuple[int, ...]],
-    tokenizer: "PreTrainedTokenizerFast",
+    tokenizer: Tokenizer,
     *,
     limit: int,
     overlap: int,

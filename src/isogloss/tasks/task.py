@@ -3,22 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from torch import Tensor
 
 from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError, did_you_mean
+from isogloss.encoders import annotations
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks.batch import Batch, EncodedRow
 
-if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
-
-    Config: TypeAlias = PretrainedConfig
-    Model: TypeAlias = PreTrainedModel
-    Tokenizer: TypeAlias = PreTrainedTokenizerFast
-else:  # The names under which floors above know the types of a library they do not import.
-    Config = Model = Tokenizer = Any
+Config: TypeAlias = annotations.Config
+Model: TypeAlias = annotations.Model
 
 LIMIT = 128
 """Subwords per row including special ones (under-specified optimization, appendix)."""
@@ -47,82 +43,66 @@ class Task(Protocol):
     @property
     def name(self) -> str:
         """Name in recipes and in the table of tasks."""
-        ...
 
     @property
     def metric(self) -> str:
         """Name of the metric that ``score`` returns."""
-        ...
 
     @property
     def labels_are(self) -> LabelsAre:
         """The unit that is labelled; code that treats tasks differently asks this."""
-        ...
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The label inventory; a label's id is its index."""
-        ...
 
     @property
     def limit(self) -> int:
         """Default number of subwords per row, special ones included."""
-        ...
 
     @property
     def overlap(self) -> int:
         """Default number of subwords shared by neighbouring windows."""
-        ...
 
     @property
     def evaluates_full_length(self) -> bool:
         """Whether evaluation rows may be as long as the encoder allows, whatever the limit in training."""
-        ...
 
     def encode(
         self,
         examples: Sequence[Example],
-        tokenizer: "PreTrainedTokenizerFast",
+        tokenizer: Tokenizer,
         *,
         limit: int = LIMIT,
         overlap: int = OVERLAP,
     ) -> list[EncodedRow]:
         """Encode examples as rows of at most ``limit`` subwords; DataError for unknown labels."""
-        ...
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
+    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
         """Load an encoder with this task's head; new weights depend on the seed alone."""
-        ...
 
-    def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def scores(self, model: Model, batch: Batch) -> Tensor:
         """Return the raw outputs [label class] at the scored positions."""
-        ...
 
-    def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+    def loss(self, model: Model, batch: Batch) -> Tensor:
         """Return the mean loss over the scored positions."""
-        ...
 
     def decode(
         self, examples: Sequence[Example], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[Answer]:
         """Return the predicted answer to each example from the scores [label class] of rows in any order."""
-        ...
 
     def gold(self, examples: Sequence[Example]) -> list[Answer]:
         """Return each example's gold answer."""
-        ...
 
     def score(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> float:
         """Return the task's metric, in [0, 1]."""
-        ...
 
     def contributions(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
         """Return each example's contribution to each measure, the metric first."""
-        ...
 
     def majority(self, train_examples: Sequence[Example], test_examples: Sequence[Example]) -> float:
         """Return the score of the baseline that always predicts the most frequent training label."""
-        ...
 
 
 @runtime_checkable
@@ -131,7 +111,6 @@ class ScoredTask(Task, Protocol):
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the loss of raw outputs [label class] at the scored positions."""
-        ...
 
 
 @runtime_checkable
@@ -140,7 +119,6 @@ class ChecksTask(Protocol):
 
     def check_task(self, task: Task) -> None:
         """Raise ConfigError for a task that it does not support."""
-        ...
 
 
 def all_measures(task: Task, gold: Sequence[Answer], predicted: Sequence[Answer]) -> dict[str, float]:

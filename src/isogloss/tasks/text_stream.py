@@ -7,16 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isogloss.core.errors import DataError
 from isogloss.core.presence import make_folder
 from isogloss.core.records import writing
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
+from isogloss.encoders.annotations import Tokenizer
 
 LINES_AT_ONCE = 2000
 """Lines per call of the tokenizer: enough to keep its threads busy, with little memory."""
@@ -38,9 +35,7 @@ class TextStream:
         return np.asarray(self.subwords[start : start + length])
 
 
-def write_stream(
-    lines: Iterable[str], tokenizer: "PreTrainedTokenizerFast", folder: Path, *, longest: int
-) -> TextStream:
+def write_stream(lines: Iterable[str], tokenizer: Tokenizer, folder: Path, *, longest: int) -> TextStream:
     """Tokenize lines into ``folder`` (temporary files, renamed when complete); return the stream.
 
     Blocks may start at each line and, within long lines, after every ``longest`` subwords. DataError for
@@ -91,12 +86,12 @@ def open_stream(folder: Path) -> TextStream:
     return TextStream(subwords, np.fromfile(folder / "starts.bin", dtype=np.int64))
 
 
-def subwords_of(lines: Iterable[str], tokenizer: "PreTrainedTokenizerFast") -> Iterator[list[int]]:
+def subwords_of(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[int]]:
     """Yield the subword ids of each line, without special subwords; lines are tokenized in groups."""
     return chain.from_iterable(_tokenized(lines, tokenizer))
 
 
-def _tokenized(lines: Iterable[str], tokenizer: "PreTrainedTokenizerFast") -> Iterator[list[list[int]]]:
+def _tokenized(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[list[int]]]:
     rest, backend = iter(lines), tokenizer.backend_tokenizer
     while group := list(islice(rest, LINES_AT_ONCE)):
         yield [one.ids for one in backend.encode_batch_fast(group, add_special_tokens=False)]

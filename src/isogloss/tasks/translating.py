@@ -5,18 +5,16 @@ Vaswani et al. (2017), Section 5: cross entropy of each subword of the translati
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
 
+from isogloss.encoders.annotations import Model
 from isogloss.encoders.subwords import pad_rows, padding_mask
 from isogloss.tasks.batch import row_ranges, to_device
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 
 class TranslationRow(NamedTuple):
@@ -69,7 +67,7 @@ def collate_translations(rows: Sequence[TranslationRow], *, padding: int) -> Tra
     )
 
 
-def translation_loss(model: "PreTrainedModel", batch: TranslationBatch, *, smoothing: float = 0.0) -> Tensor:
+def translation_loss(model: Model, batch: TranslationBatch, *, smoothing: float = 0.0) -> Tensor:
     """Return the mean loss over the real subwords of the translations.
 
     Padding, the last id of the vocabulary, is never predicted and gets no gradient: its embedding stays zero.

@@ -24,7 +24,7 @@ from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD, writing
 from isogloss.core.version import VERSION
 from isogloss.encoders import family_of, save_model
-from isogloss.encoders.annotations import Network
+from isogloss.encoders.annotations import Model as Network
 from isogloss.encoders.language_context import MAPS_FILE, MODULES_FILE, language_maps_of
 from isogloss.encoders.language_modules import COPIES, modules_of
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup

@@ -13,7 +13,8 @@ from isogloss.core.errors import ModelError, StorageError
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import MADE, RECORD, Record, Row, read_record
 from isogloss.data.examples import Example
-from isogloss.encoders.annotations import Network, Tokenizer
+from isogloss.encoders.annotations import Model as Network
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.folders import is_hub_name, pinned_name
 from isogloss.encoders.loading import model_folder
 from isogloss.encoders.mixup import Mixup

@@ -80,14 +80,17 @@ def _read_objects(
 
 
 def _pair_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
-    body: dict[str, object] = {"texts": [], "label": None}
-    if isinstance(example, SentencePair):
-        body["texts"] = [example.first, example.second]
-    if prediction is not None:
-        body["label"] = prediction.answer
-        if prediction.scores is not None:
-            body["scores"] = {label: round(score, 6) for label, score in prediction.scores.items()}
-    return body
+    texts = [example.first, example.second] if isinstance(example, SentencePair) else []
+    return {"texts": texts, **_label_to_json(prediction)}
+
+
+def _label_to_json(prediction: Prediction | None) -> dict[str, object]:
+    if prediction is None:
+        return {"label": None}
+    if prediction.scores is None:
+        return {"label": prediction.answer}
+    scores = {label: round(score, 6) for label, score in prediction.scores.items()}
+    return {"label": prediction.answer, "scores": scores}
 
 
 def _read_tsv(file: File, _: str) -> Iterator[Entry]:
@@ -205,10 +208,8 @@ def _text_from_json(body: Mapping[str, object], where: str, language: str) -> La
 
 
 def _text_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
-    body = _pair_to_json(None, prediction)
-    return {"text": example.text if isinstance(example, LabelledText) else "", "label": body["label"]} | {
-        name: value for name, value in body.items() if name == "scores"
-    }
+    text = example.text if isinstance(example, LabelledText) else ""
+    return {"text": text, **_label_to_json(prediction)}
 
 
 def _read_lines(file: File, _: str) -> Iterator[Entry]:
@@ -265,13 +266,12 @@ def _choice_from_json(body: Mapping[str, object], where: str, language: str) -> 
 
 
 def _choice_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
-    told: dict[str, object] = {"context": "", "options": []}
+    body: dict[str, object] = {"context": "", "options": []}
     if isinstance(example, Choice):
         asked = {"question": example.question, "prompt": example.prompt}
-        told = {"context": example.context, "options": list(example.options)}
-        told |= {name: text for name, text in asked.items() if text}
-    body = _pair_to_json(None, prediction)
-    return told | {name: value for name, value in body.items() if name != "texts"}
+        body = {"context": example.context, "options": list(example.options)}
+        body |= {name: text for name, text in asked.items() if text}
+    return body | _label_to_json(prediction)
 
 
 def _choice_probabilities(

@@ -1,10 +1,8 @@
 """A fine-tuned model in use: predicting, scoring, exporting."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import canonical_language, check_language
@@ -15,7 +13,8 @@ from isogloss.data.examples import Example
 from isogloss.data.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import family_of, fastest_attention, load_encoder_config, load_tokenizer
-from isogloss.encoders.annotations import Network, Tokenizer
+from isogloss.encoders.annotations import Model as Network
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.tasks import Task, find_task, task_names
@@ -43,8 +42,6 @@ GROUP_SIZE = 256
 
 GROUP_CHARACTERS = 1_000_000
 """A group is complete once its entries have this many characters together."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -141,7 +138,7 @@ class Model:
         ``on_progress`` receives the rows done within each group of ``GROUP_SIZE`` entries.
         """
         probabilities = probabilities_of(self.task) if scores else None
-        for group in in_groups(entries, size=_characters, largest=GROUP_CHARACTERS):
+        for group in in_groups(entries):
             examples = [entry.example for entry in group if entry.example is not None]
             translations = [entry.translation for entry in group if entry.example is not None]
             predictions: Iterator[Prediction] = iter(())
@@ -285,19 +282,19 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     return Model(network, load_tokenizer(str(weights)), task, provenance, precision, load_mixup(weights))
 
 
-def in_groups(
-    items: Iterable[T], *, size: Callable[[T], int] = lambda _: 0, largest: int = 1
-) -> Iterator[list[T]]:
-    """Yield groups of ``GROUP_SIZE`` items, smaller ones if their sizes add up to ``largest``.
+def in_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Yield groups of ``GROUP_SIZE`` entries, smaller ones of ``GROUP_CHARACTERS``.
 
-    No item is read before the group it belongs to is asked for.
+    No entry is read before the group it belongs to is asked for.
     """
-    rest = iter(items)
-    while group := list(islice(rest, 1)):
-        total = size(group[0])
-        while len(group) < GROUP_SIZE and total < largest and (another := list(islice(rest, 1))):
-            group += another
-            total += size(another[0])
+    group, characters = list[Entry](), 0
+    for entry in entries:
+        group.append(entry)
+        characters += _characters(entry)
+        if len(group) == GROUP_SIZE or characters >= GROUP_CHARACTERS:
+            yield group
+            group, characters = [], 0
+    if group:
         yield group
 
 
