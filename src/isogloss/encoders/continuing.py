@@ -27,7 +27,7 @@ def load_to_continue(
     folder = model_folder(source)
     encoder, config = load_model(folder, attention=attention), load_encoder_config(folder)
     set_dropout(config, dropout)
-    decoder = FAMILIES[config.model_type].lifted_where is not None
+    decoder = FAMILIES[config.model_type].is_decoder
     kind: AutoClass = "AutoModelForCausalLM" if decoder else "AutoModelForMaskedLM"
     model, lacking = load_with_head(folder, kind, config, attention=attention)
     refuse_mapped(model, source)

@@ -24,8 +24,8 @@ TextAttention = Literal["causal", "bidirectional"]
 def check_attention(source: str | Path, attention: TextAttention) -> None:
     """Raise ConfigError unless an encoder is a decoder, whose mask can be lifted."""
     name = load_encoder_config(source).model_type
-    if FAMILIES[name].lifted_where is None:
-        able = [one.name for one in FAMILIES.values() if one.lifted_where]
+    if not FAMILIES[name].is_decoder:
+        able = [one.name for one in FAMILIES.values() if one.is_decoder]
         raise ConfigError(
             f"attention: {attention}: {source} is no decoder ({name}) and attends to both sides always. "
             f"Leave attention out, or take {' or '.join(able)}."

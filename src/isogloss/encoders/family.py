@@ -183,6 +183,11 @@ class EncoderFamily:
     languages: Callable[["PreTrainedConfig"], tuple[str, ...]] = lambda _: ()
     """Return the codes of the languages that an encoder of this family has modules of its own for."""
 
+    @property
+    def is_decoder(self) -> bool:
+        """Whether its encoders are decoders, pretrained to predict the next subword."""
+        return self.lifted_where is not None
+
     def sites(self, encoder: "PreTrainedModel") -> list[Site]:
         """Return the layers from first to last."""
         prefix = f"{encoder_prefix(encoder)}{self.layers}."

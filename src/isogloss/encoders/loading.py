@@ -93,7 +93,7 @@ def has_text_head(config: "PreTrainedConfig") -> bool:
 
     A decoder's is often the embeddings once more.
     """
-    decoder = FAMILIES[config.model_type].lifted_where is not None
+    decoder = FAMILIES[config.model_type].is_decoder
     own = any(kind.endswith("ForCausalLM") for kind in config.architectures or ())
     return has_masked_lm_head(config) or (decoder and (own or bool(config.tie_word_embeddings)))
 

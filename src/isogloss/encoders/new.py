@@ -17,7 +17,7 @@ from isogloss.core.run_parts import Architecture
 from isogloss.encoders.families import FAMILIES, check_new
 from isogloss.encoders.folders import quiet
 from isogloss.encoders.seq2seq import language_subword
-from isogloss.encoders.tokenizers import Model, unigram_pieces
+from isogloss.encoders.tokenizers import Model, check_size, unigram_pieces
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
@@ -83,7 +83,7 @@ def count_parameters(config: "PreTrainedConfig") -> int:
     with torch.device("meta"), quiet():
         if family.encoder_class != "AutoModel":  # The half of a translation model, by its own class.
             model = attrgetter(family.encoder_class)(transformers)(config)
-        elif family.lifted_where is not None:
+        elif family.is_decoder:
             model = transformers.AutoModelForCausalLM.from_config(config)
         else:
             model = transformers.AutoModelForMaskedLM.from_config(config)
@@ -105,11 +105,7 @@ def train_translation_tokenizer(
         list(lines), size - 1, special, lambda model: _marian_tokenizer(model, special).backend_tokenizer
     )
     vocabulary = [*pieces["vocab"], (PADDING, 0.0)]
-    if len(vocabulary) > size:
-        raise ConfigError(
-            f"vocabulary: {size} subwords are too few for the characters of this text, which with the "
-            f"special ones take {len(vocabulary)}. Raise it, to several times that."
-        )
+    check_size(len(vocabulary), size, "it")
     return _marian_tokenizer({"vocab": vocabulary}, (*special, PADDING))
 
 

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError, ModelError, StorageError
+from isogloss.core.errors import ModelError, StorageError
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import pair_words
 from isogloss.encoders.family import encoder_prefix
 from isogloss.encoders.language_modules import connect
 from isogloss.encoders.subwords import SplitWords, split_words
-from isogloss.encoders.tokenizers import SMALLEST_COUNT, Model, unigram_pieces, word_pieces
+from isogloss.encoders.tokenizers import SMALLEST_COUNT, Model, check_size, unigram_pieces, word_pieces
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -193,7 +193,7 @@ def _fill(model: Model, added: Mapping[int, str]) -> None:
 
 def _add_word_pieces(backend: "Tokenizer", model: Model, lines: Iterable[str], size: int) -> None:
     learned = word_pieces(list(lines), size, backend)
-    _check_size(len(learned), size)
+    check_size(len(learned), size, "vocabulary.size", of="")
     for piece, _ in _by_id(learned):
         model["vocab"].setdefault(piece, len(model["vocab"]))
 
@@ -210,7 +210,7 @@ def _add_unigrams(backend: "Tokenizer", model: Model, lines: Iterable[str], size
         return made
 
     learned = unigram_pieces(list(lines), size, (UNKNOWN,), make)["vocab"][1:]
-    _check_size(len(learned), size)
+    check_size(len(learned), size, "vocabulary.size", of="")
     known = {piece for piece, _ in model["vocab"]}
     least = min(score for _, score in model["vocab"])  # Unknown characters cost a little more than the least.
     model["vocab"] += [[piece, max(score, least)] for piece, score in learned if piece not in known]
@@ -258,14 +258,6 @@ def _continuing(state: Mapping[str, Model]) -> "WordPiece":
     return models.WordPiece(
         vocabulary | {unknown: model["vocab"][unknown]}, unk_token=unknown, continuing_subword_prefix=""
     )
-
-
-def _check_size(found: int, size: int) -> None:
-    if found > size:
-        raise ConfigError(
-            f"vocabulary: {size} subwords are too few for the characters of this text, which take {found}. "
-            f"Raise vocabulary.size, to several times that."
-        )
 
 
 _LEARN: dict[str, Callable[["Tokenizer", Model, Iterable[str], int], None]] = {

@@ -166,12 +166,17 @@ def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> "PreTrai
     check_new(family, "vocabulary")
     train, make = _KINDS[FAMILIES[family].tokenizer]
     tokenizer = train(list(lines), size, make)
-    if len(tokenizer) > size:
-        raise ConfigError(
-            f"vocabulary: {size} subwords are too few for the characters of this text, which with the "
-            f"special ones take {len(tokenizer)}. Raise architecture.vocabulary, to several times that."
-        )
+    check_size(len(tokenizer), size, "architecture.vocabulary")
     return tokenizer
+
+
+def check_size(learned: int, size: int, field: str, *, of: str = "with the special ones ") -> None:
+    """Raise ConfigError, naming the field to raise, for more learned subwords than were asked for."""
+    if learned > size:
+        raise ConfigError(
+            f"vocabulary: {size} subwords are too few for the characters of this text, which {of}take "
+            f"{learned}. Raise {field}, to several times that."
+        )
 
 
 def write_tokenizer(tokenizer: "PreTrainedTokenizerFast", path: Path) -> None:

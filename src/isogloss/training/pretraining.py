@@ -178,7 +178,7 @@ def _model(
 
 def check_objective(name: str, family: str, *, next_token: bool) -> None:
     """Raise ConfigError for a decoder trained as an encoder is, or the other way; "" is not known yet."""
-    if not family or (FAMILIES[family].lifted_where is not None) == next_token:
+    if not family or FAMILIES[family].is_decoder == next_token:
         return
     if next_token:
         what, instead = (
