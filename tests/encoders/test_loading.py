@@ -61,6 +61,23 @@ def test_saving_replaces_a_folder(encoder_folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
+def test_what_was_there_stays_where_the_last_step_of_saving_fails(bert_folder, tmp_path, monkeypatch):
+    model, tokenizer, place = load_model(bert_folder), load_tokenizer(bert_folder), tmp_path / "model"
+    save_model(model, tokenizer, place)
+    rename = Path.replace
+
+    def failing(path, target):
+        if path.name.endswith(".tmp") and target == place:
+            raise OSError(5, "Input/output error")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "replace", failing)
+    with pytest.raises(StorageError, match="Input/output error"):
+        save_model(tagger(bert_folder), tokenizer, place)
+    assert same(load_model(place), model)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
 def test_saved_taggers_are_readable_without_isogloss(encoder_folder, tmp_path):
     from transformers import AutoModelForTokenClassification, AutoTokenizer
 

@@ -1,12 +1,12 @@
 """Models written as ordinary Hugging Face folders, whole or not at all."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isogloss.core.presence import make_folder, system_error
+from isogloss.core.atomic_files import atomic_folder
+from isogloss.core.presence import system_error
 from isogloss.core.records import storage_error
 from isogloss.encoders.folders import quiet
 from isogloss.encoders.language_context import (
@@ -34,28 +34,20 @@ def save_model(
     ``extras`` write further files. Language maps and language modules get files of their own. ``difference``
     writes what a part of the weights became, instead of all weights (``encoders.differences``).
     """
-    temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
-        make_folder(temporary)
-        with quiet():
-            tokenizer.save_pretrained(temporary)
+        with atomic_folder(folder) as new, quiet():
+            tokenizer.save_pretrained(new)
             if difference:
-                _save_config(model, temporary)
-                difference(temporary)
+                _save_config(model, new)
+                difference(new)
             else:
-                _save_whole(model, temporary)
-        for write in extras:
-            write(temporary)
-        if folder.exists():
-            folder.replace(old)
-        temporary.replace(folder)
+                _save_whole(model, new)
+            for write in extras:
+                write(new)
     except Exception as error:  # Files are written by libraries with errors of their own, or of no kind.
         if (number := system_error(error)) is None:
             raise
         raise storage_error(folder, OSError(number, os.strerror(number))) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _save_whole(model: "PreTrainedModel", folder: Path) -> None:
