@@ -19,8 +19,11 @@ LOW = Vocabulary(size=60, first=2, last=3, padding=0, mask=4, special=(1, 3, 0, 
 SPREAD = Vocabulary(size=60, first=7, last=31, padding=30, mask=59, special=(59, 0, 7, 31, 30))
 """Special subwords anywhere, as published vocabularies have them."""
 
+ONE_END = Vocabulary(size=60, first=0, last=0, padding=0, mask=4, special=(0, 4))
+"""One subword opens texts, closes them, and is the padding, as in Qwen."""
+
 ONE_OR_TWO = st.integers(1, 2)
-VOCABULARIES = st.sampled_from([LOW, SPREAD])
+VOCABULARIES = st.sampled_from([LOW, SPREAD, ONE_END])
 
 
 @st.composite

@@ -19,6 +19,7 @@ from isogloss.encoders import family_of
 from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.language_context import active_language
 from isogloss.encoders.language_modules import modules_of
+from isogloss.encoders.subwords import padding_mask
 from isogloss.tasks.batch import forward, row_ranges, to_device
 
 KEPT, RANDOM = 0.1, 0.1
@@ -148,18 +149,17 @@ class Masking:
     ) -> MaskedBatch:
         """Concatenate each row's texts (as [CLS] a [SEP] b [SEP]), pad, and mask."""
         joined = [self._join(texts) for texts in rows]
-        longest = max(len(subwords) for subwords, _ in joined)
-        ids = np.full((len(joined), longest), self.vocabulary.padding, dtype=np.int64)
+        lengths = [len(subwords) for subwords, _ in joined]
+        ids = np.full((len(joined), max(lengths)), self.vocabulary.padding, dtype=np.int64)
         positions = np.zeros_like(ids)
         for row, (subwords, numbers) in enumerate(joined):
             ids[row, : len(subwords)] = subwords
             positions[row, : len(numbers)] = numbers
-        padded = ids == self.vocabulary.padding
         shown, masked, gold = self._mask(ids, seed)
         pairs = any(len(texts) > 1 for texts in rows)
         return MaskedBatch(
             subwords=torch.from_numpy(shown),
-            mask=torch.from_numpy((~padded).astype(np.int64)) if padded.any() else None,
+            mask=padding_mask(lengths) if min(lengths) < max(lengths) else None,
             positions=torch.from_numpy(positions) if pairs else None,
             masked=torch.from_numpy(masked - 1 if self.next_token else masked),
             gold=torch.from_numpy(gold),
