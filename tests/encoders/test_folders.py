@@ -264,9 +264,9 @@ def test_an_unknown_revision_is_told_from_an_unknown_name(hub):
     )
 
 
-@pytest.mark.parametrize("revision", ["", "@step-20", "@{commit}"])
+@pytest.mark.parametrize("revision", ["", "@step-20", "@{commit}", "@step--20"])
 def test_a_revision_is_a_branch_a_tag_or_a_commit(hub_cache, bert_folder, distilbert_folder, revision):
-    commit = hub_cache("some/encoder", bert_folder, revision="step-20")
+    commit = hub_cache("some/encoder", bert_folder, revision="step--20" if "--" in revision else "step-20")
     other = hub_cache("some/encoder", distilbert_folder)
     name = f"some/encoder{revision.format(commit=commit)}"
     assert hub_commit(name) == (commit if revision else other)
@@ -295,7 +295,13 @@ def test_a_disk_that_fills_up_is_a_storage_error(hub):
     assert "No space left on device" in refusal(load_model, "some/encoder", error=StorageError)
 
 
-@pytest.mark.parametrize("source", ["/nowhere/encoder", "./nowhere", "a/b/c", Path("some/encoder"), "sp ace"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("/nowhere/encoder", "./nowhere", "a/b/c", Path("some/encoder"), "sp ace"),
+        *("a--b", "a..b@v2", "me/a.git", "-a", "me/a-", "a" * 97),  # Names that the hub's client refuses.
+    ],
+)
 def test_paths_are_never_asked_of_the_hub(hub, source):
     asked = hub().asked
     assert "no such folder" in refusal(load_model, source)

@@ -52,8 +52,8 @@ Json: TypeAlias = dict[str, Any]
 SHIPPED = "shipped"
 """The small encoder that comes with the package."""
 
-HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w.-]+)?")
-"""A model's name on the hub; what follows @ is one of its branches, tags or commits."""
+HUB_NAME = re.compile(r"(?![^@]*(--|\.\.|\.git(@|$)))(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b(@[\w.-]+)?")
+"""A model's name on the hub, as its client takes it; what follows @ is a branch, tag or commit."""
 
 
 def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
