@@ -76,6 +76,35 @@ def test_the_source_side_goes_on_unmixed_and_the_target_side_does_not(folder, la
     assert not torch.allclose(real(mixed, mask)[14:], real(plain, mask)[14:], atol=1e-2)
 
 
+def mixed(model, how, rows, mask, links=None):
+    """Give the states that leave the mixing, the last ones, and the trace."""
+    site, seen = family_of(model).sites(model)[how.layer - 1], []
+    feed_forward = site.module(model, "feed_forward_in")
+    handle = feed_forward.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    with torch.no_grad(), mixing(model, how, mask, links=links) as trace:
+        last = model.base_model(input_ids=rows, attention_mask=mask).last_hidden_state
+    handle.remove()
+    return seen[0], last, trace
+
+
+def attended(model, site, subwords, language=""):
+    """Give one text's states after the self-attention sub-layer, and before its norm."""
+    seen, norm = [], site.module(model, "attention_norm")
+    handle = norm.register_forward_hook(lambda _, inputs, output: seen.append((output[0], inputs[0][0])))
+    with torch.no_grad(), active_language(model, language):
+        model.base_model(input_ids=subwords[None])
+    handle.remove()
+    return seen[0]
+
+
+def by_equation(model, site, how, crossed, target, entropy):
+    """Return Eq. 4 and the ratio of Eq. 5; ``target`` are h_T and what it is the norm of."""
+    ratio = 0.5 / (1 + math.exp(-(-0.5 * entropy + 1.0))) if how.learned else 0.5
+    own, norm = target[how.residual == "summed"], site.module(model, "attention_norm")
+    mean = ratio * crossed + (1 - ratio) * own
+    return nn.functional.layer_norm(mean, norm.normalized_shape, norm.weight, norm.bias, norm.eps), ratio
+
+
 @pytest.mark.parametrize("residual", ["normed", "summed"])
 @pytest.mark.parametrize("learned", [True, False])
 @pytest.mark.parametrize("languages", [("", ""), ("en", "sw"), ("sw", "en")])
@@ -87,39 +116,18 @@ def test_the_layer_computes_the_equations(folder, residual, learned, languages):
     how = mixup(residual=residual, learned=learned)
     how.ratio.double()
     rows, mask = pairs()
-    plain, seen = family_of(model).sites(model)[how.layer - 1], []
+    plain = family_of(model).sites(model)[how.layer - 1]
     source, target = (language_site(model, plain, language) for language in languages)
-    feed_forward = plain.module(model, "feed_forward_in")
-    handle = feed_forward.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
-    with (
-        active_language(model, [code for code in languages for _ in range(3)]),
-        mixing(model, how, mask) as trace,
-    ):
-        model.base_model(input_ids=rows, attention_mask=mask)
-    handle.remove()
-    norm = target.module(model, "attention_norm")
+    with active_language(model, [code for code in languages for _ in range(3)]):
+        found, _, trace = mixed(model, how, rows, mask)
     for number, (source_length, target_length) in enumerate(LENGTHS):
         h_s, _ = attended(model, source, rows[number, :source_length], languages[0])
-        h_t, summed = attended(model, target, rows[3 + number, :target_length], languages[1])
-        crossed, entropy = by_hand(model, target, h_t, h_s)
-        ratio = 0.5 / (1 + math.exp(-(-0.5 * entropy + 1.0))) if learned else 0.5
-        own = h_t if residual == "normed" else summed
-        expected = nn.functional.layer_norm(
-            ratio * crossed + (1 - ratio) * own, norm.normalized_shape, norm.weight, norm.bias, norm.eps
-        )
+        h_t = attended(model, target, rows[3 + number, :target_length], languages[1])
+        crossed, entropy = by_hand(model, target, h_t[0], h_s)
+        expected, ratio = by_equation(model, target, how, crossed, h_t, entropy)
         assert trace.ratios[number].item() == pytest.approx(ratio, abs=1e-9)
-        assert torch.allclose(seen[0][number, :source_length], h_s, rtol=0, atol=1e-9)
-        assert torch.allclose(seen[0][3 + number, :target_length], expected, rtol=0, atol=1e-9)
-
-
-def attended(model, site, subwords, language):
-    """Give one text's states after the self-attention sub-layer, and before its norm."""
-    seen, norm = [], site.module(model, "attention_norm")
-    handle = norm.register_forward_hook(lambda _, inputs, output: seen.append((output[0], inputs[0][0])))
-    with active_language(model, language):
-        model.base_model(input_ids=subwords[None])
-    handle.remove()
-    return seen[0]
+        assert torch.allclose(found[number, :source_length], h_s, rtol=0, atol=1e-9)
+        assert torch.allclose(found[3 + number, :target_length], expected, rtol=0, atol=1e-9)
 
 
 def by_hand(model, site, h_t, h_s):
@@ -132,11 +140,13 @@ def by_hand(model, site, h_t, h_s):
     parts, entropy = [], 0.0
     for q, k, v in zip(query, key, value, strict=True):
         raw = q @ k.T / math.sqrt(q.shape[1])
-        there, back = raw.softmax(dim=1), raw.T.softmax(dim=1)
-        parts.append(there @ v)
-        for weights in (there, back):
-            entropy -= (weights * weights.log()).sum(dim=1).mean().item() / heads
+        parts.append(raw.softmax(dim=1) @ v)
+        entropy += entropy_of(raw.softmax(dim=1), raw.T.softmax(dim=1)) / heads
     return site.module(model, "attention_output")(torch.cat(parts, dim=1)), entropy
+
+
+def entropy_of(*both_ways):
+    return sum(float(torch.special.entr(one).sum(dim=1).mean()) for one in both_ways)
 
 
 @pytest.mark.parametrize("residual", ["normed", "summed"])
@@ -145,30 +155,19 @@ def test_by_cosine_a_subword_takes_up_the_values_of_those_that_are_like_it(folde
     model, how = fresh(folder).double(), mixup(attends="cosine", residual=residual)
     how.ratio.double()
     rows, mask = pairs()
-    site, seen = family_of(model).sites(model)[how.layer - 1], []
-    handle = site.module(model, "feed_forward_in").register_forward_pre_hook(
-        lambda _, inputs: seen.append(inputs[0])
-    )
-    with mixing(model, how, mask) as trace:
-        model.base_model(input_ids=rows, attention_mask=mask)
-    handle.remove()
-    norm = site.module(model, "attention_norm")
+    site = family_of(model).sites(model)[how.layer - 1]
+    states, _, trace = mixed(model, how, rows, mask)
     for number, (source_length, target_length) in enumerate(LENGTHS):
-        h_s, _ = attended(model, site, rows[number, :source_length], "")
-        h_t, summed = attended(model, site, rows[3 + number, :target_length], "")
-        raw = 20 * torch.cosine_similarity(h_t[:, None], h_s[None], dim=2)
+        h_s, _ = attended(model, site, rows[number, :source_length])
+        h_t = attended(model, site, rows[3 + number, :target_length])
+        raw = 20 * torch.cosine_similarity(h_t[0][:, None], h_s[None], dim=2)
         there, back = raw.softmax(dim=1), raw.T.softmax(dim=1)
-        entropy = sum(-(one * one.log()).sum(dim=1).mean().item() for one in (there, back))
-        ratio = 0.5 / (1 + math.exp(-(-0.5 * entropy + 1.0)))
         crossed = site.module(model, "attention_output")(there @ site.module(model, "value")(h_s))
-        own = h_t if residual == "normed" else summed
-        expected = nn.functional.layer_norm(
-            ratio * crossed + (1 - ratio) * own, norm.normalized_shape, norm.weight, norm.bias, norm.eps
-        )
+        expected, ratio = by_equation(model, site, how, crossed, h_t, entropy_of(there, back))
         assert trace.ratios[number].item() == pytest.approx(ratio, abs=1e-9)
         found = trace.weights[number, 0, :target_length, :source_length]
         assert torch.allclose(found, there, rtol=0, atol=1e-9)
-        assert torch.allclose(seen[0][3 + number, :target_length], expected, rtol=0, atol=1e-9)
+        assert torch.allclose(states[3 + number, :target_length], expected, rtol=0, atol=1e-9)
 
 
 def test_by_cosine_a_text_finds_itself(folder):

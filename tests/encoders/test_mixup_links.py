@@ -4,13 +4,13 @@ import pytest
 import test_mixup
 import torch
 from networks import fresh
-from test_mixup import LENGTHS, pairs
+from test_mixup import LENGTHS, attended, by_equation, entropy_of, mixed, pairs
 from torch import nn
 
 from isogloss.core.errors import ConfigError
 from isogloss.diagnostics.link_attention import on_links
 from isogloss.encoders import family_of
-from isogloss.encoders.mixup import load_mixup, mixing, save_mixup
+from isogloss.encoders.mixup import load_mixup, save_mixup
 
 LINKS = (
     ((1, 1), (2, 1), (3, 4), (3, 5), (1, 5)),  # (source, target): of one to many, and many to one
@@ -36,28 +36,6 @@ def links_of(width, pairs=LINKS):
     return links
 
 
-def mixed(model, how, rows, mask, links=None):
-    """Give the states that leave the mixing, the last ones, and the trace."""
-    site, seen = family_of(model).sites(model)[how.layer - 1], []
-    handle = site.module(model, "feed_forward_in").register_forward_pre_hook(
-        lambda _, inputs: seen.append(inputs[0])
-    )
-    with torch.no_grad(), mixing(model, how, mask, links=links) as trace:
-        last = model.base_model(input_ids=rows, attention_mask=mask).last_hidden_state
-    handle.remove()
-    return seen[0], last, trace
-
-
-def attended(model, site, subwords):
-    """Give one text's states after the self-attention sub-layer, and before its norm."""
-    seen, norm = [], site.module(model, "attention_norm")
-    handle = norm.register_forward_hook(lambda _, inputs, output: seen.append((output[0], inputs[0][0])))
-    with torch.no_grad():
-        model.base_model(input_ids=subwords[None])
-    handle.remove()
-    return seen[0]
-
-
 def even(links):
     """Return weights that are even over what is linked; over all where nothing is."""
     allowed = links + (links.sum(dim=1, keepdim=True) == 0)
@@ -69,27 +47,22 @@ def even(links):
 def test_a_subword_takes_up_the_mean_value_of_those_it_is_linked_to(folder, residual, learned):
     """Eqs 3-5 by hand, pair by pair without padding."""
     model, how = fresh(folder).double(), mixup(residual=residual, learned=learned)
+    how.ratio.double()
     rows, mask = pairs()
     links = links_of(rows.size(1))
     states, _, trace = mixed(model, how, rows, mask, links)
     site = family_of(model).sites(model)[how.layer - 1]
-    norm = site.module(model, "attention_norm")
     for number, (source_length, target_length) in enumerate(LENGTHS):
         h_s, _ = attended(model, site, rows[number, :source_length])
-        h_t, summed = attended(model, site, rows[3 + number, :target_length])
+        h_t = attended(model, site, rows[3 + number, :target_length])
         linked = links[number, :target_length, :source_length].double()
         there, back = even(linked), even(linked.T)
-        entropy = sum(torch.special.entr(one).sum(dim=1).mean() for one in (there, back))
-        ratio = 0.5 * float(torch.sigmoid(1.0 - 0.5 * entropy)) if learned else 0.5
         crossed = site.module(model, "attention_output")(there @ site.module(model, "value")(h_s))
-        own = h_t if residual == "normed" else summed
-        expected = nn.functional.layer_norm(
-            ratio * crossed + (1 - ratio) * own, norm.normalized_shape, norm.weight, norm.bias, norm.eps
-        )
+        expected, ratio = by_equation(model, site, how, crossed, h_t, entropy_of(there, back))
         some, found = linked.any(dim=1), states[3 + number, :target_length]
         assert trace.ratios[number].item() == pytest.approx(ratio if some.any() else 0.0, abs=1e-6)
         assert torch.allclose(found[some], expected[some], rtol=0, atol=1e-6)
-        assert torch.allclose(found[~some], h_t[~some], rtol=0, atol=1e-9)
+        assert torch.allclose(found[~some], h_t[0][~some], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("residual", ["normed", "summed"])
