@@ -311,49 +311,34 @@ LIKE_OTHERS = (
 """Families of whose layers another one's tell most: left to the slow tests."""
 
 
-def _in_turn(*families: str) -> list[object]:
-    """Return families as parameters, those like others marked as slow."""
-    return [pytest.param(one, marks=pytest.mark.slow if one in LIKE_OTHERS else ()) for one in families]
+def _in_turn(*families: str) -> object:
+    """Make a fixture: the folders of families in turn, those like others left to the slow tests."""
+    names = [pytest.param(one, marks=pytest.mark.slow if one in LIKE_OTHERS else ()) for one in families]
+
+    @pytest.fixture(params=names)
+    def folder(request: pytest.FixtureRequest) -> Path:
+        return request.getfixturevalue(f"{request.param.replace('-', '_')}_folder")
+
+    return folder
 
 
-@pytest.fixture(params=_in_turn(*ENCODERS))
-def encoder_folder(request: pytest.FixtureRequest) -> Path:
-    """Each kind of family's folder: config.json, model.safetensors (with masked-LM head), tokenizer."""
-    return _folder_of(request)
+encoder_folder = _in_turn(*ENCODERS)
+"""Each kind of family's folder: config.json, model.safetensors (with masked-LM head), tokenizer."""
 
+any_folder = _in_turn(*ENCODERS, *MASKED, *WITHOUT_HEAD)
+"""The folder of every family, for the laws of families themselves."""
 
-@pytest.fixture(params=_in_turn(*ENCODERS, *MASKED, *WITHOUT_HEAD))
-def any_folder(request: pytest.FixtureRequest) -> Path:
-    """The folder of every family in turn, for the laws of families themselves."""
-    return _folder_of(request)
+any_language_folder = _in_turn(*(one for one in (*ENCODERS, *MASKED, *WITHOUT_HEAD) if one != "xmod"))
+"""Those that read any language; X-MOD has languages of its own."""
 
+tied_folder = _in_turn(*ENCODERS, "xlm-roberta-xl", "eurobert")
+"""Those whose masked-LM head compares states with embeddings; RemBERT's are wider."""
 
-@pytest.fixture(params=_in_turn(*(one for one in (*ENCODERS, *MASKED, *WITHOUT_HEAD) if one != "xmod")))
-def any_language_folder(request: pytest.FixtureRequest) -> Path:
-    """Each family's folder in turn that reads any language; X-MOD has languages of its own."""
-    return _folder_of(request)
+headed_folder = _in_turn(*ENCODERS, *MASKED)
+"""Those that have a masked-LM head."""
 
-
-@pytest.fixture(params=_in_turn(*ENCODERS, "xlm-roberta-xl", "eurobert"))
-def tied_folder(request: pytest.FixtureRequest) -> Path:
-    """Each of these in turn whose masked-LM head compares states with embeddings; RemBERT's are wider."""
-    return _folder_of(request)
-
-
-@pytest.fixture(params=_in_turn(*ENCODERS, *MASKED))
-def headed_folder(request: pytest.FixtureRequest) -> Path:
-    """Each family's folder in turn that has a masked-LM head."""
-    return _folder_of(request)
-
-
-@pytest.fixture(params=_in_turn(*WITHOUT_HEAD))
-def headless_folder(request: pytest.FixtureRequest) -> Path:
-    """Each family's folder in turn that has no masked-LM head, and for which heads are our own."""
-    return _folder_of(request)
-
-
-def _folder_of(request: pytest.FixtureRequest) -> Path:
-    return request.getfixturevalue(f"{request.param.replace('-', '_')}_folder")
+headless_folder = _in_turn(*WITHOUT_HEAD)
+"""Those that have no masked-LM head, and for which heads are our own."""
 
 
 @pytest.fixture

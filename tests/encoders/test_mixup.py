@@ -146,7 +146,7 @@ def by_hand(model, site, h_t, h_s):
 
 
 def entropy_of(*both_ways):
-    return sum(float(torch.special.entr(one).sum(dim=1).mean()) for one in both_ways)
+    return sum(torch.special.entr(one).sum(dim=1).mean().item() for one in both_ways)
 
 
 @pytest.mark.parametrize("residual", ["normed", "summed"])

@@ -111,10 +111,11 @@ def gated(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Ten
     The parameters are unchanged. Groups without gates are left open.
     """
     members = [
-        (*_module_of(model, member), member, gates[group.name])
+        (model.get_submodule(place), name, member, gates[group.name])
         for group in groups
         if group.name in gates
         for member in group.gated_parameters
+        for place, _, name in [member.name.rpartition(".")]
     ]
     before = [
         (module, name, vars(module).get(name), module.get_parameter(name)) for module, name, *_ in members
@@ -166,11 +167,6 @@ def frozen(model: nn.Module) -> Iterator[None]:
 def _multiply(model: nn.Module, member: Member, gates: Tensor) -> None:
     parameter = model.get_parameter(member.name)
     parameter.mul_(member.broadcast(gates.to(parameter.device, parameter.dtype), parameter))
-
-
-def _module_of(model: nn.Module, member: Member) -> tuple[nn.Module, str]:
-    module, _, name = member.name.rpartition(".")
-    return model.get_submodule(module), name
 
 
 def _groups(model: nn.Module, site: Site, kinds: GateKinds) -> Iterator[GateGroup]:

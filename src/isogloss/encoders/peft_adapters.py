@@ -6,8 +6,7 @@ among ``modules_to_save``.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
@@ -92,7 +91,8 @@ def add_adapters(model: nn.Module, config: "PeftConfig", *, seed: int) -> None:
     head = head_parameters(model)
     frozen = [weight for name, weight in model.named_parameters() if name not in head]
     device = next(model.parameters()).device
-    with torch.random.fork_rng(devices=[]), _quiet():
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"peft\.")
         torch.manual_seed(seed)
         inject_adapter_in_model(config, model, adapter_name=ADAPTER)
     thaw(model)
@@ -186,11 +186,3 @@ def _damaged(path: Path, error: Exception) -> ModelError:
         f"{path}: these adapters are damaged ({one_line(error)}). Copy the folder again; if a run of "
         f"isogloss made it, delete the run's folder and run again."
     )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppress the library's warnings."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"peft\.")
-        yield

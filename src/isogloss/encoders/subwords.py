@@ -7,7 +7,7 @@ characters that a normaliser changes or drops.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,8 +66,10 @@ def split_words(sentences: Sequence[Sequence[str]], tokenizer: "PreTrainedTokeni
 
     Each word is split as after a space in running text.
     """
-    full = [list(words) for words in sentences if words]
-    parts = iter(_encodings(full, tokenizer))
+    space = " " if needs_spaces(tokenizer) else ""
+    full = [[word and f"{space}{word}" for word in words] for words in sentences if words]
+    encoded = tokenizer(full, is_split_into_words=True, **_SUBWORDS_ONLY).encodings if full else ()
+    parts: Iterator[Encoding] = iter(encoded)
     # A tokenizer of bytes has no unknown subword, and drops what is no character at all.
     unknown = tokenizer.pad_token_id if tokenizer.unk_token_id is None else tokenizer.unk_token_id
     return [
@@ -102,15 +104,6 @@ def special_subwords(tokenizer: "PreTrainedTokenizerFast") -> tuple[int, int]:
             f"text. Set cls_token and sep_token in its tokenizer_config.json."
         )
     return first, last
-
-
-def _encodings(sentences: list[list[str]], tokenizer: "PreTrainedTokenizerFast") -> Sequence["Encoding"]:
-    if not sentences:
-        return []
-    if needs_spaces(tokenizer):
-        sentences = [[word and f" {word}" for word in words] for words in sentences]
-    encodings: Sequence[Encoding] = tokenizer(sentences, is_split_into_words=True, **_SUBWORDS_ONLY).encodings
-    return encodings
 
 
 def needs_spaces(tokenizer: "PreTrainedTokenizerFast") -> bool:

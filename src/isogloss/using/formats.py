@@ -111,6 +111,9 @@ class Kind:
     auto_class: str
     """Class of transformers that loads encoder and head; empty if there is none."""
 
+    hub_tag: str = ""
+    """What a model of this kind does, as the Hugging Face hub calls it; empty without ``auto_class``."""
+
     pipeline: str = ""
     """Pipeline of transformers with the same predictions; empty if there is none."""
 

@@ -14,15 +14,6 @@ from isogloss.using.fine_tuned import FineTuned, Provenance
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
 
-PIPELINES = {
-    "AutoModelForTokenClassification": "token-classification",
-    "AutoModelForSequenceClassification": "text-classification",
-    "AutoModelForQuestionAnswering": "question-answering",
-}
-"""The hub's name of what a model does, by the class of transformers that loads its head."""
-
-CHOOSES = "multiple-choice"
-
 METRICS = {"span_f1": "f1", "word_f1": "f1", "seqeval_f1": "f1", "em": "exact_match"}
 """The hub's names of metrics, where they are not those of here."""
 
@@ -53,7 +44,7 @@ def front_matter(model: FineTuned) -> str:
         license_link=corpus.url or None if corpus and licence == OTHER else None,
         metrics=list(dict.fromkeys(one.metric_type for one in results)) or None,
         model_name=provenance.title,
-        pipeline_tag=_pipeline(model),
+        pipeline_tag=model.kind.hub_tag or None,
         tags=["isogloss", "cross-lingual-transfer", provenance.task],
         eval_results=results or None,
     )
@@ -76,12 +67,12 @@ def corpus_of(provenance: Provenance) -> Corpus | None:
 
 def datasets_of(provenance: Provenance) -> list[str]:
     """List the datasets of the hub that hold what a model was trained on."""
-    own = {
-        one.repository: None
+    own = (
+        one.repository
         for one in hub_splits().values()
         if one.corpus.name == provenance.corpus and one.language in provenance.languages
-    }
-    return [*own]
+    )
+    return list(dict.fromkeys(own))
 
 
 def licence_of(provenance: Provenance) -> str | None:
@@ -109,11 +100,6 @@ def _is_built_in(provenance: Provenance) -> bool:
     return bool(provenance.languages) and all(map(is_built_in, provenance.languages))
 
 
-def _pipeline(model: FineTuned) -> str | None:
-    found = PIPELINES.get(model.kind.auto_class)
-    return CHOOSES if found and model.task.labels_are == "option" else found
-
-
 def _results(model: FineTuned) -> "Iterator[EvalResult]":
     """Yield each score as the hub has it: on which dataset, which language and split of it."""
     from huggingface_hub import EvalResult
@@ -131,7 +117,7 @@ def _results(model: FineTuned) -> "Iterator[EvalResult]":
         )
         metric = str(row["metric"])
         yield EvalResult(
-            task_type=_pipeline(model) or model.task.name,
+            task_type=model.kind.hub_tag or model.task.name,
             task_name=model.task.name,
             dataset_type=repository,
             dataset_name=f"{row['corpus']}, {language_name(language)}",

@@ -190,6 +190,7 @@ _PAIRS = Kind(
     to_json=_pair_to_json,
     answered=lambda example, answer: replace(example, label=answer),
     auto_class="AutoModelForSequenceClassification",
+    hub_tag="text-classification",
     pipeline="text-classification",
     probabilities=_pair_probabilities,
 )
@@ -233,6 +234,7 @@ _TEXTS_ALONE = Kind(
     to_json=_text_to_json,
     answered=lambda example, answer: replace(example, label=answer),
     auto_class="AutoModelForSequenceClassification",
+    hub_tag="text-classification",
     pipeline="text-classification",
     probabilities=_pair_probabilities,
 )
@@ -296,6 +298,7 @@ _CHOICES = Kind(
     to_json=_choice_to_json,
     answered=lambda example, answer: replace(example, label=answer),
     auto_class="AutoModelForSequenceClassification",
+    hub_tag="multiple-choice",
     probabilities=_choice_probabilities,
 )
 
@@ -339,6 +342,7 @@ _QUESTIONS = Kind(
     to_json=lambda _, prediction: {"answer": None if prediction is None else prediction.answer},
     answered=None,
     auto_class="AutoModelForQuestionAnswering",
+    hub_tag="question-answering",
 )
 
 

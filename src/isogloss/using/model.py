@@ -67,7 +67,7 @@ class Model:
         """Forms of inputs and answers."""
         kind = kind_of(self.task)
         own = kind.auto_class in family_of(self.network).own_heads
-        return replace(kind, auto_class="", pipeline="") if own else kind
+        return replace(kind, auto_class="", hub_tag="", pipeline="") if own else kind
 
     @property
     def longest(self) -> int:

@@ -94,6 +94,7 @@ def words(task: Task) -> Kind:
         to_json=partial(_to_json, labels),
         answered=labels.answered,
         auto_class="" if task.labels_are == "tree" else "AutoModelForTokenClassification",
+        hub_tag="" if task.labels_are == "tree" else "token-classification",
         pipeline="" if task.labels_are == "tree" else "token-classification",
         probabilities=None if task.labels_are == "tree" else _probabilities,
     )
