@@ -1,4 +1,4 @@
-"""The classes of transformers by the names that floors above, which may not import it, annotate with."""
+"""The classes of transformers by the names that annotations use: it is imported late, and by few floors."""
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 

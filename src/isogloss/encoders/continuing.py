@@ -1,8 +1,8 @@
 """An encoder that exists already, loaded with its tokenizer and its masked-LM head to be trained further."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.language_context import refuse_mapped
@@ -10,13 +10,10 @@ from isogloss.encoders.loading import AutoClass, draw_parameters, load_model, lo
 from isogloss.encoders.new import set_dropout
 from isogloss.encoders.tokenizers import load_tokenizer
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
-
 
 def load_to_continue(
     source: str | Path, *, seed: int, attention: str = "sdpa", dropout: float = 0.0
-) -> "PreTrainedModel":
+) -> Model:
     """Load an encoder with its masked-LM head and a dropout, in fp32; a pooler is kept as it is.
 
     A decoder is loaded with the head that it predicts the next subword with.
@@ -43,7 +40,7 @@ def dropout_rates(source: str | Path) -> dict[str, float]:
     return {field: getattr(config, field) for field in FAMILIES[config.model_type].dropouts}
 
 
-def load_text_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
+def load_text_tokenizer(source: str | Path) -> Tokenizer:
     """Load the tokenizer of an encoder for raw text, neither cut nor padded."""
     tokenizer = load_tokenizer(source)
     tokenizer.backend_tokenizer.no_truncation()

@@ -4,16 +4,14 @@ Each is BERT with its differences, or, in the second half, Llama with its own. F
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, ModelError, did_you_mean, unknown_name
 from isogloss.core.run_parts import Architecture
+from isogloss.encoders.annotations import Config, Model
 from isogloss.encoders.family import Ability, EncoderFamily, Site
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel
 
 BERT = EncoderFamily(
     name="bert",
@@ -118,7 +116,7 @@ def _mdeberta_v3(architecture: Architecture) -> dict[str, object]:
     }
 
 
-def _deberta_masked_lm(model: "PreTrainedModel", states: Tensor) -> Tensor:
+def _deberta_masked_lm(model: Model, states: Tensor) -> Tensor:
     """Apply one of the two heads of DebertaV2ForMaskedLM, as ``legacy`` in config.json selects."""
     if model.config.legacy:
         return cast(Tensor, model.cls(states))
@@ -363,7 +361,7 @@ _ALL = (
 FAMILIES = {family.name: family for family in _ALL}
 
 
-def family_of(model: "PreTrainedModel") -> EncoderFamily:
+def family_of(model: Model) -> EncoderFamily:
     """Return the family of an encoder or of a model with a head; ModelError for unsupported ones."""
     return family_named(model.config.model_type, type(model).__name__)
 
@@ -378,7 +376,7 @@ def family_named(model_type: str, where: str) -> EncoderFamily:
     return FAMILIES[model_type]
 
 
-def is_causal(config: "PreTrainedConfig") -> bool:
+def is_causal(config: Config) -> bool:
     """Return whether an encoder is a decoder whose mask is not lifted: it sees no subword that follows."""
     lifted = FAMILIES[config.model_type].lifted_where
     return lifted is not None and getattr(config, lifted[0], None) is not lifted[1]

@@ -6,15 +6,13 @@ modules, freezing, pruning and similarity alike. The families themselves are val
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.run_parts import Architecture
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel
+from isogloss.encoders.annotations import Config, Model
 
 ModuleName = Literal[
     "block", "query", "key", "value", "attention_output", "attention_norm", "feed_forward_in",
@@ -147,10 +145,10 @@ class EncoderFamily:
     tokenizer: str
     """Class in transformers of a new encoder's tokenizer."""
 
-    masked_lm_scores: Callable[["PreTrainedModel", Tensor], Tensor]
+    masked_lm_scores: Callable[[Model, Tensor], Tensor]
     """Apply a masked-LM model's head to last-layer states [… dim]; returns [… vocabulary]."""
 
-    tag_scores: Callable[["PreTrainedModel", Tensor], Tensor]
+    tag_scores: Callable[[Model, Tensor], Tensor]
     """Apply a token classifier's head to last-layer states [… dim]; returns [… label]."""
 
     lifted_where: tuple[str, bool] | None = None
@@ -180,7 +178,7 @@ class EncoderFamily:
     loaded_with: Mapping[str, object] = field(default_factory=dict)
     """Fields of config.json that are set whenever an encoder is loaded."""
 
-    languages: Callable[["PreTrainedConfig"], tuple[str, ...]] = lambda _: ()
+    languages: Callable[[Config], tuple[str, ...]] = lambda _: ()
     """Return the codes of the languages that an encoder of this family has modules of its own for."""
 
     @property
@@ -188,7 +186,7 @@ class EncoderFamily:
         """Whether its encoders are decoders, pretrained to predict the next subword."""
         return self.lifted_where is not None
 
-    def sites(self, encoder: "PreTrainedModel") -> list[Site]:
+    def sites(self, encoder: Model) -> list[Site]:
         """Return the layers from first to last."""
         prefix = f"{encoder_prefix(encoder)}{self.layers}."
         blocks = [f"{prefix}{number}" for number in range(encoder.config.num_hidden_layers)]
@@ -197,12 +195,12 @@ class EncoderFamily:
             for layer, block in enumerate(blocks, start=1)
         ]
 
-    def embeddings(self, encoder: "PreTrainedModel") -> nn.Module:
+    def embeddings(self, encoder: Model) -> nn.Module:
         """Return the module with the weights of the embeddings."""
         found: nn.Module = encoder.get_submodule(f"{encoder_prefix(encoder)}{self.word_embeddings}")
         return found
 
-    def longest_text(self, config: "PreTrainedConfig") -> int:
+    def longest_text(self, config: Config) -> int:
         """Return the longest text seen in pretraining, in subwords including special ones.
 
         Longer texts fail with absolute positions, and lose accuracy with relative ones.
@@ -221,7 +219,7 @@ class EncoderFamily:
         return {**shape, **self.extra_config(architecture)}
 
 
-def encoder_prefix(model: "PreTrainedModel") -> str:
+def encoder_prefix(model: Model) -> str:
     """Return the prefix of the encoder's module names: "bert." in a model, "" in an encoder."""
     return "" if model.base_model is model else f"{model.base_model_prefix}."
 
@@ -236,7 +234,7 @@ def head_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     }
 
 
-def initial_spread(config: "PreTrainedConfig") -> float:
+def initial_spread(config: Config) -> float:
     """Return the standard deviation that new weights of an encoder are drawn with."""
     known = (getattr(config, name, None) for name in ("initializer_range", "init_std"))
     return float(next((spread for spread in known if spread), BERTS_SPREAD))

@@ -18,14 +18,12 @@ from importlib.resources import files
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean
 from isogloss.core.records import storage_error
+from isogloss.encoders.annotations import Config
 from isogloss.encoders.families import family_named
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -164,7 +162,7 @@ def gguf_file(folder: Path) -> Path | None:
 
 
 @lru_cache(maxsize=4)
-def _gguf_config(path: Path, _changed: int) -> "PreTrainedConfig":
+def _gguf_config(path: Path, _changed: int) -> Config:
     """Read the config in a GGUF file, once: it stands among all words of the vocabulary."""
     from transformers import AutoConfig
 
@@ -359,7 +357,7 @@ def _incomplete(name: str, folder: Path, patterns: Sequence[str]) -> ModelError:
     )
 
 
-def load_encoder_config(source: str | Path) -> "PreTrainedConfig":
+def load_encoder_config(source: str | Path) -> Config:
     """Load the configuration of a folder or hub name; ModelError for unsupported architectures."""
     from transformers import AutoConfig
 

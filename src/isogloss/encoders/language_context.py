@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,7 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.languages import language_of_text
 from isogloss.core.records import writing
 from isogloss.core.run_parts import Modules
+from isogloss.encoders.annotations import Model, Output
 from isogloss.encoders.folders import differing, one_line
 from isogloss.encoders.language_modules import (
     TASK,
@@ -38,10 +39,6 @@ from isogloss.encoders.language_modules import (
 )
 from isogloss.encoders.own_adapters import active_adapters, adapter_languages, adapter_number
 from isogloss.nn.language_modules import ActiveLanguage, LanguageMap, routed
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-    from transformers.utils import ModelOutput
 
 Read = TypeVar("Read")
 
@@ -164,7 +161,7 @@ def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> It
         return
     active = ActiveLanguage(tuple(languages))
 
-    def after(encoder: "PreTrainedModel", _: object, output: "ModelOutput") -> "ModelOutput":
+    def after(encoder: Model, _: object, output: Output) -> Output:
         states = routed(
             lambda language: found[language] or nn.Identity(), active, (output.last_hidden_state,), {}
         )

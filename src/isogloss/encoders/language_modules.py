@@ -13,7 +13,6 @@ names of the modules that they replace or follow. No module of the encoder is re
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -22,6 +21,7 @@ from isogloss.core.errors import ConfigError, ModelError, did_you_mean, unknown_
 from isogloss.core.languages import BOTH, check_language, language_of_text
 from isogloss.core.run_parts import Modules
 from isogloss.core.seeds import derive
+from isogloss.encoders.annotations import Model
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Site, encoder_prefix, initial_spread
 from isogloss.nn.language_modules import (
@@ -36,9 +36,6 @@ from isogloss.nn.language_modules import (
     run_before,
     run_instead,
 )
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 WHERE = "modules"
 TREE = "language_modules"
@@ -266,7 +263,7 @@ def _tree(model: nn.Module) -> ModuleTree:
     return tree
 
 
-def module_of(encoder: "PreTrainedModel", tree: ModuleTree, owner: str, name: str) -> nn.Module:
+def module_of(encoder: Model, tree: ModuleTree, owner: str, name: str) -> nn.Module:
     """Return an owner's module for a module of the encoder; the encoder's own where copies have none."""
     added = owner in owners(tree.about)
     module: nn.Module = tree.get(owner, name) if added else encoder.get_submodule(name)
@@ -288,7 +285,7 @@ def branch_of(language: str) -> str:
     return f"of_{language}"
 
 
-def encoder_of(model: nn.Module) -> "PreTrainedModel":
+def encoder_of(model: nn.Module) -> Model:
     """Return the encoder of a model with a head, or an encoder itself."""
     return getattr(model, "base_model", model)
 
@@ -299,7 +296,7 @@ def module_tree(model: nn.Module) -> ModuleTree | None:
     return tree
 
 
-def changed_modules(encoder: "PreTrainedModel", how: Modules) -> list[str]:
+def changed_modules(encoder: Model, how: Modules) -> list[str]:
     """Return the names of an encoder's modules that are copied, or followed by what is added."""
     if how.kind == EMBEDDING:
         return [_embeddings(encoder)]
@@ -313,7 +310,7 @@ def changed_modules(encoder: "PreTrainedModel", how: Modules) -> list[str]:
     return [_embeddings(encoder), *found] if how.invertible else found
 
 
-def _embeddings(encoder: "PreTrainedModel") -> str:
+def _embeddings(encoder: Model) -> str:
     """Return the name of the module whose output is the first layer's input."""
     names: dict[nn.Module, str] = {one: name for name, one in encoder.named_modules()}
     return names[family_of(encoder).embeddings(encoder)]
@@ -341,7 +338,7 @@ def owners(about: LanguageModules) -> tuple[str, ...]:
     return about.languages[1:] if about.how.kind in COPIES else about.languages
 
 
-def _added(encoder: "PreTrainedModel", after: str, how: Modules, seed: int) -> nn.Module:
+def _added(encoder: Model, after: str, how: Modules, seed: int) -> nn.Module:
     if how.kind == EMBEDDING:
         made: nn.Module = LanguageEmbedding(encoder.get_input_embeddings().weight.shape[1])
     elif how.invertible and after == _embeddings(encoder):
@@ -352,7 +349,7 @@ def _added(encoder: "PreTrainedModel", after: str, how: Modules, seed: int) -> n
     return made.to(encoder.device, encoder.dtype)
 
 
-def adapter(encoder: "PreTrainedModel", reduction: int, *, seed: int) -> Adapter:
+def adapter(encoder: Model, reduction: int, *, seed: int) -> Adapter:
     """Return a new adapter for an encoder's states."""
     dim, spread = encoder.config.hidden_size, initial_spread(encoder.config)
     return Adapter(dim, dim // reduction, spread=spread, seed=seed).to(encoder.device, encoder.dtype)

@@ -10,7 +10,7 @@ explicit attention; families without a choice ignore it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ModelError
 from isogloss.core.seeds import derive
 from isogloss.encoders import folders
+from isogloss.encoders.annotations import Config, Model
 from isogloss.encoders.differences import FORMATS, base_folder, difference_of
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.family import initial_spread
@@ -32,9 +33,6 @@ from isogloss.encoders.own_adapters import keep_precision
 from isogloss.encoders.peft_adapters import PREFIX, load_adapters
 from isogloss.encoders.task_adapter import read_task_adapter
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel
-
 AutoClass = Literal[
     "AutoModel",
     "AutoModelForCausalLM",
@@ -48,9 +46,7 @@ HEAD = "head."
 """Prefix of the weights of a head of our own."""
 
 
-def load_model(
-    source: str | Path, auto_class: AutoClass = "AutoModel", *, attention: str = "sdpa"
-) -> "PreTrainedModel":
+def load_model(source: str | Path, auto_class: AutoClass = "AutoModel", *, attention: str = "sdpa") -> Model:
     """Load an encoder (AutoModel) or a complete model in fp32 and evaluation mode.
 
     A pooler without weights is removed from the encoder. ModelError if other weights are missing.
@@ -64,12 +60,12 @@ def load_model(
     return model
 
 
-def load_masked_lm(source: str | Path, *, attention: str = "sdpa") -> "PreTrainedModel":
+def load_masked_lm(source: str | Path, *, attention: str = "sdpa") -> Model:
     """Load an encoder with its masked-LM head; ModelError if there is none."""
     return load_model(source, "AutoModelForMaskedLM", attention=attention)
 
 
-def load_whole(source: str | Path, *, attention: str = "sdpa") -> "PreTrainedModel":
+def load_whole(source: str | Path, *, attention: str = "sdpa") -> Model:
     """Load all pretrained weights: the encoder, with its masked-LM head and its pooler where it has them.
 
     Saved again after a change, the model keeps everything that a new head may be initialised from.
@@ -83,12 +79,12 @@ def load_whole(source: str | Path, *, attention: str = "sdpa") -> "PreTrainedMod
     return model
 
 
-def has_masked_lm_head(config: "PreTrainedConfig") -> bool:
+def has_masked_lm_head(config: Config) -> bool:
     """Return whether a configuration belongs to an encoder saved with a masked-LM head."""
     return any(kind.endswith(("ForMaskedLM", "ForPreTraining")) for kind in config.architectures or ())
 
 
-def has_text_head(config: "PreTrainedConfig") -> bool:
+def has_text_head(config: Config) -> bool:
     """Return whether an encoder was saved with the head that its pretraining predicted text with.
 
     A decoder's is often the embeddings once more.
@@ -106,7 +102,7 @@ def load_with_new_head(
     seed: int,
     attention: str = "sdpa",
     problem_type: str = "",
-) -> "PreTrainedModel":
+) -> Model:
     """Load an encoder with a head for these labels, in fp32 and evaluation mode.
 
     Kept are a head of the same class with the same labels, as in a fine-tuned model, whatever their order and
@@ -146,12 +142,12 @@ UNNAMED = ("LABEL_0",)
 """What transformers calls the only label of a head whose labels have no names."""
 
 
-def _is_choice(config: "PreTrainedConfig") -> bool:
+def _is_choice(config: Config) -> bool:
     return any(kind.endswith(CHOICE_AS[0]) for kind in config.architectures or ())
 
 
 def _order(
-    config: "PreTrainedConfig", labels: Sequence[str], auto_class: AutoClass, problem_type: str
+    config: Config, labels: Sequence[str], auto_class: AutoClass, problem_type: str
 ) -> list[int] | None:
     """Return where each of the labels stands among those of a saved head; None where these are others."""
     known = tuple(config.id2label.values())
@@ -178,8 +174,8 @@ def _reorder(model: nn.Module, head: Iterable[str], order: Sequence[int]) -> Non
 
 
 def load_with_head(
-    folder: Path, auto_class: AutoClass, config: "PreTrainedConfig", *, attention: str = "sdpa"
-) -> tuple["PreTrainedModel", set[str]]:
+    folder: Path, auto_class: AutoClass, config: Config, *, attention: str = "sdpa"
+) -> tuple[Model, set[str]]:
     """Load a model whose head (or pooler) may lack weights; return it with the names of those it lacks.
 
     ModelError where the encoder itself lacks some.
@@ -200,7 +196,7 @@ def draw_parameters(model: nn.Module, names: Iterable[str], *, seed: int) -> Non
     Matrices are drawn from N(0, ``initial_spread``²); biases become 0, norm weights 1. The global random
     state is not used.
     """
-    config: PreTrainedConfig = model.config
+    config: Config = model.config
     for name in names:
         parameter = model.get_parameter(name)
         with torch.no_grad():
@@ -215,15 +211,15 @@ def draw_parameters(model: nn.Module, names: Iterable[str], *, seed: int) -> Non
 class HeadedEncoder(nn.Module):
     """An encoder with a head of our own; behaves, and is saved, like a model of transformers."""
 
-    def __init__(self, encoder: "PreTrainedModel", head: nn.Module) -> None:
+    def __init__(self, encoder: Model, head: nn.Module) -> None:
         super().__init__()
-        self.config: PreTrainedConfig = encoder.config
+        self.config: Config = encoder.config
         self.base_model_prefix: str = encoder.base_model_prefix
         self.add_module(self.base_model_prefix, encoder)
         self.head = head
 
     @property
-    def base_model(self) -> "PreTrainedModel":
+    def base_model(self) -> Model:
         """The encoder."""
         return self.get_submodule(self.base_model_prefix)
 
@@ -290,7 +286,7 @@ def model_folder(source: str | Path) -> Path:
     return folders.find_folder(source, folders.MODEL_FILES, folders.has_weights)
 
 
-def unmerge(model: "PreTrainedModel", folder: Path) -> None:
+def unmerge(model: Model, folder: Path) -> None:
     """Take the merged adapters of a model, loaded from a folder, out of its weights again.
 
     Its outputs stay the same within rounding. ModelError for a model without adapters.
@@ -309,20 +305,20 @@ def unmerge(model: "PreTrainedModel", folder: Path) -> None:
     load_adapters(model, folder)
 
 
-def _set_labels(config: "PreTrainedConfig", labels: Sequence[str]) -> None:
+def _set_labels(config: Config, labels: Sequence[str]) -> None:
     config.id2label = dict(enumerate(labels))
     config.label2id = {label: number for number, label in enumerate(labels)}
 
 
-def _set_problem(config: "PreTrainedConfig", problem_type: str) -> None:
+def _set_problem(config: Config, problem_type: str) -> None:
     """Say what the labels of a head are where they are not classes; an encoder may have been another's."""
     if problem_type or config.problem_type in ("regression", "multi_label_classification"):
         config.problem_type = problem_type or None
 
 
 def _read_model(
-    folder: Path, auto_class: AutoClass, config: "PreTrainedConfig", attention: str
-) -> tuple["PreTrainedModel", set[str], set[str]]:
+    folder: Path, auto_class: AutoClass, config: Config, attention: str
+) -> tuple[Model, set[str], set[str]]:
     """Return the model, and the names of its parameters missing from the weights or of another shape."""
     import transformers
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float
@@ -25,15 +25,12 @@ from torch.nn.functional import normalize
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.records import writing
+from isogloss.encoders.annotations import Config, Model, Output
 from isogloss.encoders.families import family_named, family_of, require
 from isogloss.encoders.family import Site
 from isogloss.encoders.language_context import active_language, active_languages, active_rows
 from isogloss.encoders.language_modules import encoder_of, language_site
 from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel
-    from transformers.utils import ModelOutput
 
 SETTINGS, WEIGHTS = "mixup.json", "mixup.safetensors"
 """Files beside an ordinary model."""
@@ -104,7 +101,7 @@ class MixingTrace:
     those of a subword that has none are there too, and unused."""
 
 
-def check_mixup(config: "PreTrainedConfig", layer: int) -> None:
+def check_mixup(config: Config, layer: int) -> None:
     """Raise ModelError for a family that cannot mix, ConfigError for a layer that does not exist."""
     require(family_named(config.model_type, "X-Mixup"), "post-norm", "projections", what=NEEDS)
     last = config.num_hidden_layers
@@ -114,7 +111,7 @@ def check_mixup(config: "PreTrainedConfig", layer: int) -> None:
 
 @contextmanager
 def mixing(
-    model: "PreTrainedModel",
+    model: Model,
     mixup: Mixup,
     mask: Tensor | None,
     languages: tuple[str, ...] = (),
@@ -161,7 +158,7 @@ def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Tensor | None
     hooks.callback(module.register_forward_hook(hook).remove)
 
 
-def _sides(model: "PreTrainedModel") -> tuple[str, str]:
+def _sides(model: Model) -> tuple[str, str]:
     """Return the language of each half of the batch; ConfigError if a half has several."""
     languages = active_languages(model)
     middle = len(languages) // 2
@@ -179,9 +176,9 @@ def _sides(model: "PreTrainedModel") -> tuple[str, str]:
 
 
 @contextmanager
-def last_states(model: "PreTrainedModel") -> Iterator[list[Tensor]]:
+def last_states(model: Model) -> Iterator[list[Tensor]]:
     """Record the last states [row subword dim] of each pass, as a head reads them; filled on exit."""
-    outputs: list[ModelOutput] = []
+    outputs: list[Output] = []
     found: list[Tensor] = []
     handle = encoder_of(model).register_forward_hook(lambda _, __, output: outputs.append(output))
     try:
@@ -195,7 +192,7 @@ def last_states(model: "PreTrainedModel") -> Iterator[list[Tensor]]:
 class _MixingLayer:
     """The second sub-layer of a layer that mixes, with the target language's modules if it has any."""
 
-    model: "PreTrainedModel"
+    model: Model
     site: Site
     mixup: Mixup
     mask: Tensor | None

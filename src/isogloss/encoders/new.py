@@ -8,19 +8,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.run_parts import Architecture
+from isogloss.encoders.annotations import Config, Model, Tokenizer
 from isogloss.encoders.families import FAMILIES, check_new
 from isogloss.encoders.folders import quiet
 from isogloss.encoders.seq2seq import language_subword
-from isogloss.encoders.tokenizers import Model, check_size, unigram_pieces
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+from isogloss.encoders.tokenizers import ModelJson, check_size, unigram_pieces
 
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 NEVER = -1e9
@@ -29,12 +26,12 @@ NEVER = -1e9
 
 def new_encoder(
     architecture: Architecture,
-    tokenizer: "PreTrainedTokenizerFast",
+    tokenizer: Tokenizer,
     *,
     seed: int,
     attention: str = "eager",
     dropout: float = 0.0,
-) -> "PreTrainedModel":
+) -> Model:
     """Return an encoder with its masked-LM head; weights depend on the seed alone.
 
     ``dropout`` is that of pretraining, where small encoders underfit; ``set_dropout`` sets the rate of
@@ -55,7 +52,7 @@ def new_encoder(
         return AutoModelForMaskedLM.from_config(config, attn_implementation=attention)
 
 
-def config_of(architecture: Architecture, *, padding: int = 0, **special: int) -> "PreTrainedConfig":
+def config_of(architecture: Architecture, *, padding: int = 0, **special: int) -> Config:
     """Return the configuration of an architecture; ConfigError where there is none.
 
     ``padding`` and ``special`` are the ids of special subwords.
@@ -69,13 +66,13 @@ def config_of(architecture: Architecture, *, padding: int = 0, **special: int) -
             f"Take heads of 64, that is heads = dim / 64."
         )
     shape = FAMILIES[architecture.family].shape(architecture, padding=padding)
-    config: PreTrainedConfig = AutoConfig.for_model(
+    config: Config = AutoConfig.for_model(
         architecture.family, vocab_size=architecture.vocabulary, pad_token_id=padding, **special, **shape
     )
     return config
 
 
-def count_parameters(config: "PreTrainedConfig") -> int:
+def count_parameters(config: Config) -> int:
     """Count the parameters of an encoder with the head it predicts text with, if any, without making any."""
     import transformers
 
@@ -90,15 +87,13 @@ def count_parameters(config: "PreTrainedConfig") -> int:
     return sum(weight.numel() for weight in model.parameters())
 
 
-def set_dropout(config: "PreTrainedConfig", rate: float) -> None:
+def set_dropout(config: Config, rate: float) -> None:
     """Set the dropout rate in a configuration; it takes effect when the encoder is loaded."""
     for field in FAMILIES[config.model_type].dropouts:
         setattr(config, field, rate)
 
 
-def train_translation_tokenizer(
-    lines: Iterable[str], *, languages: Sequence[str], size: int
-) -> "PreTrainedTokenizerFast":
+def train_translation_tokenizer(lines: Iterable[str], *, languages: Sequence[str], size: int) -> Tokenizer:
     """Train a fast Unigram tokenizer of at most ``size`` subwords, including one per target language."""
     special = (END, UNKNOWN, *map(language_subword, languages))
     pieces = unigram_pieces(
@@ -109,7 +104,7 @@ def train_translation_tokenizer(
     return _marian_tokenizer({"vocab": vocabulary}, (*special, PADDING))
 
 
-def read_translation_tokenizer(path: Path) -> "PreTrainedTokenizerFast":
+def read_translation_tokenizer(path: Path) -> Tokenizer:
     """Read a tokenizer written by ``write_tokenizer``; StorageError for a damaged file."""
     try:
         model = json.loads(path.read_text(encoding="utf-8"))["model"]
@@ -138,9 +133,7 @@ class MarianShape:
     dropout: float = 0.1
 
 
-def new_marian(
-    shape: MarianShape, tokenizer: "PreTrainedTokenizerFast", *, seed: int, attention: str
-) -> "PreTrainedModel":
+def new_marian(shape: MarianShape, tokenizer: Tokenizer, *, seed: int, attention: str) -> Model:
     """Return a MarianMTModel; weights depend on the seed alone.
 
     Both embeddings and the output share one matrix. As in Marian, decoding starts from a zero embedding: that
@@ -182,7 +175,7 @@ def new_marian(
     return model
 
 
-def _marian_tokenizer(model: Model | None, special: Sequence[str]) -> "PreTrainedTokenizerFast":
+def _marian_tokenizer(model: ModelJson | None, special: Sequence[str]) -> Tokenizer:
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 

@@ -25,7 +25,13 @@ from isogloss.data.word_links import pair_words
 from isogloss.encoders.family import encoder_prefix
 from isogloss.encoders.language_modules import connect
 from isogloss.encoders.subwords import SplitWords, split_words
-from isogloss.encoders.tokenizers import SMALLEST_COUNT, Model, check_size, unigram_pieces, word_pieces
+from isogloss.encoders.tokenizers import (
+    SMALLEST_COUNT,
+    ModelJson,
+    check_size,
+    unigram_pieces,
+    word_pieces,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -180,7 +186,7 @@ def _from_state(state: Mapping[str, object]) -> "Tokenizer":
     return Tokenizer.from_str(json.dumps(state))
 
 
-def _fill(model: Model, added: Mapping[int, str]) -> None:
+def _fill(model: ModelJson, added: Mapping[int, str]) -> None:
     """Put the tokens that stand beside a vocabulary into it, so that what comes behind them keeps its id."""
     vocabulary = model["vocab"]
     unigram = isinstance(vocabulary, list)
@@ -191,17 +197,17 @@ def _fill(model: Model, added: Mapping[int, str]) -> None:
             vocabulary.append([name, 0.0]) if unigram else vocabulary.update({name: number})
 
 
-def _add_word_pieces(backend: "Tokenizer", model: Model, lines: Iterable[str], size: int) -> None:
+def _add_word_pieces(backend: "Tokenizer", model: ModelJson, lines: Iterable[str], size: int) -> None:
     learned = word_pieces(list(lines), size, backend)
     check_size(len(learned), size, "vocabulary.size", of="")
     for piece, _ in _by_id(learned):
         model["vocab"].setdefault(piece, len(model["vocab"]))
 
 
-def _add_unigrams(backend: "Tokenizer", model: Model, lines: Iterable[str], size: int) -> None:
+def _add_unigrams(backend: "Tokenizer", model: ModelJson, lines: Iterable[str], size: int) -> None:
     from tokenizers import Tokenizer, models
 
-    def make(given: Model | None) -> "Tokenizer":
+    def make(given: ModelJson | None) -> "Tokenizer":
         pieces = [(UNKNOWN, 0.0)] if given is None else [(piece, score) for piece, score in given["vocab"]]
         made = Tokenizer(models.Unigram(pieces, unk_id=0))
         made.pre_tokenizer = backend.pre_tokenizer
@@ -216,7 +222,7 @@ def _add_unigrams(backend: "Tokenizer", model: Model, lines: Iterable[str], size
     model["vocab"] += [[piece, max(score, least)] for piece, score in learned if piece not in known]
 
 
-def _add_merges(backend: "Tokenizer", model: Model, lines: Iterable[str], size: int) -> None:
+def _add_merges(backend: "Tokenizer", model: ModelJson, lines: Iterable[str], size: int) -> None:
     """Go on merging where the old merges stop: each old subword stands for a character."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -248,7 +254,7 @@ def _as_characters(backend: "Tokenizer", lines: Iterable[str], unknown: int | No
             yield text
 
 
-def _continuing(state: Mapping[str, Model]) -> "WordPiece":
+def _continuing(state: Mapping[str, ModelJson]) -> "WordPiece":
     """Return a model that splits the rest of a word as WordPiece does after its first subword."""
     from tokenizers import models
 
@@ -260,7 +266,7 @@ def _continuing(state: Mapping[str, Model]) -> "WordPiece":
     )
 
 
-_LEARN: dict[str, Callable[["Tokenizer", Model, Iterable[str], int], None]] = {
+_LEARN: dict[str, Callable[["Tokenizer", ModelJson, Iterable[str], int], None]] = {
     "WordPiece": _add_word_pieces,
     "Unigram": _add_unigrams,
     "BPE": _add_merges,

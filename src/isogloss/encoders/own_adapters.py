@@ -8,17 +8,15 @@ modules that isogloss adds (``language_context.active_language``).
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from isogloss.core.languages import language_of_text
+from isogloss.encoders.annotations import Model
 from isogloss.encoders.families import family_of
 from isogloss.encoders.language_modules import encoder_of, language_error
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 
 def adapter_languages(model: nn.Module) -> tuple[str, ...]:
@@ -66,7 +64,7 @@ def active_adapters(model: nn.Module, languages: Sequence[str]) -> Iterator[None
         handle.remove()
 
 
-def keep_precision(encoder: "PreTrainedModel") -> None:
+def keep_precision(encoder: Model) -> None:
     """Let adapters return what they are given in its own precision: mixed precision fails without."""
     for site in family_of(encoder).sites(encoder):
         for adapter in encoder.get_submodule(site.own_adapters).children() if site.own_adapters else ():

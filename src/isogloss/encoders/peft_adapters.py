@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.encoders.annotations import Model
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import EncoderFamily, encoder_prefix, head_parameters
 from isogloss.encoders.folders import one_line
@@ -25,7 +26,6 @@ from isogloss.nn.frozen import freeze, thaw
 
 if TYPE_CHECKING:
     from peft import PeftConfig
-    from transformers import PreTrainedModel
 
 ModuleChoice = Literal["query", "key", "value", "attention_output", "feed_forward_in", "feed_forward_out"]
 """A module that an adapter can be put into, by its name in ``families.Site``."""
@@ -64,7 +64,7 @@ def there_of(family: EncoderFamily, modules: Sequence[ModuleChoice]) -> tuple[Mo
     return tuple(name for name in modules if not (lacks and name in PROJECTIONS))
 
 
-def module_names(model: "PreTrainedModel", modules: Sequence[ModuleChoice]) -> list[str]:
+def module_names(model: Model, modules: Sequence[ModuleChoice]) -> list[str]:
     """Return the names, in the encoder, of these modules of all layers.
 
     ConfigError for modules after which the encoder has language adapters.

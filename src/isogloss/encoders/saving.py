@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.presence import system_error
 from isogloss.core.records import storage_error
+from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.folders import quiet
 from isogloss.encoders.language_context import (
     language_maps_of,
@@ -18,13 +18,10 @@ from isogloss.encoders.language_context import (
 from isogloss.encoders.loading import HeadedEncoder
 from isogloss.encoders.task_adapter import write_task_adapter
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
-
 
 def save_model(
-    model: "PreTrainedModel",
-    tokenizer: "PreTrainedTokenizerFast",
+    model: Model,
+    tokenizer: Tokenizer,
     folder: Path,
     extras: Iterable[Callable[[Path], None]] = (),
     difference: Callable[[Path], None] | None = None,
@@ -50,7 +47,7 @@ def save_model(
         raise storage_error(folder, OSError(number, os.strerror(number))) from error
 
 
-def _save_whole(model: "PreTrainedModel", folder: Path) -> None:
+def _save_whole(model: Model, folder: Path) -> None:
     with without_added_modules(model):
         model.save_pretrained(folder)
     if maps := language_maps_of(model):
@@ -59,7 +56,7 @@ def _save_whole(model: "PreTrainedModel", folder: Path) -> None:
     write_task_adapter(model, folder)
 
 
-def _save_config(model: "PreTrainedModel", folder: Path) -> None:
+def _save_config(model: Model, folder: Path) -> None:
     """Write the configuration with the name of the class, as ``save_pretrained`` does."""
     whole = model.base_model if isinstance(model, HeadedEncoder) else model
     model.config.architectures = [type(whole).__name__]

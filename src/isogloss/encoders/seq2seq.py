@@ -7,7 +7,7 @@ found in the vocabulary from ISO codes.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,12 +15,10 @@ from torch import Tensor
 from isogloss.core.errors import ModelError, did_you_mean
 from isogloss.data.parallel_text import THREE_LETTERS
 from isogloss.encoders import folders
+from isogloss.encoders.annotations import Config, Model, Tokenizer
 from isogloss.encoders.folders import from_pretrained, quiet
 from isogloss.encoders.loading import check_complete
 from isogloss.encoders.subwords import pad_rows, padding_mask
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 AUTO_CLASS = "AutoModelForSeq2SeqLM"
 POSITIONS = 512
@@ -51,7 +49,7 @@ class Direction(NamedTuple):
 class TranslationSubwords:
     """The conversion of texts to subword ids and back, for one direction of a model."""
 
-    tokenizer: "PreTrainedTokenizerFast"
+    tokenizer: Tokenizer
     direction: Direction
     longest: int
     """Most subwords of an input or output, special ones included."""
@@ -98,8 +96,8 @@ def load_subwords(source: str | Path, languages: tuple[str, str]) -> Translation
 
 
 def subwords_for(
-    tokenizer: "PreTrainedTokenizerFast",
-    config: "PreTrainedConfig",
+    tokenizer: Tokenizer,
+    config: Config,
     languages: tuple[str, str],
     *,
     where: str = "this model",
@@ -110,7 +108,7 @@ def subwords_for(
     return TranslationSubwords(tokenizer, direction, min(longest, tokenizer.model_max_length))
 
 
-def load_seq2seq(source: str | Path) -> "PreTrainedModel":
+def load_seq2seq(source: str | Path) -> Model:
     """Load a sequence-to-sequence model in fp32 and evaluation mode; ModelError for missing weights."""
     from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
@@ -126,7 +124,7 @@ def load_seq2seq(source: str | Path) -> "PreTrainedModel":
 
 
 def generate(
-    model: "PreTrainedModel",
+    model: Model,
     rows: Sequence[Sequence[int]],
     *,
     first: int | None = None,

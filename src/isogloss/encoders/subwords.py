@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import ModelError
+from isogloss.encoders.annotations import Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
-    from transformers import PreTrainedTokenizerFast
 
 
 PROBE = "a a"
@@ -61,7 +61,7 @@ class SplitWords:
         return [index for index, word in enumerate(self.words) if after[index] != word]
 
 
-def split_words(sentences: Sequence[Sequence[str]], tokenizer: "PreTrainedTokenizerFast") -> list[SplitWords]:
+def split_words(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> list[SplitWords]:
     """Split the words of sentences into subwords; a word that the tokenizer drops becomes unknown.
 
     Each word is split as after a space in running text.
@@ -77,12 +77,12 @@ def split_words(sentences: Sequence[Sequence[str]], tokenizer: "PreTrainedTokeni
     ]
 
 
-def set_causal(tokenizer: "PreTrainedTokenizerFast", *, causal: bool) -> None:
+def set_causal(tokenizer: Tokenizer, *, causal: bool) -> None:
     """Note with a tokenizer whether its encoder sees no subword that follows; see ``for_causal``."""
     setattr(tokenizer, _CAUSAL, causal)
 
 
-def for_causal(tokenizer: "PreTrainedTokenizerFast") -> bool:
+def for_causal(tokenizer: Tokenizer) -> bool:
     """Return whether a tokenizer's encoder sees no subword that follows.
 
     Then the last subword of a word stands for it, and the last of a text for the text; else the first does.
@@ -90,12 +90,12 @@ def for_causal(tokenizer: "PreTrainedTokenizerFast") -> bool:
     return bool(getattr(tokenizer, _CAUSAL, False))
 
 
-def scored_subwords(split: SplitWords, tokenizer: "PreTrainedTokenizerFast") -> list[int]:
+def scored_subwords(split: SplitWords, tokenizer: Tokenizer) -> list[int]:
     """Return the index of the subword of each word whose state stands for it."""
     return split.last() if for_causal(tokenizer) else split.first()
 
 
-def special_subwords(tokenizer: "PreTrainedTokenizerFast") -> tuple[int, int]:
+def special_subwords(tokenizer: Tokenizer) -> tuple[int, int]:
     """Return the ids that open and close a text; ModelError for a tokenizer without them."""
     first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
     if first is None or last is None:
@@ -106,7 +106,7 @@ def special_subwords(tokenizer: "PreTrainedTokenizerFast") -> tuple[int, int]:
     return first, last
 
 
-def needs_spaces(tokenizer: "PreTrainedTokenizerFast") -> bool:
+def needs_spaces(tokenizer: Tokenizer) -> bool:
     """Return whether single words need a leading space to be split as in running text.
 
     True if no Ġ or ▁ is prefixed to a text (ModernBERT, mmBERT, RoBERTa): "the" alone would be the end of
@@ -185,7 +185,7 @@ class PairFrame:
         return b"".join(bytes((segment,)) * length for segment, length in parts)
 
 
-def split_texts(texts: Sequence[str], tokenizer: "PreTrainedTokenizerFast") -> list[SplitText]:
+def split_texts(texts: Sequence[str], tokenizer: Tokenizer) -> list[SplitText]:
     """Split texts into subwords with character offsets."""
     if not texts:
         return []
@@ -198,7 +198,7 @@ def split_texts(texts: Sequence[str], tokenizer: "PreTrainedTokenizerFast") -> l
     ]
 
 
-def pair_frame(tokenizer: "PreTrainedTokenizerFast") -> PairFrame:
+def pair_frame(tokenizer: Tokenizer) -> PairFrame:
     """Return a tokenizer's frame of pairs, read off an example."""
     (encoding,) = tokenizer(["a"], ["a"], verbose=False).encodings
     first, second = (
@@ -277,9 +277,7 @@ class EncodedText(NamedTuple):
     """Of each subword; empty where the encoder has none, or all are in the first."""
 
 
-def encode_texts(
-    texts: Sequence[tuple[str, ...]], tokenizer: "PreTrainedTokenizerFast", *, limit: int
-) -> list[EncodedText]:
+def encode_texts(texts: Sequence[tuple[str, ...]], tokenizer: Tokenizer, *, limit: int) -> list[EncodedText]:
     """Encode texts, or pairs of them, the longer text cut until both fit into ``limit`` subwords."""
     if not texts:
         return []

@@ -37,7 +37,7 @@ ROUNDS = 2
 _BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _XLM_R = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
-Model = dict[str, Any]
+ModelJson = dict[str, Any]
 """The entry "model" of tokenizer.json: the vocabulary, and the merges of BPE."""
 
 CHARACTER_MAP = "Precompiled"
@@ -218,7 +218,7 @@ def word_pieces(lines: Sequence[str], size: int, blank: "Tokenizer") -> dict[str
     return vocabulary
 
 
-def _bert(kind: str, model: Model | None) -> "PreTrainedTokenizerFast":
+def _bert(kind: str, model: ModelJson | None) -> "PreTrainedTokenizerFast":
     import transformers
 
     vocabulary = None if model is None else model["vocab"]
@@ -239,8 +239,11 @@ def _unigram(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTokeni
 
 
 def unigram_pieces(
-    lines: Sequence[str], size: int, special: Sequence[str], make: Callable[[Model | None], "Tokenizer"]
-) -> Model:
+    lines: Sequence[str],
+    size: int,
+    special: Sequence[str],
+    make: Callable[[ModelJson | None], "Tokenizer"],
+) -> ModelJson:
     """Return a Unigram model of at most ``size`` subwords: special ones, then learned pieces."""
     from tokenizers import Tokenizer, models, trainers
 
@@ -263,19 +266,19 @@ def unigram_pieces(
     return {"vocab": _with_log_probabilities(special, pieces, counts)}
 
 
-def _xlm_roberta(model: Model | None) -> "PreTrainedTokenizerFast":
+def _xlm_roberta(model: ModelJson | None) -> "PreTrainedTokenizerFast":
     from transformers import XLMRobertaTokenizer
 
     return XLMRobertaTokenizer(vocab=_pairs(model))
 
 
-def _deberta(model: Model | None) -> "PreTrainedTokenizerFast":
+def _deberta(model: ModelJson | None) -> "PreTrainedTokenizerFast":
     from transformers import DebertaV2Tokenizer
 
     return DebertaV2Tokenizer(vocab=_pairs(model) or [(name, 0.0) for name in _BERT])
 
 
-def _pairs(model: Model | None) -> list[tuple[str, float]] | None:
+def _pairs(model: ModelJson | None) -> list[tuple[str, float]] | None:
     return None if model is None else [(piece, weight) for piece, weight in model["vocab"]]
 
 
@@ -316,14 +319,14 @@ def _byte_pairs(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTok
     return make(json.loads(merging.to_str())["model"])
 
 
-def _roberta(model: Model | None) -> "PreTrainedTokenizerFast":
+def _roberta(model: ModelJson | None) -> "PreTrainedTokenizerFast":
     from transformers import RobertaTokenizer
 
     given = _only(_XLM_R) if model is None else model
     return RobertaTokenizer(vocab=given["vocab"], merges=_merges(given), add_prefix_space=True)
 
 
-def _modernbert(model: Model | None) -> "PreTrainedTokenizerFast":
+def _modernbert(model: ModelJson | None) -> "PreTrainedTokenizerFast":
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -349,15 +352,15 @@ def _modernbert(model: Model | None) -> "PreTrainedTokenizerFast":
     )
 
 
-def _only(special: Sequence[str]) -> Model:
+def _only(special: Sequence[str]) -> ModelJson:
     return {"vocab": {name: number for number, name in enumerate(special)}, "merges": []}
 
 
-def _merges(model: Model) -> list[tuple[str, str]]:
+def _merges(model: ModelJson) -> list[tuple[str, str]]:
     return [(first, second) for first, second in model["merges"]]
 
 
-Make = Callable[[Model | None], "PreTrainedTokenizerFast"]
+Make = Callable[[ModelJson | None], "PreTrainedTokenizerFast"]
 """Build a family's tokenizer from a model; from its special subwords alone if None."""
 
 _KINDS: dict[str, tuple[Callable[[Sequence[str], int, Make], "PreTrainedTokenizerFast"], Make]] = {
