@@ -1,5 +1,6 @@
 """What the tests of encoders share: loading with heads, comparing weights, language modules that differ."""
 
+import json
 from copy import deepcopy
 from functools import cache
 
@@ -9,7 +10,7 @@ from torch import nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.run_parts import Modules
-from isogloss.encoders import load_model, load_whole, load_with_new_head
+from isogloss.encoders import load_model, load_tokenizer, load_whole, load_with_new_head
 from isogloss.encoders.language_modules import add_modules, modules_of
 from isogloss.encoders.language_parameters import language_parameters
 from isogloss.encoders.loading import load_with_own_head
@@ -46,6 +47,17 @@ def same(one, other):
     """Compare two models, or two dictionaries of weights, to the bit."""
     ours, theirs = (m if isinstance(m, dict) else m.state_dict() for m in (one, other))
     return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def change_config(folder, **fields):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **fields}))
+
+
+def batch_of(folder):
+    """Return a batch of two texts, one of them padded."""
+    tokenizer = load_tokenizer(folder)
+    return dict(tokenizer(["the cat sat", "a dog ran over hills"], padding=True, return_tensors="pt"))
 
 
 def weights(model):

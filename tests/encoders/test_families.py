@@ -1,6 +1,5 @@
 """Every family: Hugging Face's states to the bit, each site once, no hook left; what families lack."""
 
-import json
 import re
 import shutil
 from collections import Counter
@@ -11,7 +10,7 @@ from typing import get_args
 import pytest
 import torch
 import transformers
-from networks import fresh, hooks, same, tagger
+from networks import batch_of, change_config, fresh, hooks, same, tagger
 
 from each import each
 from isogloss.core.errors import ModelError
@@ -64,8 +63,7 @@ def encoder_folder(any_folder):
 
 @pytest.fixture
 def batch(encoder_folder):
-    tokenizer = load_tokenizer(encoder_folder)
-    return dict(tokenizer(["the cat sat", "a dog ran over hills"], padding=True, return_tensors="pt"))
+    return batch_of(encoder_folder)
 
 
 def test_hidden_states_are_those_of_hugging_face_to_the_bit(encoder_folder, batch):
@@ -203,8 +201,7 @@ def test_sites_of_a_model_and_of_its_encoder_are_the_same_modules(encoder_folder
 
 @pytest.mark.parametrize(("load", "head"), [(load_masked_lm, "masked_lm_scores"), (tagger, "tag_scores")])
 def test_heads_give_hugging_faces_logits_at_any_positions(headed_folder, load, head):
-    model, tokenizer = load(headed_folder), load_tokenizer(headed_folder)
-    batch = dict(tokenizer(["the cat sat", "a dog ran over hills"], padding=True, return_tensors="pt"))
+    model, batch = load(headed_folder), batch_of(headed_folder)
     rows, columns = torch.tensor([0, 1, 1]), torch.tensor([2, 1, 4])
     with torch.no_grad():
         expected = model(**batch).logits[rows, columns]
@@ -292,9 +289,7 @@ def test_mdebertas_own_masked_lm_head_is_run_where_config_asks_for_it(deberta_v2
 @pytest.mark.parametrize("name", ["roberta", "camembert"])
 def test_sisters_of_xlm_r_are_read_like_it(xlm_roberta_folder, tmp_path, name):
     sister = Path(shutil.copytree(xlm_roberta_folder, tmp_path / name))
-    config = json.loads((sister / "config.json").read_text())
-    changed = {**config, "model_type": name, "architectures": [f"{name.capitalize()}ForMaskedLM"]}
-    (sister / "config.json").write_text(json.dumps(changed))
+    change_config(sister, model_type=name, architectures=[f"{name.capitalize()}ForMaskedLM"])
     ours, theirs = load_masked_lm(sister), transformers.AutoModelForMaskedLM.from_pretrained(sister)
     assert type(ours).__name__ == f"{name.capitalize()}ForMaskedLM"
     assert same(ours, theirs)

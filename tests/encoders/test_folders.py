@@ -9,7 +9,7 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
-from networks import refusal, same, tagger
+from networks import change_config, refusal, same, tagger
 
 from isogloss.core.errors import StorageError
 from isogloss.encoders import load_encoder_config, load_masked_lm, load_model, load_tokenizer, save_model
@@ -20,11 +20,6 @@ from isogloss.encoders.folders import hub_commit
 def folder(bert_folder, tmp_path):
     """A copy of the BERT folder that a test may break."""
     return Path(shutil.copytree(bert_folder, tmp_path / "encoder"))
-
-
-def changed_config(folder, **fields):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, **fields}))
 
 
 def test_missing_folders_are_named_with_the_nearest(folder):
@@ -72,12 +67,12 @@ BROKEN = {
         "{folder}/config.json: a JSON object is expected",
     ),
     "impossible": (
-        lambda folder: changed_config(folder, hidden_size="large"),
+        lambda folder: change_config(folder, hidden_size="large"),
         load_model,
         "transformers cannot load this folder with AutoConfig",
     ),
     "unknown architecture": (
-        lambda folder: changed_config(folder, model_type="gpt2"),
+        lambda folder: change_config(folder, model_type="gpt2"),
         load_model,
         "the architecture 'gpt2' is not supported. Supported: bert, camembert, deberta-v2, distilbert, "
         "eurobert, gemma3_text, llama, m2m_100, modernbert, mt5, qwen3, rembert, roberta, xlm-roberta, "
@@ -143,7 +138,7 @@ def test_weights_without_the_whole_encoder_are_refused(folder):
 
 
 def test_weights_of_another_shape_are_refused(folder):
-    changed_config(folder, vocab_size=load_encoder_config(folder).vocab_size + 1)
+    change_config(folder, vocab_size=load_encoder_config(folder).vocab_size + 1)
     for load in (load_masked_lm, load_model, tagger):
         assert "config.json and the weights do not belong together: " in refusal(load, folder)
 
@@ -156,7 +151,7 @@ def test_encoders_without_masked_lm_head_are_no_masked_lm(encoder_folder, tmp_pa
 
 
 def test_code_that_comes_with_a_model_is_not_run(folder):
-    changed_config(folder, auto_map={"AutoConfig": "evil.Config", "AutoModel": "evil.Model"})
+    change_config(folder, auto_map={"AutoConfig": "evil.Config", "AutoModel": "evil.Model"})
     (folder / "evil.py").write_text("raise SystemExit('ran')")
     assert load_model(folder).config.model_type == "bert"
 

@@ -5,11 +5,11 @@ from shutil import copytree
 
 import pytest
 import torch
-from networks import IDS, fresh, weights
+from networks import IDS, batch_of, fresh, weights
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.data.result_files import write_tensors
-from isogloss.encoders import family_of, load_tokenizer, load_whole
+from isogloss.encoders import family_of, load_whole
 from isogloss.encoders.gates import (
     OF_ATTENTION,
     OF_FEED_FORWARD,
@@ -48,8 +48,7 @@ def encoder_folder(any_folder):
 
 @pytest.fixture
 def batch(encoder_folder):
-    tokenizer = load_tokenizer(encoder_folder)
-    return dict(tokenizer(["the cat sat", "a dog ran over hills"], padding=True, return_tensors="pt"))
+    return batch_of(encoder_folder)
 
 
 def filled(folder):

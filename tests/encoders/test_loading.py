@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from networks import LABELS, LOADS, same, tagger, weights, with_own_head
+from networks import LABELS, LOADS, change_config, same, tagger, weights, with_own_head
 from safetensors.torch import load_file, save_file
 
 from each import each
@@ -27,11 +27,6 @@ from isogloss.encoders.explicit_attention import EXPLICIT
 def copy(encoder_folder, tmp_path):
     """A copy of a folder that a test may change."""
     return Path(shutil.copytree(encoder_folder, tmp_path / encoder_folder.name))
-
-
-def changed_config(folder, **fields):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, **fields}))
 
 
 def rewritten(folder, change):
@@ -326,7 +321,7 @@ def test_numbers_of_positions_among_the_weights_are_passed_over(encoder_folder, 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_weights_in_half_precision_are_trained_in_full(encoder_folder, copy, dtype):
     rewritten(copy, lambda name, value: (name, value.to(dtype)))
-    changed_config(copy, torch_dtype=str(dtype)[6:])
+    change_config(copy, torch_dtype=str(dtype)[6:])
     full, half = load_model(encoder_folder).state_dict(), load_model(copy).state_dict()
     assert all(torch.equal(half[name], full[name].to(dtype).float()) for name in full)
 

@@ -54,9 +54,3 @@ def make_mixing(make_model: Callable[..., Model]) -> Callable[..., Model]:
         return replace(model, mixup=Mixup(layer=2, largest=0.9, ratio=ratio))
 
     return make
-
-
-@pytest.fixture
-def mixing_run(mixup_runs: Path) -> Path:
-    """The folder of a fine-tuned model that mixes."""
-    return next(path.parents[1] for path in mixup_runs.glob("*/model/mixup.json"))

@@ -33,7 +33,7 @@ def check_attention(source: str | Path, attention: TextAttention) -> None:
 
 
 def prepared(source: str | Path, attention: TextAttention | None, folder: Path) -> Path:
-    """Make an ordinary folder of an encoder that attends as told, and return it; once made, it is kept.
+    """Make an ordinary folder of an encoder with this attention, unless it exists, and return it.
 
     Other files than config.json are links. A GGUF file, slow to read, is converted to safetensors.
     """

@@ -36,7 +36,7 @@ class Difference:
     weights: str
     """Name of the file with the weights."""
     base: str
-    """shipped, a hub name, or a folder: of a run in the same folder of runs by its way from here."""
+    """shipped, a hub name, or a folder: a path relative to this one for a run in the same folder of runs."""
     fingerprint: str
     """Of the files of the base; empty for a hub name, which holds the commit."""
 

@@ -1,6 +1,6 @@
 """The supported families of encoders, as values of one table.
 
-Each is BERT with its differences, or, in the second half, Llama with its own. Fields are told in ``family``.
+Each is BERT with its differences, or, in the second half, Llama with its own; ``family`` has the fields.
 """
 
 from dataclasses import replace

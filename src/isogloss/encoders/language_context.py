@@ -57,10 +57,7 @@ class LanguageMaps:
     maps: Mapping[str, LanguageMap]
 
     def of(self, language: str) -> LanguageMap | None:
-        """Return a language's map, or None for the source; ConfigError for languages without a map.
-
-        For a pair such as en-sw, translated from en into sw, the text is in the second language.
-        """
+        """Return a language's map, or None for the source; ConfigError for languages without a map."""
         code = language_of_text(language)
         if code == self.source:
             return None

@@ -61,10 +61,7 @@ class LanguageModules:
     """The languages with modules, in the given order."""
 
     def of(self, language: str) -> str:
-        """Return the language whose modules a language uses; ConfigError if there are none.
-
-        For a pair such as en-sw, translated from en into sw, the text is in the second language.
-        """
+        """Return the language whose modules a language, or text such as en-sw, uses; ConfigError if none."""
         code = language_of_text(language)
         if self.how.kind == SHARED_ADAPTER:
             return SHARED_ADAPTER

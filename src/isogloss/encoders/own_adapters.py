@@ -26,10 +26,7 @@ def adapter_languages(model: nn.Module) -> tuple[str, ...]:
 
 
 def adapter_number(languages: Sequence[str], language: str) -> int:
-    """Return the number of a language's adapters; ConfigError for a language without.
-
-    For a pair such as en-sw, translated from en into sw, the text is in the second language.
-    """
+    """Return the number of a language's adapters; ConfigError for a language without."""
     code = language_of_text(language)
     if code in languages:
         return languages.index(code)

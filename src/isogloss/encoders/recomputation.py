@@ -20,9 +20,9 @@ _State = dict[Any, Any]
 
 @contextmanager
 def recomputed_layers(model: nn.Module) -> Iterator[int]:
-    """Let the layers of a model, or of the models in it, be computed anew for gradients; gives their number.
+    """Recompute the layers of a model, or of the models in it, for the gradients; yields their number.
 
-    Gradients may be asked for when the context has ended. ModelError for a model without Transformer layers.
+    Gradients may be computed after the context has ended. ModelError for a model without Transformer layers.
     """
     layers = list(transformer_layers(model).values())
     if not layers:
@@ -51,7 +51,7 @@ def transformer_layers(model: nn.Module) -> dict[str, nn.Module]:
 
 
 def _states(model: nn.Module) -> list[_State]:
-    """Return what a layer's computation depends on beside its input: all hooks, and the active languages."""
+    """Return what a layer's computation depends on besides its input: all hooks, and the active languages."""
     found: list[_State] = []
     for part in model.modules():
         found += [part._forward_hooks, part._forward_pre_hooks]

@@ -42,7 +42,7 @@ class Dropout(nn.Dropout):
 
 @contextmanager
 def quick_dropout(model: nn.Module) -> Iterator[list[str]]:
-    """Let ``Dropout`` stand in for every torch.nn.Dropout of a model for a while; gives their names."""
+    """Replace every torch.nn.Dropout of a model by ``Dropout`` temporarily; yields their names."""
     places = [
         (f"{outer}.{name}".lstrip("."), module, name, part)
         for outer, module in model.named_modules()

@@ -224,7 +224,8 @@ def _write_lines(entries: Iterable[Answered]) -> Iterator[str]:
         yield "\t".join([*entry.lines, *_columns(prediction)])
 
 
-_TEXTS_ALONE = Kind(
+_TEXTS_ALONE = replace(
+    _PAIRS,
     formats=(
         Format(name="jsonl", matches=is_object, read=partial(_read_objects, _text_from_json)),
         Format(name="lines", matches=bool, read=_read_lines, write=_write_lines),
@@ -232,11 +233,6 @@ _TEXTS_ALONE = Kind(
     example=_text,
     from_json=_text_from_json,
     to_json=_text_to_json,
-    answered=lambda example, answer: replace(example, label=answer),
-    auto_class="AutoModelForSequenceClassification",
-    hub_tag="text-classification",
-    pipeline="text-classification",
-    probabilities=_pair_probabilities,
 )
 
 
