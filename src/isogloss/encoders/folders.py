@@ -46,6 +46,7 @@ MODEL_FILES = (*TOKENIZER_FILES, "*.safetensors")
 """Patterns of the files downloaded from the hub."""
 
 Json: TypeAlias = dict[str, Any]
+Shape: TypeAlias = tuple[int, ...] | None
 
 SHIPPED = "shipped"
 """The small encoder that comes with the package."""
@@ -249,9 +250,14 @@ def _digest(path: Path, _size: int, _changed: int) -> bytes:
     return digest.digest()
 
 
-def differing(expected: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
-    """Return the keys with different values in two mappings, or missing in one."""
-    return sorted(name for name in {**expected, **found} if expected.get(name) != found.get(name))
+def differing_shapes(
+    own: Mapping[str, Any], weights: Mapping[str, Any]
+) -> Iterator[tuple[str, Shape, Shape]]:
+    """Yield each name whose shape differs, with that in the weights and the expected one; None is missing."""
+    expected, found = ({name: tuple(one.shape) for name, one in some.items()} for some in (own, weights))
+    for name in sorted({**expected, **found}):
+        if expected.get(name) != found.get(name):
+            yield name, found.get(name), expected.get(name)
 
 
 def one_line(error: Exception) -> str:

@@ -22,7 +22,7 @@ from isogloss.core.records import Value
 from isogloss.data.result_files import ABOVE, ENDING, LOG_ALPHA, MASKS, read_tensors
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Site
-from isogloss.encoders.folders import differing
+from isogloss.encoders.folders import differing_shapes
 from isogloss.encoders.language_modules import encoder_of, language_site
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.saving import save_model
@@ -319,12 +319,10 @@ def prune_encoder(source: str | Path, mask: Mask, folder: Path) -> None:
     """
     model, tokenizer = load_whole(source), load_tokenizer(source)
     groups = gate_groups(model, mask.kinds, language=mask.language)
-    expected = {group.name: group.shape for group in groups}
-    found = {name: tuple(one.shape) for name, one in mask.log_alpha.items()}
-    for name in differing(expected, found):
+    for name, found, expected in differing_shapes({group.name: group for group in groups}, mask.log_alpha):
         raise ModelError(
             f"{source}: this mask of {mask.language} belongs to another encoder: {name} has gates of "
-            f"the shape {found.get(name)} in the mask and {expected.get(name)} here. Give the encoder it was "
+            f"the shape {found} in the mask and {expected} here. Give the encoder it was "
             f"learned on, or one made from it."
         )
     prune(model, groups, mask.gates())

@@ -23,7 +23,7 @@ from isogloss.core.languages import language_of_text
 from isogloss.core.records import writing
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.annotations import Model, Output
-from isogloss.encoders.folders import differing, one_line
+from isogloss.encoders.folders import differing_shapes, one_line
 from isogloss.encoders.language_modules import (
     TASK,
     TREE,
@@ -274,11 +274,10 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 def copy_weights(path: Path, weights: Mapping[str, Tensor], own: Mapping[str, nn.Parameter]) -> None:
     """Give added modules the weights of their file; ModelError if it is that of another encoder."""
-    expected, found = ({name: tuple(w.shape) for name, w in some.items()} for some in (own, weights))
-    for name in differing(expected, found):
+    for name, found, expected in differing_shapes(own, weights):
         raise ModelError(
-            f"{path}: these modules are another encoder's: {name} has the shape {found.get(name)}, and "
-            f"{expected.get(name)} is expected. Copy the encoder's own file there, or delete this one to "
+            f"{path}: these modules are another encoder's: {name} has the shape {found}, and "
+            f"{expected} is expected. Copy the encoder's own file there, or delete this one to "
             f"use the encoder without."
         )
     with torch.no_grad():
@@ -333,7 +332,7 @@ def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
     return LanguageMaps(source, maps)
 
 
-def write_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
+def write_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     """Write a safetensors file atomically."""
     from safetensors.torch import save_file
 

@@ -271,12 +271,10 @@ def _head_weights(folder: Path) -> dict[str, Tensor]:
 
 
 def _load_head(head: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
-    own = {name: tuple(weight.shape) for name, weight in head.state_dict().items()}
-    found = {name: tuple(weight.shape) for name, weight in weights.items()}
-    for name in folders.differing(own, found):
+    for name, found, expected in folders.differing_shapes(head.state_dict(), weights):
         raise ModelError(
-            f"{folder}: the head there is not this task's: {HEAD}{name} has the shape {found.get(name)} in "
-            f"the weights, and {own.get(name)} is expected. Give a model of this task, or an encoder alone."
+            f"{folder}: the head there is not this task's: {HEAD}{name} has the shape {found} in "
+            f"the weights, and {expected} is expected. Give a model of this task, or an encoder alone."
         )
     head.load_state_dict(dict(weights))
 

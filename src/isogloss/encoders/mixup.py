@@ -24,11 +24,11 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.core.records import writing
+from isogloss.core.records import write_text
 from isogloss.encoders.annotations import Config, Model, Output
 from isogloss.encoders.families import family_named, family_of, require
 from isogloss.encoders.family import Site
-from isogloss.encoders.language_context import active_language, active_languages, active_rows
+from isogloss.encoders.language_context import active_language, active_languages, active_rows, write_weights
 from isogloss.encoders.language_modules import encoder_of, language_site
 from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy
 
@@ -287,14 +287,9 @@ class _MixingLayer:
 
 def save_mixup(mixup: Mixup, folder: Path) -> None:
     """Write mixup settings and weights into a model's folder."""
-    from safetensors.torch import save_file
-
     kept = ("layer", "largest", "learned", "residual", "attends")
-    body = json.dumps({name: getattr(mixup, name) for name in kept}, indent=1) + "\n"
-    weights = {name: weight.detach().cpu().contiguous() for name, weight in mixup.ratio.state_dict().items()}
-    with writing(folder):
-        save_file(weights, folder / WEIGHTS)
-        (folder / SETTINGS).write_text(body, encoding="utf-8")
+    write_weights(folder / WEIGHTS, mixup.ratio.state_dict())
+    write_text(folder / SETTINGS, json.dumps({name: getattr(mixup, name) for name in kept}, indent=1) + "\n")
 
 
 def load_mixup(folder: str | Path) -> Mixup | None:
