@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError, RunError, StorageError
-from isogloss.core.languages import is_built_in, language_name
+from isogloss.core.languages import language_name
 from isogloss.core.records import RECORD, writing
 from isogloss.core.version import VERSION
 from isogloss.encoders import family_of, save_model
@@ -31,7 +31,7 @@ from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces
 from isogloss.encoders.task_adapter import TASK_FILE, task_adapter
 from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, exported_entry
-from isogloss.using.front_matter import corpus_of, front_matter, non_commercial
+from isogloss.using.front_matter import corpus_of, front_matter, non_commercial, of_built_in
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"
@@ -157,7 +157,7 @@ def card(model: FineTuned, *, onnx: bool, place: str = "FOLDER") -> str:
         place=place,
         front_matter=front_matter(model),
         non_commercial=non_commercial(provenance),
-        built_in=all(map(is_built_in, provenance.languages)),
+        built_in=of_built_in(provenance),
         corpus=corpus_of(provenance),
         maps=language_maps_of(model.network),
         maps_file=MAPS_FILE,

@@ -78,7 +78,7 @@ def datasets_of(provenance: Provenance) -> list[str]:
 def licence_of(provenance: Provenance) -> str | None:
     """Return the hub's name of the licence of a model's training data; None where it is not known."""
     corpus = corpus_of(provenance)
-    if _is_built_in(provenance) or (corpus and corpus.licence.startswith("Apache-2.0")):
+    if of_built_in(provenance) or (corpus and corpus.licence.startswith("Apache-2.0")):
         return "apache-2.0"
     if corpus is None or not corpus.licence:
         return None
@@ -89,14 +89,15 @@ def licence_of(provenance: Provenance) -> str | None:
 def non_commercial(provenance: Provenance) -> str:
     """Return a warning where a part of the training data is not for commercial use; else an empty text."""
     corpus = corpus_of(provenance)
-    if corpus is None or _is_built_in(provenance) or not _NON_COMMERCIAL.search(corpus.licence):
+    if corpus is None or of_built_in(provenance) or not _NON_COMMERCIAL.search(corpus.licence):
         return ""
     return (
         f"the licence of corpus {corpus.name} ({corpus.licence}) forbids commercial use, at least of a part."
     )
 
 
-def _is_built_in(provenance: Provenance) -> bool:
+def of_built_in(provenance: Provenance) -> bool:
+    """Return whether a model was trained on built-in languages; not if its languages are unknown."""
     return bool(provenance.languages) and all(map(is_built_in, provenance.languages))
 
 
