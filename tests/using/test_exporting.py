@@ -149,11 +149,15 @@ def test_the_card_says_what_the_model_is(make_model, tmp_path):
     assert 'pipeline("token-classification"' in text
 
 
-@pytest.mark.parametrize("task", ["upos", "nli"])
-def test_the_lines_of_the_card_run(make_model, tmp_path, task, monkeypatch):
-    text = (export(make_model(task), tmp_path / "out") / "README.md").read_text()
+@pytest.mark.parametrize("encoder", ["bert", "llama"])
+@pytest.mark.parametrize("task", ["upos", "nli", "text-classification"])
+def test_the_lines_of_the_card_run(make_model, request, tmp_path, task, encoder):
+    """Of a head of our own, as those on Llama, too; a text alone is given to what reads one."""
+    model = make_model(task, request.getfixturevalue(f"{encoder}_folder"))
+    text = (export(model, tmp_path / "out") / "README.md").read_text()
     code = text.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
     assert len(code.splitlines()) == 3
+    assert ("first text" in code) == (task == "nli")
     exec(code, {})
 
 

@@ -30,6 +30,7 @@ from isogloss.encoders.language_modules import COPIES, modules_of
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces
 from isogloss.encoders.task_adapter import TASK_FILE, task_adapter
+from isogloss.tasks.classification import PAIR
 from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, exported_entry
 from isogloss.using.front_matter import corpus_of, front_matter, non_commercial, of_built_in
 
@@ -158,6 +159,7 @@ def card(model: FineTuned, *, onnx: bool, place: str = "FOLDER") -> str:
         front_matter=front_matter(model),
         non_commercial=non_commercial(provenance),
         built_in=of_built_in(provenance),
+        two_texts=getattr(model.task, "texts", PAIR) == PAIR,
         corpus=corpus_of(provenance),
         maps=language_maps_of(model.network),
         maps_file=MAPS_FILE,
