@@ -110,7 +110,7 @@ def _unigrams(kind: str, *special: str, mask: str = "<mask>", **options: object)
     return tokenizer
 
 
-def _bytes(*special: str, frame: tuple[str, str] | None = None, **names: str) -> Callable[[], object]:
+def _bytes(frame: tuple[str, str] | None = None, **special: str) -> Callable[[], object]:
     """Byte-level BPE; texts are framed by two of the special subwords, or by nothing."""
 
     def tokenizer() -> object:
@@ -122,7 +122,10 @@ def _bytes(*special: str, frame: tuple[str, str] | None = None, **names: str) ->
         backend.decoder = decoders.ByteLevel()
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         trainer = trainers.BpeTrainer(
-            vocab_size=330, special_tokens=list(special), initial_alphabet=alphabet, show_progress=False
+            vocab_size=330,
+            special_tokens=list(dict.fromkeys(special.values())),
+            initial_alphabet=alphabet,
+            show_progress=False,
         )
         backend.train_from_iterator([TEXT] * 4, trainer)
         if frame is not None:
@@ -132,7 +135,7 @@ def _bytes(*special: str, frame: tuple[str, str] | None = None, **names: str) ->
                 pair=f"{first} $A {last} $B:1 {last}:1",
                 special_tokens=[(name, backend.token_to_id(name)) for name in (first, last)],
             )
-        return PreTrainedTokenizerFast(tokenizer_object=backend, **names)
+        return PreTrainedTokenizerFast(tokenizer_object=backend, **special)
 
     return tokenizer
 
@@ -181,16 +184,15 @@ _XLM_R_UNIGRAMS = _unigrams("XLMRobertaTokenizer", "<s>", "<pad>", "</s>", "<unk
 
 bert_folder = _encoder("BertForMaskedLM", _word_pieces, **_SIZES, pad_token_id=0)
 
-# As on the hub: with BERT's own tokenizer, which knows segments.
 distilbert_folder = _encoder(
     "DistilBertForMaskedLM",
     _word_pieces,
     **{"hidden_dim" if name == "intermediate_size" else name: size for name, size in _SIZES.items()},
 )
+"""As on the hub: with BERT's own tokenizer, which knows segments."""
 
 xlm_roberta_folder = _encoder("XLMRobertaForMaskedLM", _XLM_R_UNIGRAMS, **_XLM_R_SIZES, pad_token_id=1)
 
-# Distances alone and no segments, as mDeBERTa-v3 has it.
 deberta_v2_folder = _encoder(
     "DebertaV2ForMaskedLM",
     _unigrams("DebertaV2Tokenizer", "[PAD]", "[CLS]", "[SEP]", "[UNK]", mask="[MASK]"),
@@ -203,12 +205,11 @@ deberta_v2_folder = _encoder(
     position_biased_input=False,
     type_vocab_size=0,
 )
+"""Distances alone and no segments, as mDeBERTa-v3 has it."""
 
-# Bytes without a space before the text, and layers that see few neighbours, as ModernBERT has it.
 modernbert_folder = _encoder(
     "ModernBertForMaskedLM",
     _bytes(
-        *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
         frame=("[CLS]", "[SEP]"),
         pad_token="[PAD]",
         unk_token="[UNK]",
@@ -220,10 +221,10 @@ modernbert_folder = _encoder(
     local_attention=4,
     **{"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
 )
+"""Bytes without a space before the text, and layers that see few neighbours, as ModernBERT has it."""
 
 xlm_roberta_xl_folder = _encoder("XLMRobertaXLForMaskedLM", _XLM_R_UNIGRAMS, **_XLM_R_SIZES, pad_token_id=1)
 
-# Adapters of three languages, named as on the hub, and a language for texts of which none is said.
 xmod_folder = _encoder(
     "XmodForMaskedLM",
     _XLM_R_UNIGRAMS,
@@ -231,16 +232,15 @@ xmod_folder = _encoder(
     languages=["en_XX", "sw_KE", "de_DE"],
     default_language="en_XX",
 )
+"""Adapters of three languages, named as on the hub, and a language for texts of which none is said."""
 
 rembert_folder = _encoder(
     "RemBertForMaskedLM", _word_pieces, **_SIZES, input_embedding_size=8, output_embedding_size=24
 )
 
-# Bytes, and hence no unknown subword; keys that two heads share.
 eurobert_folder = _encoder(
     "EuroBertForMaskedLM",
     _bytes(
-        *("[PAD]", "[BEGIN]", "[END]", "[MASK]"),
         frame=("[BEGIN]", "[END]"),
         pad_token="[PAD]",
         bos_token="[BEGIN]",
@@ -251,24 +251,24 @@ eurobert_folder = _encoder(
     num_key_value_heads=2,
     **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "mask_token_id": 3},
 )
+"""Bytes, and hence no unknown subword; keys that two heads share."""
 
-# As on the hub: nothing closes a text or stands between two, and there is no padding.
 llama_folder = _encoder(
     "LlamaForCausalLM",
-    _bytes("[BEGIN]", "[END]", bos_token="[BEGIN]", eos_token="[END]"),
+    _bytes(bos_token="[BEGIN]", eos_token="[END]"),
     **_DECODER_SIZES,
     **{"bos_token_id": 0, "eos_token_id": 1},
 )
+"""As on the hub: nothing closes a text or stands between two, and there is no padding."""
 
-# As on the hub: the end of a text is also the padding, and nothing opens one.
 qwen3_folder = _encoder(
     "Qwen3ForCausalLM",
-    _bytes("[END]", eos_token="[END]", pad_token="[END]"),
+    _bytes(eos_token="[END]", pad_token="[END]"),
     **_DECODER_SIZES,
     **{"bos_token_id": None, "eos_token_id": 0},
 )
+"""As on the hub: the end of a text is also the padding, and nothing opens one."""
 
-# Two of three layers see a window of few neighbours.
 gemma3_text_folder = _encoder(
     "Gemma3ForCausalLM",
     _gemma_pieces,
@@ -278,8 +278,8 @@ gemma3_text_folder = _encoder(
     query_pre_attn_scalar=8,
     **{"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2},
 )
+"""Two of three layers see a window of few neighbours."""
 
-# A whole translation model, as NLLB on the hub.
 m2m_100_folder = _encoder(
     "M2M100ForConditionalGeneration",
     _unigrams("NllbTokenizer", "<s>", "<pad>", "</s>", "<unk>"),
@@ -288,13 +288,14 @@ m2m_100_folder = _encoder(
     max_position_embeddings=160,
     init_std=0.2,
 )
+"""A whole translation model, as NLLB on the hub."""
 
-# A whole translation model, as on the hub.
 mt5_folder = _encoder(
     "MT5ForConditionalGeneration",
     _unigrams("T5Tokenizer", "<pad>", "</s>", "<unk>", extra_ids=0),
     **{"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 3, "num_heads": 4, "num_decoder_layers": 1},
 )
+"""A whole translation model, as on the hub."""
 
 ENCODERS = ("bert", "xlm-roberta", "distilbert", "deberta-v2", "modernbert")
 """Families that differ in their layers; roberta and camembert are built like xlm-roberta."""
