@@ -28,6 +28,9 @@ class MaskedNextToken:
     """Predict hidden subwords from the state before them, in a decoder whose mask is lifted (LLM2Vec)."""
 
     name: ClassVar[str] = "masked-next-token"
+    version: ClassVar[int] = (
+        2  # In the first, decoders that close texts with their padding did not see the ends.
+    )
     replays: ClassVar[bool] = True
     translation: ClassVar[float] = 0.0
 
