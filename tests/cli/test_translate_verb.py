@@ -25,7 +25,9 @@ def test_every_line_gives_one_line_and_an_empty_one_an_empty_one(command, text):
     expected = [translator.translate(line) if line.strip() else "" for line in lines]
     perfect = (*BETWEEN, "--set", "noise=0.0")
     assert command("translate", "--text", path, *perfect).out.splitlines() == expected
-    piped = command("translate", "--text", "-", *perfect, stdin=path.read_text(encoding="utf-8"))
+    piped = command(
+        "translate", "--text", "-", *perfect, "--out", "-", stdin=path.read_text(encoding="utf-8")
+    )
     assert piped.out.splitlines() == expected
     as_json = command("translate", "--text", path, *perfect, "--json")
     assert [line["text"] for line in as_json.lines] == expected

@@ -21,7 +21,7 @@ def test_predict_labels_every_word_of_every_line(command, fine_tuned, tmp_path):
     lines = ended.out.splitlines()
     assert [line.partition("\t")[0] for line in lines] == text.splitlines()
     assert [len(line.partition("\t")[2].split()) for line in lines] == [2, 0, 1]
-    assert command("predict", fine_tuned, "-", stdin=text).out == ended.out
+    assert command("predict", fine_tuned, "-", "--out", "-", stdin=text).out == ended.out
 
 
 def test_predict_writes_json_lines(command, fine_tuned):

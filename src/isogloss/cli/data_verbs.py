@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from isogloss.cli.display import show_line
-from isogloss.cli.options import Data, Debug, Json, Quiet
+from isogloss.cli.options import STANDARD_OUTPUT, Data, Debug, Json, Quiet
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import canonical_language
 
@@ -89,7 +89,8 @@ def translate(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="Folder of runs, else runs/translate; of --text a file, else standard output."
+            "--out",
+            help="Folder of runs, else runs/translate; of --text a file, else (or by -) standard output.",
         ),
     ] = None,
     data: Data = None,
@@ -118,7 +119,8 @@ def translate(
     table = recipe_table(change or [], name=("--translator", translator), model=("--model", model))
     direction = Direction(source=canonical_language(source), target=canonical_language(target), table=table)
     if text:
-        print_lines(direction, text, out=out, quiet=quiet, as_json=as_json)
+        file = None if out == STANDARD_OUTPUT else out
+        print_lines(direction, text, out=file, quiet=quiet, as_json=as_json)
         return
     wanted = SplitToTranslate(corpus=corpus, split=split, examples=examples)
     print_split(direction, wanted, out=out or FOLDER, data=data, quiet=quiet, as_json=as_json)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from isogloss.cli.options import Data, Debug, Json, Model, Quiet
+from isogloss.cli.options import STANDARD_OUTPUT, Data, Debug, Json, Model, Quiet
 
 model_verbs = typer.Typer()
 
@@ -24,7 +24,8 @@ def predict(
         ),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write, whole or not at all; else standard output.")
+        Path | None,
+        typer.Option("--out", help="File to write, whole or not at all; else, or by -, standard output."),
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add probabilities.")] = False,
     translations: Annotated[
@@ -55,6 +56,7 @@ def predict(
 
     options = PredictOptions(format=format_, language=language, scores=scores, as_json=as_json)
     translation = TranslationOptions(translations=translations, translator=translator, model=model)
+    out = None if out == STANDARD_OUTPUT else out
     print_predictions(local_model(run), file, options, translation=translation, out=out, quiet=quiet)
 
 

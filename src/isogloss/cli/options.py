@@ -1,5 +1,6 @@
 """Options shared by several verbs."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,9 @@ Out = Annotated[
         "--out", help="Folder for runs and report, or a URL: s3://bucket/study; default runs/<recipe>."
     ),
 ]
+STANDARD_OUTPUT = Path("-")
+"""What a file to write may be called that is none."""
+
 Data = Annotated[
     str | None,
     typer.Option(
