@@ -7,6 +7,7 @@ from platform import node
 
 import pytest
 
+from isogloss.cli.display import Display
 from isogloss.cli.lists import LISTS
 from isogloss.core.identity import identity
 from isogloss.core.records import read_record
@@ -249,3 +250,14 @@ def test_a_table_too_wide_for_its_words_is_printed_as_cards(command):
     out = command("languages").out
     assert "\nqaa\n  language: Ansa (qaa)\n  word order: SVO\n" in out
     assert "…" not in out
+
+
+@pytest.mark.parametrize(("columns", "whole"), [(1, 1), (7, 7), (8, 1)])
+def test_a_table_cuts_no_word_and_keeps_short_cells_on_a_line(columns, whole, capsys):
+    """As many columns as there is room for; where there is too little, the long cell is broken first."""
+    heads = [f"difference-{number}" for number in range(columns)]
+    Display().table(["what", *heads], [["a title of many words " * 9, *["-31.6 … +27.0"] * columns]])
+    lines = capsys.readouterr().out.splitlines()
+    assert any(all(head in line for head in heads) for line in lines)
+    assert max(line.count("-31.6 … +27.0") for line in lines) == whole
+    assert max(map(len, lines)) <= 120

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 EVERY = 5.0
 """Seconds between progress lines if standard error is no terminal."""
 
-ROOM = 10_000
-"""Columns of a terminal wide enough for any table."""
-
 ROWS_SHOWN = 40
 """Rows of a record that are printed; --json gives all."""
 
@@ -130,17 +127,18 @@ class Display:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD)
-        for head in heads:
-            table.add_column(head, overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(plain(str(cell))) for cell in row))
         console = Console(width=None if sys.stdout.isatty() else 120)
-        least = console.measure(table, options=console.options.update(max_width=ROOM)).minimum
-        if least > console.width:
+        texts = [[plain(str(cell)) for cell in row] for row in rows]
+        widths = _widths(heads, texts, console.width)
+        if not widths:
             _print_cards(heads, rows)  # A table would cut words.
-        else:
-            console.print(table)
+            return
+        table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+        for head, width in zip(heads, widths, strict=True):
+            table.add_column(head, width=width)
+        for row in texts:
+            table.add_row(*map(Text, row))
+        console.print(table)
 
     def _draws(self) -> bool:
         return not self.quiet and not self.as_json and sys.stderr.isatty()
@@ -188,6 +186,22 @@ def show_record(record: Record, *, as_json: bool) -> None:
         display.table(heads, [[_cell(row.get(name)) for name in heads] for row in shown])
     if len(record.rows) > len(shown):
         show_line(f"… {len(record.rows) - len(shown)} more rows; --json shows all.")
+
+
+def _widths(heads: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return widths that cut no word, and keep short cells on one line first; none where there is no room."""
+    from rich.cells import cell_len
+
+    columns = [(head, *(row[number] for row in rows)) for number, head in enumerate(heads)]
+    widths = [
+        max((cell_len(word) for cell in cells for word in cell.split()), default=1) for cells in columns
+    ]
+    whole = [max(map(cell_len, cells)) for cells in columns]
+    free = room - sum(widths) - 2 * len(columns)  # A column has two spaces beside it.
+    for number in sorted(range(len(columns)), key=lambda number: whole[number] - widths[number]):
+        wider = max(0, min(free, whole[number] - widths[number]))
+        widths[number], free = widths[number] + wider, free - wider
+    return widths if free >= 0 else []
 
 
 def _print_cards(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
