@@ -95,7 +95,7 @@ def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_pat
             "xnli --from qaa --into qab --translator bulit-in",
             "no translator 'bulit-in'. Did you mean 'built-in'?",
         ),
-        ("xnli --from qaa --into qab", "seq2seq needs a model for qaa-qab"),
+        ("xnli --from qaa --into qab", "or take the translator of these languages, built-in."),
         ("xnli --from en --into sw --translator built-in", "'en' is no built-in language"),
         ("xnli --from English --into sw --translator built-in", "--from: 'English' is no language code"),
         (

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Literal
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.languages import check_language
+from isogloss.core.languages import check_language, is_built_in
 from isogloss.core.run_parts import Count, Whole, precision_of
 from isogloss.data.corpora import Split, is_translation
 from isogloss.data.label_projection import WAYS, TagWay
@@ -213,9 +213,11 @@ class RecipeTranslator:
         model = self.models.get(direction) or self.models.get(ANY)
         if model is None:
             there = f" There are models for {', '.join(self.models)}." if self.models else ""
+            both = is_built_in(source) and is_built_in(target)
+            perfect = ", or take the translator of these languages, built-in" if both else ""
             raise ConfigError(
                 f"{where}: {self.translator.name} needs a model for {direction}.{there} Name one (model), "
-                f"or train one ([translate.train])."
+                f"or train one ([translate.train]){perfect}."
             )
         if isinstance(model, TrainTranslator) and not {direction, f"{target}-{source}"} & set(model.pairs):
             raise ConfigError(
