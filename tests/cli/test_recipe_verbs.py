@@ -283,3 +283,14 @@ def test_a_search_shows_its_trials_and_says_loudly_what_is_no_zero_shot_transfer
     assert command("search", tmp_path / "tiny.toml", "--over", "optimization.epochs").message.startswith(
         "--over optimization.epochs: expected key=values, as in optimization.learning_rate=1e-5..1e-3:log"
     )
+
+
+def test_a_first_recipe_scores_on_dev_where_no_test_set_has_labels(command, tmp_path):
+    for name in ("train-sw", "dev-sw", "dev-rw"):
+        (tmp_path / f"{name}.tsv").write_text("text\tlabel\nJua\tanga\nNyota\tanga\n", encoding="utf-8")
+    about = 'kind = "text"\nfiles = "{split}-{language}.tsv"\n'
+    (tmp_path / "own.toml").write_text(f'{about}languages = ["sw", "rw"]\n', encoding="utf-8")
+    said = ("--corpus", tmp_path / "own.toml", "--source", "sw", "--target", "rw", "--data", tmp_path)
+    assert command("init", tmp_path / "first.toml", *said).status == 0
+    measured = tomllib.loads((tmp_path / "first.toml").read_text(encoding="utf-8"))["measure"]
+    assert {one["split"] for one in measured} == {"dev"}

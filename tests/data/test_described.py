@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.described import DescribedCorpus, inventory
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, TextLine, Translation
-from isogloss.data.files import File
+from isogloss.data.files import DiskFolder, File
 from isogloss.data.forms import FORMS, SUFFIXES
 from isogloss.data.sources import Sources
 from isogloss.data.tables import rows
@@ -261,6 +261,29 @@ def test_a_language_of_one_region_is_found_without_it(tmp_path):
     assert len(read(path, "sw")) == len(read(path, "sw_KE")) == len(read(path, "zh_TW")) == 3
     with pytest.raises(DataError, match=r"has no language 'zh'.* It has: .*zh_CN, zh_TW"):
         read(path, "zh")
+
+
+def test_a_standard_variety_is_found_by_the_code_of_its_language(tmp_path):
+    body = 'kind = "text"\nfiles = "{language}.tsv"\n'
+    codes = ("swh_Latn", "arb_Arab", "ary_Arab", "zho_Hans")
+    path = write(tmp_path, body, **{f"{code}_DOT_tsv": TSV for code in codes})
+    for code in ("sw", "swa", "swh", "swh_Latn", "ar", "arb", "ary", "zh"):
+        assert len(read(path, code)) == 3, code
+    for code in ("sw_KE", "zh_Hant"):
+        with pytest.raises(DataError, match=f"has no language '{code}'"):
+            read(path, code)
+
+
+@pytest.mark.parametrize("place", ["told", "data"])
+def test_what_is_missing_is_looked_for_where_the_others_are(tmp_path, place):
+    (tmp_path / "told").mkdir()
+    (tmp_path / place / "en").mkdir(parents=True)
+    (tmp_path / place / "en/train.tsv").write_text(TSV, encoding="utf-8")
+    (tmp_path / "data").mkdir(exist_ok=True)
+    path = write(tmp_path / "told", 'kind = "text"\nfiles = "{language}/{split}.tsv"\n')
+    data = DiskFolder(tmp_path / "data")
+    with pytest.raises(DataError, match=rf"/{place}: no test split of corpus 'own' for language 'en'"):
+        list(described(path, data.name).stream(data, "en", "test"))
 
 
 def test_pairs_with_the_labels_of_nli_are_nli(tmp_path):

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +10,7 @@ import typer
 
 from isogloss.cli.display import show_line
 from isogloss.cli.options import Data, Debug, Devices, Jobs, Json, Out, Quiet, Scale, Set, Threads, Track
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, InputError, unknown_name
 
 if TYPE_CHECKING:
     from isogloss.cli.display import Display
@@ -132,7 +132,14 @@ def init(
         seeds=seeds,
     )
     text = first_recipe(answers)
-    _check_plan(text, file, data)
+    try:
+        _check_plan(text, file, data)
+    except InputError as error:  # A test set may have no labels that are public.
+        text = first_recipe(replace(answers, split="dev"))
+        try:
+            _check_plan(text, file, data)
+        except InputError:
+            raise error from None
     _write(file, text, force=force)
 
 
@@ -242,7 +249,6 @@ def _show_search(found: "Search", display: "Display", *, as_json: bool) -> None:
 
 def _check_plan(text: str, file: Path, data: str | None) -> None:
     """Raise ConfigError or DataError unless a recipe can be planned where its file will be."""
-    from isogloss.core.errors import InputError
     from isogloss.core.records import write_text
     from isogloss.experiments.plan import plan_recipe
 

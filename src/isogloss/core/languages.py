@@ -86,6 +86,20 @@ def shortest_code(language: str) -> str:
     return str(Language.get(language).language or language)
 
 
+def language_of_variety(code: str) -> str:
+    """Return the language that a code's variety is the standard of, without script or region.
+
+    ``ar`` of ``arb_Arab`` and ``sw`` of ``swh``; other members of a macrolanguage (``ary``) are languages of
+    their own. What is no tag stays as it is.
+    """
+    from langcodes import Language, LanguageTagError, standardize_tag
+
+    try:
+        return str(Language.get(standardize_tag(code, macro=True)).language)
+    except LanguageTagError:
+        return code
+
+
 def language_of_text(language: str) -> str:
     """Return the language a text is in: of a pair such as en-sw, translated from en into sw, the last."""
     return language.rpartition("-")[2]

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.core.languages import code_of_three_letters
+from isogloss.core.languages import code_of_three_letters, language_of_variety
 from isogloss.data.catalogue import NLI
 from isogloss.data.corpora import SPLITS, Source, Split, nonempty, not_there, only, some, unique_id
 from isogloss.data.described_hub import hub_file
@@ -95,7 +95,8 @@ class DescribedCorpus:
         if not found and isinstance(source, DiskFolder):
             found = self._in(source, language, split)
         if not found:
-            raise self._missing(own, language, split)
+            places = [own, *([source] if isinstance(source, DiskFolder) else [])]
+            raise self._missing(next(filter(self._holds, places), places[-1]), language, split)
         return [replace(file, fingerprint=_with(file, self._described)) for file in found]
 
     def _in(self, folder: Folder, language: str, split: Split) -> list[File]:
@@ -109,6 +110,10 @@ class DescribedCorpus:
         sides = language.split("-") if self.aligned else [language]
         spelled = map(self._spelled, sides if split in self.paths else ())
         return [self.paths[split].replace("{language}", one) for one in spelled]
+
+    def _holds(self, folder: Folder) -> bool:
+        """Return whether any of its files is there."""
+        return any(self._in(folder, code, split) for code in self.languages for split in SPLITS)
 
     def _missing(self, folder: Folder, language: str, split: Split) -> DataError:
         paths = self._paths(language, split)
@@ -124,13 +129,18 @@ class DescribedCorpus:
     def _spelled(self, language: str) -> str:
         """Return what stands for {language}, by its code of two or of three letters.
 
-        A language that is there with one script or region (``sw_KE``) is found without (``sw``).
+        A language that is there with one script or region (``sw_KE``), or as its standard variety
+        (``swh_Latn``), is found without (``sw``).
         """
         if self.assumed and not self.languages:
             return language
         codes = (language, code_of_three_letters(language))
         found = [self.languages[code] for code in codes if code in self.languages]
-        plain = [spelled for code, spelled in self.languages.items() if code.partition("_")[0] in codes]
+        plain = [
+            spelled
+            for code, spelled in self.languages.items()
+            if "_" not in language and language_of_variety(code) == language_of_variety(language)
+        ]
         if found or len(plain) == 1:
             return (found or plain)[0]
         raise DataError(

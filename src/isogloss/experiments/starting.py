@@ -22,6 +22,8 @@ class Answers:
     """The encoder: shipped, a folder, or a name on the Hugging Face hub."""
     methods: Sequence[str] = ("source-only",)
     """Methods of fine-tuning."""
+    split: str = "test"
+    """The split that models are scored on."""
     seeds: int = 3
     """How many seeds, from 0."""
 
@@ -53,11 +55,11 @@ optimization = {{ epochs = 5 }}  # also learning_rate, batch_size …; a list ma
 
 [[measure]]
 name = "scores"
-split = "test"
+{said("split", one.split)}
 
 [[measure]]
 name = "transfer-gap"
-split = "test"
+{said("split", one.split)}
 
 [scale.small]
 "grid.seeds" = [0]
