@@ -77,7 +77,7 @@ def test_labels_are_matched_with_those_of_a_corpus_by_name(elsewhere):
     _, folder = elsewhere(
         "AutoModelForSequenceClassification", ("CONTRADICTION", "neutral", "Entailment"), "nli"
     )
-    (row,) = load_model(folder).evaluate("xnli", ["qaa"], split="dev")
+    (row,) = load_model(folder).evaluate("xnli", "qaa", split="dev")
     known = {"CONTRADICTION": "contradiction", "neutral": "neutral", "Entailment": "entailment"}
     pairs = Sources().examples("xnli", "qaa", "dev")
     answers = load_model(folder).predict([[one.first, one.second] for one in pairs])

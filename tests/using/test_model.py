@@ -48,6 +48,19 @@ def test_what_is_no_input_is_named_by_its_number(make_model):
         make_model().predict(["a", 3])
 
 
+def test_one_text_is_no_list_of_inputs(make_model):
+    with pytest.raises(
+        DataError, match=r"inputs: found one text, 'the cat'; expected several. .*: \[text\]\.$"
+    ):
+        make_model("upos").predict("the cat")
+
+
+def test_it_is_shown_in_a_line(make_model):
+    title = "source-only: made-up upos en, seed 0"
+    about = "task='upos', network=BertForTokenClassification, run='0123456789ab'"
+    assert repr(make_model("upos")) == f"Model({title!r}, {about})"
+
+
 def test_probabilities_of_words_are_those_of_their_labels(make_model):
     model = make_model()
     examples = [TaggedSentence(id="0", words=("Anna",) * count, tags=()) for count in (3, 0, 60)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
@@ -44,7 +44,7 @@ GROUP_CHARACTERS = 1_000_000
 """A group is complete once its entries have this many characters together."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """A fine-tuned model: encoder, head and tokenizer, with the task that decodes it.
 
@@ -61,6 +61,11 @@ class Model:
     """auto (what pays on this machine), float32 or bfloat16."""
     mixup: Mixup | None = None
     """Where and how much an input is mixed with its translation; None for a model that does not mix."""
+
+    def __repr__(self) -> str:
+        """Say what it is in a line; its network and tokenizer have many."""
+        made, network = self.provenance, type(self.network).__name__
+        return f"Model({made.title!r}, task={self.task.name!r}, network={network}, run={made.run!r})"
 
     @property
     def kind(self) -> Kind:
@@ -172,7 +177,7 @@ class Model:
     def evaluate(  # noqa: PLR0913 (what the command line asks, too)
         self,
         corpus: str,
-        languages: Sequence[str],
+        languages: str | Sequence[str],
         *,
         split: str = "test",
         inputs: str = "",
@@ -187,7 +192,9 @@ class Model:
         """
         options = EvaluateOptions(
             corpus=corpus,
-            languages=tuple(map(canonical_language, languages)),
+            languages=tuple(
+                map(canonical_language, (languages,) if isinstance(languages, str) else languages)
+            ),
             split=split,
             treebanks=treebanks,
             inputs=inputs,
@@ -259,6 +266,10 @@ class Model:
 
     def _examples(self, values: Iterable[object], what: str, language: str) -> Iterator[Example | None]:
         """Yield the examples of values; only a translation may be None."""
+        if isinstance(values, str):
+            raise DataError(
+                f"{what}s: found one text, {values[:60]!r}; expected several. Put it in a list: [text]."
+            )
         for number, value in enumerate(values):
             is_example = isinstance(value, Example) or (value is None and what == "translation")
             yield value if is_example else self.kind.example(value, f"{what} {number}", language)  # type: ignore[misc]
