@@ -361,6 +361,8 @@ def test_what_an_encoder_family_cannot_do_is_refused_before_anything_is_made(pla
 MISTAKES = """
 grid.seeds = [] -> grid.seeds: the list is empty
 grid.seeds = [1, 1] -> grid.seeds: 1 is named twice
+grid.source = "qaa+qaa" -> grid.source: 'qaa' is named twice
+grid.targets = ["qab+qab"] -> grid.targets: 'qab' is named twice
 grid.targets = [] -> grid.targets: the list is empty
 grid.targets = ["qaa"] -> grid.targets: ['qaa'] holds only the source. Name another language.
 grid.targets = ["q"] -> grid.targets: 'q' is no language code

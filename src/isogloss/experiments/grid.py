@@ -338,6 +338,9 @@ def _check_lists(grid: GridTable, where: str) -> None:
     """Refuse lists that are empty or name a thing twice, and what is no language code."""
     for name in ("corpus", "source", "targets", "seeds", "method"):
         refuse_empty_or_twice(many(getattr(grid, name)), f"{where}.{name}")
+    for name in ("source", "targets"):
+        for languages in many(getattr(grid, name)):
+            refuse_empty_or_twice(languages.split("+"), f"{where}.{name}")
     sources = [code for source in many(grid.source) for code in source.split("+")]
     targets = [code for target in grid.targets for code in target.split("+")]
     for code in sources:
