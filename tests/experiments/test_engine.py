@@ -25,6 +25,7 @@ from isogloss.core.records import RECORD, read_record
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.experiments import attempts, execute, workers
 from isogloss.experiments.claims import FOLDER
+from isogloss.experiments.engine import Making
 from tiny import RUNS, TINY, as_precise_as, tiny
 
 DIVERGING = TINY.replace('name = "bilingual"', 'name = "bilingual"\nlearning_rate = 1e30')
@@ -342,3 +343,12 @@ def test_a_run_whose_process_dies_twice_has_failed_and_the_others_go_on(tmp_path
     assert outcome.made
     assert json.loads((tmp_path / "runs" / killed[0] / "failed.json").read_text()) == {"error": why}
     assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("how", [{"jobs": -1}, {"jobs": "2"}, {"threads": 0}])
+def test_numbers_of_jobs_and_threads_are_whole_and_not_too_small(how):
+    ((name, value),) = how.items()
+    with pytest.raises(
+        ConfigError, match=rf"^{name}: found {value!r}; expected a whole number, [01] or more"
+    ):
+        Making(**how)

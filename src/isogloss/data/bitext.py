@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora import SPLITS, Source, Split, cannot_write, cell, nonempty, only, some
+from isogloss.data.corpora import SPLITS, Source, Split, cannot_write, cell, nonempty, only
 from isogloss.data.examples import Example, Translation
-from isogloss.data.files import File, Folder
+from isogloss.data.files import File, Folder, some
 from isogloss.data.parallel_text import (
     LEAST_MARGIN,
     LINKS,

@@ -24,11 +24,10 @@ from isogloss.data.corpora import (
     cell,
     nonempty,
     only,
-    some,
     unique_id,
 )
 from isogloss.data.examples import Example, ParsedSentence
-from isogloss.data.files import File, Folder, is_unicode
+from isogloss.data.files import File, Folder, is_unicode, some
 
 UPOS = frozenset((
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",

@@ -17,7 +17,7 @@ from typing import Literal, Protocol, TypeVar
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.languages import canonical_language, code_of_three_letters, language_name
 from isogloss.data.examples import Example, SentencePair
-from isogloss.data.files import File, FilePlace, Folder, is_unicode, short
+from isogloss.data.files import File, FilePlace, Folder, is_unicode, some
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
@@ -166,9 +166,6 @@ ENGLISH = "{en}"
 TREEBANKS = ("ud/", "ud-extra/", "ud-pud/", "ud-treebanks-*/", "")
 """Parents of treebank folders such as UD_English-EWT; the official release is ud-treebanks-vN.N."""
 
-MANY = 12
-"""Longest list of names that a message shows in full."""
-
 
 def every_split(*layouts: str) -> Layouts:
     """Return the layouts of each split, with its name for ``{split}``."""
@@ -290,10 +287,3 @@ def not_there(
         else "Choose a language and split that are there.",
     ]
     return DataError(" ".join(fact for fact in facts if fact))
-
-
-def some(names: Iterable[str]) -> str:
-    """Join names for a message, with the number of those not shown."""
-    names = list(names)
-    rest = f" and {len(names) - MANY} more" if len(names) > MANY else ""
-    return (short(", ".join(names[:MANY])) or "nothing") + rest

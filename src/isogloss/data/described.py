@@ -16,11 +16,11 @@ from typing import ClassVar
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import code_of_three_letters, language_of_variety
 from isogloss.data.catalogue import NLI
-from isogloss.data.corpora import SPLITS, Source, Split, nonempty, not_there, only, some, unique_id
+from isogloss.data.corpora import SPLITS, Source, Split, nonempty, not_there, only, unique_id
 from isogloss.data.described_hub import hub_file
 from isogloss.data.described_rows import EXAMPLES, NO_ANSWER, DescribedRow, Reading, columns_of, parts_of
 from isogloss.data.examples import Example, Translation
-from isogloss.data.files import DiskFolder, File, Folder
+from isogloss.data.files import DiskFolder, File, Folder, some
 from isogloss.data.forms import FORMS, Kind, Predicts
 from isogloss.data.parallel_text import two_languages
 from isogloss.data.questions import read_questions

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora import some
 from isogloss.data.examples import (
     Choice,
     Example,
@@ -19,7 +18,7 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
-from isogloss.data.files import File, is_unicode
+from isogloss.data.files import File, is_unicode, some
 from isogloss.data.forms import BY_WORD, FORMS, Kind, Predicts
 from isogloss.data.questions import place_answer
 from isogloss.data.tables import Column, Columns, FileFormat, Row

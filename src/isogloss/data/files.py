@@ -22,6 +22,9 @@ from isogloss.core.errors import DataError, did_you_mean
 SUFFIXES = ("", ".gz", ".xz")
 """Suffixes a file name may have; the first that exists is read."""
 
+MANY = 12
+"""Longest list of names that a message shows in full."""
+
 LONGEST = 300
 """Characters of the offending text that a message shows."""
 
@@ -56,6 +59,13 @@ class File:
 def short(found: str) -> str:
     """Truncate offending text for a message; in a damaged file it may be very long."""
     return found if len(found) <= LONGEST else f"{found[: LONGEST - 1]}…"
+
+
+def some(names: Iterable[str]) -> str:
+    """Join names for a message, with the number of those not shown."""
+    names = list(names)
+    rest = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    return (short(", ".join(names[:MANY])) or "nothing") + rest
 
 
 def is_unicode(text: str) -> bool:
@@ -230,10 +240,10 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 def _no_folder(path: Path) -> DataError:
     if path.exists():
         return DataError(f"{path}: this is a file; --data needs the folder that holds the corpora.")
-    names = _names(path.parent)
-    there = f"{path.parent} has: {', '.join(names)}" if names else f"{path.parent} is empty or not there"
+    names = [name for name in _names(path.parent) if (path.parent / name).is_dir()]
+    there = f"{path.parent} has: {some(names)}." if names else f"{path.parent} is empty or not there."
     return DataError(
-        f"{path}: no such folder.{did_you_mean(path.name, names)} {there}. Give --data a folder that is."
+        f"{path}: no such folder.{did_you_mean(path.name, names)} {there} Give --data a folder that is."
     )
 
 

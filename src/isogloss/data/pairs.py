@@ -26,12 +26,11 @@ from isogloss.data.corpora import (
     not_english,
     only,
     paths,
-    some,
     unique_id,
     with_byte_order_mark,
 )
 from isogloss.data.examples import Example, SentencePair
-from isogloss.data.files import File, Folder, is_unicode, unique_keys
+from isogloss.data.files import File, Folder, is_unicode, some, unique_keys
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,9 @@ from typing import Literal, TypeVar
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import is_built_in
 from isogloss.core.seeds import derive
-from isogloss.data.corpora import Split, some
+from isogloss.data.corpora import Split
 from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
+from isogloss.data.files import some
 
 PARALLEL: Mapping[str, tuple[Split, ...]] = {
     "xnli": ("dev", "test"),

@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.conllu import NAMES, read_sentences
-from isogloss.data.corpora import some
-from isogloss.data.files import File, numbered_objects
+from isogloss.data.files import File, numbered_objects, some
 
 FileFormat = Literal["conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines", "squad"]
 """The last is that of whole questions (``questions``), not of rows."""

@@ -14,11 +14,10 @@ from isogloss.data.corpora import (
     locate,
     nonempty,
     only,
-    some,
     with_byte_order_mark,
 )
 from isogloss.data.examples import Example, TextLine
-from isogloss.data.files import File, Folder
+from isogloss.data.files import File, Folder, some
 from isogloss.data.parallel_text import languages_in, read_rows, verse_split
 
 _TEXTS: Layouts = {

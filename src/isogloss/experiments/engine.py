@@ -17,6 +17,7 @@ from typing import Protocol
 
 import torch
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
@@ -70,6 +71,13 @@ class Making:
     """Whether runs are made again that failed in an earlier call."""
     elsewhere: Elsewhere | None = None
     """Where, if not on this machine; then it knows how many at once."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that are none, or too small."""
+        for name, least in (("jobs", 0), ("threads", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ConfigError(f"{name}: found {value!r}; expected a whole number, {least} or more.")
 
 
 def make_planned(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, product
+from itertools import chain, groupby, product
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
@@ -338,22 +338,20 @@ def _check_lists(grid: GridTable, where: str) -> None:
     """Refuse lists that are empty or name a thing twice, and what is no language code."""
     for name in ("corpus", "source", "targets", "seeds", "method"):
         refuse_empty_or_twice(many(getattr(grid, name)), f"{where}.{name}")
-    for name in ("source", "targets"):
-        for languages in many(getattr(grid, name)):
-            refuse_empty_or_twice(languages.split("+"), f"{where}.{name}")
-    sources = [code for source in many(grid.source) for code in source.split("+")]
-    targets = [code for target in grid.targets for code in target.split("+")]
-    for code in sources:
-        check_language(code, f"{where}.source")
-    for code in targets:
-        check_language(code, f"{where}.targets")
-    if all(code in source.split("+") for source in many(grid.source) for code in targets):
+    sources, targets = ([one.split("+") for one in many(some)] for some in (grid.source, grid.targets))
+    for name, groups in (("source", sources), ("targets", targets)):
+        for codes in groups:
+            refuse_empty_or_twice(codes, f"{where}.{name}")
+            for code in codes:
+                check_language(code, f"{where}.{name}")
+    if all({*codes} <= {*source} for source in sources for codes in targets):
         raise ConfigError(
             f"{where}.targets: {list(grid.targets)} holds only the source. Name another language."
         )
+    known = [*chain(*sources, *targets)]
     for code in grid.treebanks:
-        if code not in (*sources, *targets):
-            raise unknown_name(f"{where}.treebanks", "language of this grid", code, [*sources, *targets])
+        if code not in known:
+            raise unknown_name(f"{where}.treebanks", "language of this grid", code, known)
 
 
 def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from isogloss.core.errors import ConfigError
-from isogloss.data.corpora import some
+from isogloss.data.files import some
 from isogloss.data.sources import Sources
 from isogloss.data.tag_projection import are_bio
 from isogloss.encoders import load_encoder_config, load_tokenizer
