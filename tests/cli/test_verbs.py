@@ -1,7 +1,6 @@
 """The verbs and options are a promise: they change only on purpose. Wrong ones are refused in one line."""
 
 import os
-import shutil
 import signal
 import sys
 import time
@@ -13,7 +12,7 @@ from isogloss.cli.app import app
 from isogloss.cli.display import show_line
 from isogloss.cli.lists import LISTS
 from isogloss.core.leaving import asked_to_leave
-from tiny import RUNS, TINY
+from tiny import TINY
 
 VERBS = {
     "quickstart": ["--out", "--jobs", "--quiet -q", "--json", "--debug"],
@@ -36,9 +35,9 @@ VERBS = {
     "report": ["folder", "--open", "--quiet -q", "--json", "--debug"],
     "compare": [
         *("runs", "--against", "--predictions", "--by", "--gold"),
-        *("--measure", "--split", "--points", "--in", "--quiet -q", "--json", "--debug"),
+        *("--measure", "--split", "--points", "--in", "--json", "--debug"),
     ],
-    "choose": ["folder", "--language", "--quiet -q", "--json", "--debug"],
+    "choose": ["folder", "--language", "--json", "--debug"],
     "show": ["identity", "--in", "--json", "--debug"],
     "list": ["what", "--in", "--json", "--debug"],
     "predict": [
@@ -225,16 +224,3 @@ def test_a_reader_who_has_enough_is_no_error():
     writing = f"{sys.executable} -m isogloss languages --json | head -n 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", writing], capture_output=True, text=True, check=True)
     assert (done.stdout.strip(), done.stderr) == ("0", "")
-
-
-@pytest.mark.parametrize(
-    "words", [("list", "runs", "--in"), ("compare", "--against", "source-only"), ("choose",), ("report",)]
-)
-def test_what_reads_a_folder_of_runs_tells_how_far_it_is(words, command, tiny_runs, tmp_path, monkeypatch):
-    monkeypatch.setattr("isogloss.cli.display.EVERY", 0.0)
-    runs = tmp_path / "runs"
-    shutil.copytree(tiny_runs, runs)
-    assert f"  records: 0/{RUNS}" in command(*words, runs).err
-    if words[0] != "list":
-        for option in ("--quiet", "--json"):
-            assert "records:" not in command(*words, runs, option).err

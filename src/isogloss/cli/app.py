@@ -187,7 +187,6 @@ def compare(
         float, typer.Option("--points", min=0.01, max=100, help="How many seeds would see this difference?")
     ] = 1.0,
     folder: Folder = "runs/quickstart",
-    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
@@ -213,7 +212,7 @@ def compare(
     request = ComparisonRequest(
         runs=places, folder=local_folder(folder), against=against, measure=measure, split=split
     )
-    print_comparisons(request, points=points, quiet=quiet, as_json=as_json)
+    print_comparisons(request, points=points, as_json=as_json)
 
 
 @app.command()
@@ -222,7 +221,6 @@ def choose(
     languages: Annotated[
         list[str] | None, typer.Option("--language", help="Show all candidates for this language.")
     ] = None,
-    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
@@ -233,7 +231,7 @@ def choose(
     from isogloss.cli.choosing import print_choices
     from isogloss.experiments.store_places import local_folder
 
-    print_choices(local_folder(folder), languages or (), quiet=quiet, as_json=as_json)
+    print_choices(local_folder(folder), languages or (), as_json=as_json)
 
 
 @app.command()

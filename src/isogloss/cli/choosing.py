@@ -14,10 +14,9 @@ from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import percent
 
 
-def print_choices(folder: Path, languages: Sequence[str], *, quiet: bool, as_json: bool) -> None:
+def print_choices(folder: Path, languages: Sequence[str], *, as_json: bool) -> None:
     """Print the choice for every language and how good such choices are; for named ones all candidates."""
-    with Display(quiet=quiet or as_json) as reading:
-        m = read_measurements(folder, reading.on_progress)
+    m = read_measurements(folder)
     found = all_candidates(m)
     if not found:
         raise ConfigError(

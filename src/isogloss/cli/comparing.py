@@ -17,7 +17,6 @@ import pandas as pd
 from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.plain_text import plain
-from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD
 from isogloss.data.files import disk_file
 from isogloss.data.result_files import PREDICTIONS
@@ -63,10 +62,9 @@ class Compared:
     comparison: Comparison
 
 
-def print_comparisons(request: ComparisonRequest, *, points: float, quiet: bool, as_json: bool) -> None:
+def print_comparisons(request: ComparisonRequest, *, points: float, as_json: bool) -> None:
     """Print every comparison, and how many seeds are needed to detect a difference of ``points``."""
-    with Display(quiet=quiet or as_json) as reading:
-        found, notes = compare_runs(request, reading.on_progress)
+    found, notes = compare_runs(request)
     display = Display(as_json=as_json)
     if as_json:
         for one in found:
@@ -226,15 +224,13 @@ def _event(one: Compared, points: float) -> dict[str, object]:
     return _finite(body)
 
 
-def compare_runs(
-    request: ComparisonRequest, on_progress: OnProgress = no_progress
-) -> tuple[list[Compared], list[str]]:
+def compare_runs(request: ComparisonRequest) -> tuple[list[Compared], list[str]]:
     """Compare the systems of runs with a baseline, each with all its seeds; also return notes.
 
     ConfigError if a name is unknown, or nothing can be compared.
     """
     folders, names = _folders(request)
-    read = [read_measurements(folder, on_progress) for folder in folders]
+    read = [read_measurements(folder) for folder in folders]
     runs = {run.id: run for m in read for run in m.runs if run.record}
     labels = {key: name for m in read for key, name in m.labels.items()}
     m = Measurements(runs=[*runs.values()], labels=labels)

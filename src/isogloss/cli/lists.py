@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
-from isogloss.cli.display import Display
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.plug_ins import (
     Group,
@@ -21,7 +20,6 @@ from isogloss.core.plug_ins import (
     package_named,
     plugged_names,
 )
-from isogloss.core.progress import one_by_one
 from isogloss.core.version import VERSION
 
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
@@ -202,9 +200,7 @@ def _runs(folder: Path) -> Listing:
 
     if not folder.is_dir():
         raise StorageError(f"{folder}: there is no such folder of runs. Name one with --in.")
-    paths = sorted(folder.glob(f"*/{RECORD}"))
-    with Display() as reading:
-        records = [read_record(path.parent) for path in one_by_one(paths, "records", reading.on_progress)]
+    records = [read_record(path.parent) for path in sorted(folder.glob(f"*/{RECORD}"))]
     return ("run", "kind", "what"), [(one.id, one.kind, one.title) for one in records]
 
 
