@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from isogloss.data.tokenization import word_offsets
+from isogloss.data.tokenization import tokenize, word_offsets
 
 Span = tuple[int, int]
 """Start and end of a word in a text, in characters."""
@@ -109,5 +109,5 @@ def _border(letter: str) -> str:
 
 def span_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[SpanLink]:
     """Turn links between the numbers of words into links between their character offsets."""
-    sources, targets = word_offsets(text), word_offsets(translation)
+    sources, targets = (word_offsets(tokenize(one), one) for one in (text, translation))
     return [(sources[i], targets[j]) for i, j in links]

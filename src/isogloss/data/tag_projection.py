@@ -10,6 +10,8 @@ none would teach the wrong thing.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from isogloss.data.tokenization import word_offsets
+
 NO_TAG = ""
 """The tag of a word that has none in a sentence where others have."""
 
@@ -83,7 +85,7 @@ def word_links(
     links: Iterable[tuple[tuple[int, int], tuple[int, int]]],
 ) -> list[tuple[int, int]]:
     """Turn links between places in two texts (start, end) into links between their words."""
-    sources, targets = (_places(words, text) for words, text in (source, target))
+    sources, targets = (word_offsets(words, text) for words, text in (source, target))
     return sorted(
         {
             (one, other)
@@ -92,16 +94,6 @@ def word_links(
             for other in _within(targets, there)
         }
     )
-
-
-def _places(words: Sequence[str], text: str) -> list[tuple[int, int]]:
-    """Return where each word stands in its text; nowhere (0, 0) for one that is written otherwise."""
-    found, end = [], 0
-    for word in words:
-        start = text.find(word, end)
-        end = end if start < 0 else start + len(word)
-        found.append((start, end) if start >= 0 else (0, 0))
-    return found
 
 
 def _within(places: Sequence[tuple[int, int]], span: tuple[int, int]) -> list[int]:

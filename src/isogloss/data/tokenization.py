@@ -92,13 +92,16 @@ def word_breaker() -> "type[WordBreaker] | None":
     return WordBreaker
 
 
-def word_offsets(text: str) -> list[tuple[int, int]]:
-    """Return the character offsets (start, end) of each word of a text."""
-    found, end = [], 0
-    for word in tokenize(text):
-        start = text.index(word, end)
-        end = start + len(word)
-        found.append((start, end))
+def word_offsets(words: Iterable[str], text: str, start: int = 0) -> list[tuple[int, int]]:
+    """Return the character offsets (start, end) of words in a text, in their order from ``start`` on.
+
+    (0, 0) for a word that is written otherwise.
+    """
+    found = []
+    for word in words:
+        place = text.find(word, start)
+        found.append((place, place + len(word)) if place >= 0 else (0, 0))
+        start = max(start, found[-1][1])
     return found
 
 

@@ -8,13 +8,13 @@ says: a method that knows no target labels must not look there.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import chain
-from typing import Literal, NamedTuple
+from functools import lru_cache, partial
+from itertools import chain, pairwise
+from typing import Any, Literal
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.seeds import derive
-from isogloss.data.answer_projection import Span
+from isogloss.data.answer_projection import SpanLink, by_links
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
@@ -33,15 +33,9 @@ from isogloss.data.languages.rendering import (
     text_of,
 )
 from isogloss.data.languages.sentences import links_between, parsed, tagged
+from isogloss.data.tokenization import word_offsets
 
 Links = tuple[tuple[int, int], ...]
-
-
-class LinkedSpans(NamedTuple):
-    """A word of the text and one of its translation that express something in common."""
-
-    source: Span
-    target: Span
 
 
 @dataclass(frozen=True)
@@ -89,23 +83,24 @@ class Translator:
         """Translate the words of one sentence; give each with its tag, entity and position in the tree."""
         return rooted(self._heard_and_said(words)[1])
 
-    def translate_linked(self, text: str) -> tuple[str, tuple[LinkedSpans, ...]]:
+    def translate_linked(self, text: str) -> tuple[str, tuple[SpanLink, ...]]:
         """Translate as ``translate`` does; tell where each word of the text and its translation stand.
 
         Adpositions, case and particles of case are not linked: they belong to no phrase but stand beside it.
         """
         source, target = self._lexicons()
         spaces, whole, read = has_spaces(target), "", 0
-        links: list[LinkedSpans] = []
+        links: list[SpanLink] = []
         for words in sentences_in(text, source):
-            spans, read = _spans(words, text, read)
+            spans = word_offsets(words, text, read)
+            read = spans[-1][1]
             heard, said = self._heard_and_said(words)
             texts = [word.form.text for word in said]
             whole += " " if whole and spaces else ""
             begin, whole = len(whole), whole + text_of(texts, spaces=spaces)
-            others, _ = _spans(texts, whole, begin)
+            others = word_offsets(texts, whole, begin)
             pairs = links_between([_without_case(word) for word in heard], said)
-            links += [LinkedSpans(spans[one], others[other]) for one, other in pairs]
+            links += [(spans[one], others[other]) for one, other in pairs]
         return whole, tuple(links)
 
     def _heard_and_said(self, words: Sequence[str]) -> tuple[list[Word], list[Word]]:
@@ -150,16 +145,6 @@ def words_of(text: str, language: str) -> tuple[str, ...]:
 
 def _without_case(word: Word) -> Word:
     return word._replace(keys=tuple(key for key in word.keys if not is_of_case(key)))
-
-
-def _spans(words: Sequence[str], text: str, start: int) -> tuple[list[Span], int]:
-    """Find words that stand in a text in their order; give their spans and where the last one ends."""
-    spans = []
-    for word in words:
-        start = text.index(word, start)
-        spans.append((start, start + len(word)))
-        start += len(word)
-    return spans, start
 
 
 def _say(meaning: Sentence | None, items: Sequence[Item], target: Lexicon) -> list[Word]:
@@ -245,60 +230,41 @@ def translated(
     if corpus not in _TRANSLATED:
         raise unknown_name("built-in translations", "corpus", corpus, _TRANSLATED)
     found: Iterable[Example] = examples(corpus, first, split)
-    for source, target in zip([first, *others], others, strict=False):
-        found = _TRANSLATED[corpus](found, Translator(source, target, noise=noise, seed=seed))
+    for source, target in pairwise((first, *others)):
+        translator = Translator(source, target, noise=noise, seed=seed)
+        found = filter(None, map(partial(_TRANSLATED[corpus], translator), found))
     return iter(found)
 
 
-def _pairs(pairs: Iterable[Example], translator: Translator) -> Iterator[SentencePair]:
-    for pair in pairs:
-        if isinstance(pair, SentencePair):
-            first, second = translator.translate(pair.first), translator.translate(pair.second)
-            yield replace(pair, first=first, second=second)
+def _pair(translator: Translator, pair: SentencePair) -> SentencePair:
+    first, second = translator.translate(pair.first), translator.translate(pair.second)
+    return replace(pair, first=first, second=second)
 
 
-def _trees(sentences: Iterable[Example], translator: Translator) -> Iterator[ParsedSentence]:
+def _tree(translator: Translator, sentence: ParsedSentence) -> ParsedSentence:
     spaces = has_spaces(lexicon(find_language(translator.target)))
-    for sentence in sentences:
-        if isinstance(sentence, ParsedSentence):
-            yield parsed(sentence.id, translator.translate_analysed(sentence.words), spaces=spaces)
+    return parsed(sentence.id, translator.translate_analysed(sentence.words), spaces=spaces)
 
 
-def _tags(sentences: Iterable[Example], translator: Translator) -> Iterator[TaggedSentence]:
-    for sentence in sentences:
-        if isinstance(sentence, TaggedSentence):
-            yield tagged(sentence.id, translator.translate_analysed(sentence.words))
+def _tags(translator: Translator, sentence: TaggedSentence) -> TaggedSentence:
+    return tagged(sentence.id, translator.translate_analysed(sentence.words))
 
 
-def _questions(questions: Iterable[Example], translator: Translator) -> Iterator[Question]:
-    for question in questions:
-        if isinstance(question, Question):
-            passage, links = translator.translate_linked(question.passage)
-            found = (_answer(start, text, passage, links) for start, text in question.answers)
-            answers = tuple(answer for answer in found if answer is not None)
-            if answers:
-                asked = translator.translate(question.question)
-                yield replace(question, passage=passage, question=asked, answers=answers)
-
-
-def _answer(start: int, text: str, passage: str, links: Sequence[LinkedSpans]) -> tuple[int, str] | None:
-    """Find an answer again: from the first to the last word that is linked to it, and to nothing else."""
-    stop = start + len(text)
-    inside = {target for source, target in links if start <= source[0] and source[1] <= stop}
-    outside = {target for source, target in links if source[0] < start or source[1] > stop}
-    if not inside:
+def _question(translator: Translator, question: Question) -> Question | None:
+    passage, links = translator.translate_linked(question.passage)
+    found = (by_links(answer, passage, links) for answer in question.answers)
+    answers = tuple(answer for answer in found if answer is not None)
+    if not answers:
         return None
-    first, last = min(begin for begin, _ in inside), max(end for _, end in inside)
-    if any(first <= begin < last for begin, _ in outside - inside):
-        return None
-    return first, passage[first:last]
+    asked = translator.translate(question.question)
+    return replace(question, passage=passage, question=asked, answers=answers)
 
 
-_TRANSLATED: Mapping[str, Callable[[Iterable[Example], Translator], Iterator[Example]]] = {
-    "xnli": _pairs,
-    "pawsx": _pairs,
-    "squad": _questions,
-    "ud": _trees,
+_TRANSLATED: Mapping[str, Callable[[Translator, Any], Example | None]] = {
+    "xnli": _pair,
+    "pawsx": _pair,
+    "squad": _question,
+    "ud": _tree,
     "wikiann": _tags,
 }
-"""The corpora that are there in translation."""
+"""The corpora that are there in translation; None for an example that lost its answers."""
