@@ -146,6 +146,8 @@ def test_word_of_another_language_is_copied_where_asked():
     noun = words.nouns[3][0][0].text
     translated = Translator("qaa", "qab", unknown="copy").translate(f"hello {noun}.")
     assert translated == f"hello {lexicon(LANGUAGES['qab']).nouns[3][0][0].text}."
+    noisy = Translator("qaa", "qab", noise=1.0, unknown="copy")
+    assert noisy.translate("hello") == "hello"  # no other word is like it, so none is put in its place
 
 
 def test_words_that_make_no_sentence_are_translated_one_by_one():

@@ -130,7 +130,8 @@ class Translator:
             kept = list(said)  # A sentence of no words is none.
         for index, word in enumerate(kept):
             if word.form.tag != "PUNCT" and draws.chance(self.noise):
-                others = _alternatives(target)[word.form.tag, word.form.features]
+                like = word.form.tag, word.form.features
+                others = _alternatives(target).get(like, [word.form])  # None are like a word that was copied.
                 kept[index] = word._replace(form=draws.choice(others))
         for index in range(len(kept) - 2):
             if kept[index + 1].form.tag != "PUNCT" and draws.chance(self.noise):
