@@ -11,7 +11,7 @@ and every spelling below can be read back.
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, get_args
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from isogloss.core.errors import ConfigError, unknown_name
 
@@ -63,10 +63,8 @@ class Language:
 
     def __post_init__(self) -> None:
         for field, allowed in _ALLOWED.items():
-            if getattr(self, field) not in get_args(allowed):
-                raise unknown_name(
-                    f"language {self.code}", field, str(getattr(self, field)), get_args(allowed)
-                )
+            if getattr(self, field) not in allowed:
+                raise unknown_name(f"language {self.code}", field, str(getattr(self, field)), allowed)
         if not 0 <= self.shared <= 1 or not 0 < self.size <= 1:
             raise ConfigError(
                 f"language {self.code}: shared is {self.shared} and size is {self.size}; "
@@ -81,9 +79,8 @@ class Language:
 
 
 _ALLOWED = {
-    "order": Order, "adjective": Side, "adposition": Side, "relative": Side, "determiner": Side,
-    "script": Script, "number": Marking, "case": CaseMarking, "tense": Marking, "negation": Marking,
-}  # fmt: skip
+    field: get_args(kind) for field, kind in get_type_hints(Language).items() if get_origin(kind) is Literal
+}
 
 _ALL = (
     Language(

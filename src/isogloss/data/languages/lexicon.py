@@ -63,20 +63,17 @@ class Lexicon:
 def lexicon(language: Language) -> Lexicon:
     """Build the words of a language: the same ones every time."""
     roots = _Coiner(language).coin()
-    script = language.script
-
-    def forms(concept: int, tag: str) -> Form:
-        word = spell(roots[concept], script)
-        return Form(word, word, tag, _FEATURES.get(concept, "_"))
-
     grown = Lexicon(
         language=language,
         roots=roots,
         nouns={concept: _noun(language, roots, concept) for concept in c.NOUNS},
         verbs={concept: _verb(language, roots, concept) for concept in c.VERBS},
         adjectives={concept: _adjective(language, roots, concept) for concept in c.ADJECTIVES},
-        words={concept: forms(concept, tag) for concept, tag in _TAGS.items()},
-        names={concept: _name(words, script) for concept, words in c.world().names.items()},
+        words={
+            concept: _form(language, roots, concept, tag, features=_FEATURES.get(concept, "_"))
+            for concept, tag in _TAGS.items()
+        },
+        names={concept: _name(words, language.script) for concept, words in c.world().names.items()},
     )
     _index(grown)
     return grown
@@ -127,6 +124,14 @@ def marking(language: Language, marker: int) -> str:
     return language.negation if marker == c.NOT else language.tense
 
 
+def _form(
+    language: Language, roots: dict[int, str], concept: int, tag: str, *markers: int, features: str
+) -> Form:
+    """Spell the form that a concept's root takes with these markers."""
+    word = affixed(language, roots, roots[concept], markers)
+    return Form(spell(word, language.script), spell(roots[concept], language.script), tag, features)
+
+
 def _noun(
     language: Language, roots: dict[int, str], concept: int
 ) -> tuple[tuple[Form, Form], tuple[Form, Form]]:
@@ -136,13 +141,7 @@ def _noun(
             features.append(f"Case={'Acc' if c.OBJECT in markers else 'Nom'}")
         if language.number != "particle":
             features.append(f"Number={'Plur' if c.PLURAL in markers else 'Sing'}")
-        word = affixed(language, roots, roots[concept], markers)
-        return Form(
-            spell(word, language.script),
-            spell(roots[concept], language.script),
-            "NOUN",
-            "|".join(features) or "_",
-        )
+        return _form(language, roots, concept, "NOUN", *markers, features="|".join(features) or "_")
 
     return (form(), form(c.OBJECT)), (form(c.PLURAL), form(c.PLURAL, c.OBJECT))
 
@@ -157,21 +156,19 @@ def _verb(language: Language, roots: dict[int, str], concept: int) -> tuple[tupl
         features.append("VerbForm=Fin")
         marker = TENSE_MARKERS[tense]
         markers = [c.NOT] * negated if marker is None else [marker, *[c.NOT] * negated]
-        word = affixed(language, roots, roots[concept], markers)
-        return Form(
-            spell(word, language.script), spell(roots[concept], language.script), "VERB", "|".join(features)
-        )
+        return _form(language, roots, concept, "VERB", *markers, features="|".join(features))
 
     return tuple((form(tense, negated=False), form(tense, negated=True)) for tense in TENSE_MARKERS)
 
 
 def _adjective(language: Language, roots: dict[int, str], concept: int) -> tuple[Form, Form]:
-    lemma = spell(roots[concept], language.script)
     if not language.agreement or language.number == "particle":
-        form = Form(lemma, lemma, "ADJ", "_")
+        form = _form(language, roots, concept, "ADJ", features="_")
         return form, form
-    plural = spell(affixed(language, roots, roots[concept], [c.PLURAL]), language.script)
-    return Form(lemma, lemma, "ADJ", "Number=Sing"), Form(plural, lemma, "ADJ", "Number=Plur")
+    return (
+        _form(language, roots, concept, "ADJ", features="Number=Sing"),
+        _form(language, roots, concept, "ADJ", c.PLURAL, features="Number=Plur"),
+    )
 
 
 def _name(words: tuple[str, ...], script: str) -> tuple[Form, ...]:

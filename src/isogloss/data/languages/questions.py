@@ -5,6 +5,7 @@ answer is found only by reading who did what; no question has two answers.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from isogloss.data.examples import Question
@@ -47,8 +48,7 @@ class Asked(NamedTuple):
 
 def questions(words: Lexicon, draws: Draws) -> Iterator[Question]:
     """Yield passages with one question each, without end."""
-    number = 0
-    while True:
+    for number in count():
         passage, asked = think(draws)
         said = [render(sentence, words) for sentence in passage]
         text, starts = _written(said, spaces=has_spaces(words))
@@ -61,7 +61,6 @@ def questions(words: Lexicon, draws: Draws) -> Iterator[Question]:
             question=say(Sentence(asked.question, question=True), words),
             answers=((begin, text[begin:end]),),
         )
-        number += 1
 
 
 def think(draws: Draws) -> tuple[list[Sentence], Asked]:

@@ -1,6 +1,8 @@
 """Labelled sentence pairs of the built-in languages: inference as in XNLI, paraphrases as in PAWS-X."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import count
 
 from isogloss.data.examples import SentencePair
 from isogloss.data.languages import concepts as c
@@ -19,15 +21,32 @@ _DEFINITE = (c.THE, c.THIS, c.THAT)
 
 def inference_pairs(words: Lexicon, draws: Draws) -> Iterator[SentencePair]:
     """Yield premises and hypotheses, every label once in any three in a row; without end."""
-    sampler, number = Sampler(draws, RICH), 0
+    return _labelled(words, Sampler(draws, RICH), LABELS, _inference)
+
+
+def paraphrase_pairs(words: Lexicon, draws: Draws) -> Iterator[SentencePair]:
+    """Yield pairs of sentences of the same words, both labels in any two in a row; without end."""
+    return _labelled(words, Sampler(draws, MOVABLE), ("0", "1"), paraphrase)
+
+
+def _labelled(
+    words: Lexicon,
+    sampler: Sampler,
+    labels: Sequence[str],
+    think: Callable[[str, Sampler], tuple[Sentence, Sentence]],
+) -> Iterator[SentencePair]:
+    numbers = count()
     while True:
-        for label in draws.shuffled(LABELS):
-            premise = _premise(sampler)
-            hypothesis = hypothesize(premise, label, sampler)
+        for label in sampler.draws.shuffled(labels):
+            first, second = think(label, sampler)
             yield SentencePair(
-                id=f"{number}", first=say(premise, words), second=say(hypothesis, words), label=label
+                id=f"{next(numbers)}", first=say(first, words), second=say(second, words), label=label
             )
-            number += 1
+
+
+def _inference(label: str, sampler: Sampler) -> tuple[Sentence, Sentence]:
+    premise = _premise(sampler)
+    return premise, hypothesize(premise, label, sampler)
 
 
 def hypothesize(premise: Sentence, label: str, sampler: Sampler) -> Sentence:
@@ -87,10 +106,16 @@ def _event_cuts(event: Event) -> list[Event]:
         ]
         if event.adverb is not None:
             ways.append(event._replace(adverb=None))
+    return [*ways, *_with_phrases(event, partial(_phrase_cuts, negated=event.negated))]
+
+
+def _with_phrases(event: Event, change: Callable[[Phrase], list[Phrase]]) -> list[Event]:
+    """Return the event with every change of its subject, then of its object."""
+    ways = []
     if event.subject is not None:
-        ways += [event._replace(subject=way) for way in _phrase_cuts(event.subject, negated=event.negated)]
+        ways += [event._replace(subject=way) for way in change(event.subject)]
     if event.object is not None:
-        ways += [event._replace(object=way) for way in _phrase_cuts(event.object, negated=event.negated)]
+        ways += [event._replace(object=way) for way in change(event.object)]
     return ways
 
 
@@ -182,18 +207,6 @@ MOVABLE = Rates(
 """Sentences with much that can change places."""
 
 
-def paraphrase_pairs(words: Lexicon, draws: Draws) -> Iterator[SentencePair]:
-    """Yield pairs of sentences of the same words, both labels in any two in a row; without end."""
-    sampler, number = Sampler(draws, MOVABLE), 0
-    while True:
-        for label in draws.shuffled(("0", "1")):
-            first, second = paraphrase(label, sampler)
-            yield SentencePair(
-                id=f"{number}", first=say(first, words), second=say(second, words), label=label
-            )
-            number += 1
-
-
 def paraphrase(label: str, sampler: Sampler) -> tuple[Sentence, Sentence]:
     """Think of a sentence and reorder it: with the same meaning (label 1) or another (label 0)."""
     draws = sampler.draws
@@ -220,14 +233,8 @@ def reorderings(sentence: Sentence) -> list[Sentence]:
 
 
 def _event_reorderings(event: Event) -> list[Event]:
-    ways = []
-    if len(event.attached) > 1:
-        ways.append(event._replace(attached=event.attached[::-1]))
-    if event.subject is not None:
-        ways += [event._replace(subject=way) for way in _phrase_reorderings(event.subject)]
-    if event.object is not None:
-        ways += [event._replace(object=way) for way in _phrase_reorderings(event.object)]
-    return ways
+    ways = [event._replace(attached=event.attached[::-1])] if len(event.attached) > 1 else []
+    return [*ways, *_with_phrases(event, _phrase_reorderings)]
 
 
 def _phrase_reorderings(phrase: Phrase) -> list[Phrase]:
@@ -250,8 +257,7 @@ def role_changes(sentence: Sentence) -> list[Sentence]:
 
 
 def _event_changes(event: Event) -> list[Event]:
-    found = [change(event) for change in _CHANGES]
-    return [way for way in found if way is not None]
+    return [way for change in _CHANGES if (way := change(event)) is not None]
 
 
 def _exchanged_roles(event: Event) -> Event | None:

@@ -4,6 +4,7 @@ Running text is documents that stay with their subject; bitext is aligned transl
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 from isogloss.data.examples import ParsedSentence, TaggedSentence, TextLine, Translation
 from isogloss.data.languages import concepts as c
@@ -23,18 +24,16 @@ _NAMED_IN_CAST = {c.PERSON: 2, c.PLACE: 1, c.ORGANISATION: 1}
 
 def parsed_sentences(words: Lexicon, draws: Draws) -> Iterator[ParsedSentence]:
     """Yield sentences with tags, trees and their complete CoNLL-U lines, without end."""
-    sampler, number = Sampler(draws, Rates()), 0
-    while True:
+    sampler = Sampler(draws, Rates())
+    for number in count():
         yield parsed(f"{number}", render(sampler.sentence(), words), spaces=has_spaces(words))
-        number += 1
 
 
 def tagged_sentences(words: Lexicon, draws: Draws) -> Iterator[TaggedSentence]:
     """Yield sentences rich in names with BIO tags (PER, LOC, ORG), without end."""
-    sampler, number = Sampler(draws, NEWS), 0
-    while True:
+    sampler = Sampler(draws, NEWS)
+    for number in count():
         yield tagged(f"{number}", render(sampler.sentence(), words))
-        number += 1
 
 
 def tagged(number: str, said: Sequence[Word]) -> TaggedSentence:
@@ -78,13 +77,11 @@ def parsed(number: str, said: Sequence[Word], *, spaces: bool) -> ParsedSentence
 
 def text_lines(words: Lexicon, draws: Draws) -> Iterator[TextLine]:
     """Yield documents, a sentence a line, in which persons, places and things recur; without end."""
-    number, document = 0, 0
-    while True:
+    numbers = count()
+    for document in count():
         sampler = Sampler(draws, Rates(), new_cast(draws))
         for _ in range(SHORTEST + draws.below(LONGEST - SHORTEST + 1)):
-            yield TextLine(id=f"{number}", text=say(sampler.sentence(), words), document=document)
-            number += 1
-        document += 1
+            yield TextLine(id=f"{next(numbers)}", text=say(sampler.sentence(), words), document=document)
 
 
 def new_cast(draws: Draws) -> Cast:
@@ -100,8 +97,8 @@ def new_cast(draws: Draws) -> Cast:
 
 def bitext(first: Lexicon, second: Lexicon, draws: Draws) -> Iterator[Translation]:
     """Yield sentences in two languages, words separated by spaces, with gold links; without end."""
-    sampler, number = Sampler(draws, Rates()), 0
-    while True:
+    sampler = Sampler(draws, Rates())
+    for number in count():
         sentence = sampler.sentence()
         ours, theirs = render(sentence, first), render(sentence, second)
         yield Translation(
@@ -110,7 +107,6 @@ def bitext(first: Lexicon, second: Lexicon, draws: Draws) -> Iterator[Translatio
             second=" ".join([word.form.text for word in theirs]),
             links=links_between(ours, theirs),
         )
-        number += 1
 
 
 def links_between(first: Sequence[Word], second: Sequence[Word]) -> tuple[tuple[int, int], ...]:
