@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data import CORPORA
+from isogloss.data import CORPORA, languages
 from isogloss.data.bitext import Bitext
 from isogloss.data.corpora import SPLITS
 from isogloss.data.examples import (
@@ -21,7 +21,6 @@ from isogloss.data.files import DiskFolder
 from isogloss.data.sources import (
     GENERATED_AS,
     BuiltInLanguages,
-    Maker,
     RecentExamples,
     Sources,
     built_in_size,
@@ -94,33 +93,34 @@ MADE = {
 TEXTS = {name: {"first": "translated"} for name in ("xnli", "pawsx")}
 
 
-def fake(calls=None):
+@pytest.fixture
+def made(monkeypatch):
+    """Let three built-in languages have one example a split; give the splits of which it was made."""
+    calls = []
+
     def examples(corpus, language, split):
-        if calls is not None:
-            calls.append((corpus, language, split))
+        calls.append((corpus, language, split))
         return iter([MADE[corpus]])
 
-    def translations(_collection, first, second, split):
+    def translations(first, second, split, *, corpus="bitext"):
         return iter([Translation(id="1", first=f"{first} a", second=second, links=((0, 0), (1, 0)))])
 
-    def translated(corpus, languages, split):
+    def translated(corpus, languages, split, *, noise):
         return iter(
             [replace(MADE[corpus], id="7", **TEXTS.get(corpus, {"question": f"{languages} {split}"}))]
         )
 
-    return Maker(
-        languages=("qaa", "qab", "qac"),
-        version=3,
-        examples=examples,
-        translations=translations,
-        translated=translated,
-        noise=0.5,
-    )
+    monkeypatch.setattr(languages, "LANGUAGES", dict.fromkeys(("qaa", "qab", "qac")))
+    monkeypatch.setattr(languages, "VERSION", 3)
+    for make in (examples, translations, translated):
+        monkeypatch.setattr(languages, make.__name__, make)
+    return calls
 
 
+@pytest.mark.usefixtures("made")
 @pytest.mark.parametrize("name", GENERATED_AS)
 def test_every_corpus_is_read_through_its_native_format(name):
-    (example,) = CORPORA[name].read(BuiltInLanguages(fake()), "qab", "train")
+    (example,) = CORPORA[name].read(BuiltInLanguages(), "qab", "train")
     expected = MADE[GENERATED_AS[name]]
     own = [
         field for field in expected.__slots__ if field not in {"lines", "where"}
@@ -129,16 +129,18 @@ def test_every_corpus_is_read_through_its_native_format(name):
     assert [getattr(example, field) for field in own] == [getattr(expected, field) for field in own]
 
 
+@pytest.mark.usefixtures("made")
 def test_bitext_is_given_in_both_directions():
-    folder = BuiltInLanguages(fake())
+    folder = BuiltInLanguages()
     (pair,) = Bitext().read(folder, "qaa-qac", "dev")
     assert pair == Translation(id="1", first="qaa a", second="qac", links=((0, 0), (1, 0)))
     assert list(Bitext().read(folder, "qac-qaa", "dev")) == [flipped(pair)]
 
 
+@pytest.mark.usefixtures("made")
 def test_export_reads_back_the_very_same(tmp_path):
     told = []
-    folder = BuiltInLanguages(fake())
+    folder = BuiltInLanguages()
     folder.export(tmp_path, told.append)
     disk = DiskFolder(tmp_path)
     for name in GENERATED_AS:
@@ -149,10 +151,11 @@ def test_export_reads_back_the_very_same(tmp_path):
     assert told[-1].done == told[-1].total == len(told) - 1
 
 
+@pytest.mark.usefixtures("made")
 @pytest.mark.parametrize("languages", ["qaa-qab", "qac-qaa", "qab-qac-qab"])
 @pytest.mark.parametrize("split", SPLITS)
 def test_pairs_of_languages_are_translations(languages, split):
-    folder = BuiltInLanguages(fake())
+    folder = BuiltInLanguages()
     for name in ("xnli", "pawsx"):
         (pair,) = CORPORA[name].read(folder, languages, split)
         assert pair == replace(MADE[name], first="translated")
@@ -160,23 +163,24 @@ def test_pairs_of_languages_are_translations(languages, split):
     assert question == replace(MADE["squad"], id="7", question=f"{languages} {split}")
 
 
+@pytest.mark.usefixtures("made")
 def test_translations_have_noise_in_their_fingerprints_and_other_files_do_not():
-    folder = BuiltInLanguages(fake())
+    folder = BuiltInLanguages()
     (file,) = CORPORA["xnli"].files(folder, "qaa-qab", "train")
-    assert file.fingerprint() == "built-in-3-xnli/translate-train/qaa-qab-translated.tsv-noise-0.5"
+    assert file.fingerprint() == "built-in-3-xnli/translate-train/qaa-qab-translated.tsv-noise-0.05"
     (file,) = CORPORA["xnli"].files(folder, "qab", "train")
     assert file.fingerprint() == "built-in-3-xnli/train-qab.tsv"
 
 
-def test_maker_without_translations_has_none():
-    folder = BuiltInLanguages(replace(fake(), translated=None))
-    with pytest.raises(DataError, match="no train split of corpus 'xnli' for language 'qaa-qab'"):
-        CORPORA["xnli"].read(folder, "qaa-qab", "train")
+def test_running_text_is_not_there_in_translation():
+    with pytest.raises(DataError, match="no train split of corpus 'rawtext' for language 'qaa-qab'"):
+        CORPORA["rawtext"].read(BuiltInLanguages(), "qaa-qab", "train")
 
 
+@pytest.mark.usefixtures("made")
 def test_translation_of_a_language_there_is_not_lists_pairs():
     with pytest.raises(DataError, match="xnli has train for: qaa-qab, qaa-qab-qaa, qaa-qac"):
-        CORPORA["xnli"].read(BuiltInLanguages(fake()), "qaa-qtz", "train")
+        CORPORA["xnli"].read(BuiltInLanguages(), "qaa-qtz", "train")
 
 
 @pytest.mark.slow
@@ -188,21 +192,21 @@ def test_translations_of_this_package_s_languages_keep_ids_and_labels():
         assert all(one.first != two.first for one, two in zip(source, translated, strict=True))
 
 
-def test_finding_and_fingerprints_make_no_example():
-    calls = []
-    (file,) = CORPORA["ud"].files(BuiltInLanguages(fake(calls)), "qaa", "train")
+def test_finding_and_fingerprints_make_no_example(made):
+    (file,) = CORPORA["ud"].files(BuiltInLanguages(), "qaa", "train")
     assert file.fingerprint() == "built-in-3-ud/UD_qaa-BuiltIn/qaa_builtin-ud-train.conllu"
-    assert calls == []
+    assert made == []
 
 
 def test_what_is_inside_are_the_folders_of_the_corpora():
-    folder = BuiltInLanguages(fake())
+    folder = BuiltInLanguages()
     assert folder.inside() == ["bitext", "panx", "pawsx", "rawtext", "squad", "ud", "xnli"]
 
 
+@pytest.mark.usefixtures("made")
 def test_unknown_built_in_language_lists_those_there_are():
     with pytest.raises(DataError, match="wikiann has train for: qaa, qab, qac"):
-        CORPORA["wikiann"].read(BuiltInLanguages(fake()), "qtz", "train")
+        CORPORA["wikiann"].read(BuiltInLanguages(), "qtz", "train")
 
 
 def test_real_language_is_read_from_the_users_folder(tmp_path):

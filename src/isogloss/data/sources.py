@@ -7,7 +7,6 @@ take the same way through readers, fingerprints and runs as files on disk. ``exp
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from hashlib import sha256
 from itertools import combinations, islice, permutations, product
 from pathlib import Path
@@ -19,13 +18,14 @@ from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.plug_ins import check_value, find_plug_in, package_named, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import writing
+from isogloss.data import languages
 from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.comparable import Bucc, apart
 from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
 from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
-from isogloss.data.examples import Example, Translation
+from isogloss.data.examples import Example
 from isogloss.data.files import File
 from isogloss.data.hub import data_source
 from isogloss.data.parallel_text import two_languages
@@ -54,42 +54,8 @@ LARGE_BITEXT = "bitext-large"
 
 
 @dataclass(frozen=True)
-class Maker:
-    """What makes the built-in languages: their codes, a version, examples and translations."""
-
-    languages: tuple[str, ...]
-    version: int
-    examples: Callable[[str, str, Split], Iterable[Example]]
-    """From corpus (one of ``GENERATED_AS``'s values), language and split."""
-    translations: Callable[[str, str, str, Split], Iterable[Translation]]
-    """From collection (``BITEXT`` or ``LARGE_BITEXT``), first language, second language and split."""
-    translated: Callable[[str, str, Split], Iterable[Example]] | None = None
-    """From corpus (one of ``GENERATED_AS``'s values), languages (qaa-qab, qaa-qab-qaa) and split."""
-    noise: float = 0.0
-    """Rate of errors in what is translated."""
-
-
-def built_in_maker(noise: float = NOISE) -> Maker:
-    """Return the maker of this package's languages; ``noise`` is its translators' rate of errors."""
-    from isogloss.data import languages  # the lexicon is only needed where it is used
-
-    return Maker(
-        languages=tuple(languages.LANGUAGES),
-        version=languages.VERSION,
-        examples=languages.examples,
-        translations=lambda corpus, first, second, split: languages.translations(
-            first, second, split, corpus=corpus
-        ),
-        translated=partial(languages.translated, noise=noise),
-        noise=noise,
-    )
-
-
-@dataclass(frozen=True)
 class BuiltInLanguages:
     """All corpora of the built-in languages."""
-
-    maker: Maker = field(default_factory=built_in_maker)
 
     @property
     def name(self) -> str:
@@ -124,40 +90,41 @@ class BuiltInLanguages:
 
     def _languages(self, corpus: Corpus) -> set[str]:
         """Return the languages, and the pairs of them, that a corpus is there in."""
-        pairs = ["-".join(pair) for pair in permutations(self.maker.languages, 2)]
+        pairs = ["-".join(pair) for pair in permutations(languages.LANGUAGES, 2)]
         if isinstance(corpus, Bitext):
             return set(pairs) if corpus.collection in (BITEXT, LARGE_BITEXT) else set()
         if isinstance(corpus, Bucc):
             return set(pairs)
         if corpus.name not in GENERATED_AS:
             return set()
-        translated = pairs if self.maker.translated and corpus.name in TRANSLATED else []
+        translated = pairs if corpus.name in TRANSLATED else []
         there_and_back = [f"{pair}-{pair.partition('-')[0]}" for pair in translated]
-        return {*self.maker.languages, *translated, *there_and_back}
+        return {*languages.LANGUAGES, *translated, *there_and_back}
 
     def _file(self, corpus: Corpus, language: str, split: Split) -> File:
         path, how = corpus.path(language, split), ""
         if not isinstance(corpus, Bitext | Bucc) and is_translation(language):
-            how = f"-noise-{self.maker.noise}"
+            how = f"-noise-{NOISE}"
 
         def read() -> Iterator[str]:
             for line in corpus.write(self._examples(corpus, language, split), language):
                 yield line + "\n"
 
-        return File(f"built-in/{path}", read, lambda: f"built-in-{self.maker.version}-{path}{how}")
+        return File(f"built-in/{path}", read, lambda: f"built-in-{languages.VERSION}-{path}{how}")
 
     def _examples(self, corpus: Corpus, language: str, split: Split) -> Iterable[Example]:
         if isinstance(corpus, Bitext):
-            return self.maker.translations(corpus.collection, *two_languages(language), split)
+            return languages.translations(*two_languages(language), split, corpus=corpus.collection)
         if isinstance(corpus, Bucc):
-            return apart(self.maker.translations(BITEXT, *two_languages(language), split))
-        translated = self.maker.translated if is_translation(language) else None
-        return (translated or self.maker.examples)(GENERATED_AS[corpus.name], language, split)
+            return apart(languages.translations(*two_languages(language), split))
+        if is_translation(language):
+            return languages.translated(GENERATED_AS[corpus.name], language, split, noise=NOISE)
+        return languages.examples(GENERATED_AS[corpus.name], language, split)
 
     def _exported(self) -> dict[str, File]:
         corpora = [CORPORA[name] for name in GENERATED_AS]
-        asked = [*product(corpora, self.maker.languages, SPLITS)]
-        pairs = ["-".join(pair) for pair in combinations(sorted(self.maker.languages), 2)]
+        asked = [*product(corpora, languages.LANGUAGES, SPLITS)]
+        pairs = ["-".join(pair) for pair in combinations(sorted(languages.LANGUAGES), 2)]
         asked += product([CORPORA["bitext"]], pairs, SPLITS)
         return {corpus.path(code, split): self._file(corpus, code, split) for corpus, code, split in asked}
 
@@ -192,9 +159,9 @@ def built_in_size(corpus: str, language: str, split: Split) -> int | None:
     name = (collection or BITEXT) if plain == "bitext" else GENERATED_AS.get(corpus, "")
     if not all(map(is_built_in, codes)) or len(codes) != (2 if plain == "bitext" else 1):
         return None
-    from isogloss.data.languages import SIZES, split_size
-
-    return min(split_size(name, code, split) for code in codes) if name in SIZES else None
+    if name not in languages.SIZES:
+        return None
+    return min(languages.split_size(name, code, split) for code in codes)
 
 
 Treebanks = tuple[tuple[str, str], ...]
