@@ -115,15 +115,19 @@ class HubDatasets:
 
     def _file(self, path: str, one: HubSplit) -> File:
         name = f"{self.name}/{one.repository}/{one.config}/{one.hub_split} as {path}"
-        rows = _LocalRows(self.local, one, name) if self.local else _RemoteRows(one, name)
 
         def read() -> Iterator[str]:
-            for line in one.corpus.write(_examples(one, rows.read(), name), one.language):
+            dataset = _streamed(self.local, one, name) if self.local else _downloaded(one, name)
+            for line in one.corpus.write(_examples(one, _rows(dataset, name), name), one.language):
                 yield line + "\n"
 
         def fingerprint() -> str:
             facts = (HUB, str(VERSION), one.repository, one.config, one.hub_split, one.language)
-            return sha256("\n".join((*facts, rows.version())).encode()).hexdigest()
+            if self.local:
+                version = "+".join(file.fingerprint() for file in _parquet(self.local, one))
+            else:  # The commit of the branch, which the library has looked up.
+                version = str(remote_builder(one.repository, one.config, one.hub_split, name).hash)
+            return sha256("\n".join((*facts, version)).encode()).hexdigest()
 
         return File(name, read, fingerprint)
 
@@ -151,42 +155,18 @@ def _parquet(local: DiskFolder, one: HubSplit) -> list[File]:
     )
 
 
-@dataclass(frozen=True)
-class _LocalRows:
-    """Rows of parquet files on disk, streamed: nothing is written to the library's cache."""
-
-    local: DiskFolder
-    split: HubSplit
-    name: str
-
-    def read(self) -> Iterator[Row]:
-        split = self.split.hub_split
-        files = {split: [file.name for file in _parquet(self.local, self.split)]}
-        builder = attempt(self.name, lambda: library().load_dataset_builder("parquet", data_files=files))
-        yield from _rows(attempt(self.name, lambda: builder.as_streaming_dataset(split)), self.name)
-
-    def version(self) -> str:
-        return "+".join(file.fingerprint() for file in _parquet(self.local, self.split))
+def _streamed(local: DiskFolder, one: HubSplit, name: str) -> "Dataset":
+    """Return the rows of parquet files on disk; nothing is written to the library's cache."""
+    files = {one.hub_split: [file.name for file in _parquet(local, one)]}
+    builder = attempt(name, lambda: library().load_dataset_builder("parquet", data_files=files))
+    return attempt(name, lambda: builder.as_streaming_dataset(one.hub_split))
 
 
-@dataclass(frozen=True)
-class _RemoteRows:
-    """Rows of the hub, which the library downloads once."""
-
-    split: HubSplit
-    name: str
-
-    def read(self) -> Iterator[Row]:
-        builder = self._builder()
-        attempt(self.name, builder.download_and_prepare)
-        dataset = attempt(self.name, lambda: builder.as_dataset(split=self.split.hub_split))
-        yield from _rows(dataset, self.name)
-
-    def version(self) -> str:
-        return str(self._builder().hash)  # The commit of the branch, which the library has looked up.
-
-    def _builder(self) -> "DatasetBuilder":
-        return remote_builder(self.split.repository, self.split.config, self.split.hub_split, self.name)
+def _downloaded(one: HubSplit, name: str) -> "Dataset":
+    """Return the rows of the hub, which the library downloads once."""
+    builder = remote_builder(one.repository, one.config, one.hub_split, name)
+    attempt(name, builder.download_and_prepare)
+    return attempt(name, lambda: builder.as_dataset(split=one.hub_split))
 
 
 @lru_cache(maxsize=256)
