@@ -139,7 +139,7 @@ def report_alone(store: Store, on_progress: OnProgress = no_progress) -> "Report
 def _reported(store: Store, on_progress: OnProgress) -> "Report":
     from isogloss.reports import write_report
 
-    store.bring_records()
+    store.bring_records(on_progress)
     written = write_report(store.root, on_progress)
     store.send_report((written.html, *written.figures, *written.tables))
     return written

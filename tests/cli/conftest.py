@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from isogloss.cli import main
+from isogloss.cli import display, main
 
 
 @dataclass(frozen=True)
@@ -50,3 +50,10 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         return Ended(int(end.value.code or 0), printed.out, printed.err)
 
     return run
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Print all progress, whenever it comes."""
+    monkeypatch.setattr(display, "FIRST", -1.0)
+    monkeypatch.setattr(display, "EVERY", -1.0)

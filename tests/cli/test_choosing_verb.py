@@ -23,17 +23,14 @@ def test_choose_needs_measurements_by_label_free(command, tiny_runs):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
 def test_choose_prints_choices_regrets_and_candidates(command, tmp_path):
-    text = TINY.partition("[[measure]]")[0].replace(
-        '[[grid.method]]\nname = "bilingual"\ntargets = ["qab"]', ""
-    )
-    free = '[[measure]]\nname = "label-free"\nsplit = "dev"\nexamples = 8\n'
-    scores = '[[measure]]\nname = "scores"\nexamples = 8\n'
-    made = command(
-        "run", tiny(tmp_path, text + free + scores), "--out", tmp_path / "r", "--jobs", 1, "--no-report"
-    )
-    assert (made.status, made.out) == (0, "")
-    table = command("choose", tmp_path / "r").out
+    recipe = tiny(tmp_path, TINY.partition('[[grid.method]]\nname = "bilingual"')[0] + MEASURED)
+    made = command("run", recipe, "--out", tmp_path / "r", "--jobs", 1, "--no-report", "--quiet")
+    assert (made.status, made.out, made.err) == (0, "", "")
+    ended = command("choose", tmp_path / "r")
+    assert "  records: 0/6" in ended.err and "  answers: 0/2" in ended.err
+    table = ended.out
     assert table.splitlines()[0] == "wikiann ner, source qaa: the choice without labels"
     assert "don't know" in table and "chosen by" in table and "source score" in table
     rows = command("choose", tmp_path / "r", "--json", "--language", "qad").lines
@@ -42,4 +39,4 @@ def test_choose_prints_choices_regrets_and_candidates(command, tmp_path):
     shown = command("choose", tmp_path / "r", "--language", "qab").out
     assert all(f"source-only, seed {seed}" in shown for seed in (0, 1))
     assert "atc" in shown and "agreement" in shown
-    assert "Known: qab, qad" in command("choose", tmp_path / "r", "--language", "sw").message
+    assert "Known: qab, qad" in command("choose", tmp_path / "r", "--language", "sw", "--quiet").message

@@ -35,11 +35,11 @@ VERBS = {
     "report": ["folder", "--open", "--quiet -q", "--json", "--debug"],
     "compare": [
         *("runs", "--against", "--predictions", "--by", "--gold"),
-        *("--measure", "--split", "--points", "--in", "--json", "--debug"),
+        *("--measure", "--split", "--points", "--in", "--quiet -q", "--json", "--debug"),
     ],
-    "choose": ["folder", "--language", "--json", "--debug"],
-    "show": ["identity", "--in", "--json", "--debug"],
-    "list": ["what", "--in", "--json", "--debug"],
+    "choose": ["folder", "--language", "--quiet -q", "--json", "--debug"],
+    "show": ["identity", "--in", "--quiet -q", "--json", "--debug"],
+    "list": ["what", "--in", "--quiet -q", "--json", "--debug"],
     "predict": [
         *("run", "file", "--language", "--format", "--out", "--scores"),
         *("--translations", "--translator", "--model"),

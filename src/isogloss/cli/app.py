@@ -187,6 +187,7 @@ def compare(
         float, typer.Option("--points", min=0.01, max=100, help="How many seeds would see this difference?")
     ] = 1.0,
     folder: Folder = "runs/quickstart",
+    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
@@ -197,7 +198,6 @@ def compare(
     again. Files of outputs (--predictions) are one seed each, so they are tested over examples alone.
     """
     from isogloss.cli.comparing import ComparisonRequest, print_compared_outputs, print_comparisons
-    from isogloss.experiments.store_places import local_folder
 
     if predictions:
         print_compared_outputs(runs, against=against, gold=gold, by=by, measure=measure, as_json=as_json)
@@ -208,11 +208,8 @@ def compare(
         )
     if by or gold:
         raise ConfigError("--by and --gold are about files of outputs. Add --predictions, or leave them out.")
-    places = [str(local_folder(one)) if "://" in one else one for one in runs]
-    request = ComparisonRequest(
-        runs=places, folder=local_folder(folder), against=against, measure=measure, split=split
-    )
-    print_comparisons(request, points=points, as_json=as_json)
+    request = ComparisonRequest(runs=runs, folder=folder, against=against, measure=measure, split=split)
+    print_comparisons(request, points=points, quiet=quiet, as_json=as_json)
 
 
 @app.command()
@@ -221,6 +218,7 @@ def choose(
     languages: Annotated[
         list[str] | None, typer.Option("--language", help="Show all candidates for this language.")
     ] = None,
+    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
@@ -229,25 +227,28 @@ def choose(
     Labels of other languages, where there are some, say how well that works and how far predictions are off.
     """
     from isogloss.cli.choosing import print_choices
-    from isogloss.experiments.store_places import local_folder
 
-    print_choices(local_folder(folder), languages or (), as_json=as_json)
+    print_choices(folder, languages or (), quiet=quiet, as_json=as_json)
 
 
 @app.command()
 def show(
     identity: Annotated[str, typer.Argument(help="The id of a run, or how it begins.")],
     folder: Folder = "runs/quickstart",
+    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Show what a finished run was, what it needed and the rows it made."""
-    from isogloss.cli.display import show_record
+    from isogloss.cli.display import Display, show_record
     from isogloss.core.records import read_record
     from isogloss.experiments.store import Store
     from isogloss.experiments.store_places import local_folder
 
-    show_record(read_record(Store(local_folder(folder)).find(identity)), as_json=as_json)
+    with Display(quiet=quiet or as_json) as display:
+        store = Store(local_folder(folder, display.on_progress))
+        record = read_record(store.find(identity, display.on_progress))
+    show_record(record, as_json=as_json)
 
 
 @app.command(name="list")
@@ -260,17 +261,23 @@ def list_(
         ),
     ],
     folder: Folder = "runs/quickstart",
+    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """List what there is."""
     from isogloss.cli.display import Display
-    from isogloss.cli.lists import LISTS
+    from isogloss.cli.lists import LISTS, list_runs
     from isogloss.experiments.store_places import local_folder
 
     if what not in LISTS:
         raise unknown_name("list", "list", what, LISTS)
-    heads, rows = LISTS[what](local_folder(folder) if what == "runs" else Path(folder))
+    with Display(quiet=quiet or as_json) as display:
+        heads, rows = (
+            list_runs(local_folder(folder, display.on_progress), display.on_progress)
+            if what == "runs"
+            else LISTS[what](Path(folder))
+        )
     Display(as_json=as_json).table(heads, rows)
 
 

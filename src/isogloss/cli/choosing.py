@@ -2,22 +2,24 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
 from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.experiments.store_places import local_folder
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import percent
 
 
-def print_choices(folder: Path, languages: Sequence[str], *, as_json: bool) -> None:
+def print_choices(place: str, languages: Sequence[str], *, quiet: bool, as_json: bool) -> None:
     """Print the choice for every language and how good such choices are; for named ones all candidates."""
-    m = read_measurements(folder)
-    found = all_candidates(m)
+    with Display(quiet=quiet or as_json) as display:
+        folder = local_folder(place, display.on_progress)
+        m = read_measurements(folder, display.on_progress)
+        found = all_candidates(m, display.on_progress)
     if not found:
         raise ConfigError(
             f"{folder}: there is nothing to choose among: fewer than two models were measured by label-free. "

@@ -5,7 +5,6 @@ no name is parsed.
 """
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
@@ -16,10 +15,11 @@ import pandas as pd
 
 from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.plain_text import plain
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD
 from isogloss.data.files import disk_file
 from isogloss.data.result_files import PREDICTIONS
+from isogloss.experiments.store_places import local_folder
 from isogloss.metrics.power import MOST_SEEDS, seeds_needed
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison
 from isogloss.reports.measurements import Measurements, read_measurements
@@ -41,8 +41,9 @@ class ComparisonRequest:
     """The systems, the baseline and the measure to compare."""
 
     runs: Sequence[str]
-    """Folders of runs, folders of single runs, or (prefixes of) ids of runs in ``folder``."""
-    folder: Path
+    """Folders of runs, folders of single runs, their URLs, or (prefixes of) ids of runs in ``folder``."""
+    folder: str | Path
+    """A folder of runs, or its URL."""
     against: str
     """A method, an encoder, "ENCODER / METHOD", or the id of a run."""
     measure: str = ""
@@ -62,9 +63,12 @@ class Compared:
     comparison: Comparison
 
 
-def print_comparisons(request: ComparisonRequest, *, points: float, as_json: bool) -> None:
+def print_comparisons(
+    request: ComparisonRequest, *, points: float, quiet: bool = False, as_json: bool
+) -> None:
     """Print every comparison, and how many seeds are needed to detect a difference of ``points``."""
-    found, notes = compare_runs(request)
+    with Display(quiet=quiet or as_json) as display:
+        found, notes = compare_runs(request, display.on_progress)
     display = Display(as_json=as_json)
     if as_json:
         for one in found:
@@ -78,7 +82,7 @@ def print_comparisons(request: ComparisonRequest, *, points: float, as_json: boo
         display.table(HEADS, [_row(one, points) for one in own])
     show_line(_legend(found, points))
     for note in notes:
-        print(plain(f"isogloss: {note}"), file=sys.stderr)
+        Display(quiet=quiet).say(f"isogloss: {note}")
 
 
 def print_compared_outputs(
@@ -224,13 +228,15 @@ def _event(one: Compared, points: float) -> dict[str, object]:
     return _finite(body)
 
 
-def compare_runs(request: ComparisonRequest) -> tuple[list[Compared], list[str]]:
+def compare_runs(
+    request: ComparisonRequest, on_progress: OnProgress = no_progress
+) -> tuple[list[Compared], list[str]]:
     """Compare the systems of runs with a baseline, each with all its seeds; also return notes.
 
     ConfigError if a name is unknown, or nothing can be compared.
     """
-    folders, names = _folders(request)
-    read = [read_measurements(folder) for folder in folders]
+    folders, names = _folders(request, on_progress)
+    read = [read_measurements(folder, on_progress) for folder in folders]
     runs = {run.id: run for m in read for run in m.runs if run.record}
     labels = {key: name for m in read for key, name in m.labels.items()}
     m = Measurements(runs=[*runs.values()], labels=labels)
@@ -242,7 +248,7 @@ def compare_runs(request: ComparisonRequest) -> tuple[list[Compared], list[str]]
     chosen = {_by_run("compare", "folder or scored run", name, scores, scores["run"]) for name in names}
     sets = _requested(request, scored_sets(m))
     is_baseline = _baseline(request.against, sets, scores)
-    found = [one for test_set in sets for one in _compared(m, test_set, is_baseline, chosen)]
+    found = [one for test_set in sets for one in _compared(m, test_set, is_baseline, chosen, on_progress)]
     if not found:
         raise ConfigError(
             f"compare: nothing to hold against {request.against}: no other system was scored on the same "
@@ -251,15 +257,17 @@ def compare_runs(request: ComparisonRequest) -> tuple[list[Compared], list[str]]
     return found, _notes(m)
 
 
-def _folders(request: ComparisonRequest) -> tuple[list[Path], list[str]]:
+def _folders(request: ComparisonRequest, on_progress: OnProgress) -> tuple[list[Path], list[str]]:
     """Return the folders to read, and the runs chosen from them; no run means all."""
     found: dict[Path, None] = {}
     names = []
-    for word in request.runs:
+    own = local_folder(request.folder, on_progress)
+    for one in request.runs:
+        word = str(local_folder(one, on_progress))
         is_run = (Path(word) / RECORD).exists()
         path = Path(word).resolve() if is_run else Path(word)
         is_folder = path.is_dir() and not is_run
-        found[path if is_folder else path.parent if is_run else request.folder] = None
+        found[path if is_folder else path.parent if is_run else own] = None
         names += [] if is_folder else [path.name if is_run else word]
     return [*found], names
 
@@ -275,7 +283,11 @@ def _requested(request: ComparisonRequest, sets: Sequence[ScoredSet]) -> list[Sc
 
 
 def _compared(
-    m: Measurements, test_set: ScoredSet, is_baseline: Callable[[Facts, Facts], bool], chosen: set[Key]
+    m: Measurements,
+    test_set: ScoredSet,
+    is_baseline: Callable[[Facts, Facts], bool],
+    chosen: set[Key],
+    on_progress: OnProgress,
 ) -> list[Compared]:
     """Compare the systems of one test set, with one correction for multiple tests."""
     facts = {key_of(one): one for one in test_set.systems}
@@ -288,7 +300,7 @@ def _compared(
         Compared(
             test_set=test_set, column=column, system=facts[key], baseline=facts[against[key]], comparison=one
         )
-        for (key, column), one in tested(m, test_set, against).items()
+        for (key, column), one in tested(m, test_set, against, on_progress).items()
     ]
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from isogloss.reports.report import Report
 
-EVERY = 5.0
-"""Seconds between progress lines if standard error is no terminal."""
+FIRST, EVERY = 2.0, 5.0
+"""Seconds before the first progress line, and between two, if standard error is no terminal."""
 
 ROWS_SHOWN = 40
 """Rows of a record that are printed; --json gives all."""
@@ -54,7 +54,7 @@ class Display:
 
     def __enter__(self) -> "Display":
         """Start progress bars on a terminal."""
-        self._last = time.monotonic()
+        self._last = time.monotonic() + FIRST - EVERY
         if self._draws():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn

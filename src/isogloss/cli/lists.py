@@ -20,6 +20,7 @@ from isogloss.core.plug_ins import (
     package_named,
     plugged_names,
 )
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.version import VERSION
 
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
@@ -195,12 +196,14 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
     return plan.get("scale") or "(none)", f"{done} of {len(runs)}", counts
 
 
-def _runs(folder: Path) -> Listing:
+def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
+    """List the finished runs of a folder."""
     from isogloss.core.records import RECORD, read_record
 
     if not folder.is_dir():
         raise StorageError(f"{folder}: there is no such folder of runs. Name one with --in.")
-    records = [read_record(path.parent) for path in sorted(folder.glob(f"*/{RECORD}"))]
+    paths = sorted(folder.glob(f"*/{RECORD}"))
+    records = [read_record(path.parent) for path in one_by_one(paths, "records", on_progress)]
     return ("run", "kind", "what"), [(one.id, one.kind, one.title) for one in records]
 
 
@@ -215,7 +218,7 @@ LISTS: dict[str, Callable[[Path], Listing]] = {
     "methods": _methods,
     "papers": _papers,
     "recipes": _recipes,
-    "runs": _runs,
+    "runs": list_runs,
     "tasks": _tasks,
     "translators": _translators,
 }

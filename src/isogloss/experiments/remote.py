@@ -24,6 +24,7 @@ from isogloss.core.errors import ConfigError, IsoglossError, StorageError
 from isogloss.core.leaving import asked_to_leave
 from isogloss.core.locking import locked
 from isogloss.core.processes import this_process
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FULL, storage_error, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
 
@@ -199,13 +200,15 @@ class Remote:
             write_bytes(self.root / manifest, content)
         self.remove(before.keys() - told.keys())
 
-    def copy(self, told: Mapping[str, Checksum], to: Path | None = None) -> None:
+    def copy(
+        self, told: Mapping[str, Checksum], to: Path | None = None, on_progress: OnProgress = no_progress
+    ) -> None:
         """Bring files down that are not here by their sizes, into the folder of copies or another one."""
         root = to or self.root
         left = {name: told[name] for name in self._lacking(told, root)}
         for _ in range(ATTEMPTS):
             names = list(left)
-            for first in range(0, len(names), AT_ONCE):
+            for first in one_by_one(range(0, len(names), AT_ONCE), "copying records", on_progress):
                 for name in self._brought(
                     {name: left[name] for name in names[first : first + AT_ONCE]}, root
                 ):

@@ -20,6 +20,7 @@ from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left
 from isogloss.core.presence import is_there, kept, make_folder, went_away
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
     MADE,
     RECORD,
@@ -224,9 +225,10 @@ class Store:
                 self._write(PRECISION, json.dumps(known, indent=1) + "\n")
         return str(known[device])
 
-    def find(self, prefix: str) -> Path:
+    def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
         """Find a run's folder by its id or the beginning of it."""
-        finished = sorted(path.parent for path in self.root.glob(f"*/{RECORD}"))
+        folders = one_by_one(sorted(self.root.glob("*")), "runs", on_progress)
+        finished = [folder for folder in folders if (folder / RECORD).exists()]
         found = [folder for folder in finished if folder.name.startswith(prefix)]
         if len(found) == 1:
             return found[0]
@@ -258,7 +260,7 @@ class Store:
         self._bring(key)
         return self.root / key
 
-    def bring_records(self) -> None:
+    def bring_records(self, on_progress: OnProgress = no_progress) -> None:
         """Bring down what reports are made from: the plan and, of each run, record and predictions."""
         from isogloss.data.result_files import PREDICTIONS
 
@@ -274,7 +276,8 @@ class Store:
                 self._copy(name)
         finished = [name.removesuffix(RECORD) for name in listed if name.endswith(f"/{RECORD}")]
         names = [key + file for key in finished for file in (MADE, PREDICTIONS, RECORD)]
-        self.remote.copy({name: Checksum(listed[name]) for name in names if name in listed})
+        wanted = {name: Checksum(listed[name]) for name in names if name in listed}
+        self.remote.copy(wanted, on_progress=on_progress)
 
     def send_report(self, files: Iterable[Path]) -> None:
         """Let a report go up that was written here."""

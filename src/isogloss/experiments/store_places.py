@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from isogloss.core.caches import user_cache
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.experiments.recipe_text import Source, folder_for
 from isogloss.experiments.remote import is_url, remote_at
 from isogloss.experiments.store import Store
@@ -29,13 +30,13 @@ def store_at(place: str | Path) -> Store:
     return Store(root, remote_at(url, root))
 
 
-def local_folder(place: str | Path) -> Path:
+def local_folder(place: str | Path, on_progress: OnProgress = no_progress) -> Path:
     """Return the folder of a store or, by its URL, of one of its runs, with what reports are made from."""
     if not is_url(place):
         return Path(place)
     above, _, key = str(place).rstrip("/").rpartition("/")
     store = store_at(above if ID.fullmatch(key) else place)
-    store.bring_records()
+    store.bring_records(on_progress)
     return store.root / key if ID.fullmatch(key) else store.root
 
 

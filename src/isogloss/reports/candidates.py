@@ -13,6 +13,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.metrics.model_choice import (
     Array,
     Decision,
@@ -100,7 +101,7 @@ class Candidates:
 
 
 @cached
-def all_candidates(m: Measurements) -> list[Candidates]:
+def all_candidates(m: Measurements, on_progress: OnProgress = no_progress) -> list[Candidates]:
     """Return the candidates of every test set on which two or more models were measured by ``label-free``."""
     rows = m.frame("label-free")
     rows = name_systems(rows[rows["source"] != ""], m.labels) if len(rows) else rows
@@ -109,7 +110,7 @@ def all_candidates(m: Measurements) -> list[Candidates]:
     for key, own in rows.groupby(by) if len(rows) else ():
         keyed = own.assign(candidate=_candidate(own))
         if keyed["candidate"].nunique() > 1:
-            found.append(_candidates(m, dict(zip(by, key, strict=True)), keyed))
+            found.append(_candidates(m, dict(zip(by, key, strict=True)), keyed, on_progress))
     return found
 
 
@@ -118,7 +119,9 @@ def _candidate(rows: pd.DataFrame) -> "pd.Series[str]":
     return rows["model"].str.cat([rows[name].astype(str) for name in READ_AS], sep=" ")
 
 
-def _candidates(m: Measurements, about: Mapping[str, str], rows: pd.DataFrame) -> Candidates:
+def _candidates(
+    m: Measurements, about: Mapping[str, str], rows: pd.DataFrame, on_progress: OnProgress
+) -> Candidates:
     rows = rows.sort_values(["name", "seed", "candidate"], kind="stable")
     sources = about["source"].split("+")
     each = rows.drop_duplicates("candidate")
@@ -134,7 +137,7 @@ def _candidates(m: Measurements, about: Mapping[str, str], rows: pd.DataFrame) -
     there = ~np.isnan(signals["confidence"])
     own_score = rows[rows["signal"] == "score"].groupby("candidate")["value"].mean().reindex(keys)
     signals[SOURCE] = np.where(there, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
-    signals["agreement"] = _agreement(m, targets[targets["language"].isin(codes)], keys, codes)
+    signals["agreement"] = _agreement(m, targets[targets["language"].isin(codes)], keys, codes, on_progress)
     for name, frame in _of_states(m, each, sources).items():
         signals[name] = np.where(there, array(frame, name), np.nan)
     signals = {name: -one if name in FALLING else one for name, one in signals.items()}
@@ -201,11 +204,13 @@ def _of_states(m: Measurements, each: pd.DataFrame, sources: Sequence[str]) -> d
     return found
 
 
-def _agreement(m: Measurements, rows: pd.DataFrame, keys: Sequence[str], codes: Sequence[str]) -> Array:
+def _agreement(
+    m: Measurements, rows: pd.DataFrame, keys: Sequence[str], codes: Sequence[str], on_progress: OnProgress
+) -> Array:
     """Return how many answers [candidate language] each candidate shares with another, on average."""
     found = np.full((len(keys), len(codes)), np.nan)
     runs = rows.drop_duplicates("candidate").set_index("candidate")["run"]
-    kept = {key: m.answers(run) for key, run in runs.items()}
+    kept = {key: m.answers(run) for key, run in one_by_one([*runs.items()], "answers", on_progress)}
     places = {key: place for place, key in enumerate(keys)}
     for code, own in rows.groupby("language"):
         answers = {places[key]: kept[key][code] for key in own["candidate"].unique() if code in kept[key]}

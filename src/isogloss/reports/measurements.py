@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import pandas as pd
 
@@ -224,15 +224,18 @@ class Measurements:
 
 
 Result = TypeVar("Result")
+P = ParamSpec("P")
 
 
-def cached(function: Callable[[Measurements], Result]) -> Callable[[Measurements], Result]:
-    """Cache the result of a function on the measurements that it is given."""
+def cached(
+    function: Callable[Concatenate[Measurements, P], Result],
+) -> Callable[Concatenate[Measurements, P], Result]:
+    """Cache the result of a function on the measurements that it is given, whoever is told of progress."""
 
     @wraps(function)
-    def wrapper(m: Measurements) -> Result:
+    def wrapper(m: Measurements, /, *args: P.args, **kwargs: P.kwargs) -> Result:
         if function not in m._cache:
-            m._cache[function] = function(m)
+            m._cache[function] = function(m, *args, **kwargs)
         return cast(Result, m._cache[function])
 
     return wrapper

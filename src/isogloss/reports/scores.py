@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.reports.comparison import (
     ON_EXAMPLES,
     SURE,
@@ -212,12 +213,16 @@ COMPARED = [*SYSTEM, "seed", "encoder.seed", "run", "language", "metric", "score
 
 
 def tested(
-    m: Measurements, where: ScoredSet, references: Mapping[Key, Key]
+    m: Measurements,
+    where: ScoredSet,
+    references: Mapping[Key, Key],
+    on_progress: OnProgress = no_progress,
 ) -> dict[tuple[Key, str], Comparison]:
     """Compare every system with its reference in every column, corrected over all of them."""
     rows = {tuple(map(str, key)): own for key, own in where.rows[COMPARED].groupby(SYSTEM)}
     found = {}
-    for (system, reference), (column, codes) in product(references.items(), where.columns.items()):
+    each = [*product(references.items(), where.columns.items())]
+    for (system, reference), (column, codes) in one_by_one(each, "comparisons", on_progress):
         ours, theirs = (rows[key][rows[key]["language"].isin(codes)] for key in (system, reference))
         one = compare(m, ours, theirs, unit=where.unit)
         if one is not None and {*one.languages} == {*codes}:

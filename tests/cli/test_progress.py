@@ -1,0 +1,49 @@
+"""Verbs that read whole folders of runs say how far they are, unless they are asked not to."""
+
+import pytest
+
+from isogloss.cli import display
+from isogloss.core.records import RECORD
+
+VERBS = {
+    "compare": (("compare", "FOLDER", "--against", "source-only"), ("records", "comparisons")),
+    "choose": (("choose", "FOLDER"), ("records",)),  # It reads all, and then finds nothing to choose among.
+    "show": (("show", "RUN", "--in", "FOLDER"), ("runs",)),
+    "list": (("list", "runs", "--in", "FOLDER"), ("records",)),
+}
+"""What is asked, and what progress is told of."""
+
+
+@pytest.fixture(params=VERBS)
+def asked(request, study_folder):
+    folder = study_folder("transfer")
+    words, told = VERBS[request.param]
+    places = {"FOLDER": folder, "RUN": min(path.parent.name for path in folder.glob(f"*/{RECORD}"))}
+    return [places.get(word, word) for word in words], told
+
+
+def test_what_takes_over_two_seconds_tells_progress(command, asked, monkeypatch):
+    words, told = asked
+    quiet = command(*words, "--quiet")
+    seconds = iter(range(1, 10_000))
+    monkeypatch.setattr(display.time, "monotonic", lambda: next(seconds))
+    ended = command(*words)
+    assert (ended.status, ended.out) == (quiet.status, quiet.out)
+    first = ended.err.splitlines()[0]
+    assert first.startswith(f"  {told[0]}: 2/")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_all_that_is_read_or_computed_is_told(command, asked):
+    words, told = asked
+    lines = command(*words).err.splitlines()
+    assert {line.strip().partition(":")[0] for line in lines} >= {*told}
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("option", ["--quiet", "--json"])
+def test_quiet_verbs_and_machines_are_told_nothing(command, asked, option):
+    words, _ = asked
+    ended = command(*words, option)
+    assert ended.err == "" or ended.message
+    assert "progress" not in ended.out
