@@ -106,7 +106,7 @@ def test_the_beginning_of_several_systems_runs_is_refused(compared, study):
 def test_it_is_printed_with_every_p(study, capsys):
     folder = study("transfer").runs[0].folder.parent
     request = ComparisonRequest(runs=[str(folder)], folder=folder, against="source-only")
-    print_comparisons(request, points=1.0, quiet=True, as_json=False)
+    print_comparisons(request, points=1.0, as_json=False)
     printed = capsys.readouterr()
     text = " ".join(printed.out.split())
     for said in (
