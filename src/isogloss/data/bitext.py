@@ -159,5 +159,5 @@ class Bitext:
 
 def _names_a_split(file: File) -> bool:
     """Return whether a file's name contains a split: en-fr.dev.tsv, valid.en-fr.en."""
-    parts = file.plain_name.replace("\\", "/").rpartition("/")[2].split(".")
+    parts = file.base_name.split(".")
     return any(name in parts for names in (*ALSO.values(), SPLITS) for name in names)

@@ -106,8 +106,7 @@ class Bucc:
         """Return the pairs of languages that have files of a split, sorted."""
         golds = (f"{place}*.{name}.gold" for name in NAMES[split] for place in self._places("*"))
         found = chain.from_iterable(folder.find([one]) for one in (self.path("*", split), *golds))
-        names = (file.plain_name.replace("\\", "/").rpartition("/")[2] for file in found)
-        return sorted({name.partition(".")[0] for name in names})
+        return sorted({file.base_name.partition(".")[0] for file in found})
 
 
 def apart(pairs: Iterable[Translation]) -> Iterator[ComparableText]:

@@ -354,8 +354,7 @@ def treebanks_there(folder: Folder, language: str, split: Split) -> list[str]:
     found: set[str] = set()
     for place in TREEBANKS:
         for file in folder.find([f"{place}UD_*/{language}_*-ud-{split}.conllu"]):
-            match = _FILE.fullmatch(file.plain_name.replace("\\", "/").rpartition("/")[2])
-            if match:
+            if match := _FILE.fullmatch(file.base_name):
                 found.add(match[1])
     return sorted(found)
 
@@ -395,7 +394,7 @@ def _missing(folder: Folder, language: str, split: Split, treebank: str) -> Data
 
 def _languages(folder: Folder, split: Split) -> str:
     files = [file for place in TREEBANKS for file in folder.find([f"{place}UD_*/*-ud-{split}.conllu"])]
-    codes = {file.name.replace("\\", "/").rpartition("/")[2].partition("_")[0] for file in files}
+    codes = {file.base_name.partition("_")[0] for file in files}
     if codes:
         plain = {code for code in codes if "-" not in code} or codes
         return f"Languages with {split}: {some(sorted(plain))}."

@@ -55,6 +55,11 @@ class File:
         """The name without .gz or .xz."""
         return self.name.removesuffix(".gz").removesuffix(".xz")
 
+    @property
+    def base_name(self) -> str:
+        """The plain name without its folders."""
+        return self.plain_name.replace("\\", "/").rpartition("/")[2]
+
 
 def short(found: str) -> str:
     """Truncate offending text for a message; in a damaged file it may be very long."""

@@ -100,9 +100,8 @@ def read_texts(files: list[File], first: str, second: str, *, least: float) -> I
     """
     texts = list(_texts(files))
     for text in texts:
-        name = text[0].plain_name.replace("\\", "/").rpartition("/")[2]
         for pair in _read_text(text, first, second, least):
-            yield pair if len(texts) == 1 else replace(pair, id=f"{name}:{pair.id}")
+            yield pair if len(texts) == 1 else replace(pair, id=f"{text[0].base_name}:{pair.id}")
 
 
 def _texts(files: list[File]) -> Iterator[list[File]]:
@@ -120,7 +119,7 @@ def _texts(files: list[File]) -> Iterator[list[File]]:
 
 
 def _read_text(text: list[File], first: str, second: str, least: float) -> Iterator[Translation]:
-    name = text[0].plain_name.replace("\\", "/").rpartition("/")[2]
+    name = text[0].base_name
     if name.endswith(".conllu"):
         return read_treebanks(text)
     if name.endswith(".tsv") and not is_mined(text[0]):

@@ -140,7 +140,7 @@ def _documents(files: list[File]) -> Iterator[TextLine]:
 
 
 def _lines(file: File, document: int) -> Iterator[TextLine]:
-    name = file.plain_name.replace("\\", "/").rpartition("/")[2].removesuffix(".txt")
+    name = file.base_name.removesuffix(".txt")
     begun = ended = False
     for number, text in file.lines():
         if not text.strip():
