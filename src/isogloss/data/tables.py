@@ -8,6 +8,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Literal, NamedTuple, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
@@ -49,24 +50,19 @@ def rows(file: File, form: FileFormat, columns: Sequence[Column], separator: str
 
 def _conll(file: File, columns: Sequence[Column]) -> Iterator[Row]:
     """Yield sentences: lines of columns parted by tabs or spaces, an empty line after each."""
-    begun, kept = 0, list[list[str]]()
-    for number, line in file.lines():
-        if not line.strip():
-            if kept:
-                yield _sentence_of(begun, kept, columns)
-            kept = []
-        elif not _COMMENT.match(line):
-            cells = line.split("\t") if "\t" in line else line.split()
-            if not all(_has(column, cells) for column in columns) or len(cells) < len(columns):
-                raise file.broken(number, f"{line[:60]!r}", f"columns {', '.join(map(str, columns))}")
-            begun = begun if kept else number
-            kept.append(cells)
-    if kept:
-        yield _sentence_of(begun, kept, columns)
+    lines = ((number, line) for number, line in file.lines() if not _COMMENT.match(line))
+    for has_words, sentence in groupby(lines, key=lambda numbered: bool(numbered[1].strip())):
+        if has_words:
+            numbered = [(number, _cells(file, number, line, columns)) for number, line in sentence]
+            words = {column: [cells[int(column)] for _, cells in numbered] for column in columns}
+            yield Row(numbered[0][0], words)
 
 
-def _sentence_of(line: int, kept: Sequence[Sequence[str]], columns: Sequence[Column]) -> Row:
-    return Row(line, {column: [cells[int(column)] for cells in kept] for column in columns})
+def _cells(file: File, number: int, line: str, columns: Sequence[Column]) -> list[str]:
+    cells = line.split("\t") if "\t" in line else line.split()
+    if not all(_has(column, cells) for column in columns) or len(cells) < len(columns):
+        raise file.broken(number, f"{line[:60]!r}", f"columns {', '.join(map(str, columns))}")
+    return cells
 
 
 def _conllu(file: File, columns: Sequence[Column]) -> Iterator[Row]:

@@ -6,6 +6,7 @@ and a colon before each word, Masakhane's corpora have a space.
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count, groupby
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import DataError, did_you_mean
@@ -66,22 +67,27 @@ class TaggedCorpus:
 
     def _sentences(self, file: File, prefix: str) -> Iterator[TaggedSentence]:
         """Read the sentences, numbered from 1; every word must begin with the prefix, which is removed."""
-        number = 0
-        words: list[str] = []
-        tags: list[str] = []
-        for line_number, line in file.lines():
-            if line:
-                word, tag = _columns(file, line_number, line, prefix, self.separator)
-                if tag not in self.tags:
-                    raise _unknown(file, line_number, tag, self.tags)
-                words.append(word)
-                tags.append(tag)
-            elif words:
-                number += 1
-                yield TaggedSentence(id=str(number), words=tuple(words), tags=tuple(tags))
-                words, tags = [], []
-        if words:
-            yield TaggedSentence(id=str(number + 1), words=tuple(words), tags=tuple(tags))
+        numbers = count(1)
+        for has_words, lines in groupby(file.lines(), key=lambda numbered: bool(numbered[1])):
+            if has_words:
+                rows = [self._row(file, number, line, prefix) for number, line in lines]
+                words, tags = zip(*rows, strict=True)
+                yield TaggedSentence(id=str(next(numbers)), words=words, tags=tags)
+
+    def _row(self, file: File, number: int, line: str, prefix: str) -> tuple[str, str]:
+        """Return the word and the tag of a line."""
+        columns = line.split("\t") if self.separator == "\t" else line.rsplit(" ", 1)
+        expected = f"a word, a {SEPARATORS[self.separator]} and its tag"
+        if len(columns) != 2:
+            raise file.broken(number, f"{len(columns)} columns in {line[:60]!r}", expected)
+        word, tag = columns
+        if not word.startswith(prefix):
+            raise file.broken(number, f"word {word!r}", f"{prefix!r} before each word")
+        if word == prefix:
+            raise file.broken(number, f"no word before tag {tag!r}", expected)
+        if tag not in self.tags:
+            raise _unknown(file, number, tag, self.tags)
+        return word.removeprefix(prefix), tag
 
     def _lines(self, sentences: Iterable[TaggedSentence]) -> Iterator[str]:
         for sentence in sentences:
@@ -110,16 +116,3 @@ def _unknown(file: File, number: int, tag: str, allowed: Collection[str]) -> Dat
             f"or one of these types"
         )
     return file.broken(number, f"tag {tag!r}", f"one of {', '.join(sorted(allowed))}", advice)
-
-
-def _columns(file: File, number: int, line: str, prefix: str, separator: str) -> tuple[str, str]:
-    columns = line.split("\t") if separator == "\t" else line.rsplit(" ", 1)
-    expected = f"a word, a {SEPARATORS[separator]} and its tag"
-    if len(columns) != 2:
-        raise file.broken(number, f"{len(columns)} columns in {line[:60]!r}", expected)
-    word, tag = columns
-    if not word.startswith(prefix):
-        raise file.broken(number, f"word {word!r}", f"{prefix!r} before each word")
-    if word == prefix:
-        raise file.broken(number, f"no word before tag {tag!r}", expected)
-    return word.removeprefix(prefix), tag
