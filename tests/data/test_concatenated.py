@@ -6,7 +6,7 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA
 from isogloss.data.catalogue import CAD_NLI
-from isogloss.data.concatenated import Concatenated, Named, concatenated, parts_of
+from isogloss.data.concatenated import Concatenated, concatenated, parts_of
 
 FILES = {
     "snli/snli_dev.tsv": "sentence1\tsentence2\tgold_label\na\tb\tneutral\nc\td\tentailment\n",
@@ -102,8 +102,8 @@ def test_nothing_is_written():
 
 def test_names_are_taken_apart():
     assert parts_of("snli[dev, test] + cad-nli:original") == [
-        Named("snli", ("dev", "test")),
-        Named("cad-nli:original"),
+        ("snli", ("dev", "test")),
+        ("cad-nli:original", ()),
     ]
 
 

@@ -20,22 +20,14 @@ _PART = re.compile(r"(?P<corpus>[^\[\]:+]+(:[^\[\]:+]+)?)(\[(?P<splits>[^\[\]]*)
 
 
 @dataclass(frozen=True)
-class Named:
-    """A part as a recipe names it."""
-
-    corpus: str
-    """The corpus, with its collection if one is named: bitext:bible."""
-    splits: tuple[Split, ...] = ()
-    """Splits that are its training data; none: its own train, dev and test."""
-
-
-@dataclass(frozen=True)
 class Part:
-    """A corpus among others: what its ids begin with, and which of its splits serve as train."""
+    """A corpus among others."""
 
     label: str
+    """Its name, with its collection if one is named: bitext:bible. Its ids begin so."""
+    splits: tuple[Split, ...]
+    """Splits that are its training data; none: its own train, dev and test."""
     corpus: Corpus
-    splits: tuple[Split, ...] = ()
 
     def sources(self, split: Split) -> tuple[Split, ...]:
         """Return the splits of the corpus that a split of the whole is read from."""
@@ -129,21 +121,25 @@ class Concatenated:
 def concatenated(name: str, corpus: Callable[[str], Corpus]) -> Corpus:
     """Return the corpus of a recipe's name; ``corpus`` gives that of one part's (snli, bitext:bible)."""
     parts = parts_of(name)
-    if len(parts) == 1 and not parts[0].splits:
-        return corpus(parts[0].corpus)
-    return Concatenated(tuple(Part(one.corpus, corpus(one.corpus), one.splits) for one in parts))
+    if len(parts) == 1 and not parts[0][1]:
+        return corpus(parts[0][0])
+    return Concatenated(tuple(Part(label, splits, corpus(label)) for label, splits in parts))
 
 
-def parts_of(name: str) -> list[Named]:
-    """Parse the name of a corpus in a recipe; ConfigError, with the syntax, where it is malformed."""
-    found = [_named(part.strip(), name) for part in name.split("+")]
-    for part in found:
-        if [other.corpus for other in found].count(part.corpus) > 1:
-            raise ConfigError(f"corpus {name!r}: {part.corpus} is there twice. Name each part once.")
+def parts_of(name: str) -> list[tuple[str, tuple[Split, ...]]]:
+    """Parse the name of a corpus in a recipe into each part's label and splits.
+
+    ConfigError, with the syntax, where it is malformed.
+    """
+    found = [_part(part.strip(), name) for part in name.split("+")]
+    labels = [label for label, _ in found]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ConfigError(f"corpus {name!r}: {label} is there twice. Name each part once.")
     return found
 
 
-def _named(part: str, whole: str) -> Named:
+def _part(part: str, whole: str) -> tuple[str, tuple[Split, ...]]:
     match = _PART.fullmatch(part)
     if match is None:
         raise ConfigError(
@@ -151,7 +147,7 @@ def _named(part: str, whole: str) -> Named:
             f"one that trains on other splits than its own with these in brackets: snli[dev,test]."
         )
     splits = [] if match["splits"] is None else [split.strip() for split in match["splits"].split(",")]
-    return Named(match["corpus"], tuple(_split(split, splits, whole) for split in splits))
+    return match["corpus"], tuple(_split(split, splits, whole) for split in splits)
 
 
 def _split(split: str, others: list[str], whole: str) -> Split:
