@@ -15,7 +15,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -187,9 +187,9 @@ def read_examples(path: Path) -> Iterator[Example]:
 
 def example_line(example: Example) -> str:
     """Return an example as one line of JSON, without fields at their default."""
-    said = {one.name: getattr(example, one.name) for one in fields(example)}
-    stored = [one for one in fields(example) if one.metadata.get("stored", True)]
-    body = {one.name: said[one.name] for one in stored if said[one.name] != _default(one)}
+    stored = (one for one in fields(example) if one.metadata.get("stored", True))
+    values = ((one, getattr(example, one.name)) for one in stored)
+    body = {one.name: value for one, value in values if value != one.default}
     line = json.dumps({"kind": type(example).__name__, **body}, ensure_ascii=False)
     # Half a surrogate pair is no character that a file can hold; its escape is.
     return line if is_unicode(line) else json.dumps({"kind": type(example).__name__, **body})
@@ -226,10 +226,6 @@ def _fits(value: object, kind: object) -> bool:
     if parts[-1] is ...:
         return all(_fits(one, parts[0]) for one in value)
     return len(value) == len(parts) and all(map(_fits, value, parts))
-
-
-def _default(one: Field[object]) -> object:
-    return one.default if one.default is not MISSING else MISSING
 
 
 def _damaged(path: Path, what: str) -> StorageError:
