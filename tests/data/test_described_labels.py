@@ -237,6 +237,8 @@ def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_t
         ),
         ("Nairobi\t", "tsv:2: answer 'Nairobi', nowhere; expected an answer that stands in its context"),
         ("Ada\tx", "tsv:2: start is 'x'; expected a number of characters, counted from 0"),
+        ("Ada\t--3", "tsv:2: start is '--3'; expected a number of characters, counted from 0"),
+        ("Ada\t" + "9" * 5000, "9'; expected a number of characters, counted from 0"),
         (
             "\t",
             "tsv:2: a question without an answer; expected one that stands in the context, as the task finds",

@@ -308,9 +308,12 @@ def _listed(found: object) -> list[object]:
 def _offset(told: DescribedRow, start: object) -> int | None:
     if start in (None, ""):
         return None
-    if isinstance(start, bool) or not str(start).strip().lstrip("-").isdecimal():
+    if isinstance(start, bool) or not _WHOLE.fullmatch(str(start).strip()):
         raise told.broken(f"start is {str(start)[:60]!r}", "a number of characters, counted from 0")
     return int(str(start))
+
+
+_WHOLE = re.compile(r"-?\d{1,18}")
 
 
 def _translation(told: DescribedRow) -> Translation:
