@@ -224,8 +224,10 @@ def test_a_part_longer_than_the_file_is_begun_anew(get, tmp_path):
     right(get(send(), sha256=SUM), tmp_path / "a.zip")
 
 
-def test_a_part_of_unknown_origin_is_begun_anew(get, server, tmp_path):
+@pytest.mark.parametrize("note", ["", "{", "[]", "3", "[1]"])
+def test_a_part_of_unknown_origin_is_begun_anew(get, server, tmp_path, note):
     (tmp_path / "a.zip.part").write_bytes(OTHER[:5000])
+    (tmp_path / "a.zip.part.json").write_text(note)
     right(get(send()), tmp_path / "a.zip")
     assert server.starts == [0]
 

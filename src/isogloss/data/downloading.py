@@ -348,8 +348,8 @@ class _Part:
     def resume_point(self, link: Link) -> tuple[int, str]:
         """Return the byte to resume from and the version; 0 where the version is unknown."""
         try:
-            note = json.loads(self.note.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            note = dict(json.loads(self.note.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
             note = {}
         validator = str(note.get("validator") or "")
         same = note.get("url") == link.url and (validator or link.sha256)
