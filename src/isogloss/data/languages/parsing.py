@@ -21,6 +21,12 @@ _LONGEST_NAME = 3
 _OF_NOUN = frozenset(c.OF_NOUN)
 _UNKNOWN_VERB = -1
 
+FunctionWord = tuple[str, Sequence[int]]
+"""A tag, and the concepts of words that have it."""
+
+_NEGATION, _TENSE = ("PART", c.MARKERS), ("AUX", c.MARKERS)
+_DETERMINER, _NUMERAL = ("DET", c.DETERMINERS), ("NUM", c.NUMERALS)
+
 Found = Iterator[tuple[Phrase, int]]
 """Ways to read a phrase, each with the index after it."""
 
@@ -143,7 +149,7 @@ class _Parser:
         return reading.concept if reading is not None and reading.concept in allowed else None
 
     def is_end(self, index: int) -> bool:
-        return index == self.end and self.items[index].words[0] in (".", "?")
+        return index == self.end and self.items[index].words[0] in ENDS
 
     def sentences(self) -> Iterator[Sentence]:
         if not self.items or not self.is_end(self.end):
@@ -213,13 +219,13 @@ class _Parser:
         """Read the verb with its particles, which stand where adpositions do."""
         negated = tense = None
         if self.prepositions:
-            negated, tense, index = self.particles(index, ("PART", "AUX"))
+            negated, tense, index = self.two(index, _NEGATION, _TENSE)
         reading = self.at(index, "VERB")
         if reading is None:
             return
         index += 1
         if not self.prepositions:
-            tense, negated, index = self.particles(index, ("AUX", "PART"))
+            tense, negated, index = self.two(index, _TENSE, _NEGATION)
         yield (
             event._replace(
                 verb=reading.concept,
@@ -229,10 +235,11 @@ class _Parser:
             index,
         )
 
-    def particles(self, index: int, tags: tuple[str, str]) -> tuple[int | None, int | None, int]:
+    def two(self, index: int, *kinds: FunctionWord) -> tuple[int | None, int | None, int]:
+        """Read up to two function words, in the order of their kinds."""
         found: list[int | None] = []
-        for tag in tags:
-            concept = self.concept(index, tag, c.MARKERS)
+        for tag, allowed in kinds:
+            concept = self.concept(index, tag, allowed)
             found.append(concept)
             index += concept is not None
         return found[0], found[1], index
@@ -332,7 +339,7 @@ class _Parser:
         outer_before = self.language.determiner == "before"
         determiner = numeral = None
         if outer_before:
-            determiner, numeral, index = self.outer(index)
+            determiner, numeral, index = self.two(index, _DETERMINER, _NUMERAL)
         adjectives, index = self.adjectives(index, here=self.language.adjective == "before")
         particle, index = self.plural_particle(index, here=self.prepositions)
         noun = self.at(index, "NOUN")
@@ -341,21 +348,11 @@ class _Parser:
         after_particle, index = self.plural_particle(index + 1, here=not self.prepositions)
         more, index = self.adjectives(index, here=self.language.adjective == "after")
         if not outer_before:
-            numeral, determiner, index = self.outer(index)
+            numeral, determiner, index = self.two(index, _NUMERAL, _DETERMINER)
         if self.language.case in ("suffix", "prefix") and bool(noun.second) != (marker == c.OBJECT):
             return
         plural = bool(noun.first) or particle or after_particle
         yield Phrase(noun.concept, plural, determiner, numeral, (*adjectives, *more)), index
-
-    def outer(self, index: int) -> tuple[int | None, int | None, int]:
-        """Read determiner and numeral; numeral and determiner where they follow the noun."""
-        tags = (("DET", c.DETERMINERS), ("NUM", c.NUMERALS))
-        found: list[int | None] = []
-        for tag, allowed in tags if self.language.determiner == "before" else reversed(tags):
-            concept = self.concept(index, tag, allowed)
-            found.append(concept)
-            index += concept is not None
-        return found[0], found[1], index
 
     def adjectives(self, index: int, *, here: bool) -> tuple[tuple[int, ...], int]:
         found: tuple[int, ...] = ()
