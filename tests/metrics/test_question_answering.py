@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from each import each
+from isogloss.core.contributions import total
 from isogloss.data import CORPORA
-from isogloss.metrics.question_answering import GoldAnswers, answer_f1, exact_match, normalized
+from isogloss.metrics.question_answering import (
+    GoldAnswers,
+    answer_f1_contributions,
+    exact_match_contributions,
+    normalized,
+)
 
 ASCII_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 ARTICLES = {
@@ -55,6 +61,14 @@ def words_of(text, language):
     if language == "zh":
         text = "".join(f" {one} " if 0x4E00 <= ord(one) <= 0x9FA5 else one for one in text)
     return text.split()
+
+
+def exact_match(gold, predicted):
+    return total(exact_match_contributions(gold, predicted))
+
+
+def answer_f1(gold, predicted):
+    return total(answer_f1_contributions(gold, predicted))
 
 
 def f1(one, other):

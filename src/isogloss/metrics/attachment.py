@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from isogloss.core.contributions import Contributions, total
+from isogloss.core.contributions import Contributions
 
 NOT_SCORED = frozenset({"PUNCT", "SYM"})
 """Tags of words that the interpolation paper does not score (its Appendix A)."""
@@ -27,34 +27,9 @@ class Tree:
     """Empty in predicted trees: the gold tag decides whether a word is scored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """Scores in [0, 1]; 0 where there is no word."""
-
-    uas: float
-    las: float
-
-
 def universal(relation: str) -> str:
     """Return a relation without its subtype: nmod for nmod:poss."""
     return relation.partition(":")[0]
-
-
-def attachment(
-    gold: Sequence[Tree],
-    predicted: Sequence[Tree],
-    *,
-    without: Collection[str] = NOT_SCORED,
-    first: int | None = None,
-    subtypes: bool = False,
-) -> Attachment:
-    """Return UAS and LAS over the words whose gold tag is not in ``without``.
-
-    With ``first``, only so many words of each sentence count. Relations are compared without their subtypes
-    unless ``subtypes`` is set. ValueError where lengths of trees differ.
-    """
-    uas, las = attachment_contributions(gold, predicted, without=without, first=first, subtypes=subtypes)
-    return Attachment(uas=total(uas), las=total(las))
 
 
 def attachment_contributions(
@@ -63,33 +38,32 @@ def attachment_contributions(
     *,
     without: Collection[str] = NOT_SCORED,
     first: int | None = None,
-    subtypes: bool = False,
 ) -> tuple[Contributions, Contributions]:
-    """Return for each sentence the right words, for UAS and for LAS, and the words that count."""
+    """Return for each sentence the right words, for UAS and for LAS, and the words that count.
+
+    These are the words whose gold tag is not in ``without``; with ``first``, of so many words of each
+    sentence. Relations are compared without their subtypes. ValueError where lengths of trees differ.
+    """
     _check(gold, predicted)
     heads, both, words = [], [], []
     for one, other in zip(gold, predicted, strict=True):
         tags = one.tags or ("",) * len(one.heads)
         counted = [place for place in range(len(one.heads[:first])) if tags[place] not in without]
         right = [place for place in counted if one.heads[place] == other.heads[place]]
-        same = [_same(one.relations[place], other.relations[place], subtypes=subtypes) for place in right]
+        same = [universal(one.relations[place]) == universal(other.relations[place]) for place in right]
         words.append(float(len(counted)))
         heads.append(float(len(right)))
         both.append(float(sum(same)))
     return Contributions(heads, words), Contributions(both, words)
 
 
-def clas(gold: Sequence[Tree], predicted: Sequence[Tree]) -> float:
-    """Return F1 over content words: those whose relation is neither a function word's nor punct.
-
-    A word may be one in the gold tree and not in the predicted one, so precision and recall differ. Relations
-    are compared without subtypes. 0 where there is no such word. ValueError where lengths of trees differ.
-    """
-    return total(content_contributions(gold, predicted))
-
-
 def content_contributions(gold: Sequence[Tree], predicted: Sequence[Tree]) -> Contributions:
-    """Return for each sentence twice the right content words, and gold plus predicted ones."""
+    """Return for each sentence twice the right content words, and gold plus predicted ones: F1, called CLAS.
+
+    Content words are those whose relation is neither a function word's nor punct. A word may be one in the
+    gold tree and not in the predicted one, so precision and recall differ. Relations are compared without
+    subtypes. ValueError where lengths of trees differ.
+    """
     _check(gold, predicted)
     part, whole = [], []
     for one, other in zip(gold, predicted, strict=True):
@@ -104,10 +78,6 @@ def content_contributions(gold: Sequence[Tree], predicted: Sequence[Tree]) -> Co
 
 def _has_content(relation: str) -> bool:
     return relation not in FUNCTIONAL and relation != "punct"
-
-
-def _same(one: str, other: str, *, subtypes: bool) -> bool:
-    return one == other if subtypes else universal(one) == universal(other)
 
 
 def _check(gold: Sequence[Tree], predicted: Sequence[Tree]) -> None:

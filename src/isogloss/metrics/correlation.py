@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from isogloss.core.contributions import ByMeasure, Contributions
 from isogloss.core.errors import InputError
+from isogloss.metrics.estimates import t_p_value
 
 LARGEST_EXACT = 7
 """Up to this many pairs the p-value enumerates all orders (7! = 5040); beyond, Student's t is accurate."""
@@ -160,12 +161,7 @@ def _exact_p_value(x: Array, y: Array, rho: float) -> float:
 
 
 def _t_p_value(rho: float, n: int) -> float:
-    from scipy.special import stdtr
-
-    if abs(rho) == 1:
-        return 0.0
-    t = abs(rho) * math.sqrt((n - 2) / (1 - rho**2))
-    return float(2 * stdtr(n - 2, -t))
+    return 0.0 if abs(rho) == 1 else t_p_value(rho * math.sqrt((n - 2) / (1 - rho**2)), n - 2)
 
 
 def _fisher_interval(rho: float, n: int) -> tuple[float, float]:

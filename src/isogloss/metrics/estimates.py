@@ -82,16 +82,11 @@ class Estimate:
         With few units the crossed test alone rejects too often where their errors happen to look small (8 %
         instead of 5 % with three units); both together do not.
         """
-        from scipy.special import stdtr
-
         if self.units < 2:
             return math.nan
         if self.mean == bound:
             return 1.0
-        return max(
-            float(2 * stdtr(n, -abs(self.mean - bound) / error)) if error else 0.0
-            for error, n in self._errors
-        )
+        return max(t_p_value((self.mean - bound) / error, n) if error else 0.0 for error, n in self._errors)
 
     @property
     def _errors(self) -> tuple[tuple[float, float], ...]:
@@ -118,6 +113,13 @@ def crossed_estimate(values: Sequence[float], *, example_error: float = 0.0, exa
     parts = of_units**2 / (over.n - 1) + (of_examples**2 / (examples - 1) if examples > 1 else 0.0)
     freedom = both**2 / parts if parts else over.n - 1
     return Estimate(over.mean, math.sqrt(of_units), math.sqrt(both), freedom, over.n)
+
+
+def t_p_value(t: float, freedom: float) -> float:
+    """Return the two-sided p-value of Student's t."""
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(freedom, -abs(t)))
 
 
 @cache

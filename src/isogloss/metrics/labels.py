@@ -1,12 +1,12 @@
-"""Scores of labels and of tag sequences: accuracy, span F1, word F1 and seqeval's F1.
+"""What labels and tag sequences contribute to accuracy, span F1, word F1 and seqeval's F1.
 
 BIO tags mark spans of words: B-X begins a span of type X, I-X continues it, O is outside. Predicted tags may
 be invalid; they are read as the CoNLL-2000 scorer reads them: an I- tag that continues nothing begins a span.
 
-- ``span_f1``: whole spans, as in CoNLL-2003 and seqeval's default ``f1_score``.
-- ``word_f1``: single words inside entities of the right type, B- and I- being equal ("The Impact of
+- span F1: whole spans, as in CoNLL-2003 and seqeval's default ``f1_score``.
+- word F1: single words inside entities of the right type, B- and I- being equal ("The Impact of
   Cross-Lingual Adjustment …", Table 3: token-level F1, micro-averaged).
-- ``seqeval_f1``: XTREME's score for part-of-speech tagging, seqeval's span F1 (1.2.2, default mode) of tags
+- seqeval's F1: XTREME's score for part-of-speech tagging, seqeval's span F1 (1.2.2, default mode) of tags
   that mark no spans. It takes the first letter of a tag for B, I, E, S or O and the rest for a type: of NOUN
   only "OUN" is left, and neighbours of one type merge to one span. So one wrong tag of five can cost two
   thirds of the score. Published XTREME numbers are of this kind; accuracy is not.
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from isogloss.core.contributions import Contributions, total
+from isogloss.core.contributions import Contributions
 
 OUTSIDE = "O"
 
@@ -33,18 +33,11 @@ class Span(NamedTuple):
     stop: int
 
 
-def accuracy(gold: Sequence[object], predicted: Sequence[object]) -> float:
-    """Return the share of equal labels, in [0, 1]; 0 where there are none."""
-    if len(gold) != len(predicted):
-        raise ValueError(f"{len(gold)} gold labels, but {len(predicted)} predicted ones.")
-    right = sum(one == other for one, other in zip(gold, predicted, strict=True))
-    return right / len(gold) if gold else 0.0
-
-
 def label_contributions(
     gold: Sequence[Sequence[object]], predicted: Sequence[Sequence[object]]
 ) -> Contributions:
-    """Return for each example the number of right labels, and of labels."""
+    """Return for each example the number of right labels, and of labels; ValueError where numbers differ."""
+    _check(gold, predicted)
     right = [
         float(sum(one == other for one, other in zip(labels, guesses, strict=True)))
         for labels, guesses in zip(gold, predicted, strict=True)
@@ -52,24 +45,15 @@ def label_contributions(
     return Contributions(right, [float(len(labels)) for labels in gold])
 
 
-def span_f1(gold: Tags, predicted: Tags) -> float:
-    """Return micro F1 over all sentences, in [0, 1]; both borders and the type of a span must be right.
-
-    Invalid BIO is read as in ``repair``. Without any span, gold or predicted, the score is 0, as in seqeval.
-    """
-    return total(span_contributions(gold, predicted))
-
-
 def span_contributions(gold: Tags, predicted: Tags) -> Contributions:
-    """Return for each sentence twice the right spans, and gold plus predicted spans."""
+    """Return for each sentence twice the right spans, and gold plus predicted spans.
+
+    Both borders and the type of a span must be right. Invalid BIO is read as in ``repair``. Without any span,
+    gold or predicted, the total is 0, as in seqeval.
+    """
     _check(gold, predicted)
     found = ((set(spans(one)), set(spans(other))) for one, other in zip(gold, predicted, strict=True))
     return _f1_parts((len(one & other), len(one) + len(other)) for one, other in found)
-
-
-def word_f1(gold: Tags, predicted: Tags) -> float:
-    """Return micro F1 over the words inside entities, in [0, 1]; 0 where there is no such word."""
-    return total(word_contributions(gold, predicted))
 
 
 def word_contributions(gold: Tags, predicted: Tags) -> Contributions:
@@ -86,15 +70,11 @@ def word_contributions(gold: Tags, predicted: Tags) -> Contributions:
     )
 
 
-def seqeval_f1(gold: Tags, predicted: Tags) -> float:
-    """Return the micro F1 that ``seqeval.metrics.f1_score`` gives for any tags, in [0, 1]."""
-    return total(chunk_contributions(gold, predicted))
-
-
 def chunk_contributions(gold: Tags, predicted: Tags) -> Contributions:
     """Return for each sentence twice the right chunks, and gold plus predicted ones.
 
-    A chunk belongs to the sentence it ends in: seqeval lets a few begin in the one before.
+    The total is the micro F1 that ``seqeval.metrics.f1_score`` gives for any tags. A chunk belongs to the
+    sentence it ends in: seqeval lets a few begin in the one before.
     """
     _check(gold, predicted)
     ends = list(accumulate(len(tags) + 1 for tags in gold))
@@ -153,7 +133,7 @@ def _f1_parts(counts: Iterable[tuple[int, int]]) -> Contributions:
     return Contributions([2.0 * right for right, _ in pairs], [float(every) for _, every in pairs])
 
 
-def _check(gold: Tags, predicted: Tags) -> None:
+def _check(gold: Sequence[Sequence[object]], predicted: Sequence[Sequence[object]]) -> None:
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise ValueError("gold and predicted sentences differ in number or length.")
 

@@ -7,13 +7,13 @@ show the same sign; tests over examples concern whether other examples would.
 import math
 
 from isogloss.core.errors import InputError
-from isogloss.metrics.estimates import LEVEL, POWER
+from isogloss.metrics.estimates import LEVEL, POWER, t_quantile
 
 MOST_SEEDS = 10_000
 """The search for a number of seeds ends here."""
 
 
-def power_of(difference: float, std: float, seeds: int, *, level: float = LEVEL) -> float:
+def power_of(difference: float, std: float, seeds: int) -> float:
     """Return the probability that a two-sided paired t-test over ``seeds`` detects a difference.
 
     ``std`` is the standard deviation over seeds of the paired differences.
@@ -26,29 +26,29 @@ def power_of(difference: float, std: float, seeds: int, *, level: float = LEVEL)
     if seeds == 1:
         return 0.0
     if std == 0:
-        return 1.0 if difference else level
-    from scipy.special import nctdtr, stdtrit
+        return 1.0 if difference else LEVEL
+    from scipy.special import nctdtr
 
     freedom = seeds - 1
     shift = abs(difference) / std * math.sqrt(seeds)
-    critical = float(stdtrit(freedom, 1 - level / 2))
+    critical = t_quantile(1 - LEVEL / 2, freedom)
     below, far_side = float(nctdtr(freedom, shift, critical)), float(nctdtr(freedom, shift, -critical))
     if math.isnan(below):  # Far out the series fails, where the answer is 1 in all digits.
         return 1.0
     return 1 - below + (0.0 if math.isnan(far_side) else far_side)
 
 
-def seeds_needed(difference: float, std: float, *, power: float = POWER, level: float = LEVEL) -> int | None:
-    """Return the fewest seeds that detect a difference with this power; None where ``MOST_SEEDS`` do not."""
+def seeds_needed(difference: float, std: float) -> int | None:
+    """Return the fewest seeds that detect a difference with 80 % power; None where ``MOST_SEEDS`` do not."""
     if difference == 0:
         raise InputError("power: no number of seeds shows a difference of 0. Ask for another.")
     low, high = 1, 2
-    while power_of(difference, std, high, level=level) < power:
+    while power_of(difference, std, high) < POWER:
         low, high = high, 2 * high
         if low >= MOST_SEEDS:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        seen = power_of(difference, std, middle, level=level) >= power
+        seen = power_of(difference, std, middle) >= POWER
         low, high = (low, middle) if seen else (middle, high)
     return high

@@ -1,4 +1,4 @@
-"""Exact match and F1 of answers given as text, equal to the official scripts of SQuAD v1.1 and MLQA.
+"""What answers given as text contribute to exact match and F1, by the official scripts of SQuAD and MLQA.
 
 Rajpurkar et al. (2016), Section 6.1: answers are compared without case, punctuation, English articles and
 extra space. XQuAD and TyDi QA's gold passage task are scored by that script whatever their
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from isogloss.core.contributions import Contributions, total
+from isogloss.core.contributions import Contributions
 
 _ASCII_PUNCTUATION = frozenset(string.punctuation)
 _SQUAD_ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -43,23 +43,13 @@ class GoldAnswers:
     language: str = ""
 
 
-def exact_match(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> float:
-    """Return the share of answers equal to a gold answer, in [0, 1]."""
-    return total(exact_match_contributions(gold, predicted))
-
-
 def exact_match_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> Contributions:
     """Return for each question 1 where its answer equals a gold answer, else 0."""
     return _best(lambda one, other: float(one == other), gold, predicted)
 
 
-def answer_f1(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> float:
-    """Return the mean over questions of the best F1 with a gold answer, in [0, 1], counting words."""
-    return total(answer_f1_contributions(gold, predicted))
-
-
 def answer_f1_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> Contributions:
-    """Return for each question the best F1 with a gold answer."""
+    """Return for each question the best F1, in words, with a gold answer."""
     return _best(_word_f1, gold, predicted)
 
 

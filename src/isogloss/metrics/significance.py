@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.errors import InputError
+from isogloss.metrics.estimates import t_p_value
 
 ROUNDS = 1000
 """Rounds of the permutation test (the paper's)."""
@@ -230,9 +231,7 @@ def _t_test(name: str, mean: float, error: float, n: int) -> SignificanceTest:
         return SignificanceTest(name, 0.0, 1.0)
     if error == 0:
         return SignificanceTest(name, math.copysign(math.inf, mean), 0.0)
-    from scipy.special import stdtr
-
-    return SignificanceTest(name, mean / error, float(2 * stdtr(n - 1, -abs(mean / error))))
+    return SignificanceTest(name, mean / error, t_p_value(mean / error, n - 1))
 
 
 def _paired(system: npt.ArrayLike, baseline: npt.ArrayLike) -> tuple[Array, Array]:

@@ -17,13 +17,13 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from isogloss.core.contributions import ByMeasure
+from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Choice
 from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
-from isogloss.metrics.labels import accuracy, label_contributions
+from isogloss.metrics.labels import label_contributions
 from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, sequence_scores
 from isogloss.tasks.one_answer import CLASSES, OneAnswer
 from isogloss.tasks.task import OVERLAP, LabelsAre
@@ -122,8 +122,7 @@ class MultipleChoice:
 
     def score(self, gold: Sequence[int | None], predicted: Sequence[int]) -> float:
         """Return accuracy, in [0, 1]; DataError for unlabelled ones."""
-        self._check_labels(gold)
-        return accuracy(gold, predicted)
+        return total(self.contributions(gold, predicted)[self.metric])
 
     def contributions(self, gold: Sequence[int | None], predicted: Sequence[int]) -> ByMeasure:
         """Return for each example whether its option is the right one; DataError for unlabelled ones."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from isogloss.core.contributions import ByMeasure
+from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.annotations import Model, Tokenizer
@@ -23,7 +23,6 @@ from isogloss.encoders.loading import load_with_own_head
 from isogloss.encoders.subwords import SplitWords, scored_subwords, special_subwords, split_words
 from isogloss.metrics.attachment import (
     Tree,
-    attachment,
     attachment_contributions,
     content_contributions,
     universal,
@@ -160,7 +159,8 @@ class Parsing:
 
     def score(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> float:
         """Return LAS over the first ``words`` words of each sentence, without PUNCT and SYM."""
-        return attachment(gold, predicted, first=self.words).las
+        _, las = attachment_contributions(gold, predicted, first=self.words)
+        return total(las)
 
     def contributions(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> ByMeasure:
         """Return each sentence's contributions: LAS and UAS of the first words, then those of CoNLL 2018.

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
-from isogloss.core.contributions import ByMeasure
+from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Question
 from isogloss.encoders import family_of
@@ -34,7 +34,6 @@ from isogloss.encoders.subwords import (
 )
 from isogloss.metrics.question_answering import (
     GoldAnswers,
-    answer_f1,
     answer_f1_contributions,
     exact_match_contributions,
 )
@@ -173,7 +172,7 @@ class SpanQA:
 
     def score(self, gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> float:
         """Return F1, in [0, 1]."""
-        return answer_f1(gold, predicted)
+        return total(answer_f1_contributions(gold, predicted))
 
     def contributions(self, gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> ByMeasure:
         """Return F1 and exact match of each question."""

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from isogloss.core.contributions import ByMeasure
+from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.tag_projection import NO_TAG
@@ -27,12 +27,10 @@ from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import scored_subwords, special_subwords, split_words, windows
 from isogloss.metrics.labels import (
-    accuracy,
     chunk_contributions,
     label_contributions,
     repair,
     span_contributions,
-    span_f1,
     word_contributions,
 )
 from isogloss.tasks.batch import Batch, EncodedRow, forward
@@ -113,9 +111,8 @@ class Tagging:
 
     def score(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> float:
         """Return accuracy over words or micro F1 over spans, in [0, 1]."""
-        if self.metric == "span_f1":
-            return span_f1(gold, predicted)
-        return accuracy(list(chain.from_iterable(gold)), list(chain.from_iterable(predicted)))
+        measure = span_contributions if self.metric == "span_f1" else label_contributions
+        return total(measure(gold, predicted))
 
     def contributions(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> ByMeasure:
         """Return each sentence's contribution to the metric and to what other papers report instead.
