@@ -166,7 +166,7 @@ def ours(text: Text, shape: Architecture, precision: str) -> Callable[[], float]
     updates = Updates(learning_rate=1e-4, precision=precision)
 
     def train() -> float:
-        rows = fit(model, text.batches, masked_lm_loss, updates=updates, seed=0).rows
+        rows = fit(model, text.batches, masked_lm_loss, updates=updates, seed=0)
         return statistics.fmean(float(row["loss"]) for row in rows)
 
     return train

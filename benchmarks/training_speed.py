@@ -81,7 +81,7 @@ def _ours(material: Material, precision: str) -> Callable[[], float]:
     updates = Updates(learning_rate=2e-5, precision=precision)
 
     def train() -> float:
-        rows = fit(model, batches, UPOS.loss, updates=updates, seed=0).rows
+        rows = fit(model, batches, UPOS.loss, updates=updates, seed=0)
         return statistics.fmean(float(row["loss"]) for row in rows)
 
     torch.manual_seed(0)

@@ -55,8 +55,8 @@ def further(bert_folder, tmp_path):
 
 @pytest.mark.slow
 def test_no_step_leaves_every_weight_and_the_tokenizer_as_they_were(further, encoder_folder, tmp_path):
-    model, tokenizer, _ = NOTHING.train(further(start=str(encoder_folder)))
-    save_model(model, tokenizer, tmp_path / "saved")
+    trained = NOTHING.train(further(start=str(encoder_folder)))
+    save_model(trained.model, trained.tokenizer, tmp_path / "saved")
     for load in (load_masked_lm, load_whole):
         assert equal(load(tmp_path / "saved"), load(encoder_folder))
     saved, read = load_tokenizer(tmp_path / "saved"), load_tokenizer(encoder_folder)
@@ -68,12 +68,12 @@ def test_every_family_is_trained_further_and_resumes_to_the_bit(
     further, encoder_folder, tmp_path, monkeypatch
 ):
     setting = further(start=str(encoder_folder))
-    whole, _, fitted = METHOD.train(replace(setting, folder=tmp_path / "whole"))
+    whole = METHOD.train(replace(setting, folder=tmp_path / "whole"))
     with interrupted(TextBatches, monkeypatch, at=5):
         METHOD.train(setting)
-    again, _, fitted_again = METHOD.train(setting)
+    again = METHOD.train(setting)
     assert equal(again, whole) and not equal(whole, load_whole(encoder_folder))
-    assert fitted_again.rows == fitted.rows
+    assert again.rows == whole.rows
 
 
 @pytest.mark.slow
@@ -82,9 +82,9 @@ def test_a_pooler_is_kept_and_dropout_comes_back(further, bert_folder, tmp_path)
     start.base_model.pooler = type(load_model(bert_folder))(start.config).pooler
     start.config.hidden_dropout_prob = 0.3
     save_model(start, load_tokenizer(bert_folder), tmp_path / "start")
-    model, tokenizer, _ = METHOD.train(further(start=str(tmp_path / "start")))
-    assert {part.p for part in model.modules() if isinstance(part, torch.nn.Dropout)} == {0.0}
-    save_model(model, tokenizer, tmp_path / "saved")
+    trained = METHOD.train(further(start=str(tmp_path / "start")))
+    assert {part.p for part in trained.model.modules() if isinstance(part, torch.nn.Dropout)} == {0.0}
+    save_model(trained.model, trained.tokenizer, tmp_path / "saved")
     saved = load_whole(tmp_path / "saved")
     assert equal(saved.base_model.pooler, start.base_model.pooler)
     assert (saved.config.hidden_dropout_prob, saved.config.attention_probs_dropout_prob) == (0.3, 0.1)
@@ -95,30 +95,30 @@ def test_a_missing_head_is_drawn_from_the_seed_and_the_encoder_stays(further, en
     save_model(load_model(encoder_folder), load_tokenizer(encoder_folder), tmp_path / "headless")
     start = str(tmp_path / "headless")
     one, again, other = (
-        NOTHING.train(further(start=start, seed=seed, folder=tmp_path / name))[0]
+        NOTHING.train(further(start=start, seed=seed, folder=tmp_path / name))
         for name, seed in (("one", 0), ("again", 0), ("other", 1))
     )
     assert equal(one, again) and not equal(one, other)
-    assert equal(one.base_model, load_model(encoder_folder))
+    assert equal(one.model.base_model, load_model(encoder_folder))
 
 
 def test_translation_lm_goes_on_too(further, bert_folder):
-    model, *_ = with_fields(METHOD, translation=0.5).train(further())
-    assert not equal(model, load_whole(bert_folder))
+    trained = with_fields(METHOD, translation=0.5).train(further())
+    assert not equal(trained, load_whole(bert_folder))
 
 
 @pytest.mark.slow
 def test_perplexity_is_noted_before_the_first_step_and_after_each_epoch(further, tmp_path):
     method = with_fields(METHOD, evaluate_every=4, steps=40, checkpoint_every=0)
-    _, _, fitted = method.train(further())
-    rows = [row for row in fitted.rows if row.get("metric") == "perplexity"]
+    trained = method.train(further())
+    rows = [row for row in trained.rows if row.get("metric") == "perplexity"]
     assert [(row["step"], row["epoch"]) for row in rows][::2] == [
         (step, step // 4) for step in range(0, 44, 4)
     ]
     before, after = rows[0]["score"], rows[-2]["score"]
     assert rows[0]["language"] == rows[-2]["language"] == "en" and after < 0.7 * before
-    (_, _, nothing) = with_fields(method, steps=0).train(further(folder=tmp_path / "nothing"))
-    assert nothing.rows == rows[:2]
+    trained = with_fields(method, steps=0).train(further(folder=tmp_path / "nothing"))
+    assert trained.rows == rows[:2]
 
 
 def test_an_encoder_that_maps_states_is_refused(further, bert_folder, tmp_path):
@@ -154,11 +154,11 @@ def replaying(share):
 @pytest.mark.parametrize("mixed", [False, True])
 def test_replay_without_a_share_is_measured_and_changes_nothing(further, tmp_path, mixed):
     method = with_fields(METHOD, mixed=mixed, evaluate_every=4)
-    plain, _, fitted = method.train(further(folder=tmp_path / "plain"))
-    measured, _, more = method.train(further(replay=replaying(0.0)))
+    plain = method.train(further(folder=tmp_path / "plain"))
+    measured = method.train(further(replay=replaying(0.0)))
     assert equal(plain, measured)
-    assert [row for row in more.rows if row.get("language") != "de"] == fitted.rows
-    assert [row["step"] for row in more.rows if row.get("language") == "de"] == [0, 4, 8]
+    assert [row for row in measured.rows if row.get("language") != "de"] == plain.rows
+    assert [row["step"] for row in measured.rows if row.get("language") == "de"] == [0, 4, 8]
 
 
 def test_replayed_languages_have_their_share_and_the_others_what_is_left():
@@ -187,7 +187,7 @@ def test_replay_forgets_less(further, tmp_path):
             folder=tmp_path / name,
         )
         method = with_fields(METHOD, steps=40, evaluate_every=40, checkpoint_every=0)
-        return {row["language"]: row["score"] for row in method.train(setting)[2].rows if "metric" in row}
+        return {row["language"]: row["score"] for row in method.train(setting).rows if "metric" in row}
 
     assert last("with", 0.5)["de"] < 0.5 * last("without", 0.0)["de"]
 
@@ -211,13 +211,13 @@ def test_an_encoder_gains_subwords_and_resumes_to_the_bit(further, tmp_path, mon
     new = NewSubwords(size=90, embeddings=embeddings)
     setting = further(text=greek, held_out=greek, vocabulary=new, languages=("sw",), bitext={"en-sw": pairs})
     method = with_fields(METHOD, evaluate_every=4)
-    whole, tokenizer, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
+    whole = method.train(replace(setting, folder=tmp_path / "whole"))
     with interrupted(TextBatches, monkeypatch, at=5):
         method.train(setting)
-    again, same, fitted_again = method.train(setting)
-    assert equal(again, whole) and same.get_vocab() == tokenizer.get_vocab()
-    assert fitted_again.rows == fitted.rows
-    added, *sources = fitted.rows[0].values()
+    again = method.train(setting)
+    assert equal(again, whole) and again.tokenizer.get_vocab() == whole.tokenizer.get_vocab()
+    assert again.rows == whole.rows
+    added, *sources = whole.rows[0].values()
     assert added == sum(sources) > 20
     from_translations, from_averages, at_random = (bool(count) for count in sources)
     assert from_translations == (embeddings == "translations")

@@ -92,15 +92,13 @@ def shifted(batch):
 @pytest.mark.parametrize("name", ["llama", "qwen3", "gemma3_text"])
 def test_without_steps_a_decoder_stays_and_with_some_it_learns(name, lifted, tmp_path):
     start = lifted(name)
-    model, tokenizer, _ = with_fields(METHOD, steps=0, evaluate_every=None).train(
-        setting(start, tmp_path / "0")
-    )
-    save_model(model, tokenizer, tmp_path / "saved")
+    trained = with_fields(METHOD, steps=0, evaluate_every=None).train(setting(start, tmp_path / "0"))
+    save_model(trained.model, trained.tokenizer, tmp_path / "saved")
     assert equal(load_model(tmp_path / "saved"), load_model(start))
-    assert tokenizer.get_vocab() == load_tokenizer(start).get_vocab()
+    assert trained.tokenizer.get_vocab() == load_tokenizer(start).get_vocab()
 
-    _, _, fitted = METHOD.train(setting(start, tmp_path / "30"))
-    scores = [row["score"] for row in fitted.rows if row.get("metric") == "perplexity"]
+    trained = METHOD.train(setting(start, tmp_path / "30"))
+    scores = [row["score"] for row in trained.rows if row.get("metric") == "perplexity"]
     assert len(scores) == 4 and scores[2] < 0.7 * scores[0] and scores[3] < 0.7 * scores[1]
 
 
@@ -109,9 +107,11 @@ def test_of_a_decoder_a_part_is_trained_and_the_rest_stays_to_the_bit(part, lift
     start = lifted("llama")
     given = replace(setting(start, tmp_path), trained=part, modules=Modules(kind="adapter"))
     then = weights(load_to_continue(start, seed=0))
-    model, _, _ = with_fields(METHOD, steps=4, evaluate_every=None).train(given)
-    moved = {name for name, weight in weights(model).items() if not torch.equal(weight, then.get(name, ZERO))}
-    own = module_parameters(model, given.languages).keys()
+    trained = with_fields(METHOD, steps=4, evaluate_every=None).train(given)
+    moved = {
+        name for name, weight in weights(trained).items() if not torch.equal(weight, then.get(name, ZERO))
+    }
+    own = module_parameters(trained.model, given.languages).keys()
     expected = {name for name in then if "embed_tokens" not in name} if part == "layers" else set()
     assert moved == {*own, *expected}
 

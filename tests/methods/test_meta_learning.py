@@ -17,7 +17,7 @@ from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.fit import fit
 from isogloss.training.meta_learning import MetaBatches, Validation, meta_batches
-from isogloss.training.pretraining import begin, sampling_of
+from isogloss.training.pretraining import begin
 from trained import equal, interrupted, weights
 
 LANGUAGES = ("en", "sw")
@@ -49,11 +49,11 @@ def modular(folder, family="bert", kind="adapter"):
 
 @pytest.mark.slow
 def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting, tmp_path):
-    ours, _, _ = with_fields(METHOD, own_learning_rate=0.0).train(setting)
-    start = begin(replace(setting, folder=tmp_path / "plain"), METHOD, sampling_of(METHOD.training))
+    ours = with_fields(METHOD, own_learning_rate=0.0).train(setting)
+    start = begin(replace(setting, folder=tmp_path / "plain"), METHOD)
     batches = meta_batches(
         start.streams,
-        sampling_of(METHOD.training),
+        start.sampling,
         start.masking,
         validation=Validation(share=0.2, batch_subwords=48),
         updates=METHOD.updates,
@@ -68,27 +68,29 @@ def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting,
 
 @pytest.mark.slow
 def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path):
-    before = begin(replace(setting, folder=tmp_path / "before"), METHOD, sampling_of(METHOD.training)).model
-    model, _, _ = METHOD.train(setting)
+    before = begin(replace(setting, folder=tmp_path / "before"), METHOD).model
+    trained = METHOD.train(setting)
     for found in (
         shared_parameters,
         lambda one: language_parameters(one, "en"),
         lambda one: language_parameters(one, "sw"),
     ):
-        now, then = found(model), found(before)
+        now, then = found(trained.model), found(before)
         assert any(not torch.equal(now[name], then[name]) for name in now)
-    one, other = (list(language_parameters(model, language).values()) for language in setting.languages)
+    one, other = (
+        list(language_parameters(trained.model, language).values()) for language in setting.languages
+    )
     assert any(not torch.equal(a, b) for a, b in zip(one, other, strict=True))
-    assert all(one.requires_grad for one in model.parameters())
+    assert all(one.requires_grad for one in trained.model.parameters())
 
 
 @pytest.mark.slow
 def test_it_learns_a_text_that_says_the_same_again_and_again(setting):
     method = with_fields(METHOD, steps=100, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)
     same = {"text": lambda language: list(lines(language, 1)) * 40, "held_out": lambda one: lines(one, 1)}
-    _, _, fitted = method.train(replace(setting, **same))
+    trained = method.train(replace(setting, **same))
     for language in LANGUAGES:
-        scores = [row["score"] for row in fitted.rows if row.get("language") == language and "score" in row]
+        scores = [row["score"] for row in trained.rows if row.get("language") == language and "score" in row]
         assert scores[-1] < 0.6 * scores[0]
 
 
@@ -97,12 +99,12 @@ def test_it_learns_a_text_that_says_the_same_again_and_again(setting):
 @pytest.mark.parametrize("inner_step", ["plain", "preconditioned"])
 def test_one_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monkeypatch, stop, inner_step):
     method = with_fields(METHOD, inner_step=inner_step)
-    whole, _, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
+    whole = method.train(replace(setting, folder=tmp_path / "whole"))
     with interrupted(MetaBatches, monkeypatch, at=stop):
         method.train(setting)
-    again, _, fitted_again = method.train(setting)
-    assert equal(weights(again), weights(whole))
-    assert fitted_again.rows == fitted.rows
+    again = method.train(setting)
+    assert equal(again, whole)
+    assert again.rows == whole.rows
 
 
 @pytest.mark.slow
@@ -116,32 +118,32 @@ def test_one_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monke
 )
 def test_every_family_and_kind_of_module_is_meta_learned_in_bfloat16_and_loads(tmp_path, family, kind):
     setting, method = modular(tmp_path, family, kind), with_fields(METHOD, precision="bfloat16", steps=3)
-    model, tokenizer, _ = with_fields(method, evaluate_every=None).train(setting)
-    save_model(model, tokenizer, tmp_path / "encoder")
+    trained = with_fields(method, evaluate_every=None).train(setting)
+    save_model(trained.model, trained.tokenizer, tmp_path / "encoder")
     loaded = load_masked_lm(tmp_path / "encoder")
-    assert modules_of(loaded) == modules_of(model)
-    assert equal(weights(loaded), weights(model))
+    assert modules_of(loaded) == modules_of(trained.model)
+    assert equal(loaded, trained)
 
 
 @pytest.mark.slow
 def test_rows_tell_of_losses_terms_and_perplexity(setting, monkeypatch):
     monkeypatch.setattr(module, "LOOK_EVERY", 4)
-    _, _, fitted = METHOD.train(setting)
-    looks = [row for row in fitted.rows if "second_term" in row]
+    trained = METHOD.train(setting)
+    looks = [row for row in trained.rows if "second_term" in row]
     assert [row["step"] for row in looks] == [4, 8]
     assert all(row["language"] in LANGUAGES for row in looks)
     assert all(row[name] > 0 for row in looks for name in ("train_loss", "validation_loss", "first_term"))
-    measured = [row for row in fitted.rows if row.get("metric") == "perplexity"]
+    measured = [row for row in trained.rows if row.get("metric") == "perplexity"]
     assert [(row["step"], row["language"]) for row in measured] == [
         (step, language) for step in (4, 8) for language in LANGUAGES
     ]
 
 
 def test_validation_text_is_neither_trained_on_nor_what_perplexity_is_of(setting):
-    start = begin(setting, METHOD, sampling_of(METHOD.training))
+    start = begin(setting, METHOD)
     batches = meta_batches(
         start.streams,
-        sampling_of(METHOD.training),
+        start.sampling,
         start.masking,
         validation=Validation(share=0.2, batch_subwords=48),
         updates=METHOD.updates,
@@ -155,7 +157,7 @@ def test_validation_text_is_neither_trained_on_nor_what_perplexity_is_of(setting
 
 def test_validation_text_may_be_all_text_that_is_trained_on(setting):
     how = with_fields(METHOD, validation=0.0)
-    start = begin(setting, how, sampling_of(how.training))
+    start = begin(setting, how)
     apart = Validation(share=how.validation, batch_subwords=48)
     common = {"validation": apart, "updates": how.updates, "seed": 0}
     batches = meta_batches(start.streams, start.sampling, start.masking, **common)
@@ -169,9 +171,9 @@ def test_validation_text_may_be_all_text_that_is_trained_on(setting):
 @pytest.mark.slow
 def test_options_of_the_released_code_train_and_are_no_part_of_a_run_without_them(setting):
     released = with_fields(METHOD, validation=0.0, own_on_train=True, evaluate_every=None, steps=3)
-    model, _, fitted = released.train(setting)
-    assert len([row for row in fitted.rows if "loss" in row]) > 0
-    assert all(one.requires_grad for one in model.parameters())
+    trained = released.train(setting)
+    assert len([row for row in trained.rows if "loss" in row]) > 0
+    assert all(one.requires_grad for one in trained.model.parameters())
     assert "own_on_train" not in content(METHOD) and content(released)["own_on_train"] is True
 
 

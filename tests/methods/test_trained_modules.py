@@ -17,7 +17,7 @@ from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.training.fit import fit, trained_alone
 from isogloss.training.meta_learning import MetaBatches
-from isogloss.training.pretraining import begin, sampling_of
+from isogloss.training.pretraining import begin
 from isogloss.training.setting import TextSetting
 from trained import equal, interrupted, weights
 
@@ -57,9 +57,7 @@ def setting(tmp_path):
 
 
 def before(setting, method):
-    return begin(
-        replace(setting, folder=setting.folder / "before"), method, sampling_of(method.training)
-    ).model
+    return begin(replace(setting, folder=setting.folder / "before"), method).model
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "mad-x", "mixed", "meta"])
@@ -68,10 +66,10 @@ def test_modules_move_and_nothing_else_does_to_the_bit(setting, kind):
     method = with_fields(MLM, mixed=True) if kind == "mixed" else META if kind == "meta" else MLM
     setting, method = replace(setting, modules=modules), with_fields(method, steps=8)
     then = before(setting, method)
-    model, _, _ = method.train(setting)
-    own = module_parameters(model, setting.languages)
+    trained = method.train(setting)
+    own = module_parameters(trained.model, setting.languages)
     there = weights(then)
-    for name, weight in model.named_parameters():
+    for name, weight in trained.model.named_parameters():
         assert torch.equal(weight, there[name]) == (name not in own), name
         assert weight.requires_grad
 
@@ -79,8 +77,8 @@ def test_modules_move_and_nothing_else_does_to_the_bit(setting, kind):
 def test_layers_move_and_the_embeddings_do_not_to_the_bit(setting):
     setting = replace(setting, trained="layers", modules=None)
     then = weights(before(setting, MLM))
-    model, _, _ = MLM.train(setting)
-    still = {name for name, weight in weights(model).items() if torch.equal(weight, then[name])}
+    trained = MLM.train(setting)
+    still = {name for name, weight in weights(trained).items() if torch.equal(weight, then[name])}
     assert still == {name for name in then if "embeddings" in name}
 
 
@@ -137,15 +135,15 @@ def test_an_encoder_with_modules_gets_those_of_the_languages_it_lacks(stacked):
 
 @pytest.mark.slow
 def test_meta_learning_of_modules_alone_is_resumed_as_if_never_interrupted(setting, tmp_path, monkeypatch):
-    whole, _, fitted = META.train(replace(setting, folder=tmp_path / "whole"))
+    whole = META.train(replace(setting, folder=tmp_path / "whole"))
     with interrupted(MetaBatches, monkeypatch, at=3):
         META.train(setting)
-    again, _, fitted_again = META.train(setting)
-    assert equal(again, whole) and fitted_again.rows == fitted.rows
+    again = META.train(setting)
+    assert equal(again, whole) and again.rows == whole.rows
 
 
 @pytest.mark.slow
 def test_the_imagined_step_counts_though_it_is_never_made(setting):
-    one, _, _ = META.train(setting)
-    other, _, _ = with_fields(META, inner_learning_rate=0.5).train(setting)
+    one = META.train(setting)
+    other = with_fields(META, inner_learning_rate=0.5).train(setting)
     assert not equal(one, other)

@@ -17,9 +17,9 @@ from isogloss.encoders import save_model
 from isogloss.encoders.new import read_translation_tokenizer
 from isogloss.methods.translation_modelling import TranslationModelling, _PairBatches
 from isogloss.tasks.translating import TranslationRow, collate_translations, translation_loss
-from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.setting import TranslationSetting
+from isogloss.training.setting import Trained, TranslationSetting
 from isogloss.translators import TRANSLATORS, TranslateSetting
+from trained import equal, interrupted
 
 SMALL = with_fields(
     TranslationModelling(),
@@ -51,21 +51,20 @@ def setting(folder: Path, **changes: Any) -> TranslationSetting:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Any]:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return SMALL.train(setting(tmp_path_factory.mktemp("trained")))
 
 
 @pytest.fixture(scope="module")
 def folder(trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    model, tokenizer, _ = trained
     place = tmp_path_factory.mktemp("saved") / "model"
-    save_model(model, tokenizer, place)
+    save_model(trained.model, trained.tokenizer, place)
     return place
 
 
 @pytest.mark.slow
 def test_both_directions_of_every_pair_are_scored_on_dev(trained) -> None:
-    rows = [row for row in trained[2].rows if "score" in row]
+    rows = [row for row in trained.rows if "score" in row]
     assert [(row["step"], row["language"]) for row in rows] == [
         (step, way) for step in (6, 12) for way in ("qaa-qab", "qab-qaa", "qaa-qac", "qac-qaa")
     ]
@@ -79,16 +78,15 @@ def test_both_directions_of_every_pair_are_scored_on_dev(trained) -> None:
 def test_less_memory_gives_the_same_model(tmp_path, less, tolerance) -> None:
     method = with_fields(SMALL, steps=3, dev_sentences=1, evaluations=1, epsilon=1e-3)
     method = replace(method, dropout=0.1 if "gradient_checkpointing" in less else 0.0)
-    whole, _, _ = method.train(setting(tmp_path / "whole"))
-    found, _, _ = with_fields(method, **less).train(setting(tmp_path / "found"))
-    for one, other in zip(found.parameters(), whole.parameters(), strict=True):
+    whole = method.train(setting(tmp_path / "whole"))
+    found = with_fields(method, **less).train(setting(tmp_path / "found"))
+    for one, other in zip(found.model.parameters(), whole.model.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=tolerance)
 
 
 def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained) -> None:
-    model, tokenizer, _ = trained
-    padding = tokenizer.pad_token_id
-    assert padding == len(tokenizer) - 1
+    model, padding = trained.model, trained.tokenizer.pad_token_id
+    assert padding == len(trained.tokenizer) - 1
     assert not model.model.shared.weight[padding].any()
     assert model.lm_head.weight.data_ptr() == model.model.shared.weight.data_ptr()
 
@@ -97,21 +95,13 @@ def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained)
 def test_an_interrupted_training_ends_with_the_weights_of_an_uninterrupted_one(
     trained, tmp_path, monkeypatch
 ) -> None:
-    kept = Checkpoints.save
-
-    def stop(self: Checkpoints, *state: Any) -> None:
-        kept(self, *state)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Checkpoints, "save", stop)
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted(_PairBatches, monkeypatch, at=8):
         SMALL.train(setting(tmp_path))
-    monkeypatch.undo()
-    model, tokenizer, fitted = SMALL.train(setting(tmp_path))
-    whole, its, theirs = trained
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), whole.parameters(), strict=True))
-    assert tokenizer.get_vocab() == its.get_vocab()
-    assert fitted.rows == theirs.rows
+    assert list(tmp_path.glob("checkpoint-*"))
+    again = SMALL.train(setting(tmp_path))
+    assert equal(again, trained)
+    assert again.tokenizer.get_vocab() == trained.tokenizer.get_vocab()
+    assert again.rows == trained.rows
 
 
 def test_the_saved_tokenizer_is_the_one_trained(trained, folder) -> None:
@@ -120,7 +110,7 @@ def test_the_saved_tokenizer_is_the_one_trained(trained, folder) -> None:
     text = "fodu zonfuposa ﬁ tuyindoga ."
     loaded = AutoTokenizer.from_pretrained(folder)
     again = read_translation_tokenizer(folder / "tokenizer.json")
-    assert loaded(text)["input_ids"] == again(text)["input_ids"] == trained[1](text)["input_ids"]
+    assert loaded(text)["input_ids"] == again(text)["input_ids"] == trained.tokenizer(text)["input_ids"]
     assert loaded(text)["input_ids"][-1] == loaded.eos_token_id
 
 
@@ -136,13 +126,13 @@ def test_one_folder_serves_every_direction_in_transformers_and_ctranslate2(folde
 
 
 def test_the_loss_of_a_batch_does_not_depend_on_its_padding(trained) -> None:
-    model, tokenizer, _ = trained
+    model, padding = trained.model, trained.tokenizer.pad_token_id
     rows = [
         TranslationRow(np.array([2, 9, 8, 0]), np.array([9, 0])),
         TranslationRow(np.array([2, 9, 0]), np.array([7] * 9 + [0])),
     ]
-    apart = [collate_translations([row], padding=tokenizer.pad_token_id) for row in rows]
-    together = collate_translations(rows, padding=tokenizer.pad_token_id)
+    apart = [collate_translations([row], padding=padding) for row in rows]
+    together = collate_translations(rows, padding=padding)
     with torch.no_grad():
         means = torch.stack([translation_loss(model, batch) for batch in apart])
         whole = translation_loss(model, together)
@@ -163,8 +153,8 @@ def test_every_pair_comes_once_an_epoch_within_the_budget() -> None:
 @pytest.mark.slow
 def test_pairs_that_are_too_long_are_left_out_and_told(tmp_path) -> None:
     method = with_fields(SMALL, steps=1, longest=9, evaluations=1)
-    _, _, fitted = method.train(setting(tmp_path, dev={}))
-    told = fitted.rows[0]
+    trained = method.train(setting(tmp_path, dev={}))
+    told = trained.rows[0]
     assert told["language"] == "qaa-qab"
     assert told["pairs"] > 0 < told["left_out"]
     assert told["pairs"] + told["left_out"] == 150
@@ -178,11 +168,11 @@ def test_a_model_learns_to_translate_built_in_languages(tmp_path) -> None:
     dev = {"qaa-qab": short_translations("dev", 30)}
     wider = {"dim": 64, "feed_forward": 128, "vocabulary": 600}
     method = with_fields(SMALL, **wider, steps=240, batch_subwords=1024, dev_sentences=30, evaluations=1)
-    model, tokenizer, fitted = method.train(setting(tmp_path, bitext=pairs, dev=dev))
-    scores = [row["score"] for row in fitted.rows if "score" in row]
+    trained = method.train(setting(tmp_path, bitext=pairs, dev=dev))
+    scores = [row["score"] for row in trained.rows if "score" in row]
     assert len(scores) == 2
     assert min(scores) > 0.2  # .28 and .29; .04 after fifty steps
-    save_model(model, tokenizer, tmp_path / "model")
+    save_model(trained.model, trained.tokenizer, tmp_path / "model")
     ours, theirs = both(tmp_path / "model", [one.first for one in dev["qaa-qab"]], "qab", tmp_path / "out")
     assert len(set(ours)) > 15
     assert sum(one == other for one, other in zip(ours, theirs, strict=True)) >= len(ours) - 1

@@ -94,7 +94,7 @@ def train_together(rank, folder, accumulation, stop, apart):
     )
     updates = replace(UPDATES, accumulation=accumulation)
     with suppress(KeyboardInterrupt):
-        rows = fit(model, Drawn(stop=stop), partly, updates=updates, seed=0, callbacks=callbacks).rows
+        rows = fit(model, Drawn(stop=stop), partly, updates=updates, seed=0, callbacks=callbacks)
         weights = {name: one.detach() for name, one in model.named_parameters()}
         torch.save({"weights": weights, "rows": rows, "told": len(told)}, folder / f"{rank}.pt")
 

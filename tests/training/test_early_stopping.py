@@ -34,8 +34,8 @@ def train(patience=2, *, checkpoints=None, stop=-1, on_progress=lambda _: None):
         checkpoints=checkpoints,
         on_progress=on_progress,
     )
-    fitted = fit(model, Asked(stop=stop), loss, updates=UPDATES, seed=5, callbacks=callbacks)
-    return weights(model), fitted.rows, asked
+    rows = fit(model, Asked(stop=stop), loss, updates=UPDATES, seed=5, callbacks=callbacks)
+    return weights(model), rows, asked
 
 
 @pytest.mark.parametrize(("patience", "updates"), [(0, 12), (1, 6), (2, 8), (3, 12), (9, 12)])

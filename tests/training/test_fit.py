@@ -24,11 +24,11 @@ from trained import equal, weights
 def test_fit_learns_eight_examples_by_heart():
     points = Drawn()[0]
     model = toy()
-    fitted = fit(model, [points] * 150, loss, updates=UPDATES, seed=0)
+    rows = fit(model, [points] * 150, loss, updates=UPDATES, seed=0)
     with torch.inference_mode():
         assert torch.equal(model(points.x).argmax(dim=1), points.y)
         assert float(loss(model, points)) < 0.05
-    assert fitted.rows[-1]["step"] == 150
+    assert rows[-1]["step"] == 150
 
 
 def test_every_batch_is_used_once_and_in_order():
@@ -169,8 +169,8 @@ def trained_in_parts(accumulation, dropout=0.0, batches=None):
     model = toy()
     model[2].p = dropout
     updates = replace(UPDATES, accumulation=accumulation)
-    fitted = fit(model, batches or Drawn(), loss, updates=updates, seed=0)
-    return weights(model), fitted.rows
+    rows = fit(model, batches or Drawn(), loss, updates=updates, seed=0)
+    return weights(model), rows
 
 
 @pytest.mark.parametrize("accumulation", [2, 3, 4])
@@ -208,9 +208,9 @@ def test_observers_look_every_so_many_steps_and_after_the_last():
 
     model = toy()
     callbacks = Callbacks(periodic=(Callback(rows=look, every=5), Callback(rows=look, every=20)))
-    fitted = fit(model, Drawn(), loss, updates=UPDATES, seed=0, callbacks=callbacks)
+    rows = fit(model, Drawn(), loss, updates=UPDATES, seed=0, callbacks=callbacks)
     assert looked == [(5, False), (10, False), (12, False), (12, False)]
-    assert [row["step"] for row in fitted.rows if "score" in row] == [5, 10, 12, 12]
+    assert [row["step"] for row in rows if "score" in row] == [5, 10, 12, 12]
 
 
 def test_observers_choose_nothing_and_change_nothing():
@@ -230,11 +230,9 @@ def test_observers_choose_nothing_and_change_nothing():
 
 def test_rows_tell_the_mean_loss_and_the_rate():
     told = []
-    fitted = fit(
-        toy(), Drawn(45), loss, updates=UPDATES, seed=0, callbacks=Callbacks(on_progress=told.append)
-    )
-    assert [row["step"] for row in fitted.rows] == [20, 40, 45]
-    assert all(0 < row["loss"] < 2 and 0 < row["rate"] <= 0.05 for row in fitted.rows)
+    rows = fit(toy(), Drawn(45), loss, updates=UPDATES, seed=0, callbacks=Callbacks(on_progress=told.append))
+    assert [row["step"] for row in rows] == [20, 40, 45]
+    assert all(0 < row["loss"] < 2 and 0 < row["rate"] <= 0.05 for row in rows)
     assert [(one.what, one.done, one.total) for one in told] == [("training", n, 45) for n in (20, 40, 45)]
 
 
@@ -247,7 +245,7 @@ def test_the_best_epochs_weights_are_left_in_the_model():
         return [{"step": done, "score": score} for score in scores[done]]
 
     model = toy()
-    fitted = fit(
+    rows = fit(
         model,
         Drawn(),
         loss,
@@ -256,9 +254,7 @@ def test_the_best_epochs_weights_are_left_in_the_model():
         callbacks=Callbacks(evaluate=evaluate, evaluate_at=tuple(scores)),
     )
     assert equal(weights(model), seen[6])  # 6 and 9 are equally good: the earlier one.
-    assert [row["score"] for row in fitted.rows if "score" in row] == [
-        x for two in scores.values() for x in two
-    ]
+    assert [row["score"] for row in rows if "score" in row] == [x for two in scores.values() for x in two]
 
 
 def test_without_evaluation_the_last_weights_are_left():
@@ -317,10 +313,10 @@ def watched(model, folder, every):
 def train(folder, *, every=3, precision="float32", stop=-1, accumulation=1):
     model = toy()
     updates = replace(UPDATES, precision=precision, accumulation=accumulation)
-    fitted = fit(
+    rows = fit(
         model, Drawn(stop=stop), loss, updates=updates, seed=5, callbacks=watched(model, folder, every)
     )
-    return weights(model), fitted.rows
+    return weights(model), rows
 
 
 def wide(seed=0):
@@ -337,7 +333,7 @@ def test_8_bit_states_are_a_quarter_learn_alike_and_resume_to_the_bit(tmp_path):
     def train(name, stop=-1, **how):
         model, updates = wide(), replace(UPDATES, learning_rate=0.01, **how)
         callbacks = Callbacks(checkpoints=Checkpoints(tmp_path / name, 3))
-        rows = fit(model, Drawn(40, stop=stop), loss, updates=updates, seed=5, callbacks=callbacks).rows
+        rows = fit(model, Drawn(40, stop=stop), loss, updates=updates, seed=5, callbacks=callbacks)
         (kept,) = (tmp_path / name).glob("checkpoint-*/optimizer.safetensors")
         return weights(model), rows, kept.stat().st_size
 
@@ -445,10 +441,10 @@ def test_a_training_asked_to_leave_in_its_last_step_ends(tmp_path):
 
     model = toy()
     with leaving.heeding():
-        fitted = fit(model, Asking(), loss, updates=UPDATES, seed=5, callbacks=watched(model, tmp_path, 3))
+        rows = fit(model, Asking(), loss, updates=UPDATES, seed=5, callbacks=watched(model, tmp_path, 3))
     whole, rows = train(tmp_path / "whole")
     assert equal(model, whole)
-    assert fitted.rows == rows
+    assert rows == rows
 
 
 def test_a_resumed_training_does_only_what_is_left(tmp_path):
@@ -534,8 +530,8 @@ def observed(model, every=5, folder=None, stop=-1):
     checkpoints = Checkpoints(folder, 3) if folder else None
     callbacks = watched(model, folder, 3) if folder else Callbacks()
     callbacks = replace(callbacks, periodic=(Callback(rows=look, every=every),), checkpoints=checkpoints)
-    fitted = fit(model, Drawn(stop=stop), loss, updates=UPDATES, seed=5, callbacks=callbacks)
-    return weights(model), fitted.rows, kept
+    rows = fit(model, Drawn(stop=stop), loss, updates=UPDATES, seed=5, callbacks=callbacks)
+    return weights(model), rows, kept
 
 
 def test_an_observer_changes_no_weight_and_its_rows_join_the_others():
@@ -543,7 +539,7 @@ def test_an_observer_changes_no_weight_and_its_rows_join_the_others():
     alone = fit(plain, Drawn(), loss, updates=UPDATES, seed=5)
     trained, rows, modes = observed(seen)
     assert equal(trained, weights(plain))
-    assert [row for row in rows if "seen" not in row] == alone.rows
+    assert [row for row in rows if "seen" not in row] == alone
     assert [row["step"] for row in rows if "seen" in row] == [5, 10, 12]
     assert modes == [False] * 3
 

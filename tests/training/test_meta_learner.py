@@ -96,11 +96,9 @@ def call(learner, batch):
 
 def trained(learning=LEARNING, *, steps=None, updates=UPDATES, **callbacks):
     one = learner(learning, updates)
-    fitted = fit(
-        one, steps or Steps(updates), call, updates=updates, seed=0, callbacks=Callbacks(**callbacks)
-    )
+    rows = fit(one, steps or Steps(updates), call, updates=updates, seed=0, callbacks=Callbacks(**callbacks))
     one.restore_requires_grad()
-    return one.model, fitted
+    return one.model, rows
 
 
 # Algorithm 1
@@ -198,12 +196,12 @@ def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, in
 def test_a_training_that_was_interrupted_ends_as_if_it_was_not(tmp_path, stop, inner_step, precision):
     updates, learning = replace(UPDATES, precision=precision), replace(LEARNING, inner_step=inner_step)
     checkpoints = Checkpoints(tmp_path / "work", 3)
-    whole, fitted = trained(learning, updates=updates, checkpoints=Checkpoints(tmp_path / "whole", 3))
+    whole, rows = trained(learning, updates=updates, checkpoints=Checkpoints(tmp_path / "whole", 3))
     with pytest.raises(KeyboardInterrupt):
         trained(learning, updates=updates, steps=Steps(updates, stop=stop), checkpoints=checkpoints)
-    again, fitted_again = trained(learning, updates=updates, checkpoints=checkpoints)
+    again, rows_again = trained(learning, updates=updates, checkpoints=checkpoints)
     assert equal(weights(again), weights(whole))
-    assert fitted_again.rows == fitted.rows
+    assert rows_again == rows
 
 
 def test_in_bfloat16_the_training_loss_sees_own_parameters_as_they_are_after_their_step():

@@ -80,7 +80,7 @@ def trained(folder, stop=-1):
         checkpoints=Checkpoints(folder, 4),
         periodic=(Callback(rows=notes, every=STEPS, before=True),),
     )
-    rows = fit(network, Texts(stop), masked_lm_loss, updates=HOW, seed=0, callbacks=callbacks).rows
+    rows = fit(network, Texts(stop), masked_lm_loss, updates=HOW, seed=0, callbacks=callbacks)
     return network, rows
 
 

@@ -130,12 +130,12 @@ def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
         on_progress=context.on_progress,
     )
     method = with_fields(run.method, precision=context.resolved(run.precision))
-    model, tokenizer, fitted = method.train(setting)
+    trained = method.train(setting)
     if is_main_process():
-        save_model(model, tokenizer, context.store.model(run))
+        save_model(trained.model, trained.tokenizer, context.store.model(run))
     known = run.start is None or predicts_text(run.start, context.sources.encoders)
     warnings = () if known else (NEW_HEAD,)
-    return RunResult([*fitted.rows, *_parameters(model)], warnings)
+    return RunResult([*trained.rows, *_parameters(trained.model)], warnings)
 
 
 NEW_HEAD = (

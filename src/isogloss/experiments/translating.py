@@ -43,10 +43,10 @@ def train_translator(context: RunContext, run: TrainTranslator) -> RunResult:
         on_progress=context.on_progress,
     )
     method = with_fields(run.method, precision=context.resolved(run.precision))
-    model, tokenizer, fitted = method.train(setting)
+    trained = method.train(setting)
     if is_main_process():
-        save_model(model, tokenizer, context.store.model(run))
-    return RunResult(fitted.rows)
+        save_model(trained.model, trained.tokenizer, context.store.model(run))
+    return RunResult(trained.rows)
 
 
 def translate(context: RunContext, run: Translate) -> RunResult:

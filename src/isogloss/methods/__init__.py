@@ -3,7 +3,6 @@
 from typing import ClassVar, Protocol, runtime_checkable
 
 from isogloss.core.run_parts import Modules, Named
-from isogloss.encoders.annotations import Tokenizer
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.average import Average
 from isogloss.methods.consistency import Consistency
@@ -22,12 +21,9 @@ from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnl
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
-from isogloss.tasks.task import Config, Model
-from isogloss.training.adjustment import Adjusted
-from isogloss.training.fine_tuning import Trained
-from isogloss.training.fit import Fitted
+from isogloss.tasks.task import Config
 from isogloss.training.pretraining import TextMethod
-from isogloss.training.setting import AdjustSetting, AuxiliaryLoss, Peft, Reads, Setting, TextSetting
+from isogloss.training.setting import AdjustSetting, AuxiliaryLoss, Peft, Reads, Setting, TextSetting, Trained
 
 
 class Method(Named, Protocol):
@@ -86,11 +82,6 @@ class Pretraining(Named, TextMethod, Protocol):
     replays: ClassVar[bool]
     """Whether text of other languages can be mixed in."""
 
-    @property
-    def translation(self) -> float:
-        """Share of the updates that are made on translations."""
-        ...
-
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ModelError or ConfigError for an encoder that it cannot train.
 
@@ -98,8 +89,8 @@ class Pretraining(Named, TextMethod, Protocol):
         """
         ...
 
-    def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
-        """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
+    def train(self, setting: TextSetting) -> Trained:
+        """Train the encoder with its masked-LM head."""
         ...
 
 
@@ -114,7 +105,7 @@ class Adjustment(Named, Protocol):
         """Whether it reads which words are linked; otherwise the bitext is not aligned."""
         ...
 
-    def train(self, setting: AdjustSetting) -> Adjusted:
+    def train(self, setting: AdjustSetting) -> Trained:
         """Adjust the encoder on aligned bitext."""
         ...
 

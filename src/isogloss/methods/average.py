@@ -41,10 +41,9 @@ from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.family import encoder_prefix
 from isogloss.tasks.task import Model
 from isogloss.training.evaluation import evaluation
-from isogloss.training.fine_tuning import Trained
 from isogloss.training.fit import Note
 from isogloss.training.precision import device
-from isogloss.training.setting import Averaged, Reads, Setting
+from isogloss.training.setting import Averaged, Reads, Setting, Trained
 
 TOLERANCE = 1e-6
 """Weights whose sum is this near to 1 sum to 1: 0.1 has no exact floating-point number."""

@@ -26,9 +26,9 @@ from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.one_answer import Compare, divergence_of_classes, one_answer
 from isogloss.tasks.task import Model, ScoredTask
-from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
+from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.pairs import PairedBatch, paired_batches
-from isogloss.training.setting import Reads, Setting
+from isogloss.training.setting import Reads, Setting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)

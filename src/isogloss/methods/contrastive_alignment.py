@@ -13,10 +13,10 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import NESTED, Count, Positive, Rate, Updates, Weight, nested_fields
 from isogloss.nn.distance import bidirectional_contrast, squared_distance
 from isogloss.tasks.task import Model
-from isogloss.training.adjustment import Adjusted, PairTraining, adjust
+from isogloss.training.adjustment import PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, states_of
 from isogloss.training.aligned_pairs import PairEncoding, Word
-from isogloss.training.setting import AdjustSetting
+from isogloss.training.setting import AdjustSetting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class ContrastiveAlignment:
         """Whether it reads which words are linked."""
         return self.level == "word"
 
-    def train(self, setting: AdjustSetting) -> Adjusted:
+    def train(self, setting: AdjustSetting) -> Trained:
         """Align the encoder on bitext; without pairs or steps it stays as it is, to the bit."""
         encoding = PairEncoding(
             word=self.word,

@@ -14,10 +14,10 @@ from torch import Tensor
 from isogloss.core.run_parts import NESTED, Count, Positive, Updates, Weight, nested_fields
 from isogloss.nn.distance import Form
 from isogloss.tasks.task import Model
-from isogloss.training.adjustment import Adjusted, PairTraining, adjust
+from isogloss.training.adjustment import PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, alignment_terms
 from isogloss.training.aligned_pairs import WITH_WORDS, Aligned, PairEncoding, Word
-from isogloss.training.setting import AdjustSetting
+from isogloss.training.setting import AdjustSetting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class CrossLingualAdjustment:
         """Whether it reads which words are linked."""
         return self.pulled in WITH_WORDS
 
-    def train(self, setting: AdjustSetting) -> Adjusted:
+    def train(self, setting: AdjustSetting) -> Trained:
         """Adjust the encoder on aligned bitext; without pairs or steps it stays as it is, to the bit."""
         encoding = PairEncoding(
             word=self.word,

@@ -7,8 +7,7 @@ import torch
 
 from isogloss.core.errors import ModelError
 from isogloss.encoders import fastest_attention, load_encoder_config, load_tokenizer
-from isogloss.training.fine_tuning import Trained
-from isogloss.training.setting import Reads, Setting
+from isogloss.training.setting import Reads, Setting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)

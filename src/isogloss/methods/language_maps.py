@@ -15,9 +15,9 @@ from typing import ClassVar, Literal
 
 from isogloss.core.run_parts import Positive
 from isogloss.nn.language_modules import Kind
-from isogloss.training.adjustment import Adjusted, adjust_by_map
+from isogloss.training.adjustment import adjust_by_map
 from isogloss.training.aligned_pairs import PairEncoding, Word
-from isogloss.training.setting import AdjustSetting
+from isogloss.training.setting import AdjustSetting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Procrustes:
         """Whether it reads which words are linked."""
         return self.level == "word"
 
-    def train(self, setting: AdjustSetting) -> Adjusted:
+    def train(self, setting: AdjustSetting) -> Trained:
         """Find the rotations; the encoder stays as it is, to the bit."""
         encoding = PairEncoding(
             word=self.word,
@@ -87,7 +87,7 @@ class Centring:
         """Whether it reads which words are linked."""
         return self.level == "word"
 
-    def train(self, setting: AdjustSetting) -> Adjusted:
+    def train(self, setting: AdjustSetting) -> Trained:
         """Find the shifts; the encoder stays as it is, to the bit."""
         encoding = PairEncoding(
             word=self.word,

@@ -5,7 +5,7 @@ Section 3.3. The last weights are kept: perplexity on held-out text is noted, an
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import ClassVar
 
@@ -13,15 +13,12 @@ import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
-from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, fastest_attention, require
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_modules import SHARED_ADAPTER
-from isogloss.tasks.masked_lm import masked_lm_loss
-from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callback, Callbacks, Fitted, fit, precision_of, trained_alone
+from isogloss.training.fit import Callback, precision_of
 from isogloss.training.gradient_conflict import Conflict, block_pool, conflict_callback
 from isogloss.training.pretraining import (
     PRETRAINING_UPDATES,
@@ -29,10 +26,10 @@ from isogloss.training.pretraining import (
     begin,
     check_fields,
     check_objective,
-    sampling_of,
+    train_on_text,
 )
-from isogloss.training.setting import TextSetting
-from isogloss.training.text_batches import Parallel, TextBatches
+from isogloss.training.setting import TextSetting, Trained
+from isogloss.training.text_batches import Parallel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,33 +81,16 @@ class MaskedLanguageModelling:
                 f"({modules.kind}) of neither. Leave translation and bitext out, or the modules."
             )
 
-    def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
-        """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
+    def train(self, setting: TextSetting) -> Trained:
+        """Train the encoder with its masked-LM head."""
         self.check(setting.family, setting.modules_trained, setting.languages)
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
-        sampling = replace(sampling_of(self.training), mixed=self.mixed, translation=self.translation)
-        start = begin(setting, self, sampling, attention=fastest_attention())
-        batches = TextBatches(
-            sampling=start.sampling,
-            streams=start.streams,
-            translations=_translations(setting, start.tokenizer, self.training.block)
-            if self.translation
-            else [],
-            masking=start.masking,
-            seed=derive(setting.seed, "text"),
-        )
-        callbacks = Callbacks(
-            periodic=(*start.periodic, *self._watched(start, setting)),
-            checkpoints=Checkpoints(setting.folder, self.updates.checkpoint_every),
-            on_progress=setting.on_progress,
-            what="pretraining",
-        )
-        model, seed = start.model, setting.seed
-        with trained_alone(model, start.trained):
-            fitted = fit(model, batches, masked_lm_loss, updates=self.updates, seed=seed, callbacks=callbacks)
-        model.config.update(start.dropout)
-        return model, start.tokenizer, Fitted([*start.rows, *fitted.rows])
+        start = begin(setting, self, attention=fastest_attention())
+        block = self.training.block
+        translations = _translations(setting, start.tokenizer, block) if self.translation else []
+        watched = self._watched(start, setting)
+        return train_on_text(start, setting, self, translations=translations, periodic=watched)
 
     def _watched(self, start: Start, setting: TextSetting) -> tuple[Callback, ...]:
         """Return the callback that measures gradient conflict on blocks of the training text."""

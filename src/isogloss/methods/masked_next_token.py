@@ -5,22 +5,15 @@ the mask of a decoder is lifted, subwords are hidden, and each is predicted from
 before it, as the decoder was trained to. All weights are trained here; the paper trains LoRA's.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
-from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_encoder_config
-from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.families import is_causal
-from isogloss.tasks.masked_lm import masked_lm_loss
-from isogloss.tasks.task import Model
-from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callbacks, Fitted, fit, trained_alone
-from isogloss.training.pretraining import begin, check_fields, check_objective, sampling_of
-from isogloss.training.setting import TextSetting
-from isogloss.training.text_batches import TextBatches
+from isogloss.training.pretraining import begin, check_fields, check_objective, train_on_text
+from isogloss.training.setting import TextSetting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,29 +60,12 @@ class MaskedNextToken:
                 f"from that label."
             )
 
-    def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
-        """Return the model with its language-model head, its tokenizer, and the rows of the training.
+    def train(self, setting: TextSetting) -> Trained:
+        """Train the decoder with its language-model head.
 
         ConfigError unless the mask is lifted, and for a mask that is no subword.
         """
         self.check(setting.family, None, ())
         self.check_mask(setting.start, causal=is_causal(load_encoder_config(setting.start)))
-        sampling = replace(sampling_of(self.training), mixed=self.mixed)
-        start = begin(setting, self, sampling, attention=fastest_attention(), mask=self.mask)
-        batches = TextBatches(
-            sampling=start.sampling,
-            streams=start.streams,
-            masking=start.masking,
-            seed=derive(setting.seed, "text"),
-        )
-        callbacks = Callbacks(
-            periodic=start.periodic,
-            checkpoints=Checkpoints(setting.folder, self.updates.checkpoint_every),
-            on_progress=setting.on_progress,
-            what="pretraining",
-        )
-        model, seed = start.model, setting.seed
-        with trained_alone(model, start.trained):
-            fitted = fit(model, batches, masked_lm_loss, updates=self.updates, seed=seed, callbacks=callbacks)
-        model.config.update(start.dropout)
-        return model, start.tokenizer, Fitted([*start.rows, *fitted.rows])
+        start = begin(setting, self, attention=fastest_attention(), mask=self.mask)
+        return train_on_text(start, setting, self)

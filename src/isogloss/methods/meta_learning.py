@@ -11,14 +11,12 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
-from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.encoders.language_parameters import language_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
-from isogloss.tasks.task import Model
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import refuse_sharding
-from isogloss.training.fit import Callback, Callbacks, Fitted, fit, trained_alone
+from isogloss.training.fit import Callback, Callbacks, fit, trained_alone
 from isogloss.training.meta_learning import (
     INNER_STEPS,
     SECOND_ORDER,
@@ -34,9 +32,8 @@ from isogloss.training.pretraining import (
     begin,
     check_fields,
     check_objective,
-    sampling_of,
 )
-from isogloss.training.setting import TextSetting
+from isogloss.training.setting import TextSetting, Trained
 
 LOOK_EVERY = 100
 """Steps between two rows on the hypergradient's terms."""
@@ -51,6 +48,7 @@ class MetaLearning:
 
     name: ClassVar[str] = "meta-learning"
     replays: ClassVar[bool] = False
+    mixed: ClassVar[bool] = False
     translation: ClassVar[float] = 0.0
 
     training: TextTraining = field(default=TextTraining(), metadata=NESTED)
@@ -126,15 +124,15 @@ class MetaLearning:
                 f"more, or choose masked-language-modelling."
             )
 
-    def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
-        """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
+    def train(self, setting: TextSetting) -> Trained:
+        """Train the encoder with its masked-LM head, and the modules of its languages."""
         self.check(setting.family, setting.modules_trained, setting.languages)
         if setting.replay is not None:
             raise ConfigError(
                 f"{self.name}: replayed languages have no validation text of their own. Leave replay out, or "
                 f"choose masked-language-modelling."
             )
-        start = begin(setting, self, sampling_of(self.training))
+        start = begin(setting, self)
         validation = Validation(
             share=self.validation, batch_subwords=self.validation_subwords or self.training.batch_subwords
         )
@@ -154,12 +152,12 @@ class MetaLearning:
             what="meta-learning",
         )
         with trained_alone(start.model, start.trained):
-            fitted = fit(
+            rows = fit(
                 learner, batches, _one_step, updates=self.updates, seed=setting.seed, callbacks=callbacks
             )
         learner.restore_requires_grad()
         start.model.config.update(start.dropout)
-        return start.model, start.tokenizer, Fitted([*start.rows, *fitted.rows])
+        return Trained(start.model, start.tokenizer, [*start.rows, *rows])
 
     def _learner(self, start: Start, languages: tuple[str, ...]) -> MetaLearner:
         def rate(own: float | None) -> float:

@@ -15,10 +15,10 @@ from isogloss.core.run_parts import Count, Whole
 from isogloss.data.examples import Example, Per
 from isogloss.tasks import Task, find_task
 from isogloss.tasks.one_answer import CLASSES, one_answer
-from isogloss.training.fine_tuning import Trained, examples_alone, few_examples, fine_tune
+from isogloss.training.fine_tuning import examples_alone, few_examples, fine_tune
 from isogloss.training.gradient_conflict import WATCHES, Conflict
 from isogloss.training.pairs import untagged, uses_teacher
-from isogloss.training.setting import Reads, Setting
+from isogloss.training.setting import Reads, Setting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)

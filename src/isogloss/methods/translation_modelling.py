@@ -36,9 +36,9 @@ from isogloss.tasks.translating import (
 )
 from isogloss.training.batching import by_length
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callbacks, Fitted, Note, fit, precision_of
+from isogloss.training.fit import Callbacks, Note, fit, precision_of
 from isogloss.training.precision import scoring
-from isogloss.training.setting import TranslationSetting
+from isogloss.training.setting import Trained, TranslationSetting
 
 METRIC = "chrf"
 
@@ -114,8 +114,8 @@ class TranslationModelling:
                     f"dim ({self.dim}), smoothing is below 1 and batch_subwords at least longest."
                 )
 
-    def train(self, setting: TranslationSetting) -> tuple[Model, Tokenizer, Fitted]:
-        """Return the model, its tokenizer, and the rows of the training."""
+    def train(self, setting: TranslationSetting) -> Trained:
+        """Train the vocabulary and the model."""
         tokenizer = self._tokenizer(setting)
         pairs = {name: _encoded(setting.bitext[name], tokenizer) for name in setting.bitext}
         rows, notes = self._rows(pairs, tokenizer)
@@ -136,8 +136,8 @@ class TranslationModelling:
         )
         loss = partial(translation_loss, smoothing=self.smoothing)
         updates = replace(self.updates, precision=precision)
-        fitted = fit(model, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
-        return model, tokenizer, Fitted([*notes, *fitted.rows])
+        noted = fit(model, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
+        return Trained(model, tokenizer, [*notes, *noted])
 
     def _tokenizer(self, setting: TranslationSetting) -> Tokenizer:
         """Train the vocabulary; what an interrupted run has trained already is used as it is."""

@@ -38,12 +38,12 @@ from isogloss.tasks import TASKS
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.one_answer import one_answer
 from isogloss.tasks.task import Config, Model, ScoredTask, Task
-from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
+from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.linked_rows import check_linked
 from isogloss.training.mixup_tasks import MixupTask, mixup_task
 from isogloss.training.optimizer import learn_at
 from isogloss.training.pairs import PairedBatch, paired_batches, untagged
-from isogloss.training.setting import Reads, Setting
+from isogloss.training.setting import Reads, Setting, Trained
 
 SELDOM = 0.01
 """Share of back-translated batches below which a schedule might as well not be there."""

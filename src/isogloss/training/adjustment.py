@@ -16,7 +16,6 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
-from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_context import (
     LanguageMaps,
     attach_language_maps,
@@ -40,7 +39,7 @@ from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import BUDGET
 from isogloss.training.fit import Callbacks, fit, precision_of
 from isogloss.training.precision import device, scoring
-from isogloss.training.setting import AdjustSetting
+from isogloss.training.setting import AdjustSetting, Trained
 from isogloss.training.states import check_layers
 
 PairLoss = Callable[[Model, AlignedBatch], Tensor]
@@ -59,16 +58,6 @@ class PairTraining:
     """Whether the loss is one of whole batches: several processes compute all of each."""
 
 
-@dataclass(frozen=True)
-class Adjusted:
-    """An adjusted encoder, its tokenizer, the rows of its training, and warnings."""
-
-    model: Model
-    tokenizer: Tokenizer
-    rows: list[dict[str, Value]]
-    warnings: tuple[str, ...] = ()
-
-
 def adjust(
     setting: AdjustSetting,
     loss: PairLoss,
@@ -76,7 +65,7 @@ def adjust(
     encoding: PairEncoding,
     training: PairTraining,
     kept: CacheType | None,
-) -> Adjusted:
+) -> Trained:
     """Train an encoder on aligned sentence pairs; without a step it stays as it is, to the bit.
 
     ``kept`` is the data type that f⁰ is cached in, None where the loss does not read it. A batch holds one
@@ -111,8 +100,8 @@ def adjust(
     if len(batches):
         callbacks = Callbacks(checkpoints=checkpoints, on_progress=setting.on_progress, what="adjusting")
         run = partial(_loss, loss, training.dropout)
-        rows += fit(model, batches, run, updates=updates, seed=setting.seed, callbacks=callbacks).rows
-    return Adjusted(model.eval(), tokenizer, rows, pairs.warnings())
+        rows += fit(model, batches, run, updates=updates, seed=setting.seed, callbacks=callbacks)
+    return Trained(model.eval(), tokenizer, rows, pairs.warnings())
 
 
 def _loss(loss: PairLoss, dropout: bool, model: Model, batch: AlignedBatch) -> Tensor:
@@ -120,14 +109,14 @@ def _loss(loss: PairLoss, dropout: bool, model: Model, batch: AlignedBatch) -> T
     return loss(model, batch)
 
 
-def adjust_by_map(setting: AdjustSetting, kind: Kind, *, encoding: PairEncoding, precision: str) -> Adjusted:
+def adjust_by_map(setting: AdjustSetting, kind: Kind, *, encoding: PairEncoding, precision: str) -> Trained:
     """Attach the maps that ``language_maps`` finds to an encoder; its weights stay the same to the bit."""
     tokenizer, model = load_tokenizer(setting.start), load_whole(setting.start)
     refuse_mapped(model, setting.start)
     check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
     pairs = encode_pairs(setting.bitext, tokenizer, encoding)
     attach_language_maps(model, language_maps(model, pairs, kind, precision=precision))
-    return Adjusted(model, tokenizer, list(pairs.rows), pairs.warnings())
+    return Trained(model, tokenizer, list(pairs.rows), pairs.warnings())
 
 
 def language_maps(model: Model, pairs: AlignedPairs, kind: Kind, *, precision: str = "auto") -> LanguageMaps:

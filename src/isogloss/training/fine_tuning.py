@@ -29,26 +29,13 @@ from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precisio
 from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
 from isogloss.training.optimizer import learn_at
 from isogloss.training.pairs import encode_all
-from isogloss.training.setting import AuxiliaryTerm, Extra, PeftSetting, Prepared, Reads, Setting
+from isogloss.training.setting import AuxiliaryTerm, Extra, PeftSetting, Prepared, Reads, Setting, Trained
 
 ABOVE_CHANCE = 0.01
 """A model whose best dev score is not this much above the commonest label's has learned nothing."""
 
 Examples = dict[str, list[Example]]
 """Training examples by language, or pair of languages."""
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A trained model, its tokenizer, the rows of its training, and warnings."""
-
-    model: Model
-    tokenizer: Tokenizer
-    rows: list[dict[str, Value]]
-    warnings: tuple[str, ...] = ()
-    extras: tuple[Extra, ...] = ()
-    difference: Extra | None = None
-    """Writes the weights that were trained, where these are not all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,8 +181,8 @@ def fine_tune(
     every, added = with_auxiliary(batches, loss, term)
     trained = training.trained or model
     counts = _counts(trained, parameters=whole, fixed=prepared.fixed)
-    fitted = fit(trained, every, added, updates=updates, seed=setting.seed, callbacks=callbacks)
-    marked = mark_chosen(fitted.rows, setting.optimization)
+    noted = fit(trained, every, added, updates=updates, seed=setting.seed, callbacks=callbacks)
+    marked = mark_chosen(noted, setting.optimization)
     ended = [_stopping(marked, planned=len(batches))] if setting.optimization.patience else []
     rows = [counts, *marked, *ended, *(term.rows if term else ())]
     found = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))

@@ -7,7 +7,7 @@ yields the weights of one that was never interrupted, to the bit.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -77,13 +77,6 @@ class Callbacks:
     what: str = "training"
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """The rows of a training: losses, dev scores."""
-
-    rows: list[Note] = field(default_factory=list)
-
-
 def fit(
     model: nn.Module,
     batches: Batches[Made],
@@ -92,8 +85,10 @@ def fit(
     updates: Updates,
     seed: int,
     callbacks: Callbacks | None = None,
-) -> Fitted:
+) -> list[Note]:
     """Train the model in place on every batch once; with ``evaluate``, leave the best weights in it.
+
+    Returns the rows of the training: losses, dev scores.
 
     With ``updates.accumulation``, or in several processes, a batch is computed in parts (``Divisible``): the
     same update within rounding.
@@ -139,17 +134,19 @@ class _Fit:
         self.told = 0
         self.unlooked: list[float] = []
 
-    def run(self) -> Fitted:
+    def run(self) -> list[Note]:
         start, total = self._resume(), len(self.batches)
         self.model.train()
-        with quick_dropout(self.model), _randomness_given_back(self.device), undisturbed():
+        generators = [torch.cuda.current_device()] if self.device.type == "cuda" else []
+        # The process gets its random state back: each step seeds its own.
+        with quick_dropout(self.model), torch.random.fork_rng(devices=generators), undisturbed():
             self._train(start, total)
         if self.best is not None:
             _put(self.model, self.best)
         self.held.gather()
         self.model.eval()
         self._check_weights(total)
-        return Fitted(self.rows)
+        return self.rows
 
     def _train(self, start: int, total: int) -> None:
         seen = [torch.tensor(loss, device=self.device) for loss in self.unlooked]
@@ -333,13 +330,6 @@ def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
     """
     begun = checkpoints.notes() if checkpoints and name == "auto" else None
     return str(begun["precision"]) if begun else resolved_precision(name, device())
-
-
-@contextmanager
-def _randomness_given_back(on: torch.device) -> Iterator[None]:
-    """Restore the random state of the process afterwards: each step seeds its own."""
-    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if on.type == "cuda" else []):
-        yield
 
 
 def on_host(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

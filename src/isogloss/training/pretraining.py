@@ -1,7 +1,7 @@
-"""What training on raw text begins with: the text, the vocabulary, and an encoder, new or trained further."""
+"""Training on raw text: reading it, its vocabulary, an encoder, new or trained further, and its training."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -35,13 +35,20 @@ from isogloss.encoders.new_subwords import (
     subword_averages,
     word_translations,
 )
-from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary
+from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
+from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import main_process_first
-from isogloss.training.fit import Callback
-from isogloss.training.setting import TextSetting
-from isogloss.training.text_batches import BatchSampling, HeldOut, held_out_batches
+from isogloss.training.fit import Callback, Callbacks, fit, trained_alone
+from isogloss.training.setting import TextSetting, Trained
+from isogloss.training.text_batches import (
+    BatchSampling,
+    Parallel,
+    TextBatches,
+    held_out_batches,
+    perplexity_rows,
+)
 
 PRETRAINING_UPDATES = Updates(learning_rate=1e-3, beta2=0.98, epsilon=1e-6, checkpoint_every=500)
 """How weights of a new encoder are updated, whatever the method."""
@@ -91,24 +98,19 @@ class TextMethod(Protocol):
         """How weights are updated."""
         ...
 
+    @property
+    def mixed(self) -> bool:
+        """Whether rows of one batch come from all languages."""
+        ...
 
-def sampling_of(training: TextTraining) -> BatchSampling:
-    """Return the sampling of batches that a training on text specifies."""
-    return BatchSampling(
-        steps=training.steps,
-        batch_subwords=training.batch_subwords,
-        block=training.block,
-        temperature=training.temperature,
-    )
+    @property
+    def translation(self) -> float:
+        """Share of the updates that are made on translations."""
+        ...
 
 
 def begin(
-    setting: TextSetting,
-    method: TextMethod,
-    sampling: BatchSampling,
-    *,
-    attention: str = "eager",
-    mask: str | None = None,
+    setting: TextSetting, method: TextMethod, *, attention: str = "eager", mask: str | None = None
 ) -> Start:
     """Read the text, train the vocabulary, and make the encoder, as a method's fields say.
 
@@ -118,17 +120,26 @@ def begin(
     """
     _check(setting, method)
     check_objective(method.name, setting.family, next_token=mask is not None)
-    sampling = replace(sampling, replay=setting.replay)
+    training = method.training
+    sampling = BatchSampling(
+        steps=training.steps,
+        batch_subwords=training.batch_subwords,
+        block=training.block,
+        temperature=training.temperature,
+        mixed=method.mixed,
+        translation=method.translation,
+        replay=setting.replay,
+    )
     with main_process_first():
         tokenizer, streams, held_out = _read(setting, method)
     vocabulary = Vocabulary.of(tokenizer, mask=mask or "")
-    model, dropout = _model(setting, tokenizer, attention, rate=method.training.dropout or 0.0)
+    model, dropout = _model(setting, tokenizer, attention, rate=training.dropout or 0.0)
     rows = (_embed_new(setting, model, tokenizer),) if setting.vocabulary else ()
     give_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
     check_languages(model, setting.languages_read)
     masking = Masking(
         vocabulary=vocabulary,
-        share=method.training.masked,
+        share=training.masked,
         first_position=family_of(model).first_position,
         next_token=mask is not None,
     )
@@ -149,6 +160,36 @@ def begin(
         dropout=dropout,
         trained=_trained(model, setting),
     )
+
+
+def train_on_text(
+    start: Start,
+    setting: TextSetting,
+    method: TextMethod,
+    *,
+    translations: Sequence[Parallel] = (),
+    periodic: tuple[Callback, ...] = (),
+) -> Trained:
+    """Train a model to predict the hidden subwords of text and translations."""
+    model = start.model
+    batches = TextBatches(
+        sampling=start.sampling,
+        streams=start.streams,
+        translations=translations,
+        masking=start.masking,
+        seed=derive(setting.seed, "text"),
+    )
+    callbacks = Callbacks(
+        periodic=(*start.periodic, *periodic),
+        checkpoints=Checkpoints(setting.folder, method.updates.checkpoint_every),
+        on_progress=setting.on_progress,
+        what="pretraining",
+    )
+    updates, seed = method.updates, setting.seed
+    with trained_alone(model, start.trained):
+        rows = fit(model, batches, masked_lm_loss, updates=updates, seed=seed, callbacks=callbacks)
+    model.config.update(start.dropout)
+    return Trained(model, start.tokenizer, [*start.rows, *rows])
 
 
 def _trained(model: Model, setting: TextSetting) -> tuple[nn.Parameter, ...] | None:
@@ -231,13 +272,11 @@ def _check(setting: TextSetting, method: TextMethod) -> None:
 def _perplexity_callbacks(
     model: Model, batches: Mapping[str, Sequence[MaskedBatch]], method: TextMethod, *, before: bool
 ) -> tuple[Callback, ...]:
-    if method.training.evaluate_every is None:
+    every = method.training.evaluate_every
+    if every is None:
         return ()
-    held_out = HeldOut(
-        batches=batches, every=method.training.evaluate_every, precision=method.updates.precision
-    )
-    rows = partial(held_out.notes, model)
-    return (Callback(rows=rows, every=method.training.evaluate_every, before=before),)
+    rows = partial(perplexity_rows, model, batches, every=every, precision=method.updates.precision)
+    return (Callback(rows=rows, every=every, before=before),)
 
 
 def _read(setting: TextSetting, method: TextMethod) -> tuple[Tokenizer, Streams, Streams]:
@@ -255,26 +294,19 @@ def _read(setting: TextSetting, method: TextMethod) -> tuple[Tokenizer, Streams,
         lines |= {language: chain(first[language], lines[language]) for language in setting.languages}
         tokenizer = _learned_tokenizer(setting, chain.from_iterable(first.values()))
         write_tokenizer(tokenizer, kept)
-    held_out = {} if method.training.evaluate_every is None else _held_out(setting)
+    read = setting.held_out if method.training.evaluate_every else None
+    held_out = {language: iter(read(language)) for language in setting.languages_read} if read else {}
 
     def streams(texts: Mapping[str, Iterator[str]], folder: Path) -> Streams:
+        longest = method.training.block - 2
         return {
-            code: _stream(folder / code, text, tokenizer, method.training.block)
+            code: open_stream(folder / code)
+            if is_stream(folder / code)
+            else write_stream(text, tokenizer, folder / code, longest=longest)
             for code, text in texts.items()
         }
 
     return tokenizer, streams(lines, setting.folder / "text"), streams(held_out, setting.folder / "held-out")
-
-
-def _held_out(setting: TextSetting) -> dict[str, Iterator[str]]:
-    read = setting.held_out or (lambda _: iter(()))
-    return {language: iter(read(language)) for language in setting.languages_read}
-
-
-def _stream(folder: Path, lines: Iterator[str], tokenizer: Tokenizer, block: int) -> TextStream:
-    if is_stream(folder):
-        return open_stream(folder)
-    return write_stream(lines, tokenizer, folder, longest=block - 2)
 
 
 def _kept_tokenizer(setting: TextSetting, kept: Path) -> "Tokenizer | None":

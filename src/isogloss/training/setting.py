@@ -1,4 +1,4 @@
-"""What a method receives: the parts of its run as objects to use, and nothing about where they came from."""
+"""What a method receives and returns: the parts of its run as objects, and nothing about their origin."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -156,6 +156,19 @@ class AuxiliaryLoss(Named, Protocol):
 
 Extra = Callable[[Path], None]
 """Writes files of its own into the folder of a model."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model, its tokenizer, the rows of its training, and warnings."""
+
+    model: Model
+    tokenizer: Tokenizer
+    rows: list[dict[str, Value]]
+    warnings: tuple[str, ...] = ()
+    extras: tuple[Extra, ...] = ()
+    difference: Extra | None = None
+    """Writes the weights that were trained, where these are not all."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -126,29 +126,21 @@ MOST_SUBWORDS = 65536
 """Held-out subwords of a language that are read: some 10,000 predictions, a standard error of 0.03 nats."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeldOut:
-    """Held-out text of several languages, its masks drawn once."""
-
-    batches: Mapping[str, Sequence[MaskedBatch]]
-    """By language."""
-    every: int
-    """Steps of an epoch."""
-    precision: str = "auto"
-
-    def notes(self, model: Model, done: int) -> list[dict[str, Value]]:
-        """Return a row for each language."""
-        return [
-            {
-                "step": done,
-                "epoch": -(-done // self.every),
-                "language": language,
-                "split": "dev",
-                "metric": "perplexity",
-                "score": round(perplexity(model, batches, precision=self.precision), 6),
-            }
-            for language, batches in self.batches.items()
-        ]
+def perplexity_rows(
+    model: Model, held_out: Mapping[str, Sequence[MaskedBatch]], done: int, *, every: int, precision: str
+) -> list[dict[str, Value]]:
+    """Return a row for each language's held-out text; ``every`` is the steps of an epoch."""
+    return [
+        {
+            "step": done,
+            "epoch": -(-done // every),
+            "language": language,
+            "split": "dev",
+            "metric": "perplexity",
+            "score": round(perplexity(model, batches, precision=precision), 6),
+        }
+        for language, batches in held_out.items()
+    ]
 
 
 def perplexity(model: Model, batches: Sequence[MaskedBatch], *, precision: str = "auto") -> float:
