@@ -52,6 +52,12 @@ def write_difference(folder: Path, base: str, *, form: str, weights: str) -> Dif
     return found
 
 
+def write_sparse(weights: Mapping[str, Tensor], base: str, folder: Path) -> None:
+    """Write some weights of a model as its difference from ``base``."""
+    write_difference(folder, base, form="sparse", weights=sparse_deltas.WEIGHTS)
+    sparse_deltas.write_weights(folder, weights)
+
+
 def _named(base: Path, folder: Path) -> str:
     if base == folders.shipped_folder():
         return folders.SHIPPED

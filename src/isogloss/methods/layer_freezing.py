@@ -7,17 +7,14 @@ are most of a small multilingual encoder, and labels in one language move the ro
 
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
-
-from torch import Tensor
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Count
 from isogloss.encoders import family_of
-from isogloss.encoders.differences import write_difference
+from isogloss.encoders.differences import write_sparse
 from isogloss.encoders.family import EncoderFamily
-from isogloss.encoders.sparse_deltas import WEIGHTS, encoder_weights, write_weights
+from isogloss.encoders.sparse_deltas import encoder_weights
 from isogloss.nn.frozen import freeze, thaw, unfrozen
 from isogloss.tasks.task import Model
 from isogloss.training.setting import Extra, PeftSetting, Prepared
@@ -53,9 +50,4 @@ class LayerFreezing:
         """Keep what was trained."""
         trained = {name: one.detach().cpu().clone() for name, one in unfrozen(model).items()}
         thaw(model)
-        return partial(_write, trained, base)
-
-
-def _write(weights: dict[str, Tensor], base: str, folder: Path) -> None:
-    write_difference(folder, base, form="sparse", weights=WEIGHTS)
-    write_weights(folder, weights)
+        return partial(write_sparse, trained, base)

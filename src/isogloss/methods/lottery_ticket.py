@@ -23,15 +23,13 @@ from torch import Tensor
 
 from isogloss.core.presence import make_folder
 from isogloss.core.records import writing
-from isogloss.encoders.differences import write_difference
+from isogloss.encoders.differences import write_sparse
 from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.sparse_deltas import (
-    WEIGHTS,
     add_masks,
     encoder_weights,
     remove_masks,
     sparse_weights,
-    write_weights,
 )
 from isogloss.tasks.task import Model
 from isogloss.training.distributed import is_main_process, main_process_first
@@ -68,7 +66,7 @@ class LotteryTicket:
     def finish(self, model: Model, base: str) -> Extra:
         """Make the tensors ordinary ones."""
         masks = remove_masks(model)
-        return partial(_write, sparse_weights(model, masks), base)
+        return partial(write_sparse, sparse_weights(model, masks), base)
 
 
 def largest_changes(before: Model, after: Model, share: float) -> dict[str, Tensor]:
@@ -91,8 +89,3 @@ def _write_mask(path: Path, masks: Mapping[str, Tensor]) -> None:
         make_folder(path.parent)
         save_file({name: one.to(torch.uint8) for name, one in masks.items()}, temporary)
         temporary.replace(path)
-
-
-def _write(weights: Mapping[str, Tensor], base: str, folder: Path) -> None:
-    write_difference(folder, base, form="sparse", weights=WEIGHTS)
-    write_weights(folder, weights)
