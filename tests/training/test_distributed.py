@@ -12,7 +12,7 @@ from toys import UPDATES, Drawn, loss, toy
 from isogloss.training import fit as module
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import (
-    all_reduce_gradients,
+    Copies,
     all_reduced,
     barrier,
     is_main_process,
@@ -34,7 +34,7 @@ def test_a_process_that_was_started_alone_is_the_first_of_one():
 def test_alone_gradients_stay_as_they_are():
     model = toy()
     model[0].weight.grad = torch.ones_like(model[0].weight)
-    all_reduce_gradients(model)
+    Copies(model).sum_gradients()
     assert torch.equal(model[0].weight.grad, torch.ones_like(model[0].weight))
     assert model[0].bias.grad is None
 

@@ -148,7 +148,15 @@ class Copies:
 
     def sum_gradients(self) -> None:
         """Sum gradients over all processes; parameters without a gradient anywhere keep none."""
-        all_reduce_gradients(self._model)
+        if world_size() == 1:
+            return
+        weights = [weight for weight in self._model.parameters() if weight.requires_grad]
+        on = weights[0].device
+        found = all_reduced(torch.tensor([float(weight.grad is not None) for weight in weights], device=on))
+        for weight, somewhere in zip(weights, found.tolist(), strict=True):
+            if somewhere:
+                weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+                torch.distributed.all_reduce(weight.grad)
 
     def from_main_process(self, make: Callable[[], Plain]) -> Plain:
         """Return to all processes what the main one makes with the model, alone."""
@@ -165,19 +173,6 @@ def broadcast_weights(model: nn.Module) -> None:
             there = weight.detach().to(own_device())
             torch.distributed.broadcast(there, 0)
             weight.data.copy_(there)
-
-
-def all_reduce_gradients(model: nn.Module) -> None:
-    """Sum gradients over all processes; parameters without a gradient anywhere keep none."""
-    if world_size() == 1:
-        return
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
-    on = weights[0].device
-    found = all_reduced(torch.tensor([float(weight.grad is not None) for weight in weights], device=on))
-    for weight, somewhere in zip(weights, found.tolist(), strict=True):
-        if somewhere:
-            weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
-            torch.distributed.all_reduce(weight.grad)
 
 
 def _state() -> PartialState:

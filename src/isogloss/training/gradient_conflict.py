@@ -336,9 +336,15 @@ def example_pool(
     """Draw labelled examples of each language; those of several rows are drawn whole."""
     whole = {language: list(by_example(own).values()) for language, own in rows.items()}
 
-    def losses(language: str, numbers: Sequence[int], _: int) -> Iterable[Tensor]:
+    def losses(language: str, numbers: Sequence[int], _: int) -> Iterator[Tensor]:
         drawn = [row for number in numbers for row in whole[language][number]]
-        return task_losses(model, language, drawn, task, padding=padding, precision=precision)
+        device = next(model.parameters()).device
+        for start in range(0, len(drawn), ROWS):
+            part = drawn[start : start + ROWS]
+            batch = collate(part, padding=padding, languages=(language,)).to(device)
+            with autocast(device, precision):
+                loss = task.loss(model, batch)
+            yield loss * (len(part) / len(drawn))  # Its share of the mean over labelled rows.
 
     return Pool({language: len(own) for language, own in whole.items()}, losses)
 
@@ -379,22 +385,3 @@ def text_losses(model: Model, batches: Sequence[MaskedBatch], *, precision: str)
         with autocast(device, precision):
             loss = masked_lm_loss(model, batch.to(device))
         yield loss * (len(batch.gold) / hidden)
-
-
-def task_losses(
-    model: Model,
-    language: str,
-    rows: Sequence[EncodedRow],
-    task: Task,
-    *,
-    padding: int,
-    precision: str,
-) -> Iterator[Tensor]:
-    """Yield each batch's share of a task's mean loss over labelled rows."""
-    device = next(model.parameters()).device
-    for start in range(0, len(rows), ROWS):
-        part = rows[start : start + ROWS]
-        batch = collate(part, padding=padding, languages=(language,)).to(device)
-        with autocast(device, precision):
-            loss = task.loss(model, batch)
-        yield loss * (len(part) / len(rows))
