@@ -16,6 +16,7 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_context import (
     LanguageMaps,
     attach_language_maps,
@@ -71,12 +72,7 @@ def adjust(
     ``kept`` is the data type that f⁰ is cached in, None where the loss does not read it. A batch holds one
     pair of languages.
     """
-    tokenizer = load_tokenizer(setting.start)
-    model = load_whole(setting.start, attention=fastest_attention())
-    refuse_mapped(model, setting.start)
-    check_layers(model, [encoding.layer])
-    check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
-    pairs = encode_pairs(setting.bitext, tokenizer, encoding)
+    model, tokenizer, pairs = _read(setting, encoding, attention=fastest_attention())
     checkpoints = Checkpoints(setting.folder, training.updates.checkpoint_every)
     updates = replace(training.updates, precision=precision_of(training.updates.precision, checkpoints))
     before: CachedStates | None = None
@@ -111,12 +107,20 @@ def _loss(loss: PairLoss, dropout: bool, model: Model, batch: AlignedBatch) -> T
 
 def adjust_by_map(setting: AdjustSetting, kind: Kind, *, encoding: PairEncoding, precision: str) -> Trained:
     """Attach the maps that ``language_maps`` finds to an encoder; its weights stay the same to the bit."""
-    tokenizer, model = load_tokenizer(setting.start), load_whole(setting.start)
-    refuse_mapped(model, setting.start)
-    check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
-    pairs = encode_pairs(setting.bitext, tokenizer, encoding)
+    model, tokenizer, pairs = _read(setting, encoding)
     attach_language_maps(model, language_maps(model, pairs, kind, precision=precision))
     return Trained(model, tokenizer, list(pairs.rows), pairs.warnings())
+
+
+def _read(
+    setting: AdjustSetting, encoding: PairEncoding, *, attention: str = "sdpa"
+) -> tuple[Model, Tokenizer, AlignedPairs]:
+    """Load the encoder and encode the bitext; ConfigError where one is not for the other."""
+    model, tokenizer = load_whole(setting.start, attention=attention), load_tokenizer(setting.start)
+    refuse_mapped(model, setting.start)
+    check_layers(model, [encoding.layer])
+    check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
+    return model, tokenizer, encode_pairs(setting.bitext, tokenizer, encoding)
 
 
 def language_maps(model: Model, pairs: AlignedPairs, kind: Kind, *, precision: str = "auto") -> LanguageMaps:
