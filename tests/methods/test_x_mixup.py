@@ -17,11 +17,10 @@ from isogloss.data.sources import Sources
 from isogloss.encoders import load_encoder_config, load_tokenizer, save_model
 from isogloss.encoders.mixup import Mixup, load_mixup, mixing
 from isogloss.methods.plain import SourceOnly
-from isogloss.methods.x_mixup import MixedModel, SourceSchedule, XMixup, share_of_real
+from isogloss.methods.x_mixup import MixedModel, SourceSchedule, XMixup, mixup_task, share_of_real
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import beside_translations, evaluation
-from isogloss.training.mixup_tasks import mixup_task
 from isogloss.training.pairs import collate_sides, pseudo_labels
 from trained import equal, interrupted, weights
 

@@ -7,7 +7,7 @@ loss that any fine-tuning method can carry; the paper's is source-only with it.
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, product
+from itertools import chain
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -31,7 +31,7 @@ from isogloss.training.aligned_batches import (
     reference_states,
 )
 from isogloss.training.aligned_pairs import Aligned, AlignedPairs, PairEncoding, Word, encode_pairs
-from isogloss.training.setting import AuxiliaryTerm, Reads, Setting
+from isogloss.training.setting import AuxiliaryTerm, Reads, Setting, language_pairs
 from isogloss.training.states import check_layers
 
 
@@ -84,8 +84,8 @@ class AlignmentLoss:
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read bitext of each source language with each target language."""
-        pairs = tuple(f"{one}-{other}" for one, other in product(source, target))
-        return Reads(bitext=self.bitext, pairs=pairs, original=self.reference == "original")
+        original = self.reference == "original"
+        return Reads(bitext=self.bitext, pairs=language_pairs(source, target), original=original)
 
     def prepare(
         self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int

@@ -12,7 +12,6 @@ released code divides R1 by the number of labels as well, so its weight of 5 is 
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import ClassVar, Literal, cast
 
 import torch
@@ -28,7 +27,7 @@ from isogloss.tasks.one_answer import Compare, divergence_of_classes, one_answer
 from isogloss.tasks.task import Model, ScoredTask
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.pairs import PairedBatch, paired_batches
-from isogloss.training.setting import Reads, Setting, Trained
+from isogloss.training.setting import Reads, Setting, Trained, language_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +47,7 @@ class Consistency:
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source and its translations; target labels choose nothing: they are thought unknown."""
-        translated = tuple(f"{one}-{other}" for one, other in product(source, target))
-        return Reads(train=(*source, *translated), dev=source)
+        return Reads(train=(*source, *language_pairs(source, target)), dev=source)
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on pairs; a batch holds ``batch_size`` of them, of one pair of languages."""

@@ -9,7 +9,6 @@ carry: xTune's second stage is ``consistency`` (R1) with it.
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import ClassVar
 
 import torch
@@ -27,7 +26,7 @@ from isogloss.tasks.one_answer import CLASSES, one_answer
 from isogloss.tasks.task import Model
 from isogloss.training.batching import Bucketed
 from isogloss.training.pairs import encode, load_teacher, untagged, uses_teacher
-from isogloss.training.setting import AuxiliaryTerm, Reads, Setting
+from isogloss.training.setting import AuxiliaryTerm, Reads, Setting, language_pairs
 
 NOWHERE = -1e4
 """Score of a place that no answer can start or end at: its probability is 0, and its logarithm finite."""
@@ -45,7 +44,7 @@ class ModelConsistency:
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source and its translations."""
-        return Reads(train=(*source, *(f"{one}-{other}" for one, other in product(source, target))))
+        return Reads(train=(*source, *language_pairs(source, target)))
 
     def needs_teacher(self, task: str) -> bool:  # noqa: ARG002
         """Return whether it reads a model of the first stage."""
@@ -71,7 +70,7 @@ class ModelConsistency:
         languages = self.reads(setting.source, setting.target).train
         check_languages(model, languages)
         read = untagged(setting).train if uses_teacher(setting.task) else setting.train
-        groups = {code: encode(setting, tokenizer, read(code)) for code in languages}
+        groups = {code: encode(setting, tokenizer, read(code), code) for code in languages}
         padding = tokenizer.pad_token_id
         batches = Bucketed(
             groups={code: [replace(row, gold=()) for row in rows] for code, rows in groups.items()},

@@ -7,7 +7,6 @@ a target and few-shot with all shots are the others, to the bit.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
@@ -18,7 +17,7 @@ from isogloss.tasks.one_answer import CLASSES, one_answer
 from isogloss.training.fine_tuning import examples_alone, few_examples, fine_tune
 from isogloss.training.gradient_conflict import WATCHES, Conflict
 from isogloss.training.pairs import untagged, uses_teacher
-from isogloss.training.setting import Reads, Setting, Trained
+from isogloss.training.setting import Reads, Setting, Trained, language_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,8 +195,8 @@ class TranslateTrain:
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source and its translations; target labels choose nothing: they are thought unknown."""
-        translated = tuple(f"{one}-{other}" for one, other in product(source, target))
-        return Reads(train=(*(source if self.with_source else ()), *translated), dev=source)
+        own = source if self.with_source else ()
+        return Reads(train=(*own, *language_pairs(source, target)), dev=source)
 
     def needs_teacher(self, task: str) -> bool:
         """Return whether translations of a task are labelled by a source-only model."""

@@ -1,8 +1,7 @@
 """X-Mixup: an example and its translation meet half-way, in one layer.
 
 Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4. Eqs 6-8 are here; the
-mixing itself (Eqs 2-5) is in ``encoders/mixup.py`` and ``nn/mixup_ratio.py``, what differs from task to task
-(Table 10) in ``training/mixup_tasks.py``.
+mixing itself (Eqs 2-5) is in ``encoders/mixup.py`` and ``nn/mixup_ratio.py``.
 
 With ``ratio`` 0, without schedule, MSE and KL, it is translate-train on batches that hold an example and its
 translation, weighted by alpha. Without a target it is source-only, to the bit.
@@ -11,7 +10,6 @@ translation, weighted by alpha. Without a target it is source-only, to the bit.
 import math
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from typing import ClassVar, Literal, cast
 
 import numpy as np
@@ -34,16 +32,19 @@ from isogloss.encoders.mixup import (
     mixing,
     save_mixup,
 )
-from isogloss.tasks import TASKS
+from isogloss.tasks import TASKS, find_task
 from isogloss.tasks.batch import Batch
+from isogloss.tasks.classification import MultiLabelClassification, Regression, TextClassification
+from isogloss.tasks.multiple_choice import MultipleChoice
 from isogloss.tasks.one_answer import one_answer
+from isogloss.tasks.span_qa import SpanQA
+from isogloss.tasks.tagging import Tagging
 from isogloss.tasks.task import Config, Model, ScoredTask, Task
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.linked_rows import check_linked
-from isogloss.training.mixup_tasks import MixupTask, mixup_task
 from isogloss.training.optimizer import learn_at
 from isogloss.training.pairs import PairedBatch, paired_batches, untagged
-from isogloss.training.setting import Reads, Setting, Trained
+from isogloss.training.setting import Reads, Setting, Trained, language_pairs
 
 SELDOM = 0.01
 """Share of back-translated batches below which a schedule might as well not be there."""
@@ -104,13 +105,13 @@ class XMixup:
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read source, translations and back-translations; target labels choose nothing."""
-        there = [f"{one}-{other}" for one, other in product(source, target)]
-        back = [f"{one}-{other}-{one}" for one, other in product(source, target)] if self.schedule else []
+        there = language_pairs(source, target)
+        back = [f"{pair}-{pair.partition('-')[0]}" for pair in there] if self.schedule else []
         return Reads(train=(*source, *there, *back), dev=source)
 
     def check(self, task: str, config: Config) -> None:
         """Raise ConfigError or ModelError for an unsupported task, encoder or layer."""
-        check_mixup(config, self._layer(mixup_task(task), config))
+        self._layer(task, config)
 
     def check_task(self, task: Task) -> None:
         """Raise ConfigError where words are to be mixed by links, and the task's texts have no words."""
@@ -154,7 +155,14 @@ class XMixup:
             takes_real=schedule.takes_real if self.schedule else None,
             pseudo_labels=kind.pseudo_labels,
         )
-        model = MixedModel(network, self._mixup(kind, network.config))
+        mixup = Mixup(
+            layer=self._layer(setting.task.name, network.config),
+            largest=self.ratio,
+            learned=self.learned_ratio,
+            residual=self.residual,
+            attends=self.attends,
+        )
+        model = MixedModel(network, mixup)
         if model.ratio is not None:
             learn_at(model.ratio.parameters(), self.ratio_rate or 1.0, decay=False)
         return Training(
@@ -162,7 +170,7 @@ class XMixup:
             loss=partial(self.loss, cast("ScoredTask", setting.task)),
             trained=model,
             warnings=(*warnings, *(schedule.warnings(len(batches)) if self.schedule else ())),
-            extras=(partial(save_mixup, model.mixup),),
+            extras=(partial(save_mixup, mixup),),
         )
 
     def loss(self, task: ScoredTask, model: "MixedModel", batch: PairedBatch) -> Tensor:
@@ -184,19 +192,11 @@ class XMixup:
             loss = loss + self.kl * share.pairs * answer.divergence(source.float(), target.float())
         return loss
 
-    def _mixup(self, kind: MixupTask, config: Config) -> Mixup:
-        layer = self._layer(kind, config)
+    def _layer(self, task: str, config: Config) -> int:
+        """Return the layer that mixes; ConfigError or ModelError where the encoder cannot in that one."""
+        layer = self.layer or mixup_task(task).layer_of(config.num_hidden_layers)
         check_mixup(config, layer)
-        return Mixup(
-            layer=layer,
-            largest=self.ratio,
-            learned=self.learned_ratio,
-            residual=self.residual,
-            attends=self.attends,
-        )
-
-    def _layer(self, kind: MixupTask, config: Config) -> int:
-        return self.layer or kind.layer_of(config.num_hidden_layers)
+        return layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,3 +257,58 @@ def mean_states(states: Float[Tensor, "row subword dim"], batch: Batch) -> Float
         return states.mean(dim=1)
     real = batch.mask.unsqueeze(2)
     return (states * real).sum(dim=1) / real.sum(dim=1)
+
+
+ORDINARY = 12
+"""Layers of the encoders the paper chose its layers for (base)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixupTask:
+    """The paper's choices for one kind of task (Table 10 and Sections 4.2, 4.3 and 5.1)."""
+
+    alpha: Share
+    """Weight of the source side's loss (Eq. 8, Table 10)."""
+
+    decay: int
+    """k of scheduled sampling (Table 10)."""
+
+    layer: int
+    """The layer that mixes in an encoder of 12 layers."""
+
+    grows: bool = False
+    """Whether that layer goes up with the encoder, as the paper has it for QA: 8 of 12, 16 of 24."""
+
+    pseudo_labels: bool = False
+    """Whether labels do not outlive translation, and a source-only model's probabilities take their place."""
+
+    def layer_of(self, layers: int) -> int:
+        """Return the layer that mixes in an encoder of ``layers``; the same proportion in a smaller one."""
+        scaled = max(1, round(self.layer * layers / ORDINARY))
+        return scaled if self.grows else min(self.layer, scaled)
+
+
+CLASSIFICATION = MixupTask(alpha=0.4, decay=1000, layer=1)
+STRUCTURED = MixupTask(alpha=0.8, decay=1000, layer=4, pseudo_labels=True)
+QUESTIONS = MixupTask(alpha=0.2, decay=2000, layer=8, grows=True)
+
+KINDS: dict[type, MixupTask] = {
+    TextClassification: CLASSIFICATION,
+    MultiLabelClassification: CLASSIFICATION,
+    Regression: CLASSIFICATION,
+    MultipleChoice: CLASSIFICATION,
+    Tagging: STRUCTURED,
+    SpanQA: QUESTIONS,
+}
+
+
+def mixup_task(task: str) -> MixupTask:
+    """Return the paper's choices for a task; ConfigError for one that X-Mixup does not know."""
+    found = KINDS.get(type(find_task(task)))
+    if found is None:
+        known = sorted(name for name, one in TASKS.items() if type(one) in KINDS)
+        raise ConfigError(
+            f"x-mixup: found task {task!r}; it is defined for {', '.join(known)}. "
+            f"Choose one of these, or translate-train."
+        )
+    return found

@@ -71,16 +71,6 @@ def parts_of(batch: object, count: int, what: str) -> Sequence[tuple[Movable, fl
     return [*parts, *[(parts[-1][0], None)] * missing]
 
 
-@runtime_checkable
-class Epochs(Batches[Made], Protocol[Made]):
-    """Batches that repeat in every epoch."""
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Number of batches in one pass."""
-        ...
-
-
 @dataclass(frozen=True)
 class Bucketed(Generic[Item, Made]):
     """Batches of rows of similar length, every row once an epoch, each batch from one group.

@@ -6,6 +6,7 @@ the loss on them, ``setting.auxiliary`` adds a further term with batches of its 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,13 +23,13 @@ from isogloss.encoders.family import head_parameters
 from isogloss.encoders.language_context import check_languages
 from isogloss.tasks.batch import collate
 from isogloss.tasks.task import Model
-from isogloss.training.batching import Batches, Bucketed, Epochs, Movable, parts_of
+from isogloss.training.batching import Batches, Bucketed, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
 from isogloss.training.optimizer import learn_at
-from isogloss.training.pairs import encode_all
+from isogloss.training.pairs import encode
 from isogloss.training.setting import AuxiliaryTerm, Extra, PeftSetting, Prepared, Reads, Setting, Trained
 
 ABOVE_CHANCE = 0.01
@@ -42,7 +43,7 @@ Examples = dict[str, list[Example]]
 class Training:
     """The batches and the loss of a training."""
 
-    batches: Epochs[Movable]
+    batches: Bucketed[Any, Movable]
     loss: Loss
     """From the trained module and a batch to one number."""
     trained: nn.Module | None = None
@@ -115,7 +116,7 @@ def examples_alone(
     """Train on the task's loss, one language a batch; with ``pseudo`` the teacher labels translations."""
     padding = tokenizer.pad_token_id
     batches = Bucketed(
-        groups=encode_all(setting, tokenizer, train, pseudo=pseudo),
+        groups={code: encode(setting, tokenizer, own, code, pseudo=pseudo) for code, own in train.items()},
         length=lambda row: len(row.subwords),
         size=setting.optimization.batch_size,
         epochs=setting.optimization.epochs,
@@ -155,27 +156,42 @@ def fine_tune(
     """
     checkpoints = Checkpoints(setting.folder, setting.optimization.updates.checkpoint_every)
     setting = _with_resolved_precision(setting, checkpoints)
-    tokenizer = load_tokenizer(setting.start)
+    updates, tokenizer = setting.optimization.updates, load_tokenizer(setting.start)
     model = setting.task.head(setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention())
     check_languages(model, (*reads.train, *reads.dev))
     train = {language: setting.train(language) for language in reads.train}
     whole = sum(one.numel() for one in model.parameters())
-    prepared = _with_peft(setting, model, lambda: fine_tune(_whole(setting), reads, prepare=prepare).model)
+    prepared = Prepared()
+    if setting.peft:
+        first = replace(setting, peft=None, folder=setting.folder / "whole")
+        prepared = setting.peft.prepare(
+            PeftSetting(
+                model=model,
+                whole=lambda: fine_tune(first, reads, prepare=prepare).model,
+                folder=setting.folder,
+                seed=derive(setting.seed, "peft"),
+            )
+        )
     _set_head_rate(model, setting.optimization)
     training = prepare(setting, model, tokenizer, train)
     batches, loss, steps = training.batches, training.loss, training.batches.steps_per_epoch
     selection = Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=steps)
+    periodic: tuple[Callback, ...] = ()
+    if conflict:
+        pool = example_pool(
+            model, batches.groups, setting.task, padding=tokenizer.pad_token_id, precision=updates.precision
+        )
+        periodic = (conflict_callback(conflict, model, pool, seed=setting.seed),)
     callbacks = Callbacks(
         evaluate=(lambda done: selection.notes(model, done)) if reads.dev else None,
         evaluate_at=tuple(steps * epoch for epoch in range(1, setting.optimization.epochs + 1)),
         averaged=setting.optimization.averaged_epochs or 0,
         patience=setting.optimization.patience or 0,
-        periodic=(_conflict_callback(conflict, setting, model, tokenizer, batches),) if conflict else (),
+        periodic=periodic,
         checkpoints=checkpoints,
         on_progress=setting.on_progress,
         what=f"fine-tuning on {'+'.join(reads.train)}",
     )
-    updates = setting.optimization.updates
     auxiliary = setting.auxiliary
     term = auxiliary.prepare(setting, model, tokenizer, len(batches)) if auxiliary else None
     every, added = with_auxiliary(batches, loss, term)
@@ -188,19 +204,6 @@ def fine_tune(
     found = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
     difference = setting.peft.finish(model, setting.start) if setting.peft else None
     return Trained(model, tokenizer, rows, (*prepared.warnings, *found), training.extras, difference)
-
-
-def _with_peft(setting: Setting, model: Model, whole: Callable[[], Model]) -> Prepared:
-    """Let training change the weights that the setting says."""
-    if setting.peft is None:
-        return Prepared()
-    seed = derive(setting.seed, "peft")
-    return setting.peft.prepare(PeftSetting(model=model, whole=whole, folder=setting.folder, seed=seed))
-
-
-def _whole(setting: Setting) -> Setting:
-    """Return the setting of a first training, of all weights."""
-    return replace(setting, peft=None, folder=setting.folder / "whole")
 
 
 def _set_head_rate(model: Model, how: Optimization) -> None:
@@ -226,17 +229,6 @@ def _stopping(rows: list[dict[str, Value]], *, planned: int) -> dict[str, Value]
         "last_epoch": epochs[-1]["epoch"],
         "chosen_epoch": chosen["epoch"],
     }
-
-
-def _conflict_callback(
-    conflict: Conflict, setting: Setting, model: Model, tokenizer: Tokenizer, batches: Epochs[Movable]
-) -> Callback:
-    """Return the callback that measures gradient conflict on the training examples."""
-    if not isinstance(batches, Bucketed):
-        raise TypeError("gradient conflict is watched where each batch holds one language")
-    padding, precision = tokenizer.pad_token_id, setting.optimization.updates.precision
-    pool = example_pool(model, batches.groups, setting.task, padding=padding, precision=precision)
-    return conflict_callback(conflict, model, pool, seed=setting.seed)
 
 
 def _with_resolved_precision(setting: Setting, checkpoints: Checkpoints) -> Setting:

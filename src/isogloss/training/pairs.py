@@ -134,16 +134,16 @@ def paired_batches(
     the two to be the same examples. With ``takes_real`` back-translations take the source's place now and
     then; with ``pseudo_labels`` the setting's teacher labels whatever was translated.
     """
-    translated = partial(encode_pseudo_labelled if pseudo_labels else _encode_any, setting, tokenizer)
+    encoded = partial(encode, setting, tokenizer, pseudo=pseudo_labels)
     groups, warnings = {}, []
     for source, target in product(setting.source, setting.target):
         name, back = f"{source}-{target}", f"{source}-{target}-{source}"
         both = matched(train[source], train[name], names=(source, name), partial=True)
         originals = [original for original, _ in both]
         groups[name] = paired_rows(
-            encode(setting, tokenizer, originals),
-            translated([translation for _, translation in both], name),
-            _back_rows(translated, originals, train[back], back) if takes_real else (),
+            encoded(originals, source),
+            encoded([translation for _, translation in both], name),
+            _back_rows(encoded, originals, train[back], back) if takes_real else (),
         )
         if left_out := len(train[source]) - len(both):
             warnings.append(
@@ -171,14 +171,8 @@ def paired_batches(
     return batches, tuple(warnings)
 
 
-def _encode_any(
-    setting: Setting, tokenizer: Tokenizer, examples: Sequence[Example], _language: str
-) -> list[EncodedRow]:
-    return encode(setting, tokenizer, examples)
-
-
 def _back_rows(
-    translated: Callable[[Sequence[Example], str], list[EncodedRow]],
+    encoded: Callable[[Sequence[Example], str], list[EncodedRow]],
     originals: Sequence[Example],
     translations: Sequence[Example],
     name: str,
@@ -186,7 +180,7 @@ def _back_rows(
     """Encode the back-translations that are there, under the numbers of their originals."""
     numbers = {example.id: number for number, example in enumerate(originals)}
     both = matched(originals, translations, names=(name.partition("-")[0], name), partial=True)
-    rows = translated([back for _, back in both], name)
+    rows = encoded([back for _, back in both], name)
     return [replace(row, example=numbers[both[row.example][0].id]) for row in rows]
 
 
@@ -272,39 +266,29 @@ def load_teacher(task: Task, teacher: str) -> Model:
     return task.head(teacher, seed=0).to(device()).eval()
 
 
-def encode(setting: Setting, tokenizer: Tokenizer, examples: Sequence[Example]) -> list[EncodedRow]:
-    """Encode examples with the labels they have."""
-    how = setting.optimization
-    return setting.task.encode(examples, tokenizer, limit=how.limit, overlap=how.overlap)
-
-
-def encode_pseudo_labelled(
-    setting: Setting, tokenizer: Tokenizer, examples: Sequence[Example], language: str
+def encode(
+    setting: Setting,
+    tokenizer: Tokenizer,
+    examples: Sequence[Example],
+    language: str,
+    *,
+    pseudo: bool = False,
 ) -> list[EncodedRow]:
-    """Encode translations (``language`` is as en-sw) with the labels the setting's teacher gives them."""
-    if not setting.teacher:
+    """Encode examples; with ``pseudo`` the setting's teacher labels translations (``language`` as en-sw)."""
+    how, labelled = setting.optimization, pseudo and is_translation(language)
+    if labelled and not setting.teacher:
         raise ConfigError(
             f"pseudo-labels: {setting.task.name} needs a model trained on the source alone, which labels the "
             f"translations; found none. Make a source-only run and name its folder (Setting.teacher)."
         )
     if not examples:
         return []
+    rows = setting.task.encode(examples, tokenizer, limit=how.limit, overlap=how.overlap)
+    if not labelled:
+        return rows
     text = language_of_text(language)  # A teacher with modules reads by those of the text's language.
-    soft = pseudo_labels(setting.task, setting.teacher, examples, setting.optimization, language=text)
-    rows = encode(setting, tokenizer, examples)
+    soft = pseudo_labels(setting.task, setting.teacher, examples, how, language=text)
     return [replace(row, soft=soft[row.example][list(row.words)]) for row in rows]
-
-
-def encode_all(
-    setting: Setting, tokenizer: Tokenizer, train: Mapping[str, Sequence[Example]], *, pseudo: bool
-) -> dict[str, list[EncodedRow]]:
-    """Encode the examples of each language; with ``pseudo`` the teacher labels the translations."""
-    return {
-        language: encode_pseudo_labelled(setting, tokenizer, examples, language)
-        if pseudo and is_translation(language)
-        else encode(setting, tokenizer, examples)
-        for language, examples in train.items()
-    }
 
 
 def untagged(setting: Setting) -> Setting:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -123,6 +124,11 @@ class Reads:
     """Pairs of languages it reads there, the source first."""
     original: bool = False
     """Whether it reads the encoder as it was before it was adjusted."""
+
+
+def language_pairs(source: tuple[str, ...], target: tuple[str, ...]) -> tuple[str, ...]:
+    """Return every pair of a source and a target language, such as en-sw."""
+    return tuple(f"{one}-{other}" for one, other in product(source, target))
 
 
 @dataclass(frozen=True, kw_only=True)
