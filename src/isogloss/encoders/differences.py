@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from torch import nn
+from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.records import write_text
