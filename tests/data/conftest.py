@@ -1,14 +1,17 @@
 """Fixtures of the readers' tests: the small native files, and a way to write one and read it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fake_downloads import Server, running
 
 from isogloss.core.errors import InputError
 from isogloss.data.corpora import Corpus
+from isogloss.data.described import DescribedCorpus
 from isogloss.data.examples import Example
 from isogloss.data.files import DiskFolder
+from isogloss.experiments.descriptions import described
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -30,6 +33,45 @@ def put(tmp_path: Path) -> Callable[..., DiskFolder]:
         return DiskFolder(tmp_path)
 
     return put
+
+
+@pytest.fixture(scope="session")
+def running_server() -> Iterator[Server]:
+    server, http = running()
+    yield server
+    http.shutdown()
+    http.server_close()
+
+
+@pytest.fixture
+def server(running_server: Server) -> Server:
+    """Give the HTTP server, with nothing on it."""
+    for kept in (running_server.files, running_server.behaviours, running_server.requests):
+        kept.clear()
+    return running_server
+
+
+@pytest.fixture
+def own(put: Callable[..., DiskFolder]) -> Callable[..., DescribedCorpus]:
+    """Write the description of a corpus and files beside it (rows: as parquet), and give the corpus."""
+
+    def own(body: str, files: dict[str, str | list[dict[str, object]]] | None = None) -> DescribedCorpus:
+        contents = {
+            name: parquet(content) if isinstance(content, list) else content
+            for name, content in (files or {}).items()
+        }
+        return described(put({**contents, "own.toml": body}).path / "own.toml")
+
+    return own
+
+
+def parquet(rows: list[dict[str, object]]) -> bytes:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    stream = pyarrow.BufferOutputStream()
+    write_table(pyarrow.Table.from_pylist(rows), stream)
+    return stream.getvalue().to_pybytes()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -21,25 +20,8 @@ from isogloss.experiments.descriptions import described, known_as
 TEXTS = [("Hujambo dunia", "salamu"), ('He said "no", twice', "kauli"), ("Jua, mwezi; nyota", "anga")]
 
 
-def write(folder: Path, body: str, **files: str) -> Path:
-    for name, text in files.items():
-        path = folder / name.replace("__", "/").replace("_DOT_", ".")
-        path.parent.mkdir(exist_ok=True, parents=True)
-        path.write_text(text, encoding="utf-8")
-    (folder / "own.toml").write_text(body, encoding="utf-8")
-    return folder / "own.toml"
-
-
-def parquet(path: Path, table: list[dict[str, object]]) -> None:
-    pytest.importorskip("pyarrow")
-    import pyarrow
-    from pyarrow.parquet import write_table
-
-    write_table(pyarrow.Table.from_pylist(table), path)
-
-
-def read(path: Path, language: str = "sw", split: str = "train") -> list[object]:
-    return list(described(path).read(None, language, split))
+def read(corpus: DescribedCorpus, language: str = "sw", split: str = "train") -> list[object]:
+    return list(corpus.read(None, language, split))
 
 
 def quoted(cell: str) -> str:
@@ -55,56 +37,51 @@ JSONL = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, labe
 @pytest.mark.parametrize(
     ("name", "text", "more"),
     [
-        ("train-sw_DOT_tsv", TSV, ""),
-        ("train-sw_DOT_csv", CSV, ""),
-        ("train-sw_DOT_jsonl", JSONL, ""),
-        ("train-sw_DOT_csv", SEMICOLONS, 'separator = ";"\ncolumns = { text = 0, label = -1 }\n'),
-        ("train-sw_DOT_tsv", TSV.partition("\n")[2], "columns = { text = 0, label = 1 }\n"),
+        ("train-sw.tsv", TSV, ""),
+        ("train-sw.csv", CSV, ""),
+        ("train-sw.jsonl", JSONL, ""),
+        ("train-sw.csv", SEMICOLONS, 'separator = ";"\ncolumns = { text = 0, label = -1 }\n'),
+        ("train-sw.tsv", TSV.partition("\n")[2], "columns = { text = 0, label = 1 }\n"),
         (
-            "train-sw_DOT_tsv",
+            "train-sw.tsv",
             TSV.replace("text\tlabel", "id\tsaid", 1),
             'columns = { text = "id", label = "said" }\n',
         ),
     ],
 )
-def test_every_format_comes_to_the_same_examples(tmp_path, name, text, more):
-    suffix = name.rpartition("_DOT_")[2]
-    path = write(
-        tmp_path, f'kind = "text"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', **{name: text}
-    )
-    assert read(path) == [
+def test_every_format_comes_to_the_same_examples(own, name, text, more):
+    suffix = name.rpartition(".")[2]
+    corpus = own(f'kind = "text"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', {name: text})
+    assert read(corpus) == [
         LabelledText(id=str(number), text=said, label=label) for number, (said, label) in enumerate(TEXTS)
     ]
-    assert described(path).labels == ("anga", "kauli", "salamu")
+    assert corpus.labels == ("anga", "kauli", "salamu")
 
 
-def test_parquet_is_read_and_numbers_are_labels_in_their_order(tmp_path):
+def test_parquet_is_read_and_numbers_are_labels_in_their_order(own):
     table = [{"text": text, "label": number} for number, (text, _) in enumerate(TEXTS)]
-    parquet(tmp_path / "train-sw.parquet", table)
-    path = write(tmp_path, 'kind = "text"\nfiles = "{split}-{language}.parquet"\nlabels = ["a", "b", "c"]\n')
-    assert [one.label for one in read(path)] == ["a", "b", "c"]
-    (tmp_path / "train-sw.parquet").write_bytes(b"PAR1")
+    body = 'kind = "text"\nfiles = "{split}-{language}.parquet"\nlabels = ["a", "b", "c"]\n'
+    assert [one.label for one in read(own(body, {"train-sw.parquet": table}))] == ["a", "b", "c"]
     with pytest.raises(DataError, match="no parquet file, or a damaged one"):
-        read(path)
+        read(own(body, {"train-sw.parquet": "PAR1"}))
 
 
 CONLL = "-DOCSTART- -X- O\n\n# sent_id = 1\nAnna B-PER\n# O\n\nLagos B-LOC\njana B-DATE\n\n"
 
 
-def test_words_and_tags_of_conll(tmp_path):
-    path = write(tmp_path, 'kind = "tagging"\nfiles = "{language}/{split}.txt"\n', sw__train_DOT_txt=CONLL)
-    corpus = described(path)
+def test_words_and_tags_of_conll(own):
+    corpus = own('kind = "tagging"\nfiles = "{language}/{split}.txt"\n', {"sw/train.txt": CONLL})
     assert corpus.labels == ("O", "B-DATE", "I-DATE", "B-LOC", "I-LOC", "B-PER", "I-PER")
     assert corpus.tasks == ("span-tagging",)
-    assert read(path) == [
+    assert read(corpus) == [
         TaggedSentence(id="0", words=("Anna", "#"), tags=("B-PER", "O")),
         TaggedSentence(id="1", words=("Lagos", "jana"), tags=("B-LOC", "B-DATE")),
     ]
 
 
-def test_bio_is_made_from_the_types_that_are_given_in_their_order(tmp_path):
+def test_bio_is_made_from_the_types_that_are_given_in_their_order(own):
     body = 'kind = "tagging"\nlabels = ["PER", "ORG", "LOC", "DATE"]\nfiles = "{language}/{split}.txt"\n'
-    corpus = described(write(tmp_path, body, sw__train_DOT_txt=CONLL))
+    corpus = own(body, {"sw/train.txt": CONLL})
     types = ("PER", "ORG", "LOC", "DATE")
     assert corpus.labels == ("O", *(f"{mark}-{one}" for one in types for mark in "BI"))
 
@@ -118,51 +95,39 @@ def test_an_inventory_has_every_tag_that_was_seen_once(types):
     assert inventory(types, [*types, "UNSEEN"]) == (*types, "UNSEEN")
 
 
-def test_pairs_translations_and_raw_text(tmp_path):
+def test_pairs_translations_and_raw_text(own):
     pairs = "first\tsecond\tlabel\na b\tc\tyes\nd\te\t-\nf\tg\tno\n"
     body = 'kind = "pair"\nfiles = "{split}-{language}.tsv"\nskip = ["-"]\n'
-    path = write(tmp_path, body, **{"train-sw_DOT_tsv": pairs})
-    assert read(path) == [
+    corpus = own(body, {"train-sw.tsv": pairs})
+    assert read(corpus) == [
         SentencePair(id="0", first="a b", second="c", label="yes"),
         SentencePair(id="2", first="f", second="g", label="no"),
     ]
     body = 'kind = "bitext"\nfiles = "{language}.tsv"\nlanguages = ["en-sw"]\n'
     body += "columns = { first = 0, second = 1 }\n"
-    path = write(tmp_path, body, **{"en-sw_DOT_tsv": "sun\tjua\n"})
-    assert read(path, "en-sw") == [Translation(id="0", first="sun", second="jua")]
-    path = write(tmp_path, 'kind = "raw"\nfiles = "{language}.jsonl"\n', sw_DOT_jsonl='{"text": "jua"}\n')
-    assert read(path) == [TextLine(id="0", text="jua")]
+    corpus = own(body, {"en-sw.tsv": "sun\tjua\n"})
+    assert read(corpus, "en-sw") == [Translation(id="0", first="sun", second="jua")]
+    corpus = own('kind = "raw"\nfiles = "{language}.jsonl"\n', {"sw.jsonl": '{"text": "jua"}\n'})
+    assert read(corpus) == [TextLine(id="0", text="jua")]
 
 
-def test_where_chooses_the_rows_of_a_split_and_of_a_language(tmp_path):
+def test_where_chooses_the_rows_of_a_split_and_of_a_language(own):
     lines = [("sw", "train", "a"), ("sw", "valid", "b"), ("en", "train", "c"), ("sw", "train", "d")]
     table = "lang\tpart\ttext\tlabel\n" + "".join("\t".join([*one, "x"]) + "\n" for one in lines)
     body = 'kind = "text"\nfiles = "all.tsv"\nsplits = { train = "train", dev = "valid" }\n'
     body += 'languages = { sw = "sw", en = "en" }\nwhere = { lang = "{language}", part = "{split}" }\n'
-    path = write(tmp_path, body, all_DOT_tsv=table)
-    assert [(one.id, one.text) for one in read(path)] == [("0", "a"), ("3", "d")]
-    assert [(one.id, one.text) for one in read(path, split="dev")] == [("1", "b")]
-    assert [one.text for one in read(path, "en")] == ["c"]
+    corpus = own(body, {"all.tsv": table})
+    assert [(one.id, one.text) for one in read(corpus)] == [("0", "a"), ("3", "d")]
+    assert [(one.id, one.text) for one in read(corpus, split="dev")] == [("1", "b")]
+    assert [one.text for one in read(corpus, "en")] == ["c"]
     with pytest.raises(DataError, match=r"all\.tsv:1: the split is empty"):
-        read(path, "en", "dev")
+        read(corpus, "en", "dev")
     with pytest.raises(DataError, match="It names no test file"):
-        read(path, split="test")
-    plain = write(tmp_path, body.replace('part = "{split}"', 'part = "valid"'))
+        read(corpus, split="test")
+    plain = own(body.replace('part = "{split}"', 'part = "valid"'))
     assert [one.text for one in read(plain)] == ["b"]
     with pytest.raises(DataError, match="It names no dev file"):
         read(plain, split="dev")
-
-
-def test_a_column_to_choose_by_that_is_not_there_is_named(tmp_path):
-    body = 'kind = "text"\nfiles = "{language}.EXT"\nlabels = ["x"]\nwhere = { prt = "{split}" }\n'
-    path = write(tmp_path, body.replace("EXT", "jsonl"), sw_DOT_jsonl='{"part": "train", "text": "a"}\n')
-    with pytest.raises(
-        DataError, match=r"sw\.jsonl:1: no column 'prt' for where; expected one of part, text"
-    ):
-        read(path)
-    path = write(tmp_path, body.replace("EXT", "tsv"), sw_DOT_tsv="part\ttext\tlabel\ntrain\ta\tx\n")
-    with pytest.raises(DataError, match=r"sw\.tsv:1: a header without 'prt' Did you mean 'part'"):
-        read(path)
 
 
 CONLLU = """# sent_id = 1
@@ -184,112 +149,100 @@ CONLLU = """# sent_id = 1
         ("columns = { label = 5 }", [("_", "Gender=Masc|Number=Sing"), ("_",)]),
     ],
 )
-def test_a_column_of_conllu_is_read_without_ranges_empty_nodes_and_comments(tmp_path, columns, tags):
+def test_a_column_of_conllu_is_read_without_ranges_empty_nodes_and_comments(own, columns, tags):
     body = f'kind = "tagging"\nfiles = "{{language}}.conllu"\n{columns}\n'
-    path = write(tmp_path, body, es_DOT_conllu=CONLLU)
-    assert read(path, "es") == [
-        TaggedSentence(id=str(number), words=words, tags=own)
-        for number, (words, own) in enumerate(zip((("de", "el"), ("Sí",)), tags, strict=True))
+    corpus = own(body, {"es.conllu": CONLLU})
+    assert read(corpus, "es") == [
+        TaggedSentence(id=str(number), words=words, tags=its_tags)
+        for number, (words, its_tags) in enumerate(zip((("de", "el"), ("Sí",)), tags, strict=True))
     ]
-    assert described(path).labels == tuple(sorted({tag for own in tags for tag in own}))
+    assert corpus.labels == tuple(sorted({tag for one in tags for tag in one}))
     with pytest.raises(DataError, match=r"es\.conllu:5: 3 columns in '2"):
-        read(write(tmp_path, body, es_DOT_conllu=CONLLU.replace("2.1\tvino\tvenir\t", "2\tx\ty\n")), "es")
+        read(own(body, {"es.conllu": CONLLU.replace("2.1\tvino\tvenir\t", "2\tx\ty\n")}), "es")
 
 
-def test_a_json_list_is_read_object_by_object(tmp_path):
+JSON = '[\n  {"text": "a, ]", "label": 1},\n  {"text": "b",\n   "label": "x"}\n]\n'
+
+
+def test_a_json_list_is_read_object_by_object(own):
     body = 'kind = "text"\nfiles = "{language}.json"\nformat = "json"\nlabels = ["x", "y"]\n'
-    good = '[\n  {"text": "a, ]", "label": 1},\n  {"text": "b",\n   "label": "x"}\n]\n'
-    read_back = [("0", "a, ]", "y"), ("1", "b", "x")]
-    assert [
-        (one.id, one.text, one.label) for one in read(write(tmp_path, body, sw_DOT_json=good))
-    ] == read_back
-    for broken, said in (
-        (good.replace('"x"', '"z"'), r"sw\.json:3: label 'z'"),
-        (good.replace('"b",', '"b"'), r"sw\.json:3: .*delimiter.*expected a list of JSON objects"),
-        (good.replace("\n]", ",\n 7]"), r"sw\.json:5: '7"),
-        (good.replace("\n]", ""), r"sw\.json:3: no list, or one that does not end"),
-        (good + "{}", r"sw\.json:3: no list, or one that does not end"),
-        ('{"text": "a"}', r"sw\.json:1: no list"),
-    ):
-        with pytest.raises(DataError, match=said):
-            read(write(tmp_path, body, sw_DOT_json=broken))
+    found = read(own(body, {"sw.json": JSON}))
+    assert [(one.id, one.text, one.label) for one in found] == [("0", "a, ]", "y"), ("1", "b", "x")]
 
 
 LINES = 'kind = "bitext"\nfiles = "{split}.{language}"\nformat = "lines"\n'
 
 
-def test_any_two_files_of_lines_are_bitext(tmp_path):
+def test_any_two_files_of_lines_are_bitext(own):
     files = {
-        "test_DOT_en": "sun\nmoon\n",
-        "test_DOT_sw": "jua\nmwezi\n",
-        "test_DOT_deu_Latn": "Sonne\nMond\n",
+        "test.en": "sun\nmoon\n",
+        "test.sw": "jua\nmwezi\n",
+        "test.deu_Latn": "Sonne\nMond\n",
     }
-    path = write(tmp_path, LINES, **files)
-    assert read(path, "en-sw", "test") == [
+    corpus = own(LINES, files)
+    assert read(corpus, "en-sw", "test") == [
         Translation(id="0", first="sun", second="jua"),
         Translation(id="1", first="moon", second="mwezi"),
     ]
-    assert [one.second for one in read(path, "sw-de", "test")] == ["Sonne", "Mond"]
-    found = [(one.language, one.examples) for one in looked_through(described(path))]
+    assert [one.second for one in read(corpus, "sw-de", "test")] == ["Sonne", "Mond"]
+    found = [(one.language, one.examples) for one in looked_through(corpus)]
     assert found == [("de-en", 2), ("en-sw", 2)]
 
 
-def test_what_is_no_bitext_of_lines_is_said(tmp_path):
-    path = write(tmp_path, LINES, test_DOT_en="sun\nmoon\n", test_DOT_sw="jua\n", test_DOT_de="Sonne\n \n")
+def test_what_is_no_bitext_of_lines_is_said(own):
+    corpus = own(LINES, {"test.en": "sun\nmoon\n", "test.sw": "jua\n", "test.de": "Sonne\n \n"})
     with pytest.raises(
         DataError, match=r"test\.sw:1: the last line; expected as many lines as .*test\.en has"
     ):
-        read(path, "en-sw", "test")
+        read(corpus, "en-sw", "test")
     with pytest.raises(DataError, match=r"test\.de:2: second is ' '; expected a text that is not blank"):
-        read(path, "en-de", "test")
+        read(corpus, "en-de", "test")
     with pytest.raises(ConfigError, match="'en' is no pair of languages"):
-        read(path, "en", "test")
+        read(corpus, "en", "test")
     with pytest.raises(DataError, match=r"has no language 'fi'\.( Did you mean .*)? It has: de, en, sw"):
-        read(path, "en-fi", "test")
+        read(corpus, "en-fi", "test")
     with pytest.raises(DataError, match=r"no dev split .* Looked for dev\.en, dev\.sw"):
-        read(path, "en-sw", "dev")
+        read(corpus, "en-sw", "dev")
 
 
-def test_raw_lines_are_texts_without_the_empty_ones(tmp_path):
-    path = write(tmp_path, LINES.replace("bitext", "raw"), train_DOT_sw="jua\n\nmwezi\n")
-    assert read(path) == [TextLine(id="0", text="jua"), TextLine(id="2", text="mwezi")]
+def test_raw_lines_are_texts_without_the_empty_ones(own):
+    corpus = own(LINES.replace("bitext", "raw"), {"train.sw": "jua\n\nmwezi\n"})
+    assert read(corpus) == [TextLine(id="0", text="jua"), TextLine(id="2", text="mwezi")]
 
 
-def test_a_language_of_one_region_is_found_without_it(tmp_path):
+def test_a_language_of_one_region_is_found_without_it(own):
     body = 'kind = "text"\nfiles = "{language}.tsv"\n'
-    path = write(tmp_path, body, **{"sw-KE_DOT_tsv": TSV, "zh-CN_DOT_tsv": TSV, "zh-TW_DOT_tsv": TSV})
-    assert len(read(path, "sw")) == len(read(path, "sw_KE")) == len(read(path, "zh_TW")) == 3
+    corpus = own(body, {"sw-KE.tsv": TSV, "zh-CN.tsv": TSV, "zh-TW.tsv": TSV})
+    assert len(read(corpus, "sw")) == len(read(corpus, "sw_KE")) == len(read(corpus, "zh_TW")) == 3
     with pytest.raises(DataError, match=r"has no language 'zh'.* It has: .*zh_CN, zh_TW"):
-        read(path, "zh")
+        read(corpus, "zh")
 
 
-def test_a_standard_variety_is_found_by_the_code_of_its_language(tmp_path):
-    body = 'kind = "text"\nfiles = "{language}.tsv"\n'
+def test_a_standard_variety_is_found_by_the_code_of_its_language(own):
     codes = ("swh_Latn", "arb_Arab", "ary_Arab", "zho_Hans")
-    path = write(tmp_path, body, **{f"{code}_DOT_tsv": TSV for code in codes})
+    corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {f"{code}.tsv": TSV for code in codes})
     for code in ("sw", "swa", "swh", "swh_Latn", "ar", "arb", "ary", "zh"):
-        assert len(read(path, code)) == 3, code
+        assert len(read(corpus, code)) == 3, code
     for code in ("sw_KE", "zh_Hant"):
         with pytest.raises(DataError, match=f"has no language '{code}'"):
-            read(path, code)
+            read(corpus, code)
 
 
 @pytest.mark.parametrize("place", ["told", "data"])
 def test_what_is_missing_is_looked_for_where_the_others_are(tmp_path, place):
-    (tmp_path / "told").mkdir()
-    (tmp_path / place / "en").mkdir(parents=True)
+    for folder in ("told", "data", f"{place}/en"):
+        (tmp_path / folder).mkdir()
     (tmp_path / place / "en/train.tsv").write_text(TSV, encoding="utf-8")
-    (tmp_path / "data").mkdir(exist_ok=True)
-    path = write(tmp_path / "told", 'kind = "text"\nfiles = "{language}/{split}.tsv"\n')
+    (tmp_path / "told/own.toml").write_text('kind = "text"\nfiles = "{language}/{split}.tsv"\n')
     data = DiskFolder(tmp_path / "data")
     with pytest.raises(DataError, match=rf"/{place}: no test split of corpus 'own' for language 'en'"):
-        list(described(path, data.name).stream(data, "en", "test"))
+        list(described(tmp_path / "told/own.toml", data.name).stream(data, "en", "test"))
 
 
-def test_pairs_with_the_labels_of_nli_are_nli(tmp_path):
+def test_pairs_with_the_labels_of_nli_are_nli(own):
     body = 'kind = "pair"\nfiles = "{language}.tsv"\nlabels = ["neutral", "contradiction", "entailment"%s]\n'
-    assert described(write(tmp_path, body % "", sw_DOT_tsv="")).tasks == ("nli",)
-    assert described(write(tmp_path, body % ', "x"', sw_DOT_tsv="")).tasks == ("pair-classification",)
+    assert own(body % "", {"sw.tsv": ""}).tasks == ("nli",)
+    assert own(body % ', "x"', {"sw.tsv": ""}).tasks == ("pair-classification",)
 
 
 ITEMS = [
@@ -326,6 +279,11 @@ def objects(**how):
     ("suffix", "text", "more"),
     [
         ("jsonl", objects(), 'columns = { context = "premise", prompt = "asks" }\n'),
+        (
+            "parquet",
+            [json.loads(line) for line in objects().splitlines()],
+            'columns = { context = "premise", prompt = "asks" }\n',
+        ),
         ("jsonl", objects(keys=True), f'columns = {{ context = "premise", {COLUMNS} }}\n'),
         (
             "tsv",
@@ -344,31 +302,22 @@ def objects(**how):
         ),
     ],
 )
-def test_choices_of_every_format_come_to_the_same_examples(tmp_path, suffix, text, more):
+def test_choices_of_every_format_come_to_the_same_examples(own, suffix, text, more):
     body = f'kind = "choice"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}'
-    path = write(tmp_path, body, **{f"train-sw_DOT_{suffix}": text})
-    assert read(path) == PICKED
-    assert described(path).tasks == ("multiple-choice",)
+    corpus = own(body, {f"train-sw.{suffix}": text})
+    assert read(corpus) == PICKED
+    assert corpus.tasks == ("multiple-choice",)
 
 
-def test_choices_of_parquet_and_what_is_written_is_read(tmp_path):
-    parquet(tmp_path / "train-sw.parquet", [json.loads(line) for line in objects().splitlines()])
-    body = 'kind = "choice"\nfiles = "{split}-{language}.parquet"\nlabels = ["A", "B", "C"]\n'
-    body += 'columns = { context = "premise", prompt = "asks" }\n'
-    path = write(tmp_path, body.replace('labels = ["A", "B", "C"]\n', ""))
-    assert read(path) == PICKED
-    written = list(described(path).write(PICKED, "sw"))
-    own = 'kind = "choice"\nfiles = "{language}.jsonl"\ncolumns = { prompt = "prompt" }\n'
-    (tmp_path / "sw.jsonl").write_text("\n".join(written), encoding="utf-8")
-    assert read(write(tmp_path, own)) == PICKED
-    lettered = described(write(tmp_path, own + 'labels = ["A", "B", "C"]\n'))
-    lines = list(lettered.write(PICKED, "sw"))
-    assert [json.loads(line)["label"] for line in lines] == ["B", "A"]
-    (tmp_path / "sw.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    assert list(lettered.read(None, "sw", "train")) == PICKED
+@pytest.mark.parametrize(("more", "labels"), [("", [1, 0]), ('labels = ["A", "B", "C"]\n', ["B", "A"])])
+def test_choices_that_are_written_are_read(own, more, labels):
+    body = f'kind = "choice"\nfiles = "{{language}}.jsonl"\ncolumns = {{ prompt = "prompt" }}\n{more}'
+    lines = list(own(body, {"sw.jsonl": ""}).write(PICKED, "sw"))
+    assert [json.loads(line)["label"] for line in lines] == labels
+    assert read(own(body, {"sw.jsonl": "\n".join(lines)})) == PICKED
 
 
-def test_a_context_of_several_columns_and_two_endings(tmp_path):
+def test_a_context_of_several_columns_and_two_endings(own):
     """As StoryCloze's files are: four sentences, two endings, which of them is right counted from 1."""
     text = "InputStoryid,one,two,three,four,quiz1,quiz2,answer\n"
     text += 's1,Anna ran.,"She fell, hard.",It hurt.,She cried.,She laughed.,She went home.,2\n'
@@ -383,7 +332,7 @@ context = ["one", "two", "three", "four"]
 options = ["quiz1", "quiz2"]
 label = "answer"
 """
-    assert read(write(tmp_path, body, en_DOT_csv=text), "en") == [
+    assert read(own(body, {"en.csv": text}), "en") == [
         Choice(
             id="s1",
             context="Anna ran. She fell, hard. It hurt. She cried.",
@@ -393,47 +342,14 @@ label = "answer"
     ]
 
 
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        ('{"context": "a", "options": ["b"], "label": 0}', "1 options; expected two or more"),
-        ('{"context": "a", "options": ["b", "", "c"], "label": 0}', "an option is ''; expected a text"),
-        ('{"context": "a", "options": ["b", 3], "label": 0}', "an option is '3'; expected a text"),
-        (
-            '{"context": "a", "options": "bc", "label": 0}',
-            "options 'bc'; expected a list of texts, or a column",
-        ),
-        (
-            '{"context": "a", "options": ["b", "c"], "label": 2}',
-            "label '2' for 2 options; expected one of 0, 1",
-        ),
-        ('{"context": "a", "options": ["b", "c"], "label": null}', "label 'None' for 2 options"),
-        (
-            '{"context": " ", "options": ["b", "c"], "label": 1}',
-            "context is ' '; expected a text that is not",
-        ),
-        (
-            '{"context": "a", "options": ["b", "c"]}',
-            "no column 'label' for label; expected one of context, opt",
-        ),
-    ],
-)
-def test_a_broken_choice_is_named_with_its_line(tmp_path, row, said):
-    good = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
-    path = write(tmp_path, 'kind = "choice"\nfiles = "{language}.jsonl"\n', sw_DOT_jsonl=good + row)
-    with pytest.raises(DataError, match=re.escape(f"sw.jsonl:2: {said}")):
-        read(path)
-
-
-def test_languages_and_splits_may_be_spelled_otherwise(tmp_path):
+def test_languages_and_splits_may_be_spelled_otherwise(own):
     body = """
 kind = "text"
 files = "{language}/{split}.tsv"
 splits = { train = "train", dev = "valid" }
 languages = { sw = "swahili", en = "eng_Latn" }
 """
-    path = write(tmp_path, body, swahili__valid_DOT_tsv=TSV, eng_Latn__train_DOT_tsv=TSV)
-    corpus = described(path)
+    corpus = own(body, {"swahili/valid.tsv": TSV, "eng_Latn/train.tsv": TSV})
     assert [len(list(corpus.read(None, *where))) for where in (("sw", "dev"), ("en", "train"))] == [3, 3]
     with pytest.raises(DataError, match="no test split of corpus 'own'"):
         list(corpus.read(None, "sw", "test"))
@@ -441,16 +357,16 @@ languages = { sw = "swahili", en = "eng_Latn" }
         list(corpus.read(None, "ws", "train"))
 
 
-def test_one_file_for_all_splits_is_training_data_alone(tmp_path):
-    path = write(tmp_path, 'kind = "text"\nfiles = "{language}.tsv"\n', sw_DOT_tsv=TSV)
-    assert len(read(path)) == 3
+def test_one_file_for_all_splits_is_training_data_alone(own):
+    corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {"sw.tsv": TSV})
+    assert len(read(corpus)) == 3
     with pytest.raises(DataError, match="It names no test file"):
-        read(path, split="test")
+        read(corpus, split="test")
 
 
-def test_a_language_is_found_by_its_code_of_three_letters(tmp_path):
-    path = write(tmp_path, 'kind = "text"\nfiles = "{language}.tsv"\n', swa_DOT_tsv=TSV)
-    assert len(read(path, "sw")) == len(read(path, "swa")) == 3
+def test_a_language_is_found_by_its_code_of_three_letters(own):
+    corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {"swa.tsv": TSV})
+    assert len(read(corpus, "sw")) == len(read(corpus, "swa")) == 3
 
 
 @pytest.mark.parametrize(
@@ -495,11 +411,10 @@ def test_a_language_is_found_by_its_code_of_three_letters(tmp_path):
         ("kind = [", "this is no TOML"),
     ],
 )
-def test_mistakes_in_a_description_name_the_file_and_the_field(tmp_path, body, said):
-    path = write(tmp_path, body, sw_DOT_tsv=TSV, sw_DOT_txt=CONLL)
+def test_mistakes_in_a_description_name_the_file_and_the_field(own, tmp_path, body, said):
     with pytest.raises(ConfigError) as error:
-        described(path)
-    assert str(path) in str(error.value)
+        own(body, {"sw.tsv": TSV, "sw.txt": CONLL})
+    assert str(tmp_path / "own.toml") in str(error.value)
     assert said in str(error.value)
 
 
@@ -508,60 +423,70 @@ def test_a_description_that_is_not_there_is_named(tmp_path):
         known_as(str(tmp_path / "none.toml"))
 
 
+BODIES = {
+    "text": 'kind = "text"\nlabels = ["b"]\n',
+    "list": 'kind = "text"\nlabels = ["x", "y"]\nformat = "json"\n',
+    "chosen": 'kind = "text"\nlabels = ["x"]\nwhere = { prt = "{split}" }\n',
+    "choice": 'kind = "choice"\n',
+    "words": 'kind = "tagging"\nlabels = ["O"]\n',
+    "conll": 'kind = "tagging"\n',
+}
+ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
+
+
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("kind", "suffix", "text", "said"),
     [
-        ("text\tlable\na\tb\n", r"sw\.tsv:1: a header without 'label'.*Did you mean 'lable'"),
-        ("text\tlabel\na\tb\tc\n", r"sw\.tsv:2: 3 cells; expected 2 as in the header"),
-        ("text\tlabel\n \tb\n", r"sw\.tsv:2: text is ' '; expected a text that is not blank"),
-        ("text\tlabel\na\tx\n", r"sw\.tsv:2: label 'x'; expected one of b"),
-        ("text\tlabel\n", r"sw\.tsv:1: the split is empty"),
+        ("text", "tsv", "text\tlable\na\tb\n", "1: a header without 'label'.*Did you mean 'lable'"),
+        ("text", "tsv", "text\tlabel\na\tb\tc\n", "2: 3 cells; expected 2 as in the header"),
+        ("text", "tsv", "text\tlabel\n \tb\n", "2: text is ' '; expected a text that is not blank"),
+        ("text", "tsv", "text\tlabel\na\tx\n", "2: label 'x'; expected one of b"),
+        ("text", "tsv", "text\tlabel\n", "1: the split is empty"),
+        ("text", "jsonl", '{"text": "a"}\n', "1: no column 'label' for label; expected one of text"),
+        ("text", "jsonl", "[1]\n", r"1: '\[1\]'; expected a JSON object"),
+        ("text", "jsonl", "{\n", r"1: no JSON \(.*expected a JSON object"),
+        ("text", "csv", 'text,label\n"a,b\n', "2: unexpected end of data"),
+        ("text", "csv", 'text,label\n"a\nb",b\nc,x\n', "4: label 'x'"),  # cells have lines of their own
+        ("chosen", "jsonl", '{"part": "train"}\n', "1: no column 'prt' for where; expected one of part"),
+        ("chosen", "tsv", "part\ttext\tlabel\n", "1: a header without 'prt' Did you mean 'part'"),
+        ("list", "json", JSON.replace('"x"', '"z"'), "3: label 'z'"),
+        ("list", "json", JSON.replace('"b",', '"b"'), "3: .*delimiter.*expected a list of JSON objects"),
+        ("list", "json", JSON.replace("\n]", ",\n 7]"), "5: '7"),
+        ("list", "json", JSON.replace("\n]", ""), "3: no list, or one that does not end"),
+        ("list", "json", JSON + "{}", "3: no list, or one that does not end"),
+        ("list", "json", '{"text": "a"}', "1: no list"),
+        ("words", "jsonl", '{"words": ["a", " "], "labels": ["O", "O"]}', "1: the word ' '"),
+        ("words", "jsonl", '{"words": [1, 2], "labels": ["O", "O"]}', "1: the word 1"),
+        ("words", "jsonl", '{"words": "a b", "labels": ["O", "O"]}', "1: words and labels that are no lists"),
+        ("conll", "txt", "Anna B-PER\nhome\n", "2: 'home'; expected columns 0, -1"),
+        ("choice", "jsonl", ITEM + ITEM.replace(', "c"', ""), "2: 1 options; expected two or more"),
+        ("choice", "jsonl", ITEM.replace('"b", ', '"b", "", '), "1: an option is ''; expected a text"),
+        ("choice", "jsonl", ITEM.replace('"c"', "3"), "1: an option is '3'; expected a text"),
+        (
+            "choice",
+            "jsonl",
+            ITEM.replace('["b", "c"]', '"bc"'),
+            "1: options 'bc'; expected a list of texts, or",
+        ),
+        ("choice", "jsonl", ITEM.replace("1}", "2}"), "1: label '2' for 2 options; expected one of 0, 1"),
+        ("choice", "jsonl", ITEM.replace("1}", "null}"), "1: label 'None' for 2 options"),
+        ("choice", "jsonl", ITEM.replace('"a"', '" "'), "1: context is ' '; expected a text that is not"),
+        (
+            "choice",
+            "jsonl",
+            ITEM.replace(', "label": 1', ""),
+            "1: no column 'label' for label; expected one of",
+        ),
     ],
 )
-def test_a_broken_row_is_named_with_its_line(tmp_path, text, said):
-    path = write(tmp_path, 'kind = "text"\nfiles = "{language}.tsv"\nlabels = ["b"]\n', sw_DOT_tsv=text)
-    with pytest.raises(DataError, match=said):
-        read(path)
+def test_a_broken_row_is_named_with_its_line(own, kind, suffix, text, said):
+    with pytest.raises(DataError, match=rf"sw\.{suffix}:{said}"):
+        read(own(f'files = "{{language}}.{suffix}"\n{BODIES[kind]}', {f"sw.{suffix}": text}))
 
 
-def test_broken_lines_of_other_formats(tmp_path):
-    for suffix, text, said in (
-        ("jsonl", '{"text": "a"}\n', r"\.jsonl:1: no column 'label' for label; expected one of text"),
-        ("jsonl", "[1]\n", r"\.jsonl:1: '\[1\]'; expected a JSON object"),
-        ("jsonl", "{\n", r"\.jsonl:1: no JSON \(.*expected a JSON object"),
-        ("csv", 'text,label\n"a,b\n', r"\.csv:2: unexpected end of data"),
-    ):
-        body = f'kind = "text"\nfiles = "{{language}}.{suffix}"\nlabels = ["b"]\n'
-        with pytest.raises(DataError, match=said):
-            read(write(tmp_path, body, **{f"sw_DOT_{suffix}": text}))
-    body = 'kind = "tagging"\nfiles = "{language}.jsonl"\nlabels = ["O"]\n'
-    for words, said in (
-        ('["a", " "]', "the word ' '"),
-        ("[1, 2]", "the word 1"),
-        ('"a b"', "no lists of one"),
-    ):
-        line = f'{{"words": {words}, "labels": ["O", "O"]}}\n'
-        with pytest.raises(DataError, match=rf"sw\.jsonl:1: .*{said}"):
-            read(write(tmp_path, body, sw_DOT_jsonl=line))
-    body = 'kind = "tagging"\nfiles = "{language}.txt"\n'
-    with pytest.raises(DataError, match=r"sw\.txt:2: 'home'; expected columns 0, -1"):
-        read(write(tmp_path, body, sw_DOT_txt="Anna B-PER\nhome\n"))
-
-
-def test_csv_counts_lines_although_cells_have_some(tmp_path):
-    path = write(
-        tmp_path,
-        'kind = "text"\nfiles = "{language}.csv"\nlabels = ["b"]\n',
-        sw_DOT_csv='text,label\n"a\nb",b\nc,x\n',
-    )
-    with pytest.raises(DataError, match=r"sw\.csv:4: label 'x'"):
-        read(path)
-
-
-def test_what_is_written_is_read_as_json_lines(tmp_path):
-    path = write(tmp_path, 'kind = "text"\nfiles = "{language}.tsv"\n', sw_DOT_tsv=TSV)
-    corpus = described(path)
-    lines = list(corpus.write(read(path), "sw"))
+def test_what_is_written_is_read_as_json_lines(own, tmp_path):
+    corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {"sw.tsv": TSV})
+    lines = list(corpus.write(read(corpus), "sw"))
     (tmp_path / "again.jsonl").write_text("\n".join(lines), encoding="utf-8")
     file = File("again.jsonl", lambda: iter(f"{line}\n" for line in lines), lambda: "")
     assert [row.cells for row in rows(file, "jsonl", ())] == [
@@ -569,29 +494,27 @@ def test_what_is_written_is_read_as_json_lines(tmp_path):
     ]
 
 
-def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_fingerprint(tmp_path):
-    path = write(tmp_path, 'name = "greetings"\nkind = "text"\nfiles = "{language}.tsv"\n', sw_DOT_tsv=TSV)
-    assert known_as(str(path)) == "greetings"
+def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_fingerprint(put, tmp_path):
+    body = 'name = "greetings"\nkind = "text"\nfiles = "{language}.tsv"\n'
+    put({"own.toml": body, "sw.tsv": TSV, "other/sw.tsv": TSV})
+    assert known_as(str(tmp_path / "own.toml")) == "greetings"
     sources = Sources()
     assert sources.labels("greetings") == ("anga", "kauli", "salamu")
     assert len(sources.examples("greetings", "sw", "train")) == 3
     before = sources.fingerprint("greetings", "sw", "train")
-    (tmp_path / "other").mkdir()
     swapped = 'name = "swapped"\nkind = "text"\nfiles = "{language}.tsv"\n'
     swapped += 'columns = { text = "label", label = "text" }\n'
-    known_as(str(write(tmp_path / "other", swapped, sw_DOT_tsv=TSV)))
+    put({"other/swapped.toml": swapped, "other/own.toml": body.replace("text", "pair") + 'labels = ["x"]\n'})
+    known_as(str(tmp_path / "other/swapped.toml"))
     assert before != sources.fingerprint("swapped", "sw", "train")
-    again = write(
-        tmp_path / "other", 'name = "greetings"\nkind = "pair"\nfiles = "{language}.tsv"\nlabels = ["x"]\n'
-    )
     with pytest.raises(ConfigError, match="two descriptions are named 'greetings'"):
-        known_as(str(again))
+        known_as(str(tmp_path / "other/own.toml"))
 
 
-def test_it_is_looked_through_whole_and_what_is_odd_is_told(tmp_path):
-    files = {"train-sw_DOT_tsv": TSV + "Hujambo dunia\tkauli\n", "test-sw_DOT_tsv": TSV + "x\tnone\n"}
-    path = write(tmp_path, 'kind = "text"\nfiles = "{split}-{language}.tsv"\n', **files)
-    train, test = looked_through(described(path))
+def test_it_is_looked_through_whole_and_what_is_odd_is_told(own):
+    files = {"train-sw.tsv": TSV + "Hujambo dunia\tkauli\n", "test-sw.tsv": TSV + "x\tnone\n"}
+    corpus = own('kind = "text"\nfiles = "{split}-{language}.tsv"\n', files)
+    train, test = looked_through(corpus)
     assert (train.examples, train.repeated, train.trained, train.error) == (4, 1, 0, "")
     assert train.labels == {"kauli": 2, "salamu": 1, "anga": 1}
     assert (test.examples, test.trained) == (3, 3)

@@ -7,12 +7,12 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import LabelledText
 from isogloss.data.files import DiskFolder
-from isogloss.experiments.descriptions import described
 
 datasets = pytest.importorskip("datasets")
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 BODY = f"""
+name = "news"
 kind = "text"
 hub = "owner/news@{COMMIT}"
 config = "{{language}}"
@@ -54,29 +54,20 @@ def cached(tmp_path, monkeypatch):
     return put
 
 
-@pytest.fixture
-def corpus(tmp_path):
-    def make(body=BODY):
-        (tmp_path / "news.toml").write_text(body, encoding="utf-8")
-        return described(tmp_path / "news.toml")
-
-    return make
-
-
-def test_rows_are_read_from_the_cache_with_the_names_of_their_labels(cached, corpus):
+def test_rows_are_read_from_the_cache_with_the_names_of_their_labels(cached, own):
     cached()
-    found = corpus()
+    found = own(BODY)
     assert (found.labels, found.tasks) == (("sports", "weather"), ("text-classification",))
     assert list(found.read(None, "sw", "train")) == list(found.read(None, "sw", "test")) == EXPECTED
     with pytest.raises(DataError, match=r"no dev split of corpus 'news' .* it has: train, test\."):
         found.files(None, "sw", "dev")
 
 
-def test_the_commit_the_configuration_and_the_way_of_reading_are_its_fingerprint(corpus, tmp_path):
+def test_the_commit_the_configuration_and_the_way_of_reading_are_its_fingerprint(own, tmp_path):
     told = 'labels = ["sports", "weather"]\n'
 
     def fingerprint(body, split="train", source=None):
-        (file,) = corpus(body + told).files(source, "sw", split)
+        (file,) = own(body + told).files(source, "sw", split)
         return file.fingerprint()
 
     first = fingerprint(BODY + told.replace("labels", "skip"))
@@ -91,29 +82,29 @@ def test_the_commit_the_configuration_and_the_way_of_reading_are_its_fingerprint
     assert fingerprint(BODY, source=DiskFolder(tmp_path)) == every[1]
 
 
-def test_a_broken_row_is_named_by_its_number_and_another_commit_is_refused(cached, corpus):
+def test_a_broken_row_is_named_by_its_number_and_another_commit_is_refused(cached, own):
     cached(table={"headline": ["Jua", ""], "label": [1, 1]})
     told = 'labels = ["sports", "weather"]\n'
     with pytest.raises(DataError, match=rf"hub:owner/news@{COMMIT}/swa/train:2: text is ''; expected a text"):
-        list(corpus(BODY + told).read(None, "sw", "train"))
+        list(own(BODY + told).read(None, "sw", "train"))
     other = COMMIT[::-1]
     with pytest.raises(
         DataError, match=rf"this commit is not on this machine \(there is {COMMIT}\), and the"
     ):
-        list(corpus(BODY.replace(COMMIT, other) + told).read(None, "sw", "train"))
+        list(own(BODY.replace(COMMIT, other) + told).read(None, "sw", "train"))
 
 
-def test_without_a_network_and_without_a_cache_it_is_said_what_to_do(cached, corpus):
+def test_without_a_network_and_without_a_cache_it_is_said_what_to_do(cached, own):
     with pytest.raises(DataError, match=r"it cannot be read \(.*Look whether the dataset has this conf"):
-        list(corpus(BODY + 'labels = ["a"]\n').read(None, "sw", "train"))
+        list(own(BODY + 'labels = ["a"]\n').read(None, "sw", "train"))
 
 
-def test_files_that_may_be_more_than_data_are_not_read(monkeypatch, corpus):
+def test_files_that_may_be_more_than_data_are_not_read(monkeypatch, own):
     from datasets.packaged_modules.pandas.pandas import Pandas
 
     monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: object.__new__(Pandas))
     with pytest.raises(DataError, match=r"its files are no plain data \(Pandas\); expected parquet, json"):
-        list(corpus(BODY + 'labels = ["a"]\n').read(None, "sw", "train"))
+        list(own(BODY + 'labels = ["a"]\n').read(None, "sw", "train"))
 
 
 @pytest.mark.parametrize(
@@ -131,6 +122,6 @@ def test_files_that_may_be_more_than_data_are_not_read(monkeypatch, corpus):
         (f'hub = "owner/news@{COMMIT}"\n', "", r"files: nothing is there; expected where the files are"),
     ],
 )
-def test_mistakes_are_said_before_anything_is_read(corpus, old, new, said):
+def test_mistakes_are_said_before_anything_is_read(own, old, new, said):
     with pytest.raises(ConfigError, match=said):
-        corpus(BODY.replace(old, new))
+        own(BODY.replace(old, new))

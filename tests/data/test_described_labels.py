@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,6 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.described import DescribedCorpus
 from isogloss.data.examples import LabelledText, Question, SentencePair
 from isogloss.experiments.described_contents import looked_through
-from isogloss.experiments.descriptions import described
 
 FELT = [("Nafurahi sana", ("joy",)), ("Naogopa, nalia", ("fear", "sadness")), ("Saa sita", ())]
 LABELS = ("fear", "joy", "sadness")
@@ -21,10 +19,8 @@ FEAR = "text\tfear\tjoy\tsadness\n" + "".join(
 )
 
 
-def put(folder: Path, body: str, text: str, suffix: str, split: str = "train") -> Path:
-    (folder / f"{split}-sw.{suffix}").write_text(text, encoding="utf-8")
-    (folder / "own.toml").write_text(body, encoding="utf-8")
-    return folder / "own.toml"
+def read(corpus: DescribedCorpus) -> list[object]:
+    return list(corpus.read(None, "sw", "train"))
 
 
 def objects(key: str, *rows: tuple[object, object]) -> str:
@@ -44,36 +40,35 @@ def objects(key: str, *rows: tuple[object, object]) -> str:
         ("tsv", FEAR.replace("fear", "F", 1), 'columns = { label = ["F", "joy", "sadness"] }\nlabels'),
     ],
 )
-def test_several_labels_in_every_form(tmp_path, suffix, text, more):
+def test_several_labels_in_every_form(own, suffix, text, more):
     more = more.replace("labels", f"labels = {list(LABELS)}\n") if more.endswith("labels") else more
-    path = put(tmp_path, f'{TOLD}{suffix}"\n{more}', text, suffix)
-    corpus = described(path)
+    corpus = own(f'{TOLD}{suffix}"\n{more}', {f"train-sw.{suffix}": text})
     assert (corpus.tasks, corpus.labels) == (("multi-label-classification",), LABELS)
-    found = list(corpus.read(None, "sw", "train"))
+    found = read(corpus)
     assert [(one.text, one.label) for one in found] == FELT
     (there,) = looked_through(corpus)
     assert there.labels == {"joy": 1, "fear": 1, "sadness": 1}
     assert there.remark == "own sw train: texts without a label: 1."
-    again = put(tmp_path, f'{TOLD}jsonl"\n', "\n".join(corpus.write(found, "sw")), "jsonl")
-    assert list(described(again).read(None, "sw", "train")) == found
+    again = own(f'{TOLD}jsonl"\n', {"train-sw.jsonl": "\n".join(corpus.write(found, "sw"))})
+    assert read(again) == found
 
 
 STS = 'kind = "pair"\npredicts = "number"\nfiles = "{split}-{language}.tsv"\nskip = ["-"]\n'
 SCORED = "first\tsecond\tlabel\nJua\tMwezi\t1.25\nJua\tJua\t5\na\tb\t-\n"
 
 
-def test_numbers_of_pairs_are_read_and_told_with_their_range(tmp_path):
-    corpus = described(put(tmp_path, STS, SCORED, "tsv"))
+def test_numbers_of_pairs_are_read_and_told_with_their_range(own):
+    corpus = own(STS, {"train-sw.tsv": SCORED})
     assert (corpus.tasks, corpus.labels) == (("pair-regression",), ())
-    found = list(corpus.read(None, "sw", "train"))
+    found = read(corpus)
     assert found == [
         SentencePair(id="0", first="Jua", second="Mwezi", label=1.25),
         SentencePair(id="1", first="Jua", second="Jua", label=5.0),
     ]
     (there,) = looked_through(corpus)
     assert (there.labels, there.remark) == ({}, "own sw train: numbers from 1.25 to 5, 3.12 on average.")
-    one = described(put(tmp_path, STS.replace("pair", "text"), "text\tlabel\nJua\t-3e-1\n", "tsv"))
-    assert list(one.read(None, "sw", "train")) == [LabelledText(id="0", text="Jua", label=-0.3)]
+    one = own(STS.replace("pair", "text"), {"train-sw.tsv": "text\tlabel\nJua\t-3e-1\n"})
+    assert read(one) == [LabelledText(id="0", text="Jua", label=-0.3)]
     assert one.tasks == ("regression",)
 
 
@@ -97,10 +92,10 @@ def test_numbers_of_pairs_are_read_and_told_with_their_range(tmp_path):
         ),
     ],
 )
-def test_a_label_that_does_not_fit_is_named_with_its_line(tmp_path, body, suffix, text, said):
-    corpus = described(put(tmp_path, body, text, suffix))
+def test_a_label_that_does_not_fit_is_named_with_its_line(own, body, suffix, text, said):
+    corpus = own(body, {f"train-sw.{suffix}": text})
     with pytest.raises(DataError, match=re.escape(said)):
-        list(corpus.read(None, "sw", "train"))
+        read(corpus)
 
 
 @pytest.mark.parametrize(
@@ -122,9 +117,9 @@ def test_a_label_that_does_not_fit_is_named_with_its_line(tmp_path, body, suffix
         (STS + 'columns = { label = ["a", "b"] }\n', "columns: label stands in 2 columns; expected one"),
     ],
 )
-def test_what_cannot_be_predicted_is_said_before_a_file_is_read(tmp_path, body, said):
+def test_what_cannot_be_predicted_is_said_before_a_file_is_read(own, body, said):
     with pytest.raises(ConfigError) as caught:
-        described(put(tmp_path, body, SCORED, "tsv"))
+        own(body, {"train-sw.tsv": SCORED})
     assert said in str(caught.value)
 
 
@@ -134,18 +129,17 @@ def test_how_a_corpus_is_read_that_says_none_of_it_is_told_as_before():
     assert corpus._described == "b4053d1b9950"
 
 
-def test_spans_in_a_text_are_words_with_tags_and_a_stray_bracket_is_named(tmp_path):
+def test_spans_in_a_text_are_words_with_tags_and_a_stray_bracket_is_named(own):
     body = 'kind = "tagging"\nfiles = "{split}-{language}.jsonl"\ncolumns = { annotated = "said" }\n'
     text = '{"said": "wake me [time : nine am] [date:on  friday] ok"}\n'
-    corpus = described(put(tmp_path, body, text, "jsonl"))
+    corpus = own(body, {"train-sw.jsonl": text})
     assert corpus.labels == ("O", "B-date", "I-date", "B-time", "I-time")
     (found,) = corpus.read(None, "sw", "train")
     assert found.words == ("wake", "me", "nine", "am", "on", "friday", "ok")
     assert found.tags == ("O", "O", "B-time", "I-time", "B-date", "I-date", "O")
     for stray in ("a [b", "a ] b", "[time : ]", "[time nine]"):
-        told = put(tmp_path, body + 'labels = ["time"]\n', json.dumps({"said": stray}), "jsonl")
         with pytest.raises(DataError, match=r"jsonl:1: .*expected spans as in \[time : nine am\]"):
-            described(told)
+            own(body + 'labels = ["time"]\n', {"train-sw.jsonl": json.dumps({"said": stray})})
 
 
 # Questions
@@ -193,27 +187,28 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_questions_in_every_form(tmp_path, form):
+def test_questions_in_every_form(own, form):
     suffix, text = FORMS[form]
     more = 'columns = { start = "start" }\n' if form == "lists" else ""
-    path = put(tmp_path, f'kind = "span"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', text, suffix)
-    corpus = described(path)
+    corpus = own(
+        f'kind = "span"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', {f"train-sw.{suffix}": text}
+    )
     assert corpus.tasks == ("qa",)
-    found = list(corpus.read(None, "sw", "train"))
+    found = read(corpus)
     assert found == QUESTIONS
     body = 'kind = "span"\nfiles = "{split}-{language}.jsonl"\n'
-    again = put(tmp_path, body, "\n".join(corpus.write(found, "sw")), "jsonl")
-    assert list(described(again).read(None, "sw", "train")) == found
+    again = own(body, {"train-sw.jsonl": "\n".join(corpus.write(found, "sw"))})
+    assert read(again) == found
 
 
 SPAN = 'kind = "span"\nfiles = "{split}-{language}.tsv"\ncolumns = { answers = "answer", start = "start" }\n'
 HEAD = "context\tquestion\tanswer\tstart\n"
 
 
-def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_told(tmp_path):
+def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_told(own):
     rows = [("Ada", "24"), ("Ada", ""), ("London", "37"), ("aliandika", "")]
     text = HEAD + "".join(f"{CONTEXT}\tNini?\t{answer}\t{start}\n" for answer, start in rows)
-    corpus = described(put(tmp_path, SPAN, text, "tsv"))
+    corpus = own(SPAN, {"train-sw.tsv": text})
     found = [one.answers for one in corpus.read(None, "sw", "train")]
     assert found == [((24, "Ada"),), ((0, "Ada"),), ((38, "London"),), ((13, "aliandika"),)]
     (there,) = looked_through(corpus)
@@ -245,41 +240,33 @@ def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_t
         ),
     ],
 )
-def test_an_answer_that_is_not_there_is_named_with_its_line(tmp_path, row, said):
-    corpus = described(put(tmp_path, SPAN, f"{HEAD}{CONTEXT}\tWapi?\t{row}\n", "tsv"))
+def test_an_answer_that_is_not_there_is_named_with_its_line(own, row, said):
+    corpus = own(SPAN, {"train-sw.tsv": f"{HEAD}{CONTEXT}\tWapi?\t{row}\n"})
     if said is None:
-        assert len(list(corpus.read(None, "sw", "train"))) == 1
+        assert len(read(corpus)) == 1
         return
     with pytest.raises(DataError, match=re.escape(said)):
-        list(corpus.read(None, "sw", "train"))
+        read(corpus)
 
 
-def test_questions_without_an_answer_are_left_out_where_that_is_said(tmp_path):
+def test_questions_without_an_answer_are_left_out_where_that_is_said(own):
     body = 'kind = "span"\nfiles = "{split}-{language}.json"\n'
-    corpus = described(put(tmp_path, body, squad(ASKED, "x"), "json"))
+    corpus = own(body, {"train-sw.json": squad(ASKED, "x")})
     with pytest.raises(DataError, match=r"qas\[2\] \(question x\): an impossible question \(SQuAD 2.0\)"):
-        list(corpus.read(None, "sw", "train"))
-    corpus = described(put(tmp_path, body + 'skip = [""]\n', squad(ASKED, "x"), "json"))
-    assert list(corpus.read(None, "sw", "train")) == QUESTIONS
-    corpus = described(
-        put(tmp_path, SPAN + 'skip = [""]\n', f"{HEAD}{CONTEXT}\tWapi?\tLondon\t38\na\tb\t\t\n", "tsv")
-    )
+        read(corpus)
+    corpus = own(body + 'skip = [""]\n', {"train-sw.json": squad(ASKED, "x")})
+    assert read(corpus) == QUESTIONS
+    corpus = own(SPAN + 'skip = [""]\n', {"train-sw.tsv": f"{HEAD}{CONTEXT}\tWapi?\tLondon\t38\na\tb\t\t\n"})
     assert [one.id for one in corpus.read(None, "sw", "train")] == ["0"]
     with pytest.raises(ConfigError, match="columns: no part of an example 'id'"):
-        described(put(tmp_path, body + 'columns = { id = "id" }\n', squad(ASKED), "json"))
+        own(body + 'columns = { id = "id" }\n', {"train-sw.json": squad(ASKED)})
 
 
-def test_questions_of_parquet_as_datasets_saves_them(tmp_path):
-    pytest.importorskip("pyarrow")
-    import pyarrow
-    from pyarrow.parquet import write_table
-
+def test_questions_of_parquet_as_datasets_saves_them(own):
     rows = [
         {"context": CONTEXT, "question": one, "answers": {"text": texts, "answer_start": starts}}
         for one, texts, starts in ASKED
     ]
-    write_table(pyarrow.Table.from_pylist(rows), tmp_path / "train-sw.parquet")
-    (tmp_path / "own.toml").write_text(
-        'kind = "span"\nfiles = "{split}-{language}.parquet"\n', encoding="utf-8"
+    assert read(own('kind = "span"\nfiles = "{split}-{language}.parquet"\n', {"train-sw.parquet": rows})) == (
+        QUESTIONS
     )
-    assert list(described(tmp_path / "own.toml").read(None, "sw", "train")) == QUESTIONS

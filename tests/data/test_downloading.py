@@ -2,14 +2,13 @@
 
 import errno
 import gzip
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
 import httpx2
 import pytest
-from fake_downloads import Behaviour, Server, chunked, drip, drop, hang, refuse, running, send
+from fake_downloads import Behaviour, Server, chunked, drip, drop, hang, refuse, send
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -21,21 +20,6 @@ from isogloss.data.downloading import Downloaded, Link, RetryPolicy, download
 BODY = bytes(range(256)) * 4000
 SUM = sha256(BODY).hexdigest()
 OTHER = BODY[::-1]
-
-
-@pytest.fixture(scope="module")
-def _running() -> Iterator[Server]:
-    server, http = running()
-    yield server
-    http.shutdown()
-    http.server_close()
-
-
-@pytest.fixture
-def server(_running: Server) -> Server:
-    for kept in (_running.files, _running.behaviours, _running.requests):
-        kept.clear()
-    return _running
 
 
 class Waits:
@@ -117,9 +101,9 @@ def test_a_trouble_that_passes_leaves_the_right_file(get, tmp_path, waits, troub
 @pytest.mark.slow
 @given(cuts=some.lists(some.integers(0, 2000), max_size=4), ranges=some.booleans())
 @settings(max_examples=10)
-def test_any_series_of_breaks_leaves_the_right_file(_running, tmp_path_factory, cuts, ranges):
+def test_any_series_of_breaks_leaves_the_right_file(running_server, tmp_path_factory, cuts, ranges):
     body = BODY[:3000]
-    url = _running.put("b", body, *(send(cut=cut, ranges=ranges) for cut in cuts), send(ranges=ranges))
+    url = running_server.put("b", body, *(send(cut=cut, ranges=ranges) for cut in cuts), send(ranges=ranges))
     path = tmp_path_factory.mktemp("cuts") / "b"
     download(Link(url=url), path, retry=RetryPolicy(sleep=lambda _: None))
     assert path.read_bytes() == body

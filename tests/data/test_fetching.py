@@ -6,14 +6,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from fake_downloads import Server, drop, refuse, running, send, tarred, zipped
+from fake_downloads import Server, drop, refuse, send, tarred, zipped
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
@@ -122,18 +121,9 @@ OFFICIAL = {
 """By the place of the table's entry: a tiny file in the official format, and what can be read from it."""
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    server, http = running()
-    yield server
-    http.shutdown()
-    http.server_close()
-
-
 @pytest.fixture
 def served(server: Server):
     """Give the table's entry for a place, served from here."""
-    server.requests.clear()
 
     def served(place: str, body: bytes | None = None, *behaviours, checked: bool = True) -> Release:
         body = OFFICIAL[place][0] if body is None else body
