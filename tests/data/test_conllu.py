@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trees import is_tree
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import identity
@@ -180,17 +181,8 @@ def test_sentence_without_root_and_comments_without_words_are_errors():
 def test_heads_are_accepted_just_when_every_word_leads_to_the_one_root(data):
     size = data.draw(st.integers(1, 6))
     heads = data.draw(st.lists(st.integers(0, size), min_size=size, max_size=size))
-
-    def reaches_root(node):
-        for _ in range(size + 1):
-            if node == 0:
-                return True
-            node = heads[node - 1]
-        return False
-
-    is_tree = heads.count(0) == 1 and all(reaches_root(node) for node in range(1, size + 1))
     lines = [word(number, head=head) for number, head in enumerate(heads, start=1)]
-    if is_tree:
+    if is_tree(heads):
         assert next(read_conllu(file_of(*lines))).heads == tuple(heads)
     else:
         broken(*lines)

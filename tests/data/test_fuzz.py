@@ -17,6 +17,7 @@ from damage import PACKINGS, Damage, damages
 from drawn import KINDS, LABELS, held, kept
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from trees import is_tree
 
 from isogloss.core.errors import DataError, InputError
 from isogloss.core.languages import NAMES
@@ -218,12 +219,7 @@ def check_tree(sentence: ParsedSentence) -> None:
     assert len(sentence.tags) == len(sentence.heads) == len(sentence.relations) == count > 0
     assert all(sentence.words) and all(sentence.relations)
     assert set(sentence.tags) <= UPOS | OLD_UPOS
-    assert [head for head in sentence.heads if head == 0] == [0]
-    for node in range(1, count + 1):
-        for _ in range(count):
-            assert 0 <= node <= count
-            node = sentence.heads[node - 1] if node else 0  # noqa: PLW2901
-        assert node == 0
+    assert is_tree(sentence.heads)
 
 
 def check_links(pair: Translation) -> None:
