@@ -262,9 +262,10 @@ class Sources:
 
     def _place(self, name: str, language: str) -> Any:
         """Return where a corpus is read from: a described one knows its folder, and needs no other."""
+        place = data_source(self.data)
         if all(isinstance(part, DescribedCorpus) for part in self._parts(name)):
-            return data_source(self.data)
-        return self.source(language)
+            return place
+        return source_of(language, place)
 
     def labels(self, name: str) -> tuple[str, ...] | None:
         """Return the labels of a described corpus; None for the catalogue's, whose tasks know them."""
@@ -355,10 +356,6 @@ class Sources:
         except DataError:
             return False
         return True
-
-    def source(self, language: str) -> Source:
-        """Return where a language's files come from; a pair such as en-fr goes by its first language."""
-        return source_of(language.split("-", maxsplit=1)[0], data_source(self.data))
 
 
 def combined_fingerprint(fingerprints: list[str]) -> str:
