@@ -1,6 +1,7 @@
 """Bitext in every published form, parallel treebanks, and the report of what is suspicious in it."""
 
 import gzip
+import re
 
 import pytest
 from hypothesis import given
@@ -85,42 +86,58 @@ def test_what_is_no_pair_is_refused(fixtures, pair):
 
 def files(english="a b\nc\n", french="x\ny z\n", links="0-0\n0-1\n"):
     return {
-        "bitext/train.en-fr.en": english,
-        "bitext/train.en-fr.fr": french,
-        "bitext/train.en-fr.align": links,
+        "own/train.en-fr.en": english,
+        "own/train.en-fr.fr": french,
+        "own/train.en-fr.align": links,
     }
 
 
+OWN = Bitext(collection="own", whole="train")
+GOLD = {"own/enfr.src-tgt": "a ||| b\n", "own/enfr.gold": "0-1\n"}
+MINED = "1.21\tgood day\tbuenos días\n1.04\tgood\tbueno\n1.03\tbad\tgato\n"
+
+
+def table(*rows):
+    return {"own/en-fr.train.tsv": "".join(f"{row}\n" for row in rows)}
+
+
 @pytest.mark.parametrize(
-    ("broken", "place", "said"),
+    ("broken", "said"),
     [
-        (files(french="x\n"), "train.en-fr.fr:2: ", "expected the partner of line 2"),
-        (files(english="a b\n"), "train.en-fr.en:2: ", "the file ends"),
-        (files(links="0-0\n"), "train.en-fr.align:2: ", "the file ends"),
-        (files(french="x\n \n"), "train.en-fr.fr:2: ", "an empty line"),
-        (files(links="0-0\n0:1\n"), "train.en-fr.align:2: ", "link '0:1'"),
-        (files(links="0-0\n1-1\n"), "train.en-fr.align:2: ", "link '1-1'; expected i-j"),
-        (files(links="0-1\n0-0\n"), "train.en-fr.align:1: ", "from 0 for 2 and 1 words"),
-        ({"bitext/train.en-fr.en": "a\n"}, "train.en-fr.en: ", "is not there; expected both"),
+        (files(french="x\n"), "train.en-fr.fr:2: the file ends; .* expected the partner of line 2"),
+        (files(english="a b\n"), "train.en-fr.en:2: the file ends"),
+        (files(links="0-0\n"), "train.en-fr.align:2: the file ends"),
         (
-            {"bitext/en-fr.train.tsv": "id\ten\tfr\tlinks\n1\ta\tb\t0-1\n"},
-            "en-fr.train.tsv:2: ",
-            "link '0-1'",
+            files(french="x\ny z\nu\nv\n"),
+            "train.en-fr.en has 2, .*train.en-fr.fr has 4, .*Fetch or make these files again, together",
         ),
-        ({"bitext/en-fr.train.tsv": "id\ten\tfr\n1\t\tb\n"}, "en-fr.train.tsv:1: ", "the split is empty"),
+        (files(french="x\n \n"), "train.en-fr.fr:2: an empty line"),
+        (files(links="0-0\n0:1\n"), "train.en-fr.align:2: link '0:1'"),
+        (files(links="0-0\n1-1\n"), "train.en-fr.align:2: link '1-1'; expected i-j"),
+        (files(links="0-1\n0-0\n"), "train.en-fr.align:1: .* from 0 for 2 and 1 words"),
+        ({"own/train.en-fr.en": "a\n"}, "train.en-fr.en: .* is not there; expected both"),
+        (table("id\ten\tfr\tlinks", "1\ta\tb\t0-1"), "en-fr.train.tsv:2: link '0-1'"),
+        (table("id\ten\tfr\tlinks", "1\ta\tb\t-0-0"), "en-fr.train.tsv:2: link '-0-0'"),
+        (table("id\ten\tfr", "1\t\tb"), "en-fr.train.tsv:1: the split is empty"),
+        (table("id\ten\tfr\ten"), "tsv:1: a column twice in en, fr, en; expected each language once"),
+        (
+            table("id\ten\tfr\tde\tlinks"),
+            "tsv:1: links in a table of en, fr, de, links; expected two languages and links",
+        ),
+        ({"own/enfr.src-tgt": "a b\n"}, "enfr.src-tgt:1: 1 sides"),
+        ({"own/enfr.src-tgt": "a |||  \n"}, "enfr.src-tgt:1: 2 sides"),
+        (GOLD, r"enfr.gold:1: link '0-1'; expected i-j \(or ipj, only possible\) from 1"),
+        *(
+            (
+                {"own/WikiMatrix.en-fr.tsv": f"{MINED}{line}\n"},
+                "fr.tsv:4: .*expected a margin score, a text and",
+            )
+            for line in ("good\tbueno", "x\tgood\tbueno", "nan\tgood\tbueno", "1.1\t \tbueno", "")
+        ),
     ],
 )
-def test_broken_line_names_file_and_line(message, broken, place, said):
-    text = message(Bitext(), broken, "en-fr")
-    assert place in text
-    assert said in text
-
-
-def test_broken_gold_line_names_file_and_line(message):
-    corpus = Bitext(collection="gold", whole="train")
-    assert "enfr.src-tgt:1: 1 sides" in message(corpus, {"gold/enfr.src-tgt": "a b\n"}, "en-fr")
-    said = message(corpus, {"gold/enfr.src-tgt": "a ||| b\n", "gold/enfr.gold": "0-1\n"}, "en-fr")
-    assert "enfr.gold:1: link '0-1'; expected i-j (or ipj, only possible) from 1" in said
+def test_what_is_broken_is_named_with_its_place(message, broken, said):
+    assert re.search(said, message(OWN, broken, "en-fr"))
 
 
 @pytest.mark.parametrize("space", ["\u3000", "\u00a0", "\u2028", "\u0085"])
@@ -141,39 +158,6 @@ def test_raw_text_has_the_words_of_the_tokenizer(put):
     assert pair_words(flipped(pair)) == pair_words(pair)[::-1]
 
 
-@pytest.mark.parametrize(
-    ("header", "said"),
-    [
-        ("id\ten\tfr\ten", "a column twice in en, fr, en; expected each language once"),
-        ("id\ten\tfr\tde\tlinks", "links in a table of en, fr, de, links; expected two languages and links"),
-    ],
-)
-def test_table_whose_columns_are_unclear_is_refused(message, header, said):
-    row = "\t".join("a" for _ in header.split("\t"))
-    text = message(Bitext(), {"bitext/en-fr.train.tsv": f"{header}\n{row}\n"}, "en-fr")
-    assert f"en-fr.train.tsv:1: {said}" in text
-
-
-def test_links_are_what_stands_there_and_not_what_may_be_meant(message):
-    said = message(Bitext(), {"bitext/en-fr.train.tsv": "id\ten\tfr\tlinks\n1\ta\tb\t-0-0\n"}, "en-fr")
-    assert "en-fr.train.tsv:2: link '-0-0'" in said
-
-
-def test_side_without_words_is_refused(message):
-    corpus = Bitext(collection="gold", whole="train")
-    assert "enfr.src-tgt:1: 2 sides" in message(corpus, {"gold/enfr.src-tgt": "a |||  \n"}, "en-fr")
-
-
-def test_unequal_line_counts_are_said_with_both_counts(message):
-    said = message(Bitext(), files(french="x\ny z\nu\nv\n", links="0-0\n0-1\n"), "en-fr")
-    assert "train.en-fr.en has 2, " in said
-    assert "train.en-fr.fr has 4, " in said
-    assert "Fetch or make these files again, together" in said
-
-
-MINED = "1.21\tgood day\tbuenos días\n1.04\tgood\tbueno\n1.03\tbad\tgato\n"
-
-
 @pytest.mark.parametrize("name", ["mined/WikiMatrix.en-es.tsv", "mined/train.en-es.tsv"])
 def test_mined_pairs_below_the_margin_are_left_out(put, name):
     folder = put({name: MINED})
@@ -191,13 +175,6 @@ def test_mined_pairs_are_found_in_either_order_and_packed(put):
 def test_a_margin_that_no_pair_has_is_said_with_the_highest(message):
     said = message(Bitext(collection="mined", margin=1.5), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-es")
     assert "no pair has a margin of 1.5 or more; the highest is 1.21" in said
-
-
-@pytest.mark.parametrize("line", ["good\tbueno", "x\tgood\tbueno", "nan\tgood\tbueno", "1.1\t \tbueno", ""])
-def test_broken_mined_line_names_file_and_line(message, line):
-    said = message(Bitext(collection="mined"), {"mined/WikiMatrix.en-es.tsv": f"{MINED}{line}\n"}, "en-es")
-    assert "WikiMatrix.en-es.tsv:4: " in said
-    assert "expected a margin score, a text and its translation" in said
 
 
 def test_collection_of_mined_text_has_no_languages_in_a_header(message):
