@@ -17,9 +17,9 @@ def pairs(*texts):
 
 
 @pytest.fixture
-def align(bert_folder, tmp_path):
+def align(bert_folder):
     def align(given, **fields):
-        setting = AlignSetting(pairs=given, encoder=str(bert_folder), precision="float32", folder=tmp_path)
+        setting = AlignSetting(pairs=given, encoder=str(bert_folder), precision="float32")
         return EncoderSimilarity(**fields).align(setting)
 
     return align
@@ -74,13 +74,13 @@ def test_links_are_sorted_each_once_and_within_the_sentences(align):
         assert all(i < len(pair.first.split()) and j < len(pair.second.split()) for i, j in aligned.links)
 
 
-def test_every_family_aligns(encoder_folder, tmp_path):
-    made = EncoderSimilarity().align(AlignSetting(pairs=SAME, encoder=str(encoder_folder), folder=tmp_path))
+def test_every_family_aligns(encoder_folder):
+    made = EncoderSimilarity().align(AlignSetting(pairs=SAME, encoder=str(encoder_folder)))
     assert [len(one.links) for one in made] == [7, 13, 1, 3]
 
 
-def test_no_encoder_and_no_such_layer_are_said(align, tmp_path):
+def test_no_encoder_and_no_such_layer_are_said(align):
     with pytest.raises(ConfigError, match="aligner encoder: no encoder is given"):
-        EncoderSimilarity().align(AlignSetting(pairs=SAME, folder=tmp_path))
+        EncoderSimilarity().align(AlignSetting(pairs=SAME))
     with pytest.raises(ConfigError, match="no layer 9: this encoder has 3 layers"):
         align(SAME, layer=9)

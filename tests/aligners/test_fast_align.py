@@ -6,7 +6,6 @@ import pytest
 from each import each
 from isogloss.aligners import AlignSetting
 from isogloss.aligners.fast_align import FastAlign
-from isogloss.core.errors import DataError
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import SYMMETRIZATIONS
 
@@ -30,81 +29,62 @@ def made_up(count=200, seed=0):
 PAIRS = list(made_up())
 
 
-def align(pairs, folder, **fields):
-    return FastAlign(**fields).align(AlignSetting(pairs=pairs, folder=folder))
+def align(pairs, **fields):
+    return FastAlign(**fields).align(AlignSetting(pairs=pairs))
 
 
 @pytest.mark.parametrize("how", SYMMETRIZATIONS)
-def test_words_that_always_come_together_are_linked(tmp_path, how):
-    made = align(PAIRS, tmp_path, symmetrization=how)
+def test_words_that_always_come_together_are_linked(how):
+    made = align(PAIRS, symmetrization=how)
     right = sum(aligned.links == pair.links for aligned, pair in zip(made, PAIRS, strict=True))
     assert right >= 0.95 * len(PAIRS)
 
 
-def test_new_pairs_are_aligned_with_what_was_kept(tmp_path):
-    made = align(PAIRS, tmp_path)
-    setting = AlignSetting(pairs=PAIRS, folder=tmp_path)
-    assert FastAlign().align_new(setting) == made
-    new = list(made_up(20, seed=1))
-    found = FastAlign().align_new(AlignSetting(pairs=new, folder=tmp_path))
-    assert sum(aligned.links == pair.links for aligned, pair in zip(found, new, strict=True)) >= 18
+def test_aligning_again_gives_the_same():
+    assert align(PAIRS) == align(PAIRS)
 
 
-def test_aligning_again_gives_the_same(tmp_path):
-    assert align(PAIRS, tmp_path / "a") == align(PAIRS, tmp_path / "b")
-
-
-def test_intersection_is_one_to_one_and_scores_are_shares(tmp_path):
-    for aligned in each(align(PAIRS, tmp_path)):
+def test_intersection_is_one_to_one_and_scores_are_shares():
+    for aligned in each(align(PAIRS)):
         assert len({i for i, _ in aligned.links}) == len({j for _, j in aligned.links}) == len(aligned.links)
         assert len(aligned.scores) == len(aligned.links)
         assert all(0 < score <= 1 for score in aligned.scores)
 
 
-def test_exchanged_languages_exchange_the_directions(tmp_path):
+def test_exchanged_languages_exchange_the_directions():
     turned = [Translation(id=pair.id, first=pair.second, second=pair.first) for pair in PAIRS]
-    one = align(PAIRS, tmp_path / "a", symmetrization="forward")
-    other = align(turned, tmp_path / "b", symmetrization="backward")
+    one = align(PAIRS, symmetrization="forward")
+    other = align(turned, symmetrization="backward")
     for here, there in each(zip(one, other, strict=True)):
         assert sorted((j, i) for i, j in there.links) == list(here.links)
 
 
-def test_a_side_without_words_has_no_links_and_odd_words_do_no_harm(tmp_path):
+def test_a_side_without_words_has_no_links_and_odd_words_do_no_harm():
     odd = [
         Translation(id="x", first=first, second=second)
         for first, second in (("", "a"), ("||| <eps>", "<eps> a0"))
     ]
-    made = align([*odd, *PAIRS], tmp_path)
+    made = align([*odd, *PAIRS])
     assert made[0].links == ()
     assert len(made) == len(PAIRS) + 2
-    assert [one.links for one in align(odd[:1], tmp_path)] == [()]
-    assert align([], tmp_path) == []
+    assert [one.links for one in align(odd[:1])] == [()]
+    assert align([]) == []
 
 
-def test_links_count_given_words_else_those_of_the_tokenizer(tmp_path):
+def test_links_count_given_words_else_those_of_the_tokenizer():
     raw = [replace(pair, first=f"{pair.first}.") for pair in PAIRS]
     given = [
         replace(pair, words=((*pair.first.split(), "u v"), tuple(pair.second.split()))) for pair in PAIRS
     ]
     for pairs in (raw, given):
-        made = align(pairs, tmp_path, symmetrization="backward")
+        made = align(pairs, symmetrization="backward")
         for pair, aligned in each(zip(pairs, made, strict=True)):
             assert [i for i, _ in aligned.links] == list(range(len(pair.first.split()) + 1))
 
 
-def test_capitals_count_as_small_letters_unless_said(tmp_path):
-    mixed = [Translation(id=pair.id, first=pair.first.upper(), second=pair.second) for pair in PAIRS[:20]]
-    align(PAIRS, tmp_path)
-    setting = AlignSetting(pairs=mixed, folder=tmp_path)
-    small = AlignSetting(pairs=PAIRS[:20], folder=tmp_path)
-    assert FastAlign().align_new(setting) == FastAlign().align_new(small)
-    assert FastAlign(lowercase=False).align_new(setting) != FastAlign().align_new(small)
-
-
-@pytest.mark.parametrize("damage", [None, "fast-align.npz", "fast-align.json"])
-def test_a_folder_without_a_whole_model_is_said(tmp_path, damage):
-    if damage:
-        align(PAIRS[:9], tmp_path)
-        (tmp_path / damage).write_bytes(b"PK")
-    with pytest.raises(DataError, match="no whole alignment model is here"):
-        FastAlign().align_new(AlignSetting(pairs=PAIRS, folder=tmp_path))
+def test_capitals_count_as_small_letters_unless_said():
+    mixed = [
+        replace(pair, first=pair.first.upper()) if number % 2 else pair for number, pair in enumerate(PAIRS)
+    ]
+    assert align(mixed) == align(PAIRS)
+    assert align(mixed, lowercase=False) != align(PAIRS)

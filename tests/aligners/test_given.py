@@ -6,17 +6,15 @@ from isogloss.core.errors import DataError
 from isogloss.data.examples import Translation
 
 
-def test_the_links_of_the_bitext_are_taken_in_order(tmp_path):
+def test_the_links_of_the_bitext_are_taken_in_order():
     pairs = [
         Translation(id="1", first="a b", second="c d", links=((1, 0), (0, 1)), possible=((0, 0),)),
         Translation(id="2", first="a", second="c", links=()),
     ]
-    setting = AlignSetting(pairs=pairs, folder=tmp_path)
-    for found in (Given().align(setting), Given().align_new(setting)):
-        assert [one.links for one in found] == [((0, 1), (1, 0)), ()]
+    assert [one.links for one in Given().align(AlignSetting(pairs=pairs))] == [((0, 1), (1, 0)), ()]
 
 
-def test_bitext_without_links_is_refused(tmp_path):
-    plain = AlignSetting(pairs=[Translation(id="7", first="a", second="b")], folder=tmp_path)
+def test_bitext_without_links_is_refused():
+    plain = AlignSetting(pairs=[Translation(id="7", first="a", second="b")])
     with pytest.raises(DataError, match=r"translation '7' has no links of its own. Choose another aligner"):
         Given().align(plain)

@@ -18,11 +18,7 @@ class Aligner(Named, Protocol):
     """Whether it uses the states of an encoder (otherwise the statistics of the bitext alone)."""
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
-        """Align every pair, in order, and store what was learned, if anything, in the setting's folder."""
-        ...
-
-    def align_new(self, setting: AlignSetting) -> list[Aligned]:
-        """Align new pairs with what ``align`` stored in the setting's folder, without changing it."""
+        """Align every pair, in order."""
         ...
 
 

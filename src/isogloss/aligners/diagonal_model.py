@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NONE = 0
-"""Number of the NULL word; others count from 1, unknown ones are negative."""
+"""Number of the NULL word; others count from 1."""
 
 UNSEEN = 1e-9
 """Probability of two words that never co-occurred, as in fast_align."""
@@ -99,7 +99,7 @@ def word_pairs(given: Words, generated: Words) -> NDArray[np.int64]:
 
 
 def words_of_pairs(keys: NDArray[np.int64]) -> tuple[Words, Words]:
-    """Return the two words of each pair; neither may be unknown."""
+    """Return the two words of each pair."""
     return keys >> 32, keys & ((1 << 32) - 1)
 
 

@@ -5,7 +5,7 @@ itermax or match), and two words are linked if any of their subwords are; or wor
 subwords, are matched directly.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -91,10 +91,6 @@ class EncoderSimilarity:
             found += self._block(splits, states)
             setting.on_progress(Progress(what="alignment", done=len(found), total=len(setting.pairs)))
         return found
-
-    def align_new(self, setting: AlignSetting) -> list[Aligned]:
-        """Align as ``align`` does; nothing was learned."""
-        return self.align(setting)
 
     def _block(self, splits: Sequence[SplitWords], states: Sequence[Tensor]) -> list[Aligned]:
         """Align a block of pairs; their two sides alternate."""
@@ -192,17 +188,16 @@ def distorted(similarities: Similarities, weight: float) -> Similarities:
 
 
 def linked(similarities: Similarities, matching: Matching, *, rounds: int) -> Linked:
-    """Return the links of every pair; ``rounds`` are the iterations of itermax."""
-    return _MATCHINGS[matching](similarities, rounds)
-
-
-def argmax(similarities: Similarities, rounds: int = 1) -> Linked:  # noqa: ARG001
-    """Link subwords that are each other's most similar one (the first of equals)."""
-    return _mutual(similarities.values, similarities.real)
+    """Return the links of every pair; ``rounds`` are the iterations of itermax, of which argmax has one."""
+    if matching == "match":
+        return match(similarities)
+    return itermax(similarities, rounds if matching == "itermax" else 1)
 
 
 def itermax(similarities: Similarities, rounds: int) -> Linked:
-    """Repeat argmax, keeping links; an unlinked subword may be linked, at a discount, to a linked one.
+    """Link subwords that are each other's most similar one (the first of equals), and repeat that.
+
+    Links are kept; an unlinked subword may be linked, at a discount, to a linked one.
 
     Pairs with a side of at most two subwords have a single iteration; the others end when all subwords of one
     side are linked.
@@ -222,7 +217,7 @@ def itermax(similarities: Similarities, rounds: int) -> Linked:
     return found
 
 
-def match(similarities: Similarities, rounds: int = 1) -> Linked:  # noqa: ARG001
+def match(similarities: Similarities) -> Linked:
     """Return the one-to-one links with the greatest sum of similarities (maximum matching)."""
     from scipy.optimize import linear_sum_assignment
 
@@ -241,10 +236,3 @@ def _mutual(values: Similarity, real: Linked) -> Linked:
     forward = torch.zeros_like(real).scatter_(2, values.argmax(2, keepdim=True), value=True)
     backward = torch.zeros_like(real).scatter_(1, values.argmax(1, keepdim=True), value=True)
     return forward & backward & real
-
-
-_MATCHINGS: dict[Matching, Callable[[Similarities, int], Linked]] = {
-    "argmax": argmax,
-    "itermax": itermax,
-    "match": match,
-}

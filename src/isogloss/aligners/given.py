@@ -26,10 +26,6 @@ class Given:
             found.append(Aligned(links=tuple(sorted(pair.links))))
         return found
 
-    def align_new(self, setting: AlignSetting) -> list[Aligned]:
-        """Align as ``align`` does; nothing was learned."""
-        return self.align(setting)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Unlinked:
@@ -41,7 +37,3 @@ class Unlinked:
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Return no links for every pair."""
         return [Aligned(links=()) for _ in setting.pairs]
-
-    def align_new(self, setting: AlignSetting) -> list[Aligned]:
-        """Align as ``align`` does; nothing was learned."""
-        return self.align(setting)

@@ -10,7 +10,14 @@ from torch import Tensor, nn
 from isogloss.encoders import family_of
 from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.language_context import active_language
-from isogloss.encoders.subwords import SplitWords, Window, special_subwords, windows
+from isogloss.encoders.subwords import (
+    SplitWords,
+    Window,
+    pad_rows,
+    padding_mask,
+    special_subwords,
+    windows,
+)
 from isogloss.training.evaluation import in_batches
 from isogloss.training.precision import scoring
 from isogloss.training.states import check_layers
@@ -73,10 +80,8 @@ def subword_states(
 
 
 def _states(model: Model, rows: list[list[int]], padding: int, layer: int, device: torch.device) -> Tensor:
-    longest = max(map(len, rows))
-    given = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows], device=device)
-    lengths = torch.tensor([len(row) for row in rows], device=device)
-    mask = (torch.arange(longest, device=device)[None, :] < lengths[:, None]).long()
+    given = pad_rows(rows, padding).to(device)
+    mask = padding_mask([len(row) for row in rows]).to(device)
     encoder = model.base_model
     if layer == model.config.num_hidden_layers:
         states: Tensor = encoder(input_ids=given, attention_mask=mask).last_hidden_state

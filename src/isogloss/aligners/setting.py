@@ -1,7 +1,6 @@
 """The inputs of a word aligner."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.data.examples import Translation
@@ -9,7 +8,7 @@ from isogloss.data.examples import Translation
 
 @dataclass(frozen=True, kw_only=True)
 class AlignSetting:
-    """Sentence pairs (words: ``word_links.pair_words``), an encoder if needed, and a work folder."""
+    """Sentence pairs (words: ``word_links.pair_words``), and an encoder if needed."""
 
     pairs: list[Translation]
     languages: tuple[str, str] = ("", "")
@@ -21,8 +20,4 @@ class AlignSetting:
     precision: str = "auto"
     """Precision of the encoder: auto, float32 or bfloat16."""
 
-    folder: Path
-    """A work folder, in which what is learned from the pairs is stored."""
-
-    seed: int = 0
     on_progress: OnProgress = no_progress

@@ -106,8 +106,6 @@ def align(context: RunContext, run: Align) -> RunResult:
         languages=two_languages(run.languages),
         encoder=context.encoder(run.encoder) if run.encoder is not None else "",
         precision=context.precision,
-        folder=context.work(run),
-        seed=run.seed,
         on_progress=context.on_progress,
     )
     wanted = read[run.split]

@@ -108,7 +108,6 @@ def _links(
         pairs=list(pairs),
         encoder="" if run.encoder is None else context.encoder(run.encoder),
         precision=context.precision,
-        folder=context.work(run) / "alignment",
         on_progress=context.on_progress,
     )
     return (one.links for one in aligner.align(setting))
