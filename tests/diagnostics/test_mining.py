@@ -25,6 +25,7 @@ from isogloss.diagnostics.mining import (
     scores_at,
     unique_sides,
 )
+from isogloss.training import states
 
 SEEDS = st.integers(0, 10_000)
 
@@ -248,14 +249,14 @@ def test_dev_s_threshold_is_applied_to_test(loaded):
 
 
 def test_a_difference_between_languages_does_not_count_where_they_are_centred(loaded, monkeypatch):
-    plain = module.sentence_states
+    plain = states.sentence_states
     turns = iter(range(100))
 
     def moved(*given, **how):
         return plain(*given, **how) + 50 * torch.eye(32)[next(turns) % 2]
 
     before, _ = measured(loaded, same, centred=True)
-    monkeypatch.setattr(module, "sentence_states", moved)
+    monkeypatch.setattr(states, "sentence_states", moved)
     after, _ = measured(loaded, same, centred=True)
     assert [row.f1 for row in after] == [row.f1 for row in before]
 

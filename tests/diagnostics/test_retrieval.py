@@ -8,7 +8,8 @@ from measuring import WORDS, load, measure_setting, subject, translations
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.representation_rows import Retrieval as Row
 from isogloss.diagnostics import retrieval as module
-from isogloss.diagnostics.retrieval import Retrieval, directions, mean_nearest, retrieval_accuracy
+from isogloss.diagnostics.parallel_states import directions
+from isogloss.diagnostics.retrieval import Retrieval, mean_nearest, retrieval_accuracy
 from isogloss.encoders import load_tokenizer
 from isogloss.tasks import TASKS
 

@@ -8,7 +8,6 @@ from measuring import load, measure_setting
 
 from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.setting import Subject
-from isogloss.diagnostics.trained_length import warn_of_length
 from made_up import TEXT
 
 
@@ -29,7 +28,7 @@ def looking(trained_length):
 )
 def test_only_rows_beyond_those_pretrained_on_are_warned_of(trained, longest, warned):
     setting, said = looking(trained)
-    warn_of_length(setting, "gates", "block", longest)
+    setting.warn_of_length("gates", "block", longest)
     assert [("rows of up to 33" in one, "Set block = 32" in one) for one in said] == [(True, True)] * warned
 
 

@@ -15,8 +15,7 @@ from torch import Tensor
 from isogloss.core.errors import DataError
 from isogloss.core.representation_rows import Anisotropy as AnisotropyRow
 from isogloss.diagnostics.setting import MeasureSetting
-from isogloss.encoders.language_context import active_language
-from isogloss.training.states import sentence_states
+from isogloss.training.states import StatesWanted
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,7 @@ class Anisotropy:
     def measure(self, setting: MeasureSetting) -> list[AnisotropyRow]:
         """Return a row for each language and layer; sentences are those of the bitext with the first one."""
         loaded = setting.encoder(setting.subjects[0])
+        wanted = StatesWanted(layers=self.layers, limit=self.limit, precision=setting.precision)
         first, *others = setting.languages
         texts: dict[str, list[str]] = {}
         for other in others:
@@ -49,10 +49,7 @@ class Anisotropy:
                     f"{self.name}: {len(lines)} sentences of {language}: two are compared at least. "
                     f"Choose another split."
                 )
-            with active_language(loaded[0], language):
-                states = sentence_states(
-                    *loaded, lines, layers=self.layers, limit=self.limit, precision=setting.precision
-                )
+            states = setting.parallel.states(loaded, lines, language, wanted)
             rows += [
                 AnisotropyRow(
                     model=setting.subjects[0].id,

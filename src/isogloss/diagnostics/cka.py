@@ -9,7 +9,6 @@ With fewer sentences than dimensions CKA is close to 1 whatever the states. The 
 HSIC by its unbiased estimator (Song et al. 2012, Eq. 5), which expects 0 for unrelated states.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -78,16 +77,6 @@ class Cka:
                 cka=float(cka),
                 debiased=float(debiased),
             )
-
-
-def linear_cka(x: Float[Tensor, "item dim_x"], y: Float[Tensor, "item dim_y"]) -> float:
-    """Return CKA in [0, 1] after centring; 1 for equal up to rotation and scale, nan for constant states."""
-    norm = torch.linalg.matrix_norm
-    wholes = x.double(), y.double()
-    x, y = (whole - whole.mean(dim=0) for whole in wholes)
-    if any(norm(one) <= ROUNDING * norm(whole) for one, whole in zip((x, y), wholes, strict=True)):
-        return math.nan
-    return float(norm(y.T @ x) ** 2 / (norm(x.T @ x) * norm(y.T @ y)))
 
 
 class StreamedCka:

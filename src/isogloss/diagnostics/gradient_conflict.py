@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from isogloss.core.rows import Conflict
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.diagnostics.setting import MeasureSetting
-from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks.masked_lm import Masking, Vocabulary
@@ -65,7 +64,7 @@ class GradientConflict:
         most = 2 * self.batch * self.draws
         text = {language: self._read(setting, language, tokenizer, most) for language in setting.languages}
         longest = max((len(row) for rows in text.values() for row in rows), default=0) + 2
-        warn_of_length(setting, self.name, "limit", longest)
+        setting.warn_of_length(self.name, "limit", longest)
         masking = Masking(
             vocabulary=Vocabulary.of(tokenizer),
             share=self.masked,

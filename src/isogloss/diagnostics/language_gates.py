@@ -28,7 +28,6 @@ from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole
 from isogloss.core.seeds import derive
 from isogloss.data.result_files import MASKS
 from isogloss.diagnostics.setting import MeasureSetting
-from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.gates import (
@@ -136,7 +135,7 @@ class LanguageGates:
     ) -> list[MaskSimilarity | MaskPerplexity | MaskKept | SpecificGates]:
         """Return rows of mask similarity, perplexity, kept shares and language-specific gates."""
         model, tokenizer = setting.masked_lm(setting.subjects[0])
-        warn_of_length(setting, self.name, "block", self.block)
+        setting.warn_of_length(self.name, "block", self.block)
         groups = {
             language: gate_groups(model, self._kinds(), language=language) for language in setting.languages
         }

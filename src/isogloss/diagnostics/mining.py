@@ -22,9 +22,9 @@ from isogloss.core.representation_rows import Mining as MiningRow
 from isogloss.core.run_parts import Positive
 from isogloss.data.corpora import Split
 from isogloss.data.examples import ComparableText
+from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
-from isogloss.encoders.language_context import active_language
-from isogloss.training.states import sentence_states
+from isogloss.training.states import StatesWanted
 
 BLOCK = 4096
 """Sentences of each side in a block of cosines, which bounds memory (64 MiB)."""
@@ -103,34 +103,23 @@ class Mining:
                 f"{self.name}: {pair} {split}: no sentence has a translation. Choose another pair."
             )
         states = [
-            self._states(loaded, language, texts, setting.precision)
+            self._states(setting, loaded, language, texts)
             for language, texts in zip(languages, (sides.first, sides.second), strict=True)
         ]
         for place, layer in enumerate(self.layers or (self.layer,)):
-            x, y = (self._directions(side[place], loaded) for side in states)
+            x, y = (directions(side[place], centred=self.centred).to(loaded[0].device) for side in states)
             pairs, scores = mine(x, y, neighbours=self.neighbours, margin=self.margin)
             correct = torch.tensor([(i, j) in sides.gold for i, j in pairs.tolist()])
             yield layer, Mined(scores, correct, sides)
 
     def _states(
-        self, loaded: LoadedEncoder, language: str, texts: Sequence[str], precision: str
+        self, setting: MeasureSetting, loaded: LoadedEncoder, language: str, texts: Sequence[str]
     ) -> Float[Tensor, "layer sentence dim"]:
-        layers, parts = self.layers or (self.layer,), range(0, len(texts), AT_ONCE)
-        with active_language(loaded[0], language):
-            states = [
-                sentence_states(
-                    *loaded, texts[at : at + AT_ONCE], layers=layers, limit=self.limit, precision=precision
-                )
-                for at in parts
-            ]
-        return torch.cat(states, dim=1)
-
-    def _directions(
-        self, states: Float[Tensor, "item dim"], loaded: LoadedEncoder
-    ) -> Float[Tensor, "item dim"]:
-        """Return states of length 1, where the encoder is."""
-        states = states - states.mean(dim=0) if self.centred else states
-        return torch.nn.functional.normalize(states, dim=1).to(loaded[0].device)
+        wanted = StatesWanted(
+            layers=self.layers or (self.layer,), limit=self.limit, precision=setting.precision
+        )
+        parts = (texts[at : at + AT_ONCE] for at in range(0, len(texts), AT_ONCE))
+        return torch.cat([setting.parallel.states(loaded, part, language, wanted) for part in parts], dim=1)
 
     def _row(
         self, about: tuple[str, str, str, str], layer: int, mined: "Mined", threshold: float

@@ -1,9 +1,10 @@
-"""States of both sides of parallel text, a block at a time: memory does not grow with the text."""
+"""States of both sides of parallel text: which layers, a block at a time, and their directions."""
 
 from collections.abc import Iterator, Sequence
 
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from isogloss.core.errors import ConfigError
 from isogloss.diagnostics.setting import LoadedEncoder
@@ -22,7 +23,10 @@ def parallel_states(
     languages: tuple[str, str],
     wanted: StatesWanted,
 ) -> Iterator[Sides]:
-    """Yield the states of the first and of the second sides, all layers from one pass over each."""
+    """Yield the states of the first and of the second sides, all layers from one pass over each.
+
+    Memory does not grow with the text.
+    """
     first, second = languages
     for start in range(0, len(pairs), BLOCK):
         block = pairs[start : start + BLOCK]
@@ -30,6 +34,11 @@ def parallel_states(
             text.states(loaded, [one.first for one in block], first, wanted),
             text.states(loaded, [one.second for one in block], second, wanted),
         )
+
+
+def directions(states: Float[Tensor, "item dim"], *, centred: bool) -> Float[Tensor, "item dim"]:
+    """Return states normalised to length 1, after subtracting their mean if ``centred``."""
+    return normalize(states - states.mean(dim=0) if centred else states, dim=1)
 
 
 def layer_numbers(layers: Sequence[int], loaded: LoadedEncoder, where: str) -> list[int]:

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.representation_rows import Retrieval as RetrievalRow
-from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
-from isogloss.encoders.language_context import active_language
-from isogloss.training.states import sentence_states
+from isogloss.diagnostics.parallel_states import directions
+from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.training.states import StatesWanted
 
 BLOCK = 1024
 """Sentences compared with all candidates at a time, which bounds memory."""
@@ -58,19 +58,20 @@ class Retrieval:
     def measure(self, setting: MeasureSetting) -> list[RetrievalRow]:
         """Return, for each pair of the first language with another, a row for each layer and similarity."""
         loaded = setting.encoder(setting.subjects[0])
+        wanted = StatesWanted(
+            layers=self.layers or (self.layer,), limit=self.limit, precision=setting.precision
+        )
         rows: list[RetrievalRow] = []
         first, *others = setting.languages
         for other in others:
-            pairs = [(one.first, one.second) for one in setting.bitext(f"{first}-{other}")]
+            pairs = setting.bitext(f"{first}-{other}")
             if not pairs:
                 raise DataError(
                     f"{self.name}: no translations {first}-{other} to look for. Choose another split."
                 )
-            sides = [
-                self._states(loaded, language, list(texts), setting.precision)
-                for language, texts in zip((first, other), zip(*pairs, strict=True), strict=True)
-            ]
-            rows += self._rows((setting.subjects[0].id, first, other), *sides)
+            x = setting.parallel.states(loaded, [one.first for one in pairs], first, wanted)
+            y = setting.parallel.states(loaded, [one.second for one in pairs], other, wanted)
+            rows += self._rows((setting.subjects[0].id, first, other), x, y)
         return rows
 
     def _rows(self, about: tuple[str, str, str], one: Tensor, other: Tensor) -> Iterator[RetrievalRow]:
@@ -91,16 +92,6 @@ class Retrieval:
                         accuracy_backward=retrieval_accuracy(y, x, neighbours=neighbours),
                         chance=1 / len(x),
                     )
-
-    def _states(self, loaded: LoadedEncoder, language: str, texts: list[str], precision: str) -> Tensor:
-        layers = self.layers or (self.layer,)
-        with active_language(loaded[0], language):
-            return sentence_states(*loaded, texts, layers=layers, limit=self.limit, precision=precision)
-
-
-def directions(states: Float[Tensor, "item dim"], *, centred: bool) -> Float[Tensor, "item dim"]:
-    """Return states normalised to length 1, after subtracting their mean if ``centred``."""
-    return torch.nn.functional.normalize(states - states.mean(dim=0) if centred else states, dim=1)
 
 
 def retrieval_accuracy(

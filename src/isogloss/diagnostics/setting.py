@@ -63,20 +63,8 @@ def kept_predictions(
     )
 
 
-def _no_text(language: str) -> Iterator[str]:
-    raise TypeError(f"this measurement reads no raw text ({language})")
-
-
-def _no_comparable_text(pair: str, split: str) -> list[ComparableText]:
-    raise TypeError(f"this measurement reads no comparable text ({pair} {split})")
-
-
-def _no_masked_lm(subject: Subject) -> LoadedEncoder:
-    raise TypeError(f"this measurement looks at no masked-LM head ({subject.id})")
-
-
-def _no_factors(subject: Subject) -> Model:
-    raise TypeError(f"this measurement takes no adapters apart ({subject.id})")
+def _not_given(*asked: object) -> Any:
+    raise TypeError(f"this measurement is not given that: {asked}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +78,7 @@ class MeasureSetting:
     """Source languages of the models; empty for encoders."""
     load: Callable[[Subject], Model]
     """Return a subject's model (encoder and head), ready for evaluation."""
-    load_factors: Callable[[Subject], Model] = _no_factors
+    load_factors: Callable[[Subject], Model] = _not_given
     """Return the same with its adapters not merged; ModelError for a model without."""
     evaluation: Callable[[str], Evaluation]
     """Return one language's examples, encoded once, which score any model."""
@@ -98,13 +86,13 @@ class MeasureSetting:
     """Return a subject's encoder, without any head, and its tokenizer."""
     bitext: Callable[[str], list[Translation]]
     """Return the translations of a pair such as en-fr, with word links where the subject is "words"."""
-    comparable: Callable[[str, str], list[ComparableText]] = _no_comparable_text
+    comparable: Callable[[str, str], list[ComparableText]] = _not_given
     """Return the comparable text of a pair such as en-fr, of one split."""
     parallel: ParallelText
     """Parallel text in several languages: bitext, or the examples of parallel test sets."""
-    text: Callable[[str], Iterator[str]] = _no_text
+    text: Callable[[str], Iterator[str]] = _not_given
     """Iterate over the lines of one language's raw text; each call starts from the first."""
-    masked_lm: Callable[[Subject], LoadedEncoder] = _no_masked_lm
+    masked_lm: Callable[[Subject], LoadedEncoder] = _not_given
     """Return a subject's encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
     keep: Callable[[Predictions], None] = lambda _: None
     """Store what a model predicted beside the record."""
@@ -120,3 +108,18 @@ class MeasureSetting:
     precision: str = "auto"
     """auto (measured), float32 or bfloat16; models with a head have their own."""
     on_progress: OnProgress = no_progress
+
+    def warn_of_length(self, where: str, field: str, longest: int) -> None:
+        """Warn when the ``longest`` row, in subwords, exceeds the rows that the encoder was pretrained on.
+
+        Position embeddings beyond these keep their random initial weights, which makes losses high and
+        gradients large. ``field`` of the diagnostic ``where`` sets the length. Nothing is known of encoders
+        that were not pretrained here.
+        """
+        known = self.subjects[0].trained_length
+        if known is not None and longest > known:
+            self.warn(
+                f"{where}: rows of up to {longest} subwords, but the encoder was pretrained on rows of "
+                f"{known}: what it never learned can outweigh the rest of losses and gradients. Set {field} "
+                f"= {known}."
+            )
