@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from isogloss.cli.app import app
-from isogloss.cli.display import show_line
+from isogloss.cli.display import emit, show_line
 from isogloss.cli.lists import LISTS
 from isogloss.core.leaving import asked_to_leave
 from tiny import TINY
@@ -214,6 +214,11 @@ def test_nothing_printed_on_a_terminal_steers_it(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     show_line("a\x1b[2J\u202eb")
     assert capsys.readouterr().out == "a\x1b[2J\u202eb\na[2Jb\n"  # A file or program has it as it is.
+
+
+def test_machines_get_json_which_has_no_nan(capsys):
+    emit({"score": float("nan"), "high": float("inf"), "low": 0.5, "seeds": 3})
+    assert capsys.readouterr().out == '{"score": null, "high": null, "low": 0.5, "seeds": 3}\n'
 
 
 @pytest.mark.slow

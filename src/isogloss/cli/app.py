@@ -105,31 +105,20 @@ def run(
     request = runs.RecipeRequest(
         recipes=recipes, out=out, data=data, scale=scale, change=change or (), track=tuple(track or ())
     )
-    command = f"isogloss {' '.join(sys.argv[1:])}"
     if dry_run:
         runs.print_plan(request, speed=speed, as_json=as_json)
-    elif runs.were_started_together(engine):
-        runs.run_together(
-            request,
-            devices=devices,
-            threads=threads,
-            report=write_report,
-            retry_failed=retry_failed,
-            quiet=quiet,
-            as_json=as_json,
-            command=command,
-        )
-    else:
-        runs.run_and_report(
-            request,
-            engine=asked,
-            threads=threads,
-            report=write_report,
-            retry_failed=retry_failed,
-            quiet=quiet,
-            as_json=as_json,
-            command=command,
-        )
+        return
+    make = runs.run_together if runs.were_started_together(engine) else runs.run_and_report
+    make(
+        request,
+        engine=asked,
+        threads=threads,
+        report=write_report,
+        retry_failed=retry_failed,
+        quiet=quiet,
+        as_json=as_json,
+        command=f"isogloss {' '.join(sys.argv[1:])}",
+    )
 
 
 @app.command()

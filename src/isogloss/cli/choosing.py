@@ -1,11 +1,11 @@
 """Choosing a model of a folder of runs for languages without labels."""
 
-import math
 from collections.abc import Sequence
+from itertools import product
 
 import pandas as pd
 
-from isogloss.cli.display import Display, show_line
+from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.experiments.store_places import local_folder
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
@@ -29,38 +29,31 @@ def print_choices(place: str, languages: Sequence[str], *, quiet: bool, as_json:
     for code in languages:
         if code not in known:
             raise unknown_name("--language", "language of these measurements", code, known)
-    display = Display(as_json=as_json)
     if as_json:
-        _emit(display, found, languages or known)
-        return
-    if languages:
-        for one in found:
-            for code in languages:
-                _show_candidates(display, one, code)
-        return
-    _show(display, m)
+        _emit(found, languages or known)
+    elif languages:
+        for one, code in product(found, languages):
+            _show_candidates(one, code)
+    else:
+        _show(m)
 
 
-def _emit(display: Display, found: Sequence[Candidates], languages: Sequence[str]) -> None:
+def _emit(found: Sequence[Candidates], languages: Sequence[str]) -> None:
     for one in found:
         data = choice_data(one)
         for row in data[data["language"].isin(languages)].to_dict("records"):
-            display.emit({str(name): _plain(value) for name, value in row.items()})
+            emit({str(name): value for name, value in row.items()})
 
 
-def _plain(value: object) -> object:
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _show(display: Display, m: Measurements) -> None:
+def _show(m: Measurements) -> None:
     for table in (*choice_tables(m), *regret_tables(m)):
         show_line(table.title)
         head, *rows = [[cell.text for cell in row] for row in (table.header, *table.rows)]
-        display.table(head, rows)
+        Display().table(head, rows)
         show_line(f"{table.caption}\n")
 
 
-def _show_candidates(display: Display, one: Candidates, code: str) -> None:
+def _show_candidates(one: Candidates, code: str) -> None:
     """Print all candidates for a language, the rule's choice first."""
     if code not in one.languages:
         return
@@ -70,4 +63,4 @@ def _show_candidates(display: Display, one: Candidates, code: str) -> None:
     texts[numbers] = data[numbers].map(lambda value: "–" if pd.isna(value) else percent(value))
     about = " ".join(one.about[name] for name in ("corpus", "treebank", "task") if one.about[name])
     show_line(f"{about}, source {one.about['source']}: candidates for {code}, the rule's choice first")
-    display.table([*texts], texts.to_numpy().tolist())
+    Display().table([*texts], texts.to_numpy().tolist())

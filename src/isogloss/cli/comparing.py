@@ -13,7 +13,7 @@ from statistics import stdev
 
 import pandas as pd
 
-from isogloss.cli.display import Display, show_line
+from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD
@@ -69,17 +69,16 @@ def print_comparisons(
     """Print every comparison, and how many seeds are needed to detect a difference of ``points``."""
     with Display(quiet=quiet or as_json) as display:
         found, notes = compare_runs(request, display.on_progress)
-    display = Display(as_json=as_json)
     if as_json:
         for one in found:
-            display.emit(_event(one, points))
+            emit(_event(one, points))
         for note in notes:
-            display.emit({"note": note})
+            emit({"note": note})
         return
     for _, group in groupby(found, key=_pair):
         own = list(group)
         show_line(_title(own))
-        display.table(HEADS, [_row(one, points) for one in own])
+        Display().table(HEADS, [_row(one, points) for one in own])
     show_line(_legend(found, points))
     for note in notes:
         Display(quiet=quiet).say(f"isogloss: {note}")
@@ -97,16 +96,15 @@ def print_compared_outputs(
     found = compare_outputs(
         files[:-1], files[-1], gold=disk_file(gold) if gold else None, by=by, measure=measure
     )
-    display = Display(as_json=as_json)
     if as_json:
         for one in found:
-            display.emit(_output_event(one))
+            emit(_output_event(one))
         return
     for _, group in groupby(found, key=lambda one: one.system):
         own = list(group)
         first = own[0]
         show_line(f"{first.system} against {first.baseline}: {first.measure}, paired by {first.by}")
-        display.table(OUTPUT_HEADS, [_output_row(one) for one in own])
+        Display().table(OUTPUT_HEADS, [_output_row(one) for one in own])
     tests = " or ".join(TESTS[name] for name in dict.fromkeys(one.comparison.test for one in found))
     show_line(
         f"Scores and differences in percent. {ON_EXAMPLES} stands on these examples alone (p < 0.05 by "
@@ -133,19 +131,10 @@ def _output_row(one: ComparedOutputs) -> tuple[str, ...]:
 
 
 def _output_event(one: ComparedOutputs) -> dict[str, object]:
-    body = {
+    return {
         **{"system": one.system, "baseline": one.baseline, "measure": one.measure, "paired_by": one.by},
         **{"language": one.language, "languages": list(one.comparison.languages)},
         **numbers_of(one.comparison),
-    }
-    return _finite(body)
-
-
-def _finite(body: Mapping[str, object]) -> dict[str, object]:
-    """Return a JSON object in which numbers that are not finite are null."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in body.items()
     }
 
 
@@ -210,9 +199,9 @@ def _needed(one: Compared, points: float) -> int | None:
 
 
 def _event(one: Compared, points: float) -> dict[str, object]:
-    """Return a comparison as a flat JSON object; numbers that are not finite are null."""
+    """Return a comparison as a flat JSON object."""
     about, test = one.test_set.about, one.comparison
-    body = {
+    return {
         **{name: about[name] for name in ("corpus", "treebank", "mixed", "task", "source", "split")},
         **{"measure": about["metric"], "language": one.column, "languages": list(test.languages)},
         **{"encoder": one.system["encoder.label"], "method": one.system["system"]},
@@ -225,7 +214,6 @@ def _event(one: Compared, points: float) -> dict[str, object]:
             "seeds_needed": _needed(one, points),
         },
     }
-    return _finite(body)
 
 
 def compare_runs(

@@ -7,7 +7,7 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from isogloss.cli.display import Display, show_line
+from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import Progress
@@ -49,7 +49,7 @@ def print_alignments(
         found = align_bitext(wanted, out=out, data=data or "", on_progress=display.on_progress)
     if as_json:
         for one in found:
-            Display(as_json=True).emit({**one.row, "file": str(one.file)})
+            emit({**one.row, "file": str(one.file)})
         return
     if not quiet:
         known = [name for name in (*ALIGNED, *GOLD) if any(name in one.row for one in found)]
@@ -86,7 +86,7 @@ def print_split(
         for warning in found.warnings:
             display.say(f"isogloss: {warning}")
     if as_json:
-        Display(as_json=True).emit({**found.row, "warnings": found.warnings, "file": str(found.file)})
+        emit({**found.row, "warnings": found.warnings, "file": str(found.file)})
         return
     if not quiet:
         known = [name for name in (*TRANSLATED, *SCORED) if name in found.row]
@@ -105,14 +105,14 @@ def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: b
         lines = (line.rstrip("\r\n") for line in file.read())
         if out is None:
             for line in translate(lines):
-                Display(as_json=True).emit({"text": line}) if as_json else show_line(line)
+                emit({"text": line}) if as_json else show_line(line)
             return
         with atomic_file(out) as written:
             for line in translate(lines):
                 with writing(out):
                     written.write(f"{line}\n")
     if as_json:
-        Display(as_json=True).emit({"file": str(out)})
+        emit({"file": str(out)})
     elif not quiet:
         show_line(out)
 
@@ -146,7 +146,7 @@ def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
             remark = f"{one.language} {one.split}"
             display.on_progress(Progress(f"reading {corpus.name}", len(found), len(found), remark))
             if as_json:
-                Display(as_json=True).emit(one._asdict())
+                emit(one._asdict())
     broken = [one for one in found if one.error]
     if not as_json and not quiet:
         _print_contents(corpus, found)
@@ -195,7 +195,7 @@ def fetch_corpora(
             results.append(result)
             display.say(_done(result))
             if as_json:
-                display.emit({"event": "fetched", **_facts(result, folder)})
+                emit({"event": "fetched", **_facts(result, folder)})
     if not as_json:
         _print_sum(results, folder)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isogloss.core.plain_text import plain
 from isogloss.core.progress import Progress
-from isogloss.core.records import Record
+from isogloss.core.records import Record, or_none
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -90,7 +90,7 @@ class Display:
     def on_progress(self, progress: Progress) -> None:
         """Show progress: a bar, or a line every few seconds."""
         if self.as_json:
-            self.emit({"event": "progress", **asdict(progress)})
+            emit({"event": "progress", **asdict(progress)})
         elif self._bars:
             with self._outliving_terminals():
                 self._draw(self._bars, progress)
@@ -110,15 +110,11 @@ class Display:
             else:
                 print(text, file=sys.stderr, flush=True)
 
-    def emit(self, event: Mapping[str, object]) -> None:
-        """Print a JSON line."""
-        print(json.dumps(event, ensure_ascii=False), flush=True)
-
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Print a table of results on standard output, without empty columns, or as JSON lines, with all."""
         if self.as_json:
             for row in rows:
-                self.emit(dict(zip(heads, row, strict=True)))
+                emit(dict(zip(heads, row, strict=True)))
             return
         said = [not rows or any(str(row[column]) for row in rows) for column in range(len(heads))]
         heads, rows = list(compress(heads, said)), [list(compress(row, said)) for row in rows]
@@ -152,6 +148,12 @@ class Display:
             bars.remove_task(self._tasks.pop(progress.what))
 
 
+def emit(event: Mapping[str, object]) -> None:
+    """Print a JSON line; numbers that are not finite, which JSON does not have, are null."""
+    finite = {name: or_none(value) for name, value in event.items()}
+    print(json.dumps(finite, ensure_ascii=False), flush=True)
+
+
 def show_line(text: object) -> None:
     """Print a line of results: unchanged to a file or program, without control characters on a terminal."""
     print(plain(str(text)) if sys.stdout.isatty() else text, flush=True)
@@ -159,25 +161,22 @@ def show_line(text: object) -> None:
 
 def show_report(report: "Report", *, as_json: bool) -> None:
     """Print the summary and the path of a report."""
-    display = Display(as_json=as_json)
     if as_json:
         claims = [
             {"claim": one.claim.id, "verdict": one.verdict, "found": one.found} for one in report.claims
         ]
-        display.emit(
-            {"event": "report", "html": str(report.html), "summary": dict(report.summary), "claims": claims}
-        )
+        emit({"event": "report", "html": str(report.html), "summary": dict(report.summary), "claims": claims})
         return
-    display.table(("what", "found"), report.summary)
+    Display().table(("what", "found"), report.summary)
     show_line(f"Report: {report.html}")
 
 
 def show_record(record: Record, *, as_json: bool) -> None:
     """Print a record: its run, the runs it needed, its first rows."""
-    display = Display(as_json=as_json)
     if as_json:
-        display.emit({name: getattr(record, name) for name in Record.__dataclass_fields__})
+        emit({name: getattr(record, name) for name in Record.__dataclass_fields__})
         return
+    display = Display()
     about = [("id", record.id), ("title", record.title), ("needs", " ".join(record.needs) or "nothing")]
     display.table(("what", "value"), [*about, *(("warning", text) for text in record.warnings)])
     heads = tuple(dict.fromkeys(name for row in record.rows for name in row))

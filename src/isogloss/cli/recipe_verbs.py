@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isogloss.cli.display import show_line
+from isogloss.cli.display import emit, show_line
 from isogloss.cli.options import Data, Debug, Devices, Jobs, Json, Out, Quiet, Scale, Set, Threads, Track
 from isogloss.core.errors import ConfigError, InputError, unknown_name
 
@@ -233,8 +233,8 @@ def _show_search(found: "Search", display: "Display", *, as_json: bool) -> None:
     best = found.best
     if as_json:
         for trial in found.trials:
-            display.emit({"event": "trial", **asdict(trial), "best": trial == best})
-        display.emit({"event": "search", "recipe": found.recipe and str(found.recipe), "by": found.chosen_by})
+            emit({"event": "trial", **asdict(trial), "best": trial == best})
+        emit({"event": "search", "recipe": found.recipe and str(found.recipe), "by": found.chosen_by})
         return
     keys = [key.removeprefix("grid.") for key in found.trials[0].values]
     rows = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from isogloss.cli.display import Display, show_report
+from isogloss.cli.display import Display, emit, show_report
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
@@ -156,10 +156,10 @@ def were_started_together(engine: str) -> bool:
 def run_together(
     request: RecipeRequest,
     *,
-    devices: str = "",
+    engine: EngineRequest,
     threads: int,
-    report: bool = True,
-    retry_failed: bool = False,
+    report: bool,
+    retry_failed: bool,
     quiet: bool,
     as_json: bool,
     command: str,
@@ -170,7 +170,7 @@ def run_together(
     from isogloss.experiments.together import make_together
     from isogloss.training.distributed import is_main_process, prepare_sharding, world_size
 
-    if devices:
+    if engine.devices:
         raise ConfigError(
             "--devices: under a launcher each process has a GPU of its own. Leave it out; set "
             "CUDA_VISIBLE_DEVICES for the launcher instead."
@@ -237,7 +237,7 @@ def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> No
     left, unlike = seconds_left(planned.runs, done, planned.store)
     if as_json:
         counts = {"runs": len(rows), "done": len(done), "to make": len(rows) - len(done)}
-        display.emit({**counts, **about.numbers, "hours left": left / 3600, "unlike": unlike})
+        emit({**counts, **about.numbers, "hours left": left / 3600, "unlike": unlike})
     else:
         print(about, end="")
         beside = f" (and {unlike} that are like none of them)" if unlike else ""

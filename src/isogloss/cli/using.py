@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from isogloss.cli.display import Display, show_line
+from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language
@@ -113,7 +113,7 @@ def print_scores(
         rows = [row for model in models for row in score(model, options, sources)]
     if as_json:
         for row in rows:
-            Display(as_json=True).emit(dict(row))
+            emit(dict(row))
         return
     found = [_measures(row) for row in rows]
     measures = tuple(dict.fromkeys(name for one in found for name in one))

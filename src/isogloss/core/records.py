@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
 from isogloss.core.errors import StorageError
@@ -27,6 +27,7 @@ MADE = "made.json"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of the system that more disk space would solve."""
 
+T = TypeVar("T")
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
 """A flat mapping from column to value: also a line of a CSV file."""
@@ -48,13 +49,13 @@ class Record:
 def write_record(folder: Path, record: Record, files: Mapping[str, Checksum] | None = None) -> None:
     """Write the record atomically, after its checksum and those of other ``files`` of the run."""
     body = {name: getattr(record, name) for name in Record.__dataclass_fields__}
-    body["rows"] = [{name: _strict(value) for name, value in row.items()} for row in record.rows]
+    body["rows"] = [{name: or_none(value) for name, value in row.items()} for row in record.rows]
     content = (json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
     write_text(folder / CHECKSUMS, as_text({**(files or {}), RECORD: Checksum.of(content)}))
     write_bytes(folder / RECORD, content)
 
 
-def _strict(value: Value) -> Value:
+def or_none(value: T) -> T | None:
     """Return None for nan and infinities, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

@@ -64,8 +64,7 @@ class CTranslate2:
 
     def __post_init__(self) -> None:
         """Raise ConfigError for sizes that are too small."""
-        sizes = {"beams": self.beams, "longest": self.longest, "batch_subwords": self.batch_subwords}
-        refuse_too_small(self.name, sizes)
+        refuse_too_small(self)
 
     def check(self, source: str, target: str) -> None:  # noqa: ARG002 (the model knows the languages)
         """Raise ConfigError if the package is not installed."""

@@ -6,11 +6,12 @@ is bounded, and nothing is translated again after an interruption.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError
@@ -25,8 +26,8 @@ from isogloss.translators.setting import TranslateSetting
 CHUNK = 1024
 """Texts of a chunk: enough for sorting by length to pay, few enough to be translated again."""
 
-SHORTEST = 8
-"""Least limit on the subwords of a piece: language code, end, and a word or two."""
+LEAST = {"beams": 1, "longest": 8, "batch_subwords": 1}
+"""The least that fields of translators may be; a piece holds a language code, its end, and a word or two."""
 
 UNSPACED = ("ja", "yue", "zh")
 """Languages without a space between sentences."""
@@ -173,9 +174,9 @@ def prompt_for(prompt: str, setting: TranslateSetting) -> str:
     return prompt
 
 
-def refuse_too_small(where: str, numbers: Mapping[str, int]) -> None:
-    """Raise ConfigError at a count below 1; a piece must hold more than its language code and end."""
-    least = {"longest": SHORTEST}
-    for name, number in numbers.items():
-        if number < least.get(name, 1):
-            raise ConfigError(f"{where}: {name} is {number}; it must be {least.get(name, 1)} or more.")
+def refuse_too_small(translator: Any) -> None:
+    """Raise ConfigError where a field of a translator is below the least it may be."""
+    for field, least in LEAST.items():
+        number = getattr(translator, field)
+        if number < least:
+            raise ConfigError(f"{translator.name}: {field} is {number}; it must be {least} or more.")

@@ -37,8 +37,7 @@ class Seq2Seq:
 
     def __post_init__(self) -> None:
         """Raise ConfigError for sizes that are too small."""
-        sizes = {"beams": self.beams, "longest": self.longest, "batch_subwords": self.batch_subwords}
-        refuse_too_small(self.name, sizes)
+        refuse_too_small(self)
 
     def check(self, source: str, target: str) -> None:
         """Raise nothing: the languages are those of the model."""
