@@ -107,6 +107,11 @@ def document(**change):
         ),
         (document(answers=[{"text": "b"}]), "no 'answer_start' among 'text'"),
         (document(id="2"), "question 2: this id a second time"),
+        ('{"data": [], "data": [1]}', "the key 'data' a second time in an object"),
+        ('{"data": ' + "[" * 900 + "]" * 900 + "}", "data[0]: a list; expected an object"),
+        ('{"data": {"' + "a" * 10_000 + '": NaN}}', "the file.data: an object; expected a list"),
+        ('{"' + "a" * 10_000 + '": NaN}', "aaa…; expected 'data'"),
+        ('{"data": ' + "9" * 5000 + "}", "no JSON (Exceeds the limit"),
     ],
 )
 def test_broken_file_names_the_place(message, content, said):
@@ -136,23 +141,3 @@ def test_only_mlqas_own_languages_are_compared_by_its_rules(put):
     for corpus, language, expected in ((MLQA, "de", "de"), (MLQA, "fr", ""), (SQUAD, "de", "")):
         folder = put({corpus.path(language, "dev"): json.dumps(document())})
         assert {one.language for one in corpus.read(folder, language, "dev")} == {expected}
-
-
-def test_half_a_surrogate_pair_is_no_text(message):
-    content = json.dumps(document(question="\udc00?"))
-    said = message(SQUAD, {"squad/train-v1.1.json": content})
-    assert r"qas[0].question: '\udc00?' with half a surrogate pair" in said
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('{"data": [], "data": [1]}', "the key 'data' a second time in an object"),
-        ('{"data": ' + "[" * 900 + "]" * 900 + "}", "data[0]: a list; expected an object"),
-        ('{"data": {"' + "a" * 10_000 + '": NaN}}', "the file.data: an object; expected a list"),
-        ('{"' + "a" * 10_000 + '": NaN}', "aaa…; expected 'data'"),
-        ('{"data": ' + "9" * 5000 + "}", "no JSON (Exceeds the limit"),
-    ],
-)
-def test_what_json_would_hide_is_an_error(message, text, said):
-    assert said in message(SQUAD, {"squad/train-v1.1.json": text})

@@ -83,21 +83,6 @@ def test_missing_language_lists_the_columns(fixtures):
         Bible().read(fixtures, "swa", "train")
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("GEN 1:2", "1 columns; expected 3, as in the header"),
-        ("GEN 1:2\ta\tb\tc", "4 columns"),
-        ("GEN 1:1\ta\tb", "the id 'GEN 1:1' a second time"),
-        ("\ta\tb", "the id ''"),
-    ],
-)
-def test_broken_row_names_file_and_line(message, line, said):
-    text = message(Bible(), {"bible/a.tsv": f"verse\ten\tfr\nGEN 1:1\ta\tb\n{line}\n"})
-    assert "bible/a.tsv:3: " in text
-    assert said in text
-
-
 def test_wikiann_reads_both_layouts_and_keeps_tags_as_found(fixtures):
     english = list(WIKIANN.read(fixtures, "en", "train"))
     assert english[0].words == ("Ada", "Lovelace", "saw", "London")
@@ -124,38 +109,46 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
         MASAKHAPOS.read(DiskFolder(tmp_path), "ha", "test")
 
 
-def test_a_line_of_masakhapos_without_a_tag_is_an_error(message):
-    text = message(MASAKHAPOS, {"masakhapos/en/train.txt": "a NOUN\nkwa\n"})
-    assert "train.txt:2: 1 columns in 'kwa'; expected a word, a space and its tag" in text
-
-
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("corpus", "file", "line", "said"),
     [
-        ("London", "1 columns in 'London'; expected a word, a tab and its tag"),
-        ("a\tO\tO", "3 columns"),
-        (" ", "1 columns"),
-        ("London\tB-GPE", "tag 'B-GPE'; expected one of B-LOC, B-ORG"),
-        ("London\tB-LOCATION", "Did you mean 'B-LOC'? Correct the line."),
-        ("London\tI-Per", "Did you mean 'I-PER'?"),
-        ("London\tB-DATE", "I-PER, O. The task knows the types LOC, ORG, PER alone: give the words of any"),
-        ("London\t", "tag ''"),
-        ("\tO", "no word before tag 'O'"),
+        (Bible(), "bible/a.tsv", "GEN 1:2", "1 columns; expected 3, as in the header"),
+        (Bible(), "bible/a.tsv", "GEN 1:2\ta\tb\tc", "4 columns"),
+        (Bible(), "bible/a.tsv", "GEN 1:1\ta\tb", "the id 'GEN 1:1' a second time"),
+        (Bible(), "bible/a.tsv", "\ta\tb", "the id ''"),
+        (
+            MASAKHAPOS,
+            "masakhapos/en/train.txt",
+            "kwa",
+            "1 columns in 'kwa'; expected a word, a space and its tag",
+        ),
+        (UDPOS, "udpos/train-en.tsv", "a\tNN", "tag 'NN'"),
+        (WIKIANN, "wikiann/en/train", "b\tO", "word 'b'; expected 'en:' before each word"),
+        *(
+            (WIKIANN, "panx/train-en.tsv", line, said)
+            for line, said in (
+                ("London", "1 columns in 'London'; expected a word, a tab and its tag"),
+                ("a\tO\tO", "3 columns"),
+                (" ", "1 columns"),
+                ("London\tB-GPE", "tag 'B-GPE'; expected one of B-LOC, B-ORG"),
+                ("London\tB-LOCATION", "Did you mean 'B-LOC'? Correct the line."),
+                ("London\tI-Per", "Did you mean 'I-PER'?"),
+                (
+                    "London\tB-DATE",
+                    "I-PER, O. The task knows the types LOC, ORG, PER alone: give the words of any",
+                ),
+                ("London\t", "tag ''"),
+                ("\tO", "no word before tag 'O'"),
+            )
+        ),
     ],
+    ids=lambda value: str(getattr(value, "name", value)),
 )
-def test_broken_line_names_file_and_line(message, line, said):
-    text = message(WIKIANN, {"panx/train-en.tsv": f"a\tO\n\n{line}\n"})
-    assert "panx/train-en.tsv:3: " in text
+def test_what_is_broken_is_named_with_its_line(message, corpus, file, line, said):
+    before = "verse\ten\tfr\nGEN 1:1\ta\tb\n" if file.startswith("bible") else "\n\n"
+    text = message(corpus, {file: f"{before}{line}\n"})
+    assert f"{file}:3: " in text
     assert said in text
-
-
-def test_original_layout_without_its_prefix_is_an_error(message):
-    text = message(WIKIANN, {"wikiann/en/train": "en:a\tO\nb\tO\n"})
-    assert "wikiann/en/train:2: word 'b'; expected 'en:' before each word" in text
-
-
-def test_unknown_universal_tag_is_an_error(message):
-    assert "train-en.tsv:1: tag 'NN'" in message(UDPOS, {"udpos/train-en.tsv": "a\tNN\n"})
 
 
 def test_missing_language_lists_those_that_are_there(fixtures):
