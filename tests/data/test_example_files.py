@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies
+from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError, StorageError
@@ -25,28 +25,28 @@ from isogloss.data.examples import (
     write_examples,
 )
 
-TEXT = strategies.text(strategies.characters(), max_size=12)
-NUMBER = strategies.integers(0, 9999)
-TEXTS = strategies.lists(TEXT, max_size=4).map(tuple)
-LINKS = strategies.lists(strategies.tuples(NUMBER, NUMBER), max_size=3).map(tuple)
+TEXT = st.text(st.characters(), max_size=12)
+NUMBER = st.integers(0, 9999)
+TEXTS = st.lists(TEXT, max_size=4).map(tuple)
+LINKS = st.lists(st.tuples(NUMBER, NUMBER), max_size=3).map(tuple)
 OF_FIELD = {
-    "heads": strategies.lists(NUMBER, max_size=4).map(tuple),
+    "heads": st.lists(NUMBER, max_size=4).map(tuple),
     "document": NUMBER,
-    "links": LINKS | strategies.none(),
+    "links": LINKS | st.none(),
     "possible": LINKS,
-    "answers": strategies.lists(strategies.tuples(NUMBER, TEXT), max_size=3).map(tuple),
-    "place": strategies.tuples(NUMBER, NUMBER),
+    "answers": st.lists(st.tuples(NUMBER, TEXT), max_size=3).map(tuple),
+    "place": st.tuples(NUMBER, NUMBER),
     **dict.fromkeys(("words", "tags", "relations", "lines", "options"), TEXTS),
 }
 
 
 def any_example(kind):
     own = {
-        Translation: {"words": strategies.none() | strategies.tuples(TEXTS, TEXTS)},
-        Choice: {"label": strategies.none() | NUMBER},
+        Translation: {"words": st.none() | st.tuples(TEXTS, TEXTS)},
+        Choice: {"label": st.none() | NUMBER},
     }
     known = OF_FIELD | own.get(kind, {})
-    return strategies.builds(kind, **{one.name: known.get(one.name, TEXT) for one in fields(kind)})
+    return st.builds(kind, **{one.name: known.get(one.name, TEXT) for one in fields(kind)})
 
 
 def said(example):
@@ -56,7 +56,7 @@ def said(example):
     }
 
 
-@given(strategies.lists(strategies.one_of(*map(any_example, KINDS.values())), max_size=5))
+@given(st.lists(st.one_of(*map(any_example, KINDS.values())), max_size=5))
 def test_examples_of_every_kind_come_back_field_by_field(tmp_path_factory, examples):
     path = tmp_path_factory.mktemp("lines") / "examples.jsonl"
     write_examples(path, examples)
