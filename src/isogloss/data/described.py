@@ -5,7 +5,7 @@ A row of a file (``tables``) becomes an example by the kind of corpus (``describ
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.resources import files as package_files
 from itertools import chain, zip_longest
@@ -39,20 +39,20 @@ class DescribedCorpus:
     format: FileFormat
     columns: Columns
     separator: str | None = None
-    """What stands between the cells of CSV; none: a comma."""
+    """Separator of the cells of CSV; None: a comma."""
     predicts: Predicts = "label"
     """Whether a text or pair has one label, many (or none), or a number."""
     between: str = ","
-    """What stands between the labels of a cell."""
+    """Separator of the labels in a cell."""
     labels: tuple[str, ...] = ()
     """The inventory; none for bitext and raw text. Of choices the names of the options, in their order; none
     where they are counted from 0."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """Labels by how files spell them, where that is not the label itself."""
+    """Labels by their spelling in files, where it differs."""
     languages: Mapping[str, str] = field(default_factory=dict)
-    """Languages by their code, and what stands for {language}; of bitext in lines each language by itself."""
+    """What replaces {language}, by language; for bitext of lines by each single language."""
     where: Mapping[Split, Mapping[str, str]] = field(default_factory=dict)
-    """Columns, and what stands in them in the rows of a split, with {language}; other rows are another's."""
+    """What the rows of a split have in these columns, with {language}; other rows are skipped."""
     skip: tuple[str, ...] = ()
     """Spellings of labels whose rows are left out."""
     hub: str = ""
@@ -60,7 +60,7 @@ class DescribedCorpus:
     folder: str = ""
     """Where the files lie: the folder of the description; else below the data folder."""
     assumed: bool = False
-    """Whether none of its files is here, and so any language is taken for one of its, if none is told."""
+    """Whether none of its files is here: it is then assumed to have any language, unless it names some."""
     about: str = ""
     url: str = ""
     licence: str = ""
@@ -164,11 +164,9 @@ class DescribedCorpus:
     def _described(self) -> str:
         """A digest of everything that changes what is read."""
         silent = ("folder", "assumed", "about", "url", "licence", "languages")
-        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in silent}
-        for name, neutral in _ADDED.items():
-            if told[name] == neutral:
-                del told[name]  # so that what is read as before is the same
-        return sha256(json.dumps(told, sort_keys=True, default=dict).encode()).hexdigest()[:12]
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in silent}
+        facts = {name: value for name, value in values.items() if value != _ADDED.get(name, MISSING)}
+        return sha256(json.dumps(facts, sort_keys=True, default=dict).encode()).hexdigest()[:12]
 
     def read(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:
         """Read one split; DataError with file and line at the first row that does not fit."""
@@ -203,12 +201,13 @@ class DescribedCorpus:
         how, seen = self._how, dict[str, int]()
         columns = [*where, *(column for part in self.columns for column in columns_of(self.columns, part))]
         for number, row in enumerate(rows(file, self.format, columns, self.separator or ",")):
-            told = DescribedRow(how, file, row, str(number))
-            if any(str(told.at(column, "where")) != text for column, text in where.items()):
+            described = DescribedRow(how, file, row, str(number))
+            if any(str(described.at(column, "where")) != text for column, text in where.items()):
                 continue
             if "id" in self.columns:
-                told = replace(told, id=unique_id(" ".join(map(str, told.cells("id"))), seen))
-            found = told.example()
+                name = " ".join(map(str, described.cells("id")))
+                described = replace(described, id=unique_id(name, seen))
+            found = described.example()
             if found is not None:
                 yield found
 
@@ -219,7 +218,7 @@ class DescribedCorpus:
 
 
 _ADDED = {"where": {}, "predicts": "label", "between": ",", "hub": ""}
-"""Fields that came later, with the value that changes nothing."""
+"""Later fields by their neutral value, which leaves older fingerprints as they were."""
 
 
 def _with(file: File, described: str) -> Callable[[], str]:

@@ -40,7 +40,7 @@ class Reading:
 
 
 def columns_of(columns: Columns, part: str) -> tuple[Column, ...]:
-    """Return where a part of an example stands, often in one column."""
+    """Return the columns that hold a part of an example."""
     found = columns[part]
     return found if isinstance(found, tuple) else (found,)
 
@@ -79,11 +79,11 @@ class DescribedRow:
         return found
 
     def text(self, part: str) -> str:
-        """Return what must be a text; of several columns one after the other."""
+        """Return the text of a part; that of several columns is joined by spaces."""
         return " ".join(self.text_in(part, found) for found in self.cells(part))
 
     def text_in(self, part: str, found: object) -> str:
-        """Return what stands in a cell; DataError where it is blank or no text."""
+        """Return the text of a cell; DataError where it is blank or no text."""
         if isinstance(found, str) and found.strip() and is_unicode(found):
             return found
         raise self.broken(f"{part} is {str(found)[:60]!r}", "a text that is not blank", "Take it out")
@@ -118,12 +118,12 @@ _OF_CHARACTERS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 """Kana and Chinese characters, which stand without spaces."""
 
 
-def _annotated(told: DescribedRow) -> TaggedSentence:
+def _annotated(row: DescribedRow) -> TaggedSentence:
     """Read a text in which spans stand as ``[type : words]`` (MASSIVE).
 
-    Words are what spaces part; Chinese and Japanese ones are characters, as in the corpus's own script.
+    Spaces separate words; Chinese and Japanese words are characters, as in the corpus's own script.
     """
-    text, end, words, tags = told.text("annotated"), 0, list[str](), list[str]()
+    text, end, words, tags = row.text("annotated"), 0, list[str](), list[str]()
     for span in (*_SPAN.finditer(text), None):
         outside = _words(text[end : span.start() if span else None])
         words += outside
@@ -131,11 +131,11 @@ def _annotated(told: DescribedRow) -> TaggedSentence:
         if span is None:
             break
         if not span[1] or not (inside := _words(span[2])):
-            raise told.broken(f"{text[span.start() :][:60]!r}", "spans as in [time : nine am]")
+            raise row.broken(f"{text[span.start() :][:60]!r}", "spans as in [time : nine am]")
         words += inside
         tags += [f"{mark}-{span[1]}" for mark in ("B", *"I" * (len(inside) - 1))]
         end = span.end()
-    return TaggedSentence(id=told.id, words=tuple(words), tags=told.labels(tags))
+    return TaggedSentence(id=row.id, words=tuple(words), tags=row.labels(tags))
 
 
 def _words(text: str) -> list[str]:
@@ -143,72 +143,72 @@ def _words(text: str) -> list[str]:
     return [word for chunk in chunks for word in chunk]
 
 
-def _sentence(told: DescribedRow) -> TaggedSentence:
-    if "annotated" in told.how.columns:
-        return _annotated(told)
-    words, tags = ("word", "label") if told.how.format in BY_WORD else ("words", "labels")
-    texts, labels = told.cell(words), told.cell(tags)
+def _sentence(row: DescribedRow) -> TaggedSentence:
+    if "annotated" in row.how.columns:
+        return _annotated(row)
+    words, tags = ("word", "label") if row.how.format in BY_WORD else ("words", "labels")
+    texts, labels = row.cell(words), row.cell(tags)
     lists = isinstance(texts, list | tuple) and isinstance(labels, list | tuple)
     if not lists or len(texts) != len(labels):
-        raise told.broken("words and labels that are no lists of one length", "a label for each word")
+        raise row.broken("words and labels that are no lists of one length", "a label for each word")
     for word in texts:
         if not isinstance(word, str) or not word.strip() or not is_unicode(word):
-            raise told.broken(f"the word {word!r}", "words that are not blank", "Take it out")
-    return TaggedSentence(id=told.id, words=tuple(texts), tags=told.labels(labels))
+            raise row.broken(f"the word {word!r}", "words that are not blank", "Take it out")
+    return TaggedSentence(id=row.id, words=tuple(texts), tags=row.labels(labels))
 
 
-def _text(told: DescribedRow) -> LabelledText | None:
-    if told.is_skipped():
+def _text(row: DescribedRow) -> LabelledText | None:
+    if row.is_skipped():
         return None
-    return LabelledText(id=told.id, text=told.text("text"), label=_LABEL[told.how.predicts](told))
+    return LabelledText(id=row.id, text=row.text("text"), label=_LABEL[row.how.predicts](row))
 
 
-def _pair(told: DescribedRow) -> SentencePair | None:
-    if told.is_skipped():
+def _pair(row: DescribedRow) -> SentencePair | None:
+    if row.is_skipped():
         return None
-    first, second = (told.text(part) for part in ("first", "second"))
-    return SentencePair(id=told.id, first=first, second=second, label=_LABEL[told.how.predicts](told))
+    first, second = (row.text(part) for part in ("first", "second"))
+    return SentencePair(id=row.id, first=first, second=second, label=_LABEL[row.how.predicts](row))
 
 
-def _one(told: DescribedRow) -> str:
-    return told.labels(told.cells("label"))[0]
+def _one(row: DescribedRow) -> str:
+    return row.labels(row.cells("label"))[0]
 
 
-def _labels(told: DescribedRow) -> tuple[str, ...]:
-    """Return the labels of a row: a list, texts with something between, or a column each that says yes or no.
+def _labels(row: DescribedRow) -> tuple[str, ...]:
+    """Return the labels of a row: a list, a text with separators, or a column each that says yes or no.
 
     A row may have none.
     """
-    if isinstance(told.how.columns["label"], tuple):
-        each = zip(told.how.labels, told.cells("label"), strict=True)
-        return tuple(label for label, cell in each if _holds(told, label, cell))
-    found = told.cell("label")
+    if isinstance(row.how.columns["label"], tuple):
+        each = zip(row.how.labels, row.cells("label"), strict=True)
+        return tuple(label for label, cell in each if _holds(row, label, cell))
+    found = row.cell("label")
     if isinstance(found, str):
-        found = [part for part in found.split(told.how.between) if part.strip()]
+        found = [part for part in found.split(row.how.between) if part.strip()]
     if not isinstance(found, list | tuple):
-        expected = f"a list of labels, or labels with {told.how.between!r} between"
-        raise told.broken(f"label is {str(found)[:60]!r}", expected)
-    return tuple(dict.fromkeys(told.labels(found)))
+        expected = f"a list of labels, or labels with {row.how.between!r} between"
+        raise row.broken(f"label is {str(found)[:60]!r}", expected)
+    return tuple(dict.fromkeys(row.labels(found)))
 
 
-def _holds(told: DescribedRow, label: str, cell: object) -> bool:
+def _holds(row: DescribedRow, label: str, cell: object) -> bool:
     said = str(cell).strip().lower()
     if said not in _HOLDS:
-        raise told.broken(f"{label} is {str(cell)[:60]!r}", "0 or 1", "Correct it, or leave the column out")
+        raise row.broken(f"{label} is {str(cell)[:60]!r}", "0 or 1", "Correct it, or leave the column out")
     return _HOLDS[said]
 
 
 _HOLDS = {"0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
 
 
-def _number(told: DescribedRow) -> float:
-    found = told.cell("label")
+def _number(row: DescribedRow) -> float:
+    found = row.cell("label")
     try:
         number = math.nan if isinstance(found, bool) else float(found)
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise told.broken(f"label is {str(found)[:60]!r}", "a number such as 2.6", "Correct it, or skip it")
+        raise row.broken(f"label is {str(found)[:60]!r}", "a number such as 2.6", "Correct it, or skip it")
     return number
 
 
@@ -219,83 +219,83 @@ _LABEL: Mapping[Predicts, Callable[[DescribedRow], Label]] = {
 }
 
 
-def _choice(told: DescribedRow) -> Choice | None:
-    if told.is_skipped():
+def _choice(row: DescribedRow) -> Choice | None:
+    if row.is_skipped():
         return None
-    said, options = str(told.cell("label")).strip(), _options(told)
-    names = (told.how.labels or [str(number) for number in range(len(options))])[: len(options)]
+    said, options = str(row.cell("label")).strip(), _options(row)
+    names = (row.how.labels or [str(number) for number in range(len(options))])[: len(options)]
     if said not in names:
-        raise told.broken(
+        raise row.broken(
             f"label {said!r} for {len(options)} options",
             f"one of {some(names)}",
             "Correct it, or the labels of the description",
         )
-    asked = {part: told.text(part) for part in FORMS["choice"].more if part in told.how.columns}
-    context = told.text("context")
-    return Choice(id=told.id, context=context, options=options, label=names.index(said), **asked)
+    asked = {part: row.text(part) for part in FORMS["choice"].more if part in row.how.columns}
+    context = row.text("context")
+    return Choice(id=row.id, context=context, options=options, label=names.index(said), **asked)
 
 
-def _options(told: DescribedRow) -> tuple[str, ...]:
+def _options(row: DescribedRow) -> tuple[str, ...]:
     """Return the options of a row: a list in one cell, or a cell each; the last ones may be empty."""
-    cells = told.cells("options")
+    cells = row.cells("options")
     found: object = cells if len(cells) > 1 else cells[0]
     if not isinstance(found, list | tuple):
         what = f"options {str(found)[:60]!r}"
-        raise told.broken(what, "a list of texts, or a column for each", "Name their columns")
+        raise row.broken(what, "a list of texts, or a column for each", "Name their columns")
     while found and found[-1] in ("", None):
         found = found[:-1]
     if len(found) < 2:
-        raise told.broken(f"{len(found)} options", "two or more", "Take the row out")
-    return tuple(told.text_in("an option", one) for one in found)
+        raise row.broken(f"{len(found)} options", "two or more", "Take the row out")
+    return tuple(row.text_in("an option", one) for one in found)
 
 
 NO_ANSWER = ""
 """What ``skip`` calls a question without an answer."""
 
 
-def _question(told: DescribedRow) -> Question | None:
-    passage, answers = told.text("context"), list[tuple[int, str]]()
+def _question(row: DescribedRow) -> Question | None:
+    passage, answers = row.text("context"), list[tuple[int, str]]()
     repairs = []
-    for text, start in _answers(told):
-        found = place_answer(passage, told.text_in("an answer", text), _offset(told, start))
+    for text, start in _answers(row):
+        found = place_answer(passage, row.text_in("an answer", text), _offset(row, start))
         if isinstance(found, str):
-            raise told.broken(found, "an answer that stands in its context, at its start")
+            raise row.broken(found, "an answer that stands in its context, at its start")
         answers.append(found[:2])
         repairs.append(found[2])
-    if not answers and NO_ANSWER in told.how.skip:
+    if not answers and NO_ANSWER in row.how.skip:
         return None
     if not answers:
-        raise told.broken(
+        raise row.broken(
             "a question without an answer",
             "one that stands in the context, as the task finds one for every question (SQuAD 1.1)",
             'Take it out, or leave out all such questions (skip = [""])',
         )
     return Question(
-        id=told.id,
+        id=row.id,
         passage=passage,
-        question=told.text("question"),
+        question=row.text("question"),
         answers=tuple(answers),
         repaired=", ".join(filter(None, repairs)),
     )
 
 
-def _answers(told: DescribedRow) -> list[tuple[object, object]]:
-    """Return text and start of each answer of a row; None for a start that is not told.
+def _answers(row: DescribedRow) -> list[tuple[object, object]]:
+    """Return text and start of each answer of a row; None for a start that is not given.
 
     They are a text, a list of texts, SQuAD's list of objects, or the object of two lists that ``datasets``
     makes of it.
     """
-    found = told.cell("answers")
+    found = row.cell("answers")
     objects = found if isinstance(found, list | tuple) else [found]
     if objects and all(isinstance(one, Mapping) for one in objects):
         texts = [text for one in objects for text in _listed(one.get("text"))]
         starts = [start for one in objects for start in _listed(one.get("answer_start"))]
     else:
         texts = [text for text in _listed(found) if text != NO_ANSWER]
-        starts = _listed(told.cell("start")) if "start" in told.how.columns and texts else []
+        starts = _listed(row.cell("start")) if "start" in row.how.columns and texts else []
     if starts and len(starts) != len(texts):
         counts = f"{len(texts)} answers and {len(starts)} starts"
-        raise told.broken(counts, "a start for each answer, or none")
+        raise row.broken(counts, "a start for each answer, or none")
     return list(zip(texts, starts or [None] * len(texts), strict=True))
 
 
@@ -305,25 +305,25 @@ def _listed(found: object) -> list[object]:
     return [] if found is None else [found]
 
 
-def _offset(told: DescribedRow, start: object) -> int | None:
+def _offset(row: DescribedRow, start: object) -> int | None:
     if start in (None, ""):
         return None
     if isinstance(start, bool) or not _WHOLE.fullmatch(str(start).strip()):
-        raise told.broken(f"start is {str(start)[:60]!r}", "a number of characters, counted from 0")
+        raise row.broken(f"start is {str(start)[:60]!r}", "a number of characters, counted from 0")
     return int(str(start))
 
 
 _WHOLE = re.compile(r"-?\d{1,18}")
 
 
-def _translation(told: DescribedRow) -> Translation:
-    return Translation(id=told.id, first=told.text("first"), second=told.text("second"))
+def _translation(row: DescribedRow) -> Translation:
+    return Translation(id=row.id, first=row.text("first"), second=row.text("second"))
 
 
-def _line(told: DescribedRow) -> TextLine | None:
-    if told.how.format == "lines" and not told.cell("text").strip():
+def _line(row: DescribedRow) -> TextLine | None:
+    if row.how.format == "lines" and not row.cell("text").strip():
         return None  # Empty lines stand between paragraphs.
-    return TextLine(id=told.id, text=told.text("text"))
+    return TextLine(id=row.id, text=row.text("text"))
 
 
 _MAKE: Mapping[Kind, Callable[[DescribedRow], Example | None]] = {
@@ -353,11 +353,11 @@ def parts_of(example: Example, labels: Sequence[str]) -> dict[str, object]:
     if isinstance(example, Choice):
         asked = {"question": example.question, "prompt": example.prompt}
         label = labels[example.label] if labels and example.label is not None else example.label
-        told = {"context": example.context, **asked, "options": example.options, "label": label}
-        return {name: value for name, value in told.items() if value != ""}
+        parts = {"context": example.context, **asked, "options": example.options, "label": label}
+        return {name: value for name, value in parts.items() if value != ""}
     if isinstance(example, Question):
         starts, texts = zip(*example.answers, strict=True) if example.answers else ((), ())
         answers = {"text": texts, "answer_start": starts}
         return {"context": example.passage, "question": example.question, "answers": answers}
-    told = {one.name: getattr(example, one.name) for one in fields(example)}
-    return {name: value for name, value in told.items() if name in ("text", "first", "second", "label")}
+    parts = {one.name: getattr(example, one.name) for one in fields(example)}
+    return {name: value for name, value in parts.items() if name in ("text", "first", "second", "label")}

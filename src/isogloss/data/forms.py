@@ -19,13 +19,13 @@ class Form(NamedTuple):
     """What a kind of corpus needs of a row, and the example it makes of it."""
 
     columns: Mapping[FileFormat, Columns]
-    """Where cells stand if the description does not say."""
+    """Default columns by format."""
     tasks: Mapping[Predicts, str]
     """The task of its labels; that of tagging depends on the labels."""
     more: tuple[str, ...] = ()
-    """Parts that are there where the description names their column."""
+    """Optional parts, which the description must name a column for."""
     several: tuple[str, ...] = ()
-    """Parts that may stand in several columns."""
+    """Parts that several columns may hold."""
     suffixes: Mapping[str, FileFormat] = SUFFIXES
     """The format of a file whose description names none."""
 

@@ -19,7 +19,7 @@ FileFormat = Literal["conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet"
 """The last is that of whole questions (``questions``), not of rows."""
 Column = int | str
 Columns = Mapping[str, Column | tuple[Column, ...]]
-"""Where the parts of an example stand; some parts in several columns."""
+"""The column that holds each part of an example, or several."""
 
 
 _COMMENT = re.compile("-DOCSTART-|# id |# .* = ")
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 def rows(file: File, form: FileFormat, columns: Sequence[Column], separator: str = ",") -> Iterator[Row]:
     """Yield the rows of a file with these columns; of CoNLL's the sentences, a list in each column.
 
-    ``separator`` is what stands between the cells of CSV.
+    ``separator`` is that of the cells of CSV.
     """
     if form == "csv":
         yield from _headed(_csv(file, separator), file, columns)
@@ -49,7 +49,7 @@ def rows(file: File, form: FileFormat, columns: Sequence[Column], separator: str
 
 
 def _conll(file: File, columns: Sequence[Column]) -> Iterator[Row]:
-    """Yield sentences: lines of columns parted by tabs or spaces, an empty line after each."""
+    """Yield sentences: lines of columns separated by tabs or spaces, an empty line after each."""
     lines = ((number, line) for number, line in file.lines() if not _COMMENT.match(line))
     for has_words, sentence in groupby(lines, key=lambda numbered: bool(numbered[1].strip())):
         if has_words:

@@ -75,16 +75,16 @@ class Translator:
         return (" " if spaces else "").join(texts)
 
     def translate_words(self, words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
-        """Translate the words of one sentence; give the words and the 0-based links (source, target)."""
+        """Translate the words of one sentence; return the words and the 0-based links (source, target)."""
         heard, said = self._heard_and_said(words)
         return tuple(word.form.text for word in said), links_between(heard, said)
 
     def translate_analysed(self, words: Sequence[str]) -> list[Word]:
-        """Translate the words of one sentence; give each with its tag, entity and position in the tree."""
+        """Translate the words of one sentence; return each with its tag, entity and position in the tree."""
         return rooted(self._heard_and_said(words)[1])
 
     def translate_linked(self, text: str) -> tuple[str, tuple[SpanLink, ...]]:
-        """Translate as ``translate`` does; tell where each word of the text and its translation stand.
+        """Translate as ``translate`` does; return also the linked spans of the text and its translation.
 
         Adpositions, case and particles of case are not linked: they belong to no phrase but stand beside it.
         """
@@ -104,7 +104,7 @@ class Translator:
         return whole, tuple(links)
 
     def _heard_and_said(self, words: Sequence[str]) -> tuple[list[Word], list[Word]]:
-        """Translate the words of one sentence; give both with the keys that link them."""
+        """Translate the words of one sentence; return both with the keys that link them."""
         source, target = self._lexicons()
         meaning, items = self._understand(words, source)
         said = self._noisy(_say(meaning, items, target), target)
