@@ -105,3 +105,8 @@ def test_fine_tuning_records_where_it_stopped(make_setting, tmp_path):
     assert stopping == {"updates": 2, "planned": 5, "last_epoch": 2, "chosen_epoch": 1}
     assert [row for row in patient if row != stopping] == [row for row in plain if row.get("step", 0) <= 2]
     assert not any("planned" in row for row in plain)
+
+
+def test_a_training_without_a_step_has_no_end_to_record(make_setting):
+    setting = make_setting(epochs=0, patience=1)
+    assert not any("planned" in row for row in fine_tune(setting, on("en")).rows)

@@ -199,7 +199,7 @@ def fine_tune(
     counts = _counts(trained, parameters=whole, fixed=prepared.fixed)
     noted = fit(trained, every, added, updates=updates, seed=setting.seed, callbacks=callbacks)
     marked = mark_chosen(noted, setting.optimization)
-    ended = [_stopping(marked, planned=len(batches))] if setting.optimization.patience else []
+    ended = _stopping(marked, planned=len(batches)) if setting.optimization.patience else []
     rows = [counts, *marked, *ended, *(term.rows if term else ())]
     found = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
     difference = setting.peft.finish(model, setting.start) if setting.peft else None
@@ -219,16 +219,19 @@ def _counts(model: nn.Module, *, parameters: int, fixed: int) -> dict[str, Value
     return dict(as_row(TrainedParameters(trained=changed - fixed, parameters=parameters)))
 
 
-def _stopping(rows: list[dict[str, Value]], *, planned: int) -> dict[str, Value]:
-    """Return the row of where a training with patience ended, from the rows of its epochs."""
+def _stopping(rows: list[dict[str, Value]], *, planned: int) -> list[dict[str, Value]]:
+    """Return the row of where a training with patience ended, from those of its epochs; none without one."""
     epochs = [row for row in rows if "epoch" in row]
-    chosen = next(row for row in epochs if row["chosen"])
-    return {
-        "updates": epochs[-1]["step"],
-        "planned": planned,
-        "last_epoch": epochs[-1]["epoch"],
-        "chosen_epoch": chosen["epoch"],
-    }
+    return [
+        {
+            "updates": epochs[-1]["step"],
+            "planned": planned,
+            "last_epoch": epochs[-1]["epoch"],
+            "chosen_epoch": chosen["epoch"],
+        }
+        for chosen in epochs
+        if chosen["chosen"]
+    ][:1]
 
 
 def _with_resolved_precision(setting: Setting, checkpoints: Checkpoints) -> Setting:
