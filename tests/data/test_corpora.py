@@ -28,6 +28,7 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder
+from isogloss.data.sources import Sources
 
 
 def test_every_corpus_of_the_package_is_listed():
@@ -121,6 +122,33 @@ def test_a_split_that_is_not_there_is_said_with_what_the_folder_holds(name, tmp_
     said = str(caught.value)
     assert said.startswith(f"{tmp_path}: no ") and f"{one.language!r}" in said
     assert "The folder holds: something.txt" in said
+
+
+@pytest.mark.parametrize(
+    ("corpus", "language", "split", "said"),
+    [
+        ("rawtext", "sw", "dev", r"For 'sw' it has: train\."),
+        ("bible", "swa", "train", r"table bible/\*\.tsv with .* language 'swa'.*'sw'.*It has: en, fr, sw"),
+        ("wikiann", "enn", "train", r"for: en, sw. Did you mean 'en'\?.* Looked for panx/train-enn\.tsv"),
+        ("wikiann", "sw", "test", "For 'sw' it has: train"),
+        ("squad", "en", "test", "squad has test for: ru"),
+        ("squad", "ru", "train", "For 'ru' it has: test"),
+        ("xnli", "swa", "dev", r"xnli\.dev\.tsv: no rows of language 'swa'.*'sw'.*It has: en, sw"),
+        ("xnli", "en-swa", "train", r"xnli has train for: en-sw\. Did you mean 'en-sw'\?"),
+        ("ud", "te", "train", "Languages with train: en, fr"),
+        ("bitext", "en-fr", "dev", "has no dev split of bitext 'en-fr'; it has train"),
+        (
+            "bitext",
+            "en-hi",
+            "train",
+            "'bitext'.* that have 'en-hi': tico19; say collection = 'tico19'",
+        ),
+        ("bitext:tico19", "en-hi", "train", "'tico19' has no train split of bitext 'en-hi'; it has test"),
+    ],
+)
+def test_what_is_missing_is_said_with_what_there_is(fixtures, corpus, language, split, said):
+    with pytest.raises(DataError, match=said):
+        list(Sources().corpus(corpus).read(fixtures, language, split))
 
 
 def with_text(example: Example, text: str) -> Example:

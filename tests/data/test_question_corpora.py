@@ -2,7 +2,6 @@ import json
 
 import pytest
 
-from isogloss.core.errors import DataError
 from isogloss.data.catalogue import MLQA, SQUAD, TYDIQA
 from isogloss.data.questions import read_questions, repairs_message
 
@@ -62,13 +61,6 @@ def test_questions_without_answers_can_be_asked_for(put):
     (file,) = put({"some.json": json.dumps(content)}).find(["some.json"])
     first, second = read_questions(file, answers="ignored")
     assert (first.answers, second.answers) == ((), ())
-
-
-def test_missing_split_lists_the_languages_that_have_it(fixtures):
-    with pytest.raises(DataError, match="squad has test for: ru"):
-        SQUAD.read(fixtures, "en", "test")
-    with pytest.raises(DataError, match="For 'ru' it has: test"):
-        SQUAD.read(fixtures, "ru", "train")
 
 
 def document(**change):

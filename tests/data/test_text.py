@@ -34,11 +34,6 @@ def test_a_script_is_found_in_both_spellings_and_listed_in_ours(put, spelling):
         RawText().read(folder, "zh", "train")
 
 
-def test_missing_dev_text_says_what_there_is(fixtures):
-    with pytest.raises(DataError, match=r"For 'sw' it has: train\."):
-        RawText().read(fixtures, "sw", "dev")
-
-
 def test_splits_part_the_verses(fixtures):
     verses = {split: [v.id for v in Bible().read(fixtures, "en", split)] for split in SPLITS}
     everything = [f"GEN 1:{i}" for i in range(1, 81)]
@@ -74,13 +69,6 @@ def test_books_are_documents(put):
         {"bible/a.tsv": "verse\ten\n" + "".join(f"{b} 1:{i}\tx\n" for b in ("GEN", "EXO") for i in range(9))}
     )
     assert {(v.id[:3], v.document) for v in Bible().read(folder, "en", "train")} == {("GEN", 0), ("EXO", 1)}
-
-
-def test_missing_language_lists_the_columns(fixtures):
-    with pytest.raises(
-        DataError, match=r"no table bible/\*\.tsv with a column for language 'swa'.*'sw'.*It has: en, fr, sw"
-    ):
-        Bible().read(fixtures, "swa", "train")
 
 
 def test_wikiann_reads_both_layouts_and_keeps_tags_as_found(fixtures):
@@ -149,15 +137,3 @@ def test_what_is_broken_is_named_with_its_line(message, corpus, file, line, said
     text = message(corpus, {file: f"{before}{line}\n"})
     assert f"{file}:3: " in text
     assert said in text
-
-
-def test_missing_language_lists_those_that_are_there(fixtures):
-    with pytest.raises(DataError) as caught:
-        WIKIANN.read(fixtures, "enn", "train")
-    assert "wikiann has train for: en, sw. Did you mean 'en'?" in str(caught.value)
-    assert "Looked for panx/train-enn.tsv" in str(caught.value)
-
-
-def test_missing_split_lists_those_of_the_language(fixtures):
-    with pytest.raises(DataError, match="For 'sw' it has: train"):
-        WIKIANN.read(fixtures, "sw", "test")
