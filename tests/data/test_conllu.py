@@ -105,13 +105,12 @@ def test_all_that_is_not_read_is_written_back_untouched(sentences):
     assert list(write_conllu(read_conllu(file_of(*lines)), "ud")) == lines
 
 
-@given(annotated(), st.booleans())
-def test_a_predicted_tree_changes_its_own_columns_alone(one, tagged):
+@given(annotated())
+def test_a_predicted_tree_changes_its_own_columns_alone(one):
     lines, size = one
     (sentence,) = read_conllu(file_of(*lines))
     heads, relations = (*range(2, size + 1), 0), [f"r{place}" for place in range(size)]
-    changed = with_tree(sentence, heads, relations, tags=["X"] * size if tagged else ())
-    written = list(write_conllu([changed], "ud"))
+    written = list(write_conllu([with_tree(sentence, heads, relations)], "ud"))
     assert len(written) == len(lines) + 1
     words = iter(range(size))
     for before, after in zip(lines, written, strict=False):
@@ -120,16 +119,13 @@ def test_a_predicted_tree_changes_its_own_columns_alone(one, tagged):
             continue
         word, cells = next(words), before.split("\t")
         cells[6:8] = str(heads[word]), relations[word]
-        cells[3] = "X" if tagged else cells[3]
         assert after.split("\t") == cells
 
 
 def test_a_tree_of_another_length_is_refused():
     sentence = next(read_conllu(file_of(word(), word(2, head=1))))
-    with pytest.raises(ValueError, match="example '1': 1 heads, 2 relations and 0 tags for 2 words"):
+    with pytest.raises(ValueError, match="example '1': 1 heads and 2 relations for 2 words"):
         with_tree(sentence, [0], ["root", "dep"])
-    with pytest.raises(ValueError, match="and 1 tags for 2 words"):
-        with_tree(sentence, [0, 1], ["root", "dep"], tags=["X"])
 
 
 def test_lines_that_lost_a_word_are_refused(fixtures):

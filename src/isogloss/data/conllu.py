@@ -148,21 +148,18 @@ def with_misc(lines: Sequence[str], key: str, values: Sequence[str]) -> Iterator
         yield "\t".join(cells)
 
 
-def with_tree(
-    example: ParsedSentence, heads: Sequence[int], relations: Sequence[str], *, tags: Sequence[str] = ()
-) -> ParsedSentence:
-    """Return the sentence with another tree, and with other tags where any are given.
+def with_tree(example: ParsedSentence, heads: Sequence[int], relations: Sequence[str]) -> ParsedSentence:
+    """Return the sentence with another tree.
 
     ``write_conllu`` puts them into the sentence's own lines; all else in these stays, the enhanced graph
     too. ValueError unless each word gets one of each.
     """
-    lengths = {len(example.words), len(heads), len(relations), len(tags or example.words)}
-    if len(lengths) > 1:
+    if len({len(example.words), len(heads), len(relations)}) > 1:
         raise ValueError(
-            f"example {example.id!r}: {len(heads)} heads, {len(relations)} relations and {len(tags)} tags "
-            f"for {len(example.words)} words."
+            f"example {example.id!r}: {len(heads)} heads and {len(relations)} relations for "
+            f"{len(example.words)} words."
         )
-    return replace(example, heads=tuple(heads), relations=tuple(relations), tags=tuple(tags) or example.tags)
+    return replace(example, heads=tuple(heads), relations=tuple(relations))
 
 
 def write_conllu(sentences: Iterable[ParsedSentence], corpus: str) -> Iterator[str]:

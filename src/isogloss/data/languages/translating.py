@@ -218,9 +218,7 @@ def _alternatives(words: Lexicon) -> dict[tuple[str, str], list[Form]]:
     return {group: list(forms) for group, forms in groups.items()}
 
 
-def translated(
-    corpus: str, languages: str, split: str, *, noise: float = 0.0, seed: int = 0
-) -> Iterator[Example]:
+def translated(corpus: str, languages: str, split: str, *, noise: float = 0.0) -> Iterator[Example]:
     """Yield a split of the first language of ``qaa-qab`` translated into the second, under the same ids.
 
     ``qaa-qab-qaa`` is translated back. ``noise`` is the translators' rate of errors.
@@ -232,7 +230,7 @@ def translated(
         raise unknown_name("built-in translations", "corpus", corpus, _TRANSLATED)
     found: Iterable[Example] = examples(corpus, first, split)
     for source, target in pairwise((first, *others)):
-        translator = Translator(source, target, noise=noise, seed=seed)
+        translator = Translator(source, target, noise=noise)
         found = filter(None, map(partial(_TRANSLATED[corpus], translator), found))
     return iter(found)
 
