@@ -232,11 +232,6 @@ def not_english(folder: Folder, corpus: str, layouts: Layouts, language: str, sp
     return missing(folder, corpus, layouts, language, split)
 
 
-def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]:
-    """Return the languages that have files, sorted."""
-    return sorted(set(map(canonical_language, spelled_there(folder, layouts.get(split, ())))))
-
-
 def spelled_there(folder: Folder, layouts: Iterable[str]) -> Iterator[str]:
     """Yield what stands for {language} in the names of files."""
     for layout in layouts:
@@ -253,12 +248,13 @@ def spelled_there(folder: Folder, layouts: Iterable[str]) -> Iterator[str]:
 def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
     """Build the error for a split that is not on disk: paths searched, what exists, what to do."""
     looked = paths(layouts, language, split)
+    spelled = {one: spelled_there(folder, layouts.get(one, ())) for one in SPLITS}
     return not_there(
         folder,
         corpus,
         language,
         split,
-        there={one: languages_there(folder, layouts, one) for one in SPLITS},
+        there={one: sorted({*map(canonical_language, names)}) for one, names in spelled.items()},
         looked=f"Looked for {some(looked)} (also .gz, .xz)." if looked else f"{corpus} has no {split} split.",
     )
 

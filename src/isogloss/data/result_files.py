@@ -87,7 +87,7 @@ def read_predictions(path: Path) -> dict[str, StoredPredictions]:
         groups = [file.read_row_group(number, columns=columns) for number in range(file.num_row_groups)]
         return {table["language"][0].as_py(): _kept(table) for table in groups if len(table)}
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, "predictions", error) from error
 
 
 def read_answers(path: Path) -> dict[str, dict[str, str]]:
@@ -101,16 +101,16 @@ def read_answers(path: Path) -> dict[str, dict[str, str]]:
     try:
         table = parquet.read_table(path, columns=["language", "id", "predicted"]) if path.is_file() else None
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, "predictions", error) from error
     found: dict[str, dict[str, str]] = {}
     for row in table.to_pylist() if table is not None else ():
         found.setdefault(row["language"], {})[row["id"]] = row["predicted"]
     return found
 
 
-def _unreadable(path: Path, error: Exception) -> StorageError:
+def _unreadable(path: Path, what: str, error: Exception) -> StorageError:
     return StorageError(
-        f"{path}: these predictions cannot be read ({' '.join(str(error).split())}). Delete the folder's "
+        f"{path}: these {what} cannot be read ({' '.join(str(error).split())}). Delete the folder's "
         f"record.json and run again; only this run is repeated."
     )
 
@@ -173,8 +173,5 @@ def read_tensors(path: Path) -> tuple[dict[str, npt.NDArray[np.generic]], dict[s
             about = json.loads((file.metadata() or {})[ABOUT])
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
     except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise StorageError(
-            f"{path}: these tensors cannot be read ({' '.join(str(error).split())}). Delete the folder's "
-            f"record.json and run again; only this run is repeated."
-        ) from error
+        raise _unreadable(path, "tensors", error) from error
     return tensors, about
