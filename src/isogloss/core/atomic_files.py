@@ -1,51 +1,33 @@
 """Atomic files and folders: written under a temporary name, then renamed."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import IO
 
 from isogloss.core.errors import StorageError
 from isogloss.core.presence import make_folder
-from isogloss.core.processes import this_process
-from isogloss.core.records import sweep, writing
+from isogloss.core.records import open_atomically, sweep, temporary_beside, writing
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[TextIO]:
+def atomic_file(path: Path) -> Iterator[IO[str]]:
     """Open a text file for writing; rename it to ``path`` on success, remove it on failure.
 
     StorageError at once where ``path`` is no ordinary file: a folder, a device.
     """
     if path.exists() and not path.is_file():
         raise StorageError(f"{path}: this is no ordinary file, so none can take its place. Choose another.")
-    temporary = _beside(path, "tmp")
-    sweep(path)
-    with writing(path):
-        make_folder(path.parent)
-        file = temporary.open("w", encoding="utf-8", newline="\n")
-    try:
-        try:
-            yield file
-            with writing(path):
-                file.flush()
-                os.fsync(file.fileno())
-        finally:
-            with writing(path):
-                file.close()
-        with writing(path):
-            temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with open_atomically(path, "w") as file:
+        yield file
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; it replaces ``path`` on success and is removed on failure."""
     path = path.resolve()
-    temporary = _beside(path, "tmp")
+    temporary = temporary_beside(path, "tmp")
     sweep(path)
     with writing(path):
         make_folder(temporary)
@@ -59,7 +41,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 def _replace(path: Path, new: Path) -> None:
     """Replace a folder by a new one; the old one is removed last, and restored on failure."""
-    old = _beside(path, "old")
+    old = temporary_beside(path, "old")
     if path.exists():
         path.replace(old)
     try:
@@ -69,7 +51,3 @@ def _replace(path: Path, new: Path) -> None:
             old.replace(path)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _beside(path: Path, end: str) -> Path:
-    return path.with_name(f".{path.name}.{this_process()}.{end}")

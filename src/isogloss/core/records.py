@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from glob import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, Literal, TypeVar
 
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
 from isogloss.core.errors import StorageError
@@ -115,18 +115,37 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk, then rename it."""
-    temporary = path.with_name(f".{path.name}.{this_process()}.tmp")
+    with writing(path), open_atomically(path, "wb") as file:
+        file.write(content)
+
+
+@contextmanager
+def open_atomically(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
+    """Open a file under a temporary name; rename it on success, when it is on the disk, else remove it."""
+    temporary = temporary_beside(path, "tmp")
+    encoding, newline = ("utf-8", "\n") if mode == "w" else (None, None)
     with writing(path):
         make_folder(path.parent)
         sweep(path)
+        file = temporary.open(mode, encoding=encoding, newline=newline)
+    try:
         try:
-            with temporary.open("wb") as file:
-                file.write(content)
+            yield file
+            with writing(path):
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(path)
         finally:
-            temporary.unlink(missing_ok=True)
+            with writing(path):
+                file.close()
+        with writing(path):
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def temporary_beside(path: Path, end: Literal["tmp", "old"]) -> Path:
+    """Return the hidden name beside a path that is this process's alone."""
+    return path.with_name(f".{path.name}.{this_process()}.{end}")
 
 
 def sweep(path: Path) -> None:
