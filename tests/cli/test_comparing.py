@@ -8,7 +8,7 @@ from isogloss.data.result_files import PREDICTIONS
 
 
 def test_compare_prints_a_table_with_marks_interval_effect_and_power(command, tiny_runs):
-    ended = command("compare", tiny_runs, "--against", "source-only", "--quiet")
+    ended = command("compare", tiny_runs, "--against", "source-only")
     assert (ended.status, ended.err) == (0, "")
     assert "wikiann ner, shipped, source qaa: bilingual against source-only, span_f1 on dev" in ended.out
     for head in ("language", "baseline", "difference", "interval", "p (Holm)", "needed"):

@@ -5,6 +5,8 @@ import pytest
 from isogloss.cli import display
 from isogloss.core.records import RECORD
 
+SECONDS = display.FIRST
+
 VERBS = {
     "compare": (("compare", "FOLDER", "--against", "source-only"), ("records", "comparisons")),
     "choose": (("choose", "FOLDER"), ("records",)),  # It reads all, and then finds nothing to choose among.
@@ -25,12 +27,14 @@ def asked(request, study_folder):
 def test_what_takes_over_two_seconds_tells_progress(command, asked, monkeypatch):
     words, told = asked
     quiet = command(*words, "--quiet")
+    monkeypatch.setattr(display, "FIRST", SECONDS)
     seconds = iter(range(1, 10_000))
     monkeypatch.setattr(display.time, "monotonic", lambda: next(seconds))
     ended = command(*words)
     assert (ended.status, ended.out) == (quiet.status, quiet.out)
     first = ended.err.splitlines()[0]
     assert first.startswith(f"  {told[0]}: 2/")
+    assert SECONDS == 2
 
 
 @pytest.mark.usefixtures("impatient")

@@ -48,6 +48,10 @@ def points(seed, *shape):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
+def vectors(seed, rows=12, dim=6):
+    return torch.randn(rows, dim, generator=torch.Generator().manual_seed(seed))
+
+
 def rotation(seed, dim):
     return torch.linalg.qr(points(seed, dim, dim))[0]
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import WORDS, load, measure_setting, points, rotation, subject, translations
+from measuring import WORDS, measure_setting, points, rotation, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.diagnostics import parallel_states as module
@@ -150,11 +150,6 @@ def test_nothing_added_is_an_error():
 
 LINES = [" ".join(WORDS[start : start + 2 + start % 5]) for start in range(20)]
 OTHERS = [" ".join(reversed(line.split())) for line in LINES]
-
-
-@pytest.fixture(scope="module")
-def loaded(bert_folder):
-    return load(bert_folder)
 
 
 def measured(loaded, count=20, **fields):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from measuring import WORDS, load, measure_setting, subject, translations
+from measuring import WORDS, measure_setting, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.representation_rows import Mining as Row
@@ -188,11 +188,6 @@ def test_sentences_that_stand_twice_are_one_and_their_order_is_lost(texts):
 
 
 LINES = [" ".join(WORDS[at : at + 4]) for at in range(18)]
-
-
-@pytest.fixture
-def loaded(bert_folder):
-    return load(bert_folder)
 
 
 def measured(loaded, comparable, split="dev", **fields):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import WORDS, load, measure_setting, points, rotation, subject, translations
+from measuring import WORDS, measure_setting, points, rotation, subject, translations
 from sklearn.decomposition import PCA
 
 from isogloss.core.errors import DataError
@@ -86,11 +86,6 @@ def test_spaced_items_are_different_in_order_and_as_many_as_asked(length, count)
 
 
 LINES = [" ".join(WORDS[start : start + 2 + start % 5]) for start in range(12)]
-
-
-@pytest.fixture(scope="module")
-def loaded(bert_folder):
-    return load(bert_folder)
 
 
 def measured(loaded, sides, **fields):

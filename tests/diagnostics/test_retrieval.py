@@ -3,7 +3,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import WORDS, load, measure_setting, subject, translations
+from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.representation_rows import Retrieval as Row
@@ -14,10 +14,6 @@ from isogloss.encoders import load_tokenizer
 from isogloss.tasks import TASKS
 
 SEEDS = st.integers(0, 10_000)
-
-
-def points(seed, rows=12, dim=6):
-    return torch.randn(rows, dim, generator=torch.Generator().manual_seed(seed))
 
 
 def nearest_is_translation(x, y, *, centred=True, neighbours=0):
@@ -42,13 +38,13 @@ def naive(x, y, neighbours=0):
 
 @given(SEEDS)
 def test_identical_sides_are_found_always(seed):
-    x = points(seed)
+    x = vectors(seed)
     assert nearest_is_translation(x, x.clone()) == 1.0
 
 
 @given(SEEDS)
 def test_sides_in_another_order_are_found_only_where_they_stayed(seed):
-    x = points(seed)
+    x = vectors(seed)
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed + 1))
     assert nearest_is_translation(x, x[order]) == pytest.approx(
         float((order == torch.arange(len(x))).float().mean())
@@ -56,15 +52,15 @@ def test_sides_in_another_order_are_found_only_where_they_stayed(seed):
 
 
 def test_unrelated_sides_are_found_by_chance():
-    found = [nearest_is_translation(points(seed, 50), points(seed + 1000, 50)) for seed in range(200)]
+    found = [nearest_is_translation(vectors(seed, 50), vectors(seed + 1000, 50)) for seed in range(200)]
     assert sum(found) / 200 == pytest.approx(1 / 50, abs=0.006)
 
 
 @given(SEEDS)
 def test_a_constant_difference_scale_and_rotation_do_not_count(seed):
-    x, y = points(seed), points(seed) + 0.3 * points(seed + 1)
+    x, y = vectors(seed), vectors(seed) + 0.3 * vectors(seed + 1)
     before = nearest_is_translation(x, y)
-    turn, _ = torch.linalg.qr(points(seed + 2, 6))
+    turn, _ = torch.linalg.qr(vectors(seed + 2, 6))
     assert nearest_is_translation(x + 100, y - 50) == before
     assert nearest_is_translation(5 * x, 0.1 * y) == before
     assert nearest_is_translation(x @ turn, y @ turn) == before
@@ -72,14 +68,14 @@ def test_a_constant_difference_scale_and_rotation_do_not_count(seed):
 
 @given(SEEDS)
 def test_renumbering_both_sides_changes_nothing(seed):
-    x, y = points(seed), points(seed) + points(seed + 1)
+    x, y = vectors(seed), vectors(seed) + vectors(seed + 1)
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
     assert nearest_is_translation(x[order], y[order]) == pytest.approx(nearest_is_translation(x, y))
 
 
 @given(SEEDS, st.sampled_from([0, 1, 3, 10, 50]), st.sampled_from([1, 5, 1024]))
 def test_it_is_brute_force_whatever_the_blocks(seed, neighbours, block):
-    x, y = points(seed), points(seed) + points(seed + 1)
+    x, y = vectors(seed), vectors(seed) + vectors(seed + 1)
     before, module.BLOCK = module.BLOCK, block
     try:
         for centred in (True, False):
@@ -92,7 +88,7 @@ def test_it_is_brute_force_whatever_the_blocks(seed, neighbours, block):
 
 @given(SEEDS)
 def test_copies_of_a_sentence_share_what_is_found(seed):
-    x = points(seed)
+    x = vectors(seed)
     x[1] = x[0]
     x[2] = x[0]
     for neighbours in (0, 3):
@@ -118,22 +114,17 @@ def test_csls_finds_what_a_hub_hides():
 
 @given(SEEDS)
 def test_neighbours_are_counted_up_to_all_there_are(seed):
-    x, y = (directions(points(seed + n), centred=False) for n in (0, 1))
+    x, y = (directions(vectors(seed + n), centred=False) for n in (0, 1))
     assert torch.allclose(mean_nearest(x, y, 99), (x @ y.T).mean(dim=1), atol=1e-6)
     assert torch.allclose(mean_nearest(x, y, 1), (x @ y.T).max(dim=1).values, atol=1e-6)
 
 
 @given(SEEDS)
 def test_without_centring_a_constant_difference_counts(seed):
-    x = points(seed, rows=40)
-    moved = x + 30 * points(seed + 1, rows=1)
+    x = vectors(seed, rows=40)
+    moved = x + 30 * vectors(seed + 1, rows=1)
     assert nearest_is_translation(x, moved) == 1
     assert nearest_is_translation(x, moved, centred=False) < 1
-
-
-@pytest.fixture
-def loaded(bert_folder):
-    return load(bert_folder)
 
 
 LINES = [" ".join(WORDS[a:b]) for a, b in ((0, 3), (4, 12), (2, 4), (8, 16), (1, 7), (10, 14))]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import WORDS, load, measure_setting, subject
+from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.representation_rows import WordDistance as Row
@@ -28,10 +28,6 @@ from isogloss.training.states import word_states
 SEEDS = st.integers(0, 10_000)
 
 
-def points(seed, rows=12, dim=6):
-    return torch.randn(rows, dim, generator=torch.Generator().manual_seed(seed))
-
-
 def counted(distances):
     found = FineCounts()
     count(found, distances, "en-de")
@@ -50,7 +46,7 @@ def summary(x, y, sentence, kind="l2", distance=l2):
 
 @given(SEEDS)
 def test_distances_are_those_of_torch_and_zero_for_equals(seed):
-    x, y = points(seed), points(seed + 1)
+    x, y = vectors(seed), vectors(seed + 1)
     assert torch.allclose(l2(x, y), torch.nn.functional.pairwise_distance(x, y, eps=0), atol=1e-5)
     assert torch.allclose(cosine(x, y), 1 - torch.cosine_similarity(x, y), atol=1e-6)
     for distance in (l2, cosine):
@@ -62,15 +58,15 @@ def test_distances_are_those_of_torch_and_zero_for_equals(seed):
 
 @given(SEEDS)
 def test_rotation_changes_no_distance(seed):
-    x, y = points(seed), points(seed + 1)
-    turn, _ = torch.linalg.qr(points(seed + 2, 6))
+    x, y = vectors(seed), vectors(seed + 1)
+    turn, _ = torch.linalg.qr(vectors(seed + 2, 6))
     for distance in (l2, cosine):
         assert torch.allclose(distance(x @ turn, y @ turn), distance(x, y), atol=1e-5)
 
 
 @given(SEEDS, st.floats(0.1, 10))
 def test_scale_multiplies_l2_and_leaves_cosine(seed, scale):
-    x, y = points(seed), points(seed + 1)
+    x, y = vectors(seed), vectors(seed + 1)
     assert torch.allclose(l2(scale * x, scale * y), scale * l2(x, y), rtol=1e-5)
     assert torch.allclose(cosine(scale * x, scale * y), cosine(x, y), atol=1e-6)
 
@@ -91,7 +87,7 @@ def test_words_that_are_all_alike_cannot_be_told_apart():
 
 
 def test_words_paired_at_random_are_not_separated():
-    x, y = points(0, 4000), points(1, 4000)
+    x, y = vectors(0, 4000), vectors(1, 4000)
     assert summary(x, y, np.arange(4000) // 10).auc == pytest.approx(0.5, abs=0.02)
 
 
@@ -127,17 +123,11 @@ def test_blocks_hold_every_translation_once_and_never_one_alone(number):
 # Of an encoder
 
 
-@pytest.fixture
-def loaded(bert_folder):
-    return load(bert_folder)
-
-
 LINES = [" ".join(WORDS[start : start + 4]) for start in range(0, 16, 2)]
 
 
-def translations(lines=LINES, others=None, links=((0, 0), (1, 1), (3, 3))):
-    pairs = zip(lines, others or lines, strict=True)
-    return [Translation(id=str(n), first=a, second=b, links=links) for n, (a, b) in enumerate(pairs)]
+def linked(others=LINES, links=((0, 0), (1, 1), (3, 3))):
+    return translations(LINES, others, links)
 
 
 def measured(loaded, pairs, *, languages=("en", "de"), **fields):
@@ -150,7 +140,7 @@ def summaries(rows):
 
 
 def test_the_same_text_on_both_sides_has_related_distance_0(loaded):
-    found = summaries(measured(loaded, translations()))
+    found = summaries(measured(loaded, linked()))
     assert [row.distance for row in found] == ["l2", "cosine"]
     for row in found:
         assert row.related_mean == 0
@@ -160,7 +150,7 @@ def test_the_same_text_on_both_sides_has_related_distance_0(loaded):
 
 def test_rows_are_those_of_a_loop_over_links(encoder_folder):
     loaded = load(encoder_folder)
-    pairs = translations(others=LINES[::-1])
+    pairs = linked(LINES[::-1])
     x, y = (
         word_states(*loaded, [one.split() for one in side], layers=(1,), precision="float32")
         for side in (LINES, LINES[::-1])
@@ -175,7 +165,7 @@ def test_rows_are_those_of_a_loop_over_links(encoder_folder):
 
 
 def test_shares_of_the_bins_sum_to_1_for_every_layer_distance_and_language(loaded):
-    rows = measured(loaded, translations(), languages=("en", "de", "fr"), layers=(0, -1), bins=7)
+    rows = measured(loaded, linked(), languages=("en", "de", "fr"), layers=(0, -1), bins=7)
     groups = {}
     for row in rows:
         key = (row.second, row.layer, row.distance)
@@ -190,12 +180,12 @@ def test_shares_of_the_bins_sum_to_1_for_every_layer_distance_and_language(loade
 
 
 def test_several_unrelated_pairs_can_be_drawn_for_each_related_one(loaded):
-    row, *_ = measured(loaded, translations(), unrelated=5)
+    row, *_ = measured(loaded, linked(), unrelated=5)
     assert (row.related_pairs, row.unrelated_pairs) == (24, 120)
 
 
 def test_the_seed_decides_the_draw(loaded):
-    pairs = translations(others=LINES[::-1])
+    pairs = linked(LINES[::-1])
     first, again, other = (measured(loaded, pairs, seed=seed) for seed in (0, 0, 1))
     assert first == again
     assert first[0].related_mean == pytest.approx(other[0].related_mean)
@@ -203,7 +193,7 @@ def test_the_seed_decides_the_draw(loaded):
 
 
 def test_blocks_change_neither_related_distances_nor_what_is_in_memory(loaded, monkeypatch):
-    pairs = translations(others=LINES[::-1])
+    pairs = linked(LINES[::-1])
     whole = measured(loaded, pairs)
     seen = []
     real = module.word_states
@@ -218,9 +208,9 @@ def test_blocks_change_neither_related_distances_nor_what_is_in_memory(loaded, m
 
 
 def test_long_sentences_and_translations_without_links_are_left_out(loaded):
-    long = replace(translations()[0], first=" ".join(WORDS * 9))
-    pairs = [*translations(), long, replace(long, links=()), replace(long, links=None)]
-    assert measured(loaded, pairs) == measured(loaded, translations())
+    long = replace(linked()[0], first=" ".join(WORDS * 9))
+    pairs = [*linked(), long, replace(long, links=()), replace(long, links=None)]
+    assert measured(loaded, pairs) == measured(loaded, linked())
     row, *_ = measured(loaded, pairs, longest=500)
     assert row.related_pairs == 27
 
@@ -229,11 +219,11 @@ def test_links_beyond_the_encoders_positions_are_left_out(encoder_folder):
     loaded = load(encoder_folder)
     links = ((0, 0), (299, 299))
     long = Translation(id="x", first=" ".join(["the"] * 300), second=" ".join(["cat"] * 300), links=links)
-    row, *_ = measured(loaded, [*translations(), long], longest=300)
+    row, *_ = measured(loaded, [*linked(), long], longest=300)
     assert row.related_pairs == 25
 
 
-@pytest.mark.parametrize("pairs", [[], translations()[:1], translations(links=())])
+@pytest.mark.parametrize("pairs", [[], linked()[:1], linked(links=())])
 def test_too_few_translations_are_an_error(loaded, pairs):
     with pytest.raises(DataError, match="translations en-de of at most 64 words have links; expected two"):
         measured(loaded, pairs)

@@ -1,0 +1,10 @@
+"""The encoder that most measurements are tried on."""
+
+import pytest
+from measuring import load
+
+
+@pytest.fixture(scope="module")
+def loaded(bert_folder):
+    """A tiny BERT, and its tokenizer; nothing may change it."""
+    return load(bert_folder)
