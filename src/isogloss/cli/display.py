@@ -34,7 +34,7 @@ def terminals() -> list[int]:
 
 
 def print_nowhere(numbers: Sequence[int]) -> None:
-    """Print nowhere what was printed to terminals: writing to one that was closed is an error."""
+    """Discard what is printed to these terminals: writing to one that was closed is an error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for number in numbers:
         os.dup2(nowhere, number)
@@ -79,7 +79,7 @@ class Display:
 
     @contextmanager
     def _outliving_terminals(self) -> Iterator[None]:
-        """Go on without printing where a terminal was closed and nobody said so (disown, trap '' HUP)."""
+        """Go on without printing where a terminal was closed without a signal (disown, trap '' HUP)."""
         try:
             yield
         except OSError as error:

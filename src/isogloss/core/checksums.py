@@ -1,8 +1,8 @@
 """Checksums of files, in ``checksums.json`` beside them: they find damage that leaves sizes as they were.
 
-CRC-32 is what the standard library computes fastest, by far faster than disks read. It finds every change of
-up to 32 bits in a row, and lets one other in four thousand million pass: it is for disks and networks that
-err, not for people who forge.
+CRC-32 is the fastest checksum of the standard library, far faster than disks. It detects every change of up
+to 32 bits in a row and misses one other in four billion: it guards against faulty disks and networks, not
+against forgery.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Leaving when asked: a scheduler that needs the machine sends SIGTERM, and kills what is there later.
+"""Leaving when asked: a scheduler that needs the machine sends SIGTERM, and kills what still runs later.
 
-What trains writes a checkpoint after the step it is in and leaves; anything else leaves at its next progress.
+A training writes a checkpoint after its current step and leaves; anything else leaves at its next progress.
 """
 
 import signal
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 _asked, _heeded = threading.Event(), threading.Event()
 _undisturbed: list[bool] = []
-"""Not empty while something is done that is finished first."""
+"""Not empty while something runs that must finish first."""
 
 
 class Left(BaseException):
-    """Raised when a process was asked to end: the same command goes on from where it left."""
+    """Raised when a process was asked to leave; the same command resumes where it left."""
 
 
 def ask_to_leave() -> bool:
@@ -31,13 +31,13 @@ def asked_to_leave() -> bool:
 
 
 def leaves_now() -> bool:
-    """Return whether it was asked to, and does nothing that is finished first."""
+    """Return whether this process was asked to leave, and runs nothing that must finish first."""
     return _asked.is_set() and not _undisturbed
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Finish what is done here before this process leaves: what it left half done would all be lost."""
+    """Let this process leave only after what runs in this context, which would be lost half done."""
     _undisturbed.append(True)
     try:
         yield
@@ -47,7 +47,7 @@ def undisturbed() -> Iterator[None]:
 
 @contextmanager
 def heeding() -> Iterator[None]:
-    """Say that what is done here looks whether it was asked to leave."""
+    """Mark what runs in this context as checking whether it was asked to leave."""
     _heeded.set()
     try:
         yield
@@ -57,5 +57,5 @@ def heeding() -> Iterator[None]:
 
 
 def leave_at_sigterm() -> None:
-    """Let SIGTERM ask this process, whatever it does, to leave; only its main thread can."""
+    """Let SIGTERM ask this process to leave, whatever it does; call it in the main thread."""
     signal.signal(signal.SIGTERM, lambda *_: _asked.set())

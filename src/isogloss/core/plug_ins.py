@@ -72,7 +72,7 @@ def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
 
 
 def look_beside(folder: Path) -> None:
-    """Let modules be found in a folder, too, after all other places; also in processes started later."""
+    """Let modules be found in a folder, after all other places; also in processes started later."""
     place = str(folder.resolve())
     if place not in sys.path:
         sys.path.append(place)
@@ -188,7 +188,7 @@ def _files(top: str) -> Iterator[Path]:
 
 @cache
 def _entries(group: Group, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group; where packages are looked for is there to look anew."""
+    """Return the entry points of a group; the path of packages is a key of the cache."""
     return tuple(entry_points(group=f"{OURS}.{group}"))
 
 

@@ -1,7 +1,7 @@
 """Folders that can go away and come back, as those of a network file system do.
 
-Where a mount is lost, the empty folder it was mounted on is left. Whoever then makes missing folders anew
-writes beside what is there when the mount comes back; so none are made in a folder that is kept.
+Where a mount is lost, the empty folder it was mounted on stays. Folders made in it then would be hidden when
+the mount comes back, with all that is written into them; so none are made in a folder that is kept.
 """
 
 import errno
@@ -15,7 +15,7 @@ _NAMES = (
     *("ECONNREFUSED", "EHOSTDOWN", "EHOSTUNREACH", "ENETDOWN", "ENETUNREACH", "ETIMEDOUT", "EREMOTEIO"),
 )
 AWAY = frozenset(getattr(errno, name) for name in _NAMES if hasattr(errno, name))
-"""Errors of the system that may go by: the disk, or the server of a network file system, did not answer."""
+"""System errors that may pass: the disk, or the server of a network file system, did not answer."""
 
 _kept: list[tuple[Path, str]] = []
 """Folders, each with the name of what is in it as long as it is there."""
@@ -23,7 +23,7 @@ _kept: list[tuple[Path, str]] = []
 
 @contextmanager
 def kept(folder: Path, mark: str) -> Iterator[None]:
-    """Make no missing folders within a folder, for a while, when ``mark`` is not in it."""
+    """In this context, make no missing folders within a folder while ``mark`` is not in it."""
     entry = folder.absolute(), mark
     _kept.append(entry)
     try:
@@ -33,7 +33,7 @@ def kept(folder: Path, mark: str) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a missing folder, and those above it; OSError where one that is kept would be made anew."""
+    """Make a missing folder and its parents; OSError where a kept one would be made anew."""
     if folder.is_dir():
         return
     for above, mark in _kept:
@@ -57,7 +57,7 @@ def went_away(error: BaseException, folder: Path, mark: str) -> bool:
 
 
 def system_error(error: BaseException) -> int | None:
-    """Return the number of an error of the system; those of libraries in Rust are told in their text."""
+    """Return the errno of a system error; libraries in Rust have it in their messages."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
     told = re.search(r"\(os error (\d+)\)", str(error))

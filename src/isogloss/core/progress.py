@@ -33,7 +33,7 @@ def one_by_one(
     on_progress: OnProgress,
     remark: Callable[[Thing], str] = lambda _: "",
 ) -> Iterator[Thing]:
-    """Yield things one by one, and tell how many of them are done; nothing is told of none."""
+    """Yield things one by one, and report how many are done; report nothing if there are none."""
     for done, thing in enumerate(things):
         on_progress(Progress(what, done, len(things), remark(thing)))
         yield thing
