@@ -15,13 +15,13 @@ def plain(text: str) -> str:
     """Return the text without control characters (except line ends and tabs) and direction overrides."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(letter for letter in text if _shows(letter))
+    return "".join(
+        letter
+        for letter in text
+        if letter in "\n\t" or (unicodedata.category(letter) != "Cc" and letter not in TURNING)
+    )
 
 
 def without_folders(text: object) -> str:
     """Return a text, safe to show, without the folders of absolute paths, which differ between machines."""
     return FOLDERS.sub(r"\1…/", plain(str(text)))
-
-
-def _shows(letter: str) -> bool:
-    return letter in "\n\t" or (unicodedata.category(letter) != "Cc" and letter not in TURNING)

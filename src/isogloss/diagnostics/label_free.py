@@ -68,7 +68,10 @@ class LabelFree:
         """Return a row for each language and signal; ``score`` is the source's own, from its labels."""
         model = setting.load(setting.subjects[0])
         read = {language: self._read(setting, model, language) for language in setting.languages}
-        signals = {language: _own_signals(one) for language, one in read.items()}
+        signals = {
+            language: {"confidence": float(one.confidence.mean()), "entropy": float(one.entropy.mean())}
+            for language, one in read.items()
+        }
         sources = [one for one in read if role_of(one, setting.source) == "source"]
         if sources:
             _estimate_scores(read, sources, signals)
@@ -104,10 +107,6 @@ class LabelFree:
                 *_, best = _units(evaluation, evaluation.scores(moved))
                 shares.append(float((best == read[language].best).double().mean()))
         return {language: fmean(shares) for language, shares in kept.items()}
-
-
-def _own_signals(read: _Read) -> dict[str, float]:
-    return {"confidence": float(read.confidence.mean()), "entropy": float(read.entropy.mean())}
 
 
 def _estimate_scores(

@@ -57,11 +57,11 @@ def normalized(answer: str, language: str = "") -> list[str]:
     """Return an answer's normalised words; ValueError for a language that MLQA has no rules for."""
     lowered = answer.lower()
     if not language:
-        return _SQUAD_ARTICLES.sub(" ", _without(lowered, _is_ascii_punctuation)).split()
+        return _SQUAD_ARTICLES.sub(" ", _without_punctuation(lowered, of_unicode=False)).split()
     if language not in _MLQA_ARTICLES:
         raise ValueError(f"MLQA's rules know {', '.join(_MLQA_ARTICLES)}, not {language!r}.")
     articles = _MLQA_ARTICLES[language]
-    text = _without(lowered, _is_punctuation)
+    text = _without_punctuation(lowered, of_unicode=True)
     text = text if articles is None else articles.sub(" ", text)
     return (_CHINESE.sub(r" \1 ", text) if language == "zh" else text).split()
 
@@ -86,13 +86,11 @@ def _word_f1(gold: list[str], predicted: list[str]) -> float:
     return 2 * shared / (len(gold) + len(predicted)) if shared else 0.0
 
 
-def _without(text: str, unwanted: Callable[[str], bool]) -> str:
-    return "".join(letter for letter in text if not unwanted(letter))
-
-
-def _is_ascii_punctuation(letter: str) -> bool:
-    return letter in _ASCII_PUNCTUATION
-
-
-def _is_punctuation(letter: str) -> bool:
-    return letter in _ASCII_PUNCTUATION or unicodedata.category(letter).startswith("P")
+def _without_punctuation(text: str, *, of_unicode: bool) -> str:
+    """Remove ASCII punctuation, and ``of_unicode`` all other too."""
+    return "".join(
+        letter
+        for letter in text
+        if letter not in _ASCII_PUNCTUATION
+        and not (of_unicode and unicodedata.category(letter).startswith("P"))
+    )
