@@ -136,9 +136,7 @@ class Interpolation:
 
     def measure(self, setting: MeasureSetting) -> list[PathPoint]:
         """Return a row for each point and language, scored on dev data."""
-        start, end = _loaded(setting, self.part)
-        names, mixups = parameter_names(start, self.part), _mixups(setting)
-        a, b = _with_ratios(_matching(names, start, end), mixups, self.part)
+        moved, (a, b) = _corners(setting, self.part)
 
         def move(alpha: float, out: Weights) -> None:
             for x, y, mixed in zip(a, b, out, strict=True):
@@ -147,7 +145,7 @@ class Interpolation:
         first, last = (one.id for one in setting.subjects)
         return [
             PathPoint(start=first, end=last, part=self.part, alpha=alpha, **scored)
-            for alpha, scored in _score_points(setting, (start, names, mixups), self.alphas, move)
+            for alpha, scored in _score_points(setting, moved, self.alphas, move)
         ]
 
 
@@ -175,9 +173,7 @@ class Plane:
 
     def measure(self, setting: MeasureSetting) -> list[PlanePoint]:
         """Return a row for each point of the grid and language, scored on dev data."""
-        models = _loaded(setting, self.part)
-        names, mixups = parameter_names(models[0], self.part), _mixups(setting)
-        origin, first, second = _with_ratios(_matching(names, *models), mixups, self.part)
+        moved, (origin, first, second) = _corners(setting, self.part)
 
         def move(alphas: tuple[float, float], out: Weights) -> None:
             for o, x, y, mixed in zip(origin, first, second, out, strict=True):
@@ -195,7 +191,7 @@ class Plane:
                 alpha_second=two,
                 **scored,
             )
-            for (one, two), scored in _score_points(setting, (models[0], names, mixups), points, move)
+            for (one, two), scored in _score_points(setting, moved, points, move)
         ]
 
 
@@ -209,16 +205,25 @@ class Scored(TypedDict):
     score: float
 
 
+Moved = tuple[nn.Module, list[str], list[Mixup]]
+"""A model, the names of its parameters that are moved, and how each model mixes, if they do."""
+
+
+def _corners(setting: MeasureSetting, part: str) -> tuple[Moved, list[Weights]]:
+    """Return the first model with what of it is moved, and the weights of all models."""
+    load = setting.load_factors if part == FACTORS else setting.load
+    models = [load(subject) for subject in setting.subjects]
+    names, mixups = parameter_names(models[0], part), _mixups(setting)
+    return (models[0], names, mixups), _with_ratios(_matching(names, models), mixups, part)
+
+
 def _score_points(
     setting: MeasureSetting,
-    moved: tuple[nn.Module, list[str], list[Mixup]],
+    moved: Moved,
     points: Sequence[Point],
     move: Callable[[Point, Weights], None],
 ) -> Iterator[tuple[Point, Scored]]:
-    """Move a model from point to point; yield each with its score on each language.
-
-    ``moved`` is the model, the names of the parameters that are moved, and how it mixes, if it does.
-    """
+    """Move a model from point to point; yield each with its score on each language."""
     sources, (model, names, mixups) = setting.source or setting.languages[:1], moved
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
     own = weights_of(model, names)
@@ -304,12 +309,7 @@ def weights_of(model: nn.Module, names: Iterable[str]) -> Weights:
     return [own[name].detach() for name in names]
 
 
-def _loaded(setting: MeasureSetting, part: str) -> list[nn.Module]:
-    load = setting.load_factors if part == FACTORS else setting.load
-    return [load(subject) for subject in setting.subjects]
-
-
-def _matching(names: list[str], *models: nn.Module) -> list[Weights]:
+def _matching(names: list[str], models: Sequence[nn.Module]) -> list[Weights]:
     """Return each model's parameters by name; ModelError where one lacks some, or has other shapes."""
     found = [weights_of(model, names) for model in models]
     for name, first, *others in zip(names, *found, strict=True):
