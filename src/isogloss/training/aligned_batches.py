@@ -218,15 +218,6 @@ def alignment_terms(model: Model, batch: AlignedBatch, *, layer: int, form: Form
     return AlignmentTerms(*(term * share for term, share in zip(terms, batch.shares, strict=True)))
 
 
-def anchored_states(model: Model, rows: Sequence[AlignedRow], *, layer: int, padding: int) -> Tensor:
-    """Return [item dim] the states of the anchored items of some rows."""
-    device = next(model.parameters()).device
-    sentences, languages = [row.source for row in rows], [row.languages[0] for row in rows]
-    passes, begins = _passes(sentences, languages, padding=padding)
-    states = states_of(model, [one.to(device) for one in passes], layer=layer)
-    return _items([row.anchored for row in rows], begins).to(device).of(states)
-
-
 def _passes(
     sentences: Sequence[np.ndarray], languages: Sequence[str], *, padding: int
 ) -> tuple[tuple[Pass, ...], np.ndarray]:
@@ -328,9 +319,14 @@ def reference_states(model: Model, pairs: AlignedPairs, rows: Sequence[int], how
         nonlocal done
         done += len(group)
         how.on_progress(Progress("states before", done, len(rows)))
-        return anchored_states(model, [pairs[row] for row in group], layer=pairs.layer, padding=pairs.padding)
+        some = [pairs[row] for row in group]
+        sentences, languages = [one.source for one in some], [one.languages[0] for one in some]
+        passes, begins = _passes(sentences, languages, padding=pairs.padding)
+        states = states_of(model, [one.to(where) for one in passes], layer=pairs.layer)
+        return _items([one.anchored for one in some], begins).to(where).of(states)
 
-    model.to(device()).eval()
+    where = device()
+    model.to(where).eval()
     with scoring(model.base_model, how.precision):
         path, dim = how.folder / STATES, model.config.hidden_size
         return cache_states(path, groups, pairs.anchored_counts(), compute, dim=dim, kept=how.kept)

@@ -210,7 +210,12 @@ def beside_translations(
         own,
         batches=scored_batches(rows, partners, padding=padding, languages=(source, own.language)),
         mixup=mixup,
-        warnings=_warnings(len(alone), len(own.examples)),
+        warnings=(
+            f"{len(alone)} of {len(own.examples)} examples have no translation into the source language and "
+            f"are predicted unmixed. Translate them for what X-Mixup was trained for.",
+        )
+        if alone
+        else (),
     )
 
 
@@ -265,22 +270,12 @@ def scored_batches(
     ``languages`` are the partners' and the rows'.
     """
     alone = [number for number in range(len(rows)) if number not in partners]
-    return [
-        *_alone(rows, alone, padding=padding, language=languages[1]),
-        *_paired(rows, partners, padding=padding, languages=languages),
-    ]
-
-
-def _alone(
-    rows: Sequence[EncodedRow], numbers: Sequence[int], *, padding: int, language: str
-) -> list[ScoredBatch]:
-    """Batch some of the rows."""
     found = []
-    for group in in_batches([len(rows[number].subwords) for number in numbers]):
-        chosen = [numbers[place] for place in group]
-        batch = collate([rows[number] for number in chosen], padding=padding, languages=(language,))
-        found.append(ScoredBatch(chosen, batch))
-    return found
+    for group in in_batches([len(rows[number].subwords) for number in alone]):
+        numbers = [alone[place] for place in group]
+        batch = collate([rows[number] for number in numbers], padding=padding, languages=languages[1:])
+        found.append(ScoredBatch(numbers, batch))
+    return found + _paired(rows, partners, padding=padding, languages=languages)
 
 
 def _paired(
@@ -307,15 +302,6 @@ def _paired(
         links = subword_links(pairs_here, width=batch.subwords.size(1))
         found.append(ScoredBatch(numbers, batch, sum(row.scored for row in before), links))
     return found
-
-
-def _warnings(alone: int, count: int) -> tuple[str, ...]:
-    if not alone:
-        return ()
-    return (
-        f"{alone} of {count} examples have no translation into the source language and are predicted "
-        f"unmixed. Translate them for what X-Mixup was trained for.",
-    )
 
 
 ORIGINAL_INPUTS = ""
