@@ -5,6 +5,7 @@ import random
 from isogloss.core.run_parts import Architecture, with_fields
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.training.setting import TextSetting
+from made_up import TEXT
 
 METHOD = with_fields(
     MaskedLanguageModelling(),
@@ -35,3 +36,23 @@ def text_setting(folder, *, family="bert", languages=("en", "de", "sw"), vocabul
     shape = Architecture(family=family, vocabulary=vocabulary, positions=positions, **sizes)
     given = {"translations": None, "held_out": lambda one: (line(one, 100 + n) for n in range(12)), **more}
     return TextSetting(text=lines, languages=languages, architecture=shape, folder=folder, seed=0, **given)
+
+
+def known_lines(language, count=40):
+    """Yield lines of words that tiny encoders know."""
+    rng = random.Random(language)
+    for _ in range(count):
+        yield " ".join(rng.choices(TEXT.split(), k=9))
+
+
+def further(start, folder, **changes):
+    """Return what trains an encoder further on such lines."""
+    given = {
+        "text": known_lines,
+        "translations": None,
+        "held_out": lambda language: known_lines(f"{language} held out", 12),
+        "languages": ("en", "sw"),
+        "seed": 0,
+        **changes,
+    }
+    return TextSetting(architecture=None, start=str(start), folder=folder, **given)

@@ -3,10 +3,11 @@
 import random
 from dataclasses import replace
 
+import made_up_text
 import numpy as np
 import pytest
 import torch
-from made_up_text import METHOD
+from made_up_text import METHOD, known_lines
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import NewSubwords, Replay, with_fields
@@ -15,7 +16,6 @@ from isogloss.encoders import load_masked_lm, load_model, load_tokenizer, load_w
 from isogloss.encoders.language_context import LanguageMaps, attach_language_maps
 from isogloss.nn.language_modules import LanguageMap
 from isogloss.tasks.text_stream import TextStream
-from isogloss.training.setting import TextSetting
 from isogloss.training.text_batches import BatchSampling, TextBatches, language_shares
 from made_up import TEXT
 from trained import equal, interrupted
@@ -24,31 +24,16 @@ SLOW = pytest.mark.slow
 NOTHING = with_fields(METHOD, steps=0)
 
 
-def lines(language, count=40):
-    rng = random.Random(language)
-    for _ in range(count):
-        yield " ".join(rng.choices(TEXT.split(), k=9))
-
-
 def translations(first, second):
-    for number, both in enumerate(zip(lines(first), lines(second), strict=True)):
+    for number, both in enumerate(zip(known_lines(first), known_lines(second), strict=True)):
         yield Translation(id=str(number), first=both[0], second=both[1])
 
 
 @pytest.fixture
 def further(bert_folder, tmp_path):
     def make(**changes):
-        setting = TextSetting(
-            text=lines,
-            translations=translations,
-            held_out=lambda language: lines(f"{language} held out", 12),
-            languages=("en", "sw"),
-            architecture=None,
-            start=str(bert_folder),
-            folder=tmp_path / "work",
-            seed=0,
-        )
-        return replace(setting, **changes)
+        given = {"start": bert_folder, "folder": tmp_path / "work", "translations": translations, **changes}
+        return made_up_text.further(**given)
 
     return make
 
@@ -201,12 +186,12 @@ def test_replay_forgets_less(further, tmp_path):
 )
 def test_an_encoder_gains_subwords_and_resumes_to_the_bit(further, tmp_path, monkeypatch, embeddings):
     def greek(language):
-        return [line.translate(str.maketrans("aeiou", "αεηου")) for line in lines(language)]
+        return [line.translate(str.maketrans("aeiou", "αεηου")) for line in known_lines(language)]
 
     links = tuple((place, place) for place in range(9))
     pairs = [
         Translation(id=str(number), first=first, second=second, links=links)
-        for number, (first, second) in enumerate(zip(lines("sw"), greek("sw"), strict=True))
+        for number, (first, second) in enumerate(zip(known_lines("sw"), greek("sw"), strict=True))
     ]
     new = NewSubwords(size=90, embeddings=embeddings)
     setting = further(text=greek, held_out=greek, vocabulary=new, languages=("sw",), bitext={"en-sw": pairs})

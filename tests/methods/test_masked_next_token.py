@@ -1,11 +1,10 @@
 """Masked next-token prediction: hidden subwords are predicted from the states before them."""
 
-import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from made_up_text import further
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
@@ -16,8 +15,6 @@ from isogloss.encoders.language_parameters import module_parameters
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
-from isogloss.training.setting import TextSetting
-from made_up import TEXT
 from trained import equal, weights
 
 ZERO = torch.zeros(0)
@@ -34,12 +31,6 @@ METHOD = with_fields(
 )
 
 
-def lines(language, count=40):
-    rng = random.Random(language)
-    for _ in range(count):
-        yield " ".join(rng.choices(TEXT.split(), k=9))
-
-
 @pytest.fixture
 def lifted(request, tmp_path):
     def make(name):
@@ -48,19 +39,6 @@ def lifted(request, tmp_path):
         )
 
     return make
-
-
-def setting(start, tmp_path):
-    return TextSetting(
-        text=lines,
-        held_out=lambda language: lines(f"{language} held out"),
-        translations=None,
-        languages=("en", "sw"),
-        architecture=None,
-        start=str(start),
-        folder=tmp_path / "work",
-        seed=0,
-    )
 
 
 def masking(tokenizer, **fields):
@@ -92,12 +70,12 @@ def shifted(batch):
 @pytest.mark.parametrize("name", ["llama", "qwen3", "gemma3_text"])
 def test_without_steps_a_decoder_stays_and_with_some_it_learns(name, lifted, tmp_path):
     start = lifted(name)
-    trained = with_fields(METHOD, steps=0, evaluate_every=None).train(setting(start, tmp_path / "0"))
+    trained = with_fields(METHOD, steps=0, evaluate_every=None).train(further(start, tmp_path / "0"))
     save_model(trained.model, trained.tokenizer, tmp_path / "saved")
     assert equal(load_model(tmp_path / "saved"), load_model(start))
     assert trained.tokenizer.get_vocab() == load_tokenizer(start).get_vocab()
 
-    trained = METHOD.train(setting(start, tmp_path / "30"))
+    trained = METHOD.train(further(start, tmp_path / "30"))
     scores = [row["score"] for row in trained.rows if row.get("metric") == "perplexity"]
     assert len(scores) == 4 and scores[2] < 0.7 * scores[0] and scores[3] < 0.7 * scores[1]
 
@@ -105,7 +83,7 @@ def test_without_steps_a_decoder_stays_and_with_some_it_learns(name, lifted, tmp
 @pytest.mark.parametrize("part", ["modules", "layers"])
 def test_of_a_decoder_a_part_is_trained_and_the_rest_stays_to_the_bit(part, lifted, tmp_path):
     start = lifted("llama")
-    given = replace(setting(start, tmp_path), trained=part, modules=Modules(kind="adapter"))
+    given = further(start, tmp_path, trained=part, modules=Modules(kind="adapter"))
     then = weights(load_to_continue(start, seed=0))
     trained = with_fields(METHOD, steps=4, evaluate_every=None).train(given)
     moved = {
@@ -119,7 +97,7 @@ def test_of_a_decoder_a_part_is_trained_and_the_rest_stays_to_the_bit(part, lift
 def test_what_cannot_be_trained_is_refused(bert_folder, llama_folder, lifted, tmp_path):
     def refusal(method, start):
         with pytest.raises(ConfigError) as caught:
-            method.train(setting(start, tmp_path))
+            method.train(further(start, tmp_path))
         return str(caught.value)
 
     assert 'with attention = "bidirectional" and a label' in refusal(METHOD, llama_folder)

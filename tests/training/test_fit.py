@@ -213,18 +213,6 @@ def test_observers_look_every_so_many_steps_and_after_the_last():
     assert [row["step"] for row in rows if "score" in row] == [5, 10, 12, 12]
 
 
-def test_observers_choose_nothing_and_change_nothing():
-    def look(done):
-        loss(observed, Drawn()[0]).backward()  # Gradients it leaves behind are not the training's.
-        return [{"step": done, "score": -done}]
-
-    plain, observed = toy(), toy()
-    fit(plain, Drawn(), loss, updates=UPDATES, seed=0)
-    callbacks = Callbacks(periodic=(Callback(rows=look, every=3),))
-    fit(observed, Drawn(), loss, updates=UPDATES, seed=0, callbacks=callbacks)
-    assert equal(weights(plain), weights(observed))
-
-
 # What it leaves beside the weights
 
 
@@ -360,26 +348,17 @@ def test_8_bit_states_without_their_package_or_on_other_devices_are_refused(monk
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("every", "precision"), [*((every, "float32") for every in (1, 3, 4, 5)), (3, "bfloat16")]
+    "how",
+    [*({"every": every} for every in (1, 3, 4, 5)), {"precision": "bfloat16"}, {"accumulation": 3}],
+    ids=str,
 )
-def test_a_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path, every, precision):
-    whole, rows = train(tmp_path / "whole", every=every, precision=precision)
+def test_a_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path, how):
+    whole, rows = train(tmp_path / "whole", **how)
     for stop in range(12):
         folder = tmp_path / str(stop)
         with pytest.raises(KeyboardInterrupt):
-            train(folder, every=every, precision=precision, stop=stop)
-        again, rows_again = train(folder, every=every, precision=precision)
-        assert equal(again, whole)
-        assert rows_again == rows
-
-
-@pytest.mark.slow
-def test_a_training_in_parts_stopped_at_any_step_ends_as_if_it_was_not(tmp_path):
-    whole, rows = train(tmp_path / "whole", accumulation=3)
-    for stop in range(12):
-        with pytest.raises(KeyboardInterrupt):
-            train(tmp_path / str(stop), accumulation=3, stop=stop)
-        again, rows_again = train(tmp_path / str(stop), accumulation=3)
+            train(folder, **how, stop=stop)
+        again, rows_again = train(folder, **how)
         assert equal(again, whole)
         assert rows_again == rows
 
@@ -517,7 +496,7 @@ def test_every_error_message_is_one_line():
 
 
 def observed(model, every=5, folder=None, stop=-1):
-    """Train with an callback that draws random numbers, derives and looks at the mode."""
+    """Train with a callback that draws random numbers, derives and looks at the mode."""
 
     def look(done):
         torch.rand(7)

@@ -131,8 +131,8 @@ class _Fit:
         self.best: dict[str, Tensor] | None = None
         self.best_score = -math.inf
         self.without_gain = 0
-        self.told = 0
-        self.unlooked: list[float] = []
+        self.reported = 0
+        self.unrecorded: list[float] = []
 
     def run(self) -> list[Note]:
         start, total = self._resume(), len(self.batches)
@@ -149,7 +149,7 @@ class _Fit:
         return self.rows
 
     def _train(self, start: int, total: int) -> None:
-        seen = [torch.tensor(loss, device=self.device) for loss in self.unlooked]
+        seen = [torch.tensor(loss, device=self.device) for loss in self.unrecorded]
         if start == 0:
             self._observe([one for one in self.callbacks.periodic if one.before], 0)
         for step in range(start, total):
@@ -158,18 +158,18 @@ class _Fit:
             seen.append(self._update(step))
             done = step + 1
             evaluated, kept = done in self.callbacks.evaluate_at, self._is_checkpoint(done, total)
-            looked = done % LOOK_EVERY == 0 or done == total or evaluated or kept
-            remark = self._look(done, total, seen) if looked else ""
+            recorded = done % LOOK_EVERY == 0 or done == total or evaluated or kept
+            remark = self._record_loss(done, total, seen) if recorded else ""
             if evaluated:
                 self._evaluate(done)
             last = done == total or self._is_stopped()
             due = [one for one in self.callbacks.periodic if done % one.every == 0 or last]
             self._observe(due, done)
-            leaves = self._leaves(looked=looked) and not last
+            leaves = self._leaves(recorded=recorded) and not last
             if kept or leaves:
                 self._keep(done, seen)
             if remark:
-                self._tell(done, total, remark)
+                self._report(done, total, remark)
             if leaves:
                 raise Left
 
@@ -207,8 +207,8 @@ class _Fit:
         value.backward()  # type: ignore[no-untyped-call]
         return value.detach()
 
-    def _look(self, done: int, total: int, seen: list[Tensor]) -> str:
-        """Record the mean loss since the last look; return it as a remark."""
+    def _record_loss(self, done: int, total: int, seen: list[Tensor]) -> str:
+        """Record the mean loss since the last time; return it as a remark."""
         losses = all_reduced(torch.stack(seen).float())
         mean = float(losses.mean())
         if not math.isfinite(mean):
@@ -220,11 +220,11 @@ class _Fit:
         release_memory()
         return f"loss {mean:.3f}"
 
-    def _tell(self, done: int, total: int, remark: str) -> None:
-        """Report progress with the rows since; a training that is resumed tells of its first ones again."""
+    def _report(self, done: int, total: int, remark: str) -> None:
+        """Report progress with the rows since the last report; after resuming, with all of them."""
         if self._is_stopped():
             total, remark = done, f"stopped after {self.without_gain} evaluations without a higher score"
-        rows, self.told = tuple(self.rows[self.told :]), len(self.rows)
+        rows, self.reported = tuple(self.rows[self.reported :]), len(self.rows)
         if is_main_process():
             self.callbacks.on_progress(Progress(self.callbacks.what, done, total, remark, rows))
 
@@ -274,12 +274,12 @@ class _Fit:
         before = self.best or now
         self.best = {name: torch.lerp(before[name], one, share) for name, one in now.items()}
 
-    def _leaves(self, *, looked: bool) -> bool:
+    def _leaves(self, *, recorded: bool) -> bool:
         """Return whether to leave; several processes ask one another where they meet anyway."""
         if world_size() == 1:
             return asked_to_leave()
         asked = torch.tensor(float(asked_to_leave()), device=self.device)
-        return looked and bool(all_reduced(asked))
+        return recorded and bool(all_reduced(asked))
 
     def _is_stopped(self) -> bool:
         return 0 < self.callbacks.patience <= self.without_gain
@@ -289,7 +289,7 @@ class _Fit:
         return bool(keep and keep.every and done % keep.every == 0 and done < total)
 
     def _keep(self, done: int, seen: Sequence[Tensor]) -> None:
-        """Write a checkpoint, with the losses since the last look."""
+        """Write a checkpoint, with the losses that no row has yet."""
         if self.callbacks.checkpoints:
             notes: Notes = {"rows": self.rows, "unlooked": [float(loss) for loss in seen]}
             notes |= {"best_score": None if self.best is None else self.best_score}
@@ -302,7 +302,7 @@ class _Fit:
         if state is None:
             return 0
         self.rows, self.best = state.notes["rows"], state.best
-        self.unlooked = state.notes.get("unlooked", [])
+        self.unrecorded = state.notes.get("unlooked", [])
         if self.best is not None:
             self.best_score = state.notes["best_score"]
             self.without_gain = state.notes.get("without_gain", 0)
