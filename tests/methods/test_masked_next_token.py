@@ -1,6 +1,5 @@
 """Masked next-token prediction: hidden subwords are predicted from the states before them."""
 
-
 import numpy as np
 import pytest
 import torch
