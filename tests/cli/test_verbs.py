@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from importlib.metadata import version
 
 import pytest
 import typer
@@ -109,6 +110,11 @@ def test_every_verb_explains_itself(command, verb, ask):
     ended = command(*verb.split(), ask)
     assert (ended.status, ended.err) == (0, "")
     assert all(option.split()[0] in ended.out for option in VERBS.get(verb, []) if option.startswith("--"))
+
+
+def test_the_version_is_that_of_the_installed_package(command):
+    ended = command("--version")
+    assert (ended.status, ended.out, ended.err) == (0, f"isogloss {version('isogloss')}\n", "")
 
 
 def test_no_verb_at_all_shows_the_help(command):

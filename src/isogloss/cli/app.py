@@ -30,10 +30,17 @@ from isogloss.cli.options import (
 )
 from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
 from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.version import VERSION
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"isogloss {VERSION}")
+        raise typer.Exit
+
 
 app = typer.Typer(
     name="isogloss",
-    help="Cross-lingual transfer: how well a model transfers, how reliably, and why.",
     pretty_exceptions_enable=False,
     suggest_commands=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -44,6 +51,15 @@ app.add_typer(corpus_app, name="corpus")
 app.add_typer(recipes_app, name="recipes")
 app.add_typer(recipe_verbs)
 app.add_typer(data_app)
+
+
+@app.callback()
+def options_of_all(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Cross-lingual transfer: how well a model transfers, how reliably, and why."""
 
 
 @app.command()
