@@ -236,6 +236,12 @@ def test_a_first_recipe_plans_without_a_change(command, tmp_path):
     assert re.search("comments|#", (tmp_path / "own.toml").read_text())
 
 
+def test_a_first_recipe_of_a_task_is_about_a_built_in_corpus_with_its_labels(command, tmp_path):
+    assert command("init", tmp_path / "own.toml", "--task", "parsing").status == 0
+    grid = tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))["grid"]
+    assert (grid["corpus"], grid["task"], grid["source"]) == ("ud", "parsing", "qaa")
+
+
 def test_a_first_recipe_that_could_not_be_planned_is_not_written(command, tmp_path):
     message = command("init", tmp_path / "own.toml", "--corpus", "wikian").message
     assert message.startswith(

@@ -15,6 +15,7 @@ from isogloss.core.errors import ConfigError, InputError, unknown_name
 if TYPE_CHECKING:
     from isogloss.cli.display import Display
     from isogloss.experiments.searching import Search, Trial
+    from isogloss.experiments.starting import Answers
 
 recipe_verbs = typer.Typer()
 recipes_app = typer.Typer(help="The packaged recipes.", invoke_without_command=True, suggest_commands=False)
@@ -113,18 +114,18 @@ def init(
 
     Without any option the recipe is about the built-in languages.
     """
-    from isogloss.experiments.starting import Answers, first_recipe
+    from isogloss.experiments.starting import first_recipe
 
     _refuse_existing(file, force=force)
-    usual = Answers()
+    usual = _usual_answers(task)
     asks = _is_terminal() and not quiet
 
     def answer(given: str, question: str, default: str) -> str:
         return given or (typer.prompt(question, default=default, err=True) if asks else default)
 
-    answers = Answers(
+    answers = replace(
+        usual,
         corpus=answer(corpus, "Corpus with labels", usual.corpus),
-        task=task,
         source=answer(source, "Language to train on", usual.source),
         targets=_several(answer(",".join(target or ()), "Languages to transfer to", ",".join(usual.targets))),
         encoder=answer(encoder, "Encoder", usual.encoder),
@@ -245,6 +246,16 @@ def _show_search(found: "Search", display: "Display", *, as_json: bool) -> None:
     if best and found.recipe:
         show_line(f"Best: {_line(best)}")
         show_line(f"Recipe: {found.recipe}")
+
+
+def _usual_answers(task: str) -> "Answers":
+    """Return the usual answers: about a built-in corpus, one with labels for the task that is named."""
+    from isogloss.data.catalogue import CORPORA
+    from isogloss.data.sources import GENERATED_AS
+    from isogloss.experiments.starting import Answers
+
+    corpora = [name for name in GENERATED_AS if task in CORPORA[name].tasks]
+    return Answers(task=task, corpus=corpora[0]) if corpora else Answers(task=task)
 
 
 def _check_plan(text: str, file: Path, data: str | None) -> None:
