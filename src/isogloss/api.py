@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from isogloss.data.described import DescribedCorpus
+    from isogloss.experiments.plan import Announce
     from isogloss.experiments.python_rows import Rows
-    from isogloss.experiments.schedule import Announce
     from isogloss.experiments.searching import Search, Trial
     from isogloss.reports import Report
     from isogloss.reports.measurements import Measurements, Run

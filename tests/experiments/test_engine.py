@@ -260,17 +260,18 @@ def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path):
 
 
 @pytest.mark.slow
-def test_runs_are_announced_with_their_numbers(tmp_path):
+def test_runs_are_announced_with_their_titles_and_numbers(tmp_path):
     told = []
-    isogloss.run(
+    result = isogloss.run(
         tiny(tmp_path),
         out=tmp_path / "runs",
         jobs=1,
         scale="least",
-        announce=lambda run, number, total: told.append((number, total, run.name)),
+        announce=lambda *begun: told.append(begun),
     )
-    assert [number for number, _, _ in told] == list(range(1, len(told) + 1))
-    assert {total for _, total, _ in told} == {len(told)}
+    assert [number for _, number, _ in told] == list(range(1, len(told) + 1))
+    assert {total for *_, total in told} == {len(told)} == {len(result.records)}
+    assert {title for title, *_ in told} == {record.title for record in result.records}
 
 
 @pytest.mark.slow

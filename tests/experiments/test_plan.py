@@ -57,8 +57,9 @@ SMALL = [
 
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
-def test_the_small_scale_of_an_example_without_data_can_be_planned(path):
-    assert plan_recipe(str(path), scale="small").runs
+def test_the_small_scale_of_an_example_without_data_can_be_planned_and_its_titles_tell_runs_apart(path):
+    planned = plan_recipe(str(path), scale="small")
+    assert len({*planned.titles.values()}) == len(planned.runs) > 0
 
 
 @pytest.mark.slow
@@ -166,6 +167,12 @@ def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, refused, inpu
         assert "Leave inputs out, or let between name models of x-mixup alone." in said
     else:
         assert len(measures(plan(**mixed), "interpolation")) == 2
+
+
+def test_titles_of_a_plan_say_what_tells_runs_of_one_method_apart(planned):
+    twice = [{"name": "source-only"}, {"name": "source-only", "label": "long", "epochs": 3}]
+    titles = planned(grid__method=twice, grid__seeds=[0], measure=[]).titles
+    assert [*titles.values()] == [f"source-only: wikiann ner qaa, seed 0 (epochs={n})" for n in (1, 3)]
 
 
 def test_a_label_is_no_part_of_an_id(plan):

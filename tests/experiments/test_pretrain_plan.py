@@ -117,11 +117,11 @@ def test_methods_and_measurements_choose_encoders_by_label(planned):
 
 def test_titles_of_a_plan_say_which_encoder_where_there_are_several(planned):
     plan = planned()
-    titles = [plan.title(run) for run in plan.runs]
+    titles = [*plan.titles.values()]
     assert "target-only: ud upos qab, seed 0 (mono-qab)" in titles
     assert len(set(titles)) == len(titles)
     alone = planned(RECIPE.partition('[[encoder]]\nlabel = "mono-qaa"')[0])
-    assert not any("(joint)" in alone.title(run) for run in alone.runs)
+    assert not any("(joint)" in one for one in alone.titles.values())
 
 
 def test_a_label_is_no_part_of_an_encoders_id(planned):

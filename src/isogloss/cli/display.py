@@ -99,6 +99,10 @@ class Display:
             line = f"  {progress.what}: {progress.done}/{progress.total} {progress.remark}"
             print(plain(line), file=sys.stderr)
 
+    def announce(self, title: str, number: int, total: int) -> None:
+        """Say that a run starts."""
+        self.say(f"[{number}/{total}] {title}")
+
     def say(self, text: str) -> None:
         """Print a line for people on standard error."""
         if self.quiet or self.as_json:

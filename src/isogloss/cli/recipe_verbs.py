@@ -206,7 +206,7 @@ def search(
             threads=threads,
             track=track or (),
             on_progress=display.on_progress,
-            announce=lambda run, number, total: display.say(f"[{number}/{total}] {run.title}"),
+            announce=display.announce,
             on_trial=lambda trial: display.say(_line(trial)),
             command=f"isogloss {' '.join(sys.argv[1:])}",
         )

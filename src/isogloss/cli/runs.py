@@ -71,10 +71,6 @@ def run_and_report(
     from isogloss import api
 
     with Display(quiet=quiet, as_json=as_json) as display:
-
-        def announce(run: "Run", number: int, total: int) -> None:
-            display.say(f"[{number}/{total}] {run.title}")
-
         result = api.run(
             request.recipes,
             out=request.out,
@@ -91,7 +87,7 @@ def run_and_report(
             retry_failed=retry_failed,
             track=request.track,
             on_progress=display.on_progress,
-            announce=announce,
+            announce=display.announce,
             command=command,
         )
         outcome = result.outcome
@@ -184,7 +180,7 @@ def run_together(
         outcome = make_together(
             planned,
             how,
-            announce=lambda run, number, total: display.say(f"[{number}/{total}] {planned.title(run)}"),
+            announce=display.announce,
             on_progress=display.on_progress,
         )
         display.say(
@@ -227,7 +223,7 @@ def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> No
             shared[key],
             _memory(run, planned),
             _operations(taken[key]),
-            planned.title(run),
+            planned.titles[key],
         )
         for key, run in zip(shared, planned.runs, strict=True)
     ]

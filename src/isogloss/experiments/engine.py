@@ -31,9 +31,9 @@ from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.encoders import fetch
 from isogloss.experiments.needs import needs, not_looked_up, parts_of
 from isogloss.experiments.packing import check_importable, of_script
-from isogloss.experiments.plan import Planned
+from isogloss.experiments.plan import Announce, Planned
 from isogloss.experiments.runs import FineTune, Run, Translate
-from isogloss.experiments.schedule import Announce, Schedule
+from isogloss.experiments.schedule import Schedule
 from isogloss.experiments.store import Outcome
 from isogloss.experiments.translations import fetch_translators
 from isogloss.experiments.workers import Processes, ThisProcess, Workers
@@ -88,6 +88,10 @@ def make_planned(
     on_progress: OnProgress = no_progress,
 ) -> Outcome:
     """Make what has no record yet; damaged runs count as missing."""
+
+    def begins(run: Run, number: int, total: int) -> None:
+        announce(planned.titles[identity(run)], number, total)
+
     chosen = how.elsewhere is None and (how.devices or how.jobs != 1)
     devices = devices_of(how.devices) if chosen else ()
     context, damaged = prepared(planned, how, on_progress, devices)
@@ -95,7 +99,7 @@ def make_planned(
     missing = [run for run in runs if not planned.store.is_finished(run)]
     if how.elsewhere and missing:
         check_importable(missing, "engine='serial'")
-        begun, announce = _numbered(announce, len(runs) - len(missing), len(runs)), lambda *_: None
+        begun, begins = _numbered(begins, len(runs) - len(missing), len(runs)), lambda *_: None
         opened = how.elsewhere.workers(context, runs, begun)
     else:
         jobs = how.jobs or (1 if of_script(missing) else default_jobs(missing, how.threads, devices))
@@ -104,14 +108,14 @@ def make_planned(
         opened = _workers(context, missing, jobs, asked)
     follows = how.elsewhere is not None and how.elsewhere.follows
     with opened as workers:
-        outcome = Schedule(planned.store, runs, workers, announce, follows=follows).run()
+        outcome = Schedule(planned.store, runs, workers, begins, follows=follows).run()
     return replace(outcome, damaged={**damaged, **outcome.damaged})
 
 
-def _numbered(announce: Announce, done: int, total: int) -> Callable[[Run], None]:
+def _numbered(begins: Callable[[Run, int, int], None], done: int, total: int) -> Callable[[Run], None]:
     """Return what announces a run with its number, counted as they begin; one begun again keeps its own."""
     numbers: dict[str, int] = {}
-    return lambda run: announce(run, numbers.setdefault(identity(run), done + len(numbers) + 1), total)
+    return lambda run: begins(run, numbers.setdefault(identity(run), done + len(numbers) + 1), total)
 
 
 def prepared(

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, StorageError
-from isogloss.core.identity import identity
+from isogloss.core.identity import content, identity
 from isogloss.data.described import KNOWN
 from isogloss.data.sources import Sources
 from isogloss.experiments.asking import request
@@ -42,6 +42,9 @@ from isogloss.experiments.translations import (
     translators,
 )
 from isogloss.training.evaluation import PAIRED, TRANSLATED
+
+Announce = Callable[[str, int, int], None]
+"""Called before a run starts, with its title, its number, counted from 1, and how many there are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +81,23 @@ class Planned:
                 "this plan was made to be looked at (--dry-run): files may be missing. Plan again without it."
             )
 
-    def title(self, run: Run) -> str:
-        """Return a run's title and, where there are several encoders, the labels of its own."""
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """Each run's title by its id, with what tells it from others: its encoders' labels, then fields."""
+        alike: dict[tuple[str, str], list[Run]] = {}
+        for run in self.runs:
+            alike.setdefault((run.title, self._labels(run)), []).append(run)
+        found: dict[str, str] = {}
+        for (title, labels), group in alike.items():
+            for run, fields in zip(group, _differences(group), strict=True):
+                about = ", ".join(filter(None, (labels, fields)))
+                found[identity(run)] = f"{title} ({about})" if about else title
+        return found
+
+    def _labels(self, run: Run) -> str:
+        """Name the encoders in a run, where there are several in the recipe."""
         labels = [self.encoders[one] for one in _encoders_in(run) if one in self.encoders]
-        several = len(set(self.encoders.values())) > 1
-        about = ", ".join(dict.fromkeys(labels)) if several else ""
-        return f"{run.title} ({about})" if about else run.title
+        return ", ".join(dict.fromkeys(labels)) if len(set(self.encoders.values())) > 1 else ""
 
 
 def plan_recipe(
@@ -247,6 +261,28 @@ def _encoders_in(run: Run) -> list[Encoder]:
     if isinstance(run, FineTune):
         return [run.encoder]
     return [run] if isinstance(run, Encoder) else []
+
+
+def _differences(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield what tells each run from the others: the fields that differ, and their values."""
+    facts = [dict(_leaves(content(run))) for run in runs]
+    names = dict.fromkeys(name for one in facts for name in one if not name.endswith(".data"))
+    differ = [name for name in names if len({one.get(name) for one in facts}) > 1]
+    for one in facts:
+        told = (f"{name.rpartition('.')[2]}={one[name]}" for name in differ if name in one)
+        yield ", ".join(dict.fromkeys(told))
+
+
+def _leaves(content: object, name: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the dotted names and values in content."""
+    if isinstance(content, Mapping):
+        for key, part in content.items():
+            yield from _leaves(part, f"{name}.{key}")
+    elif isinstance(content, list):
+        for number, part in enumerate(content):
+            yield from _leaves(part, f"{name}.{number}")
+    else:
+        yield name, content
 
 
 def _places(recipe: Recipe, where: str) -> dict[str, str]:

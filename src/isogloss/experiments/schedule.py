@@ -31,9 +31,6 @@ MADE_AGAIN = {
 
 FAILED_BEFORE = "in an earlier call; --retry-failed makes it again"
 
-Announce = Callable[[Run, int, int], None]
-"""Called before a run starts, with its number, counted from 1, and how many there are."""
-
 
 @dataclass
 class Schedule:
@@ -42,7 +39,8 @@ class Schedule:
     store: Store
     runs: Sequence[Run]
     workers: Workers
-    announce: Announce
+    begins: Callable[[Run, int, int], None]
+    """Called before a run starts, with its number, counted from 1, and how many there are."""
     patience: float = inf
     """Seconds after which it ends, if others make all that is left."""
     follows: bool = False
@@ -146,7 +144,7 @@ class Schedule:
         if expired is None:
             return
         # An error of who is told is none of the folder's.
-        self.announce(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
+        self.begins(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
         self._running.add(key)
         with self._absence.noticed():
             self.workers.start(self._run(key), expired)

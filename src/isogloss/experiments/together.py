@@ -25,9 +25,9 @@ from isogloss.experiments.context import RunContext
 from isogloss.experiments.engine import Making, prepared
 from isogloss.experiments.execute import compute_without_recording, trains
 from isogloss.experiments.needs import needs
-from isogloss.experiments.plan import Planned
+from isogloss.experiments.plan import Announce, Planned
 from isogloss.experiments.runs import Run
-from isogloss.experiments.schedule import FAILED_BEFORE, LOOK_ELSEWHERE, Announce
+from isogloss.experiments.schedule import FAILED_BEFORE, LOOK_ELSEWHERE
 from isogloss.experiments.store import Outcome
 from isogloss.training.distributed import alone, barrier, from_main_process, is_main_process
 
@@ -52,7 +52,7 @@ def make_together(
     outcome = Outcome(damaged=damaged)
     with heeding():
         for number, run in enumerate(planned.runs, 1):
-            begin = partial(announce, run, number, len(planned.runs))
+            begin = partial(announce, planned.titles[identity(run)], number, len(planned.runs))
             ending = _made(context, run, outcome, begin) if is_main_process() else _helped(context, run)
             if ending.how == "away":  # The others may be amid a training, and cannot begin it again.
                 raise StorageError(f"{ending.why} {GONE}")
