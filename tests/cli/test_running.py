@@ -10,6 +10,7 @@ import pytest
 from isogloss.cli.display import Display
 from isogloss.cli.lists import LISTS
 from isogloss.core.identity import identity
+from isogloss.core.progress import Progress
 from isogloss.core.records import read_record
 from isogloss.data import CORPORA
 from isogloss.data.described import shipped
@@ -118,9 +119,29 @@ def test_a_run_of_json_is_json_lines_and_nothing_else(command, tmp_path):
     ended = command("run", tiny(tmp_path), "--out", tmp_path / "o", "--scale", "least", "--json", "--jobs", 1)
     assert (ended.status, ended.err) == (0, "")
     events = [line["event"] for line in ended.lines]
-    assert events.count("report") == 1
-    assert set(events) == {"progress", "report"}
-    assert ended.lines[-1]["html"] == str(tmp_path / "o/report.html")
+    assert set(events) == {"run", "progress", "outcome", "report"}
+    assert events[-2:] == ["outcome", "report"]
+    *_, outcome, report = ended.lines
+    begun = [(one["number"], one["total"]) for one in ended.lines if one["event"] == "run"]
+    assert begun == [(number, len(outcome["made"])) for number in range(1, len(outcome["made"]) + 1)]
+    assert report["html"] == str(tmp_path / "o/report.html")
+    fine_tuned = [one["rows"] for one in ended.lines if one.get("what", "").startswith("fine-tuning")]
+    assert any(fine_tuned)
+    again = command(
+        "run", tmp_path / "tiny.toml", "--out", tmp_path / "o", "--scale", "least", "--json", "--quiet"
+    )
+    assert [line["event"] for line in again.lines] == ["outcome", "report"]
+    assert again.lines[0]["done"] == outcome["made"]
+
+
+def test_machines_are_told_of_progress_that_begins_ends_or_has_rows_and_of_the_rest_seldom(capsys):
+    shown = Display(as_json=True)
+    for done in range(1000):
+        shown.on_progress(Progress("steps", done, 1000))
+    shown.on_progress(Progress("steps", 999, 1000, rows=({"loss": 1.0},)))
+    shown.on_progress(Progress("steps", 1000, 1000))
+    told = [json.loads(line)["done"] for line in capsys.readouterr().out.splitlines()]
+    assert told[0] == 0 and told[-2:] == [999, 1000] and len(told) < 500
 
 
 @pytest.mark.slow

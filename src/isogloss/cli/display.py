@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 FIRST, EVERY = 2.0, 5.0
 """Seconds before the first progress line, and between two, if standard error is no terminal."""
 
+EVERY_EVENT = 1.0
+"""Seconds between two events of progress for machines; those that begin, end or bring rows come at once."""
+
 ROWS_SHOWN = 40
 """Rows of a record that are printed; --json gives all."""
 
@@ -90,17 +93,28 @@ class Display:
     def on_progress(self, progress: Progress) -> None:
         """Show progress: a bar, or a line every few seconds."""
         if self.as_json:
-            emit({"event": "progress", **asdict(progress)})
+            ends = progress.done in (0, progress.total)
+            if not self.quiet and (progress.rows or ends or self._is_due(EVERY_EVENT)):
+                emit({"event": "progress", **asdict(progress)})
         elif self._bars:
             with self._outliving_terminals():
                 self._draw(self._bars, progress)
-        elif not self.quiet and time.monotonic() - self._last > EVERY:
-            self._last = time.monotonic()
+        elif not self.quiet and self._is_due(EVERY):
             line = f"  {progress.what}: {progress.done}/{progress.total} {progress.remark}"
             print(plain(line), file=sys.stderr)
 
+    def _is_due(self, seconds: float) -> bool:
+        """Return whether so long has passed since this was last so."""
+        now = time.monotonic()
+        if now - self._last <= seconds:
+            return False
+        self._last = now
+        return True
+
     def announce(self, title: str, number: int, total: int) -> None:
         """Say that a run starts."""
+        if self.as_json and not self.quiet:
+            emit({"event": "run", "title": title, "number": number, "total": total})
         self.say(f"[{number}/{total}] {title}")
 
     def say(self, text: str) -> None:

@@ -3,7 +3,7 @@
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,6 +17,7 @@ from isogloss.experiments.engines import ENGINES, EngineRequest
 if TYPE_CHECKING:
     from isogloss.experiments.plan import Planned
     from isogloss.experiments.runs import Run
+    from isogloss.experiments.store import Outcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,17 +91,22 @@ def run_and_report(
             announce=display.announce,
             command=command,
         )
-        outcome = result.outcome
-        display.say(
-            f"{len(outcome.made)} runs made, {len(outcome.done)} were there, {len(outcome.failed)} failed."
-        )
+        _show_outcome(result.outcome, display)
     if report:
         show_report(result.report, as_json=as_json)
+    _exit_if(result.outcome.failed)
+
+
+def _show_outcome(outcome: "Outcome", display: Display, *, processes: int = 1) -> None:
+    """Say how many runs were made, and what was wrong with those that were made again; to machines, which."""
+    if display.as_json:
+        emit({"event": "outcome", **asdict(outcome)})
+    made = f"{len(outcome.made)} runs made" + (f" in {processes} processes" if processes > 1 else "")
+    display.say(f"{made}, {len(outcome.done)} were there, {len(outcome.failed)} failed.")
     for key, message in outcome.damaged.items():
         display.say(f"isogloss: run {key} was damaged. {message}")
     for key, message in outcome.died.items():
         display.say(f"isogloss: run {key}: {message}")
-    _exit_if(outcome.failed)
 
 
 def _exit_if(failed: Mapping[str, str]) -> None:
@@ -183,10 +189,7 @@ def run_together(
             announce=display.announce,
             on_progress=display.on_progress,
         )
-        display.say(
-            f"{len(outcome.made)} runs made in {world_size()} processes, {len(outcome.done)} were there, "
-            f"{len(outcome.failed)} failed."
-        )
+        _show_outcome(outcome, display, processes=world_size())
         written = api.report_alone(planned.store, display.on_progress) if main and report else None
     if written:
         show_report(written, as_json=as_json)
