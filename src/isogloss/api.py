@@ -226,9 +226,13 @@ def search(
     data: str | Path | None = None,
     changes: Mapping[str, object] | None = None,
     scale: str = "",
+    engine: str = "processes",
     jobs: int = 0,
     devices: str | Sequence[str | int] = "",
     threads: int = 1,
+    address: str = "",
+    slurm: Mapping[str, object] | None = None,
+    retry_failed: bool = False,
     track: str | Sequence[str] = (),
     on_progress: OnProgress = no_progress,
     announce: "Announce" = lambda *_: None,
@@ -243,6 +247,10 @@ def search(
     ordinary runs in the folder, so the same call, or one with more ``trials``, goes on where it was. The
     best one's recipe is written ``to`` a file that extends the recipe. All else is as for ``run``.
     """
+    asked = EngineRequest(
+        engine=engine, jobs=jobs, devices=_written(devices), address=address, slurm=slurm or {}
+    )
+    trackers, elsewhere = _checked_trackers(track), asked.elsewhere
     from isogloss.experiments.engine import Making, make_planned
     from isogloss.experiments.searching import SearchRequest
     from isogloss.experiments.searching import search as search_plans
@@ -260,7 +268,14 @@ def search(
         changes=changes or {},
         scale=scale,
     )
-    how = Making(jobs=jobs, devices=_written(devices), threads=threads, track=_checked_trackers(track))
+    how = Making(
+        jobs=asked.jobs_here,
+        devices=asked.devices,
+        threads=threads,
+        track=trackers,
+        retry_failed=retry_failed,
+        elsewhere=elsewhere,
+    )
     make = partial(make_planned, how=how, announce=announce, on_progress=on_progress)
     place = Path(to) if to else None
     found = search_plans(request, make, to=place, command=command, on_trial=on_trial)

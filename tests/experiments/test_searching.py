@@ -1,5 +1,7 @@
 """A search is a row of plans: proposed alike every time, made once, chosen by the source's dev set."""
 
+from contextlib import contextmanager
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
@@ -7,12 +9,14 @@ import pytest
 import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.records import read_record
+from isogloss.experiments.engines import ENGINES
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe_text import recipe_text
 from isogloss.experiments.runs import FineTune, Measure
 from isogloss.experiments.search_spaces import Choices, Range, parse_over, space_of
 from isogloss.experiments.searching import SearchRequest, _plan, _proposals, search
 from isogloss.experiments.store import Outcome
+from isogloss.experiments.workers import ThisProcess
 from tiny import TINY, tiny
 
 RATE = {"optimization.learning_rate": "1e-5..1e-2:log"}
@@ -174,3 +178,30 @@ def test_a_search_goes_on_where_it_was_and_writes_the_best_recipe(tmp_path):
     assert f"learning_rate = {found.best.values['grid.optimization.learning_rate']}" in text
     assert len(isogloss.read(tmp_path / "runs").runs) == 12  # The report is about all trials.
     assert list(found.frame().columns) == ["trial", *found.best.values, "score", "std", "failed"]
+
+
+class Elsewhere:
+    """An engine beyond this machine, which is here."""
+
+    follows = False
+
+    def __init__(self):
+        self.made = []
+
+    @contextmanager
+    def workers(self, context, runs, begun):
+        self.made += [run for run in runs if not context.store.is_finished(run)]
+        yield ThisProcess(context)
+
+
+@pytest.mark.slow
+def test_the_engine_that_is_asked_for_makes_the_trials(tmp_path, monkeypatch):
+    elsewhere = Elsewhere()
+    monkeypatch.setitem(ENGINES, "slurm", replace(ENGINES["slurm"], package="", opened=lambda _: elsewhere))
+    asked = {"engine": "slurm", "slurm": {"partition": "gpu"}, "scale": "least"}
+    epochs = {"optimization.epochs": [1, 2]}
+    found = isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **asked)
+    assert [one.score is not None for one in found.trials] == [True, True]
+    assert len(elsewhere.made) == sum(one.made for one in found.trials) > 2
+    with pytest.raises(ConfigError, match="--slurm is for --engine slurm; found --engine serial"):
+        isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **{**asked, "engine": "serial"})

@@ -9,7 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isogloss.cli.display import emit, show_line
-from isogloss.cli.options import Data, Debug, Devices, Jobs, Json, Out, Quiet, Scale, Set, Threads, Track
+from isogloss.cli.options import (
+    Address,
+    Data,
+    Debug,
+    Devices,
+    Engine,
+    Jobs,
+    Json,
+    Out,
+    Quiet,
+    RetryFailed,
+    Scale,
+    Set,
+    Slurm,
+    Threads,
+    Track,
+)
 from isogloss.core.errors import ConfigError, InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -169,10 +185,14 @@ def search(
     out: Out = None,
     data: Data = None,
     scale: Scale = "",
+    engine: Engine = "processes",
     jobs: Jobs = 0,
     devices: Devices = "",
     threads: Threads = 1,
+    address: Address = "",
+    slurm: Slurm = None,
     change: Set = None,
+    retry_failed: RetryFailed = False,
     track: Track = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -184,10 +204,12 @@ def search(
     """
     from isogloss import api
     from isogloss.cli.display import Display
+    from isogloss.cli.runs import engine_request
     from isogloss.experiments.asking import parse_change
     from isogloss.experiments.search_spaces import parse_over
     from isogloss.experiments.searching import NO_ZERO_SHOT
 
+    asked = engine_request(engine, jobs=jobs, devices=devices, address=address, slurm=slurm or ())
     with Display(quiet=quiet, as_json=as_json) as display:
         found = api.search(
             recipe,
@@ -201,9 +223,13 @@ def search(
             data=data,
             changes=dict(map(parse_change, change or ())),
             scale=scale,
-            jobs=jobs,
-            devices=devices,
+            engine=asked.engine,
+            jobs=asked.jobs,
+            devices=asked.devices,
             threads=threads,
+            address=asked.address,
+            slurm=asked.slurm,
+            retry_failed=retry_failed,
             track=track or (),
             on_progress=display.on_progress,
             announce=display.announce,
