@@ -373,7 +373,7 @@ def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[
         fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
         raise ConfigError(
             f"{where}: grid.corpus: {corpus!r} has no labels that a task here can use. "
-            f"Choose one of: {', '.join(fitting)}."
+            f"Choose one of: {', '.join(fitting)}, or a described one (isogloss list corpora)."
         )
     found = tuple(task for task in asked if task in there) if asked else tuple(there)
     if not found:
