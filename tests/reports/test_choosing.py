@@ -203,3 +203,12 @@ def test_agreement_counts_words_heads_and_whole_answers():
     assert shares(tree, {**tree, "relations": ["root", "iobj"]}) == {0: 0.5, 1: 0.5}
     assert shares(["A"]) == {}
     assert shared_answers({0: {"x": '"A"'}, 1: {"y": '"A"'}}) == {}
+
+
+def test_a_set_of_labels_is_one_answer():
+    def shares(*answers):
+        return shared_answers({n: dict(enumerate(map(json.dumps, one))) for n, one in enumerate(answers)})
+
+    assert shares([["A"], ["A", "B"]], [["A", "C"], ["B"]]) == {0: 0.0, 1: 0.0}
+    assert shares([["A"], ["A", "B"], []], [["A"], ["B"], []]) == {0: 2 / 3, 1: 2 / 3}
+    assert shares([[]], [[]]) == {0: 1.0, 1: 1.0}

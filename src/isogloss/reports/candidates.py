@@ -6,9 +6,9 @@ measured (means over layers).
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import pandas as pd
@@ -229,8 +229,12 @@ def shared_answers(answers: Mapping[int, Mapping[str, str]]) -> dict[int, float]
     ids = sorted(set.intersection(*(set(own) for own in answers.values())))
     if not ids:
         return {}
-    units = {place: [*_units(own[one] for one in ids)] for place, own in answers.items()}
-    _, flat = np.unique(np.array([*units.values()]), return_inverse=True)
+    units = {place: [_units(own[one]) for one in ids] for place, own in answers.items()}
+    sizes = {tuple(map(len, own)) for own in units.values()}
+    if len(sizes) > 1 or not all(map(all, sizes)):
+        # All candidates label the same words, but sets of labels differ in size: a set is one answer.
+        units = {place: [[own[one]] for one in ids] for place, own in answers.items()}
+    _, flat = np.unique([[*chain(*own)] for own in units.values()], return_inverse=True)
     table = dict(zip(units, flat.reshape(len(units), -1), strict=True))
     sums = dict.fromkeys(units, 0.0)
     for one, other in combinations(units, 2):
@@ -240,10 +244,9 @@ def shared_answers(answers: Mapping[int, Mapping[str, str]]) -> dict[int, float]
     return {place: total / (len(units) - 1) for place, total in sums.items()}
 
 
-def _units(texts: Iterator[str]) -> Iterator[str]:
-    """Yield the parts of answers that are compared: labels of words, a word's head and relation, or all."""
-    for text in texts:
-        answer = json.loads(text)
-        if isinstance(answer, dict) and all(isinstance(one, list) for one in answer.values()):
-            answer = [*zip(*answer.values(), strict=True)]
-        yield from map(json.dumps, answer) if isinstance(answer, list) else (text,)
+def _units(text: str) -> Sequence[str]:
+    """Return the parts that are compared: labels, a word's head and relation, or the whole answer."""
+    answer = json.loads(text)
+    if isinstance(answer, dict) and all(isinstance(one, list) for one in answer.values()):
+        answer = [*zip(*answer.values(), strict=True)]
+    return [*map(json.dumps, answer)] if isinstance(answer, list) else [text]
