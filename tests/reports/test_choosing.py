@@ -165,8 +165,15 @@ def test_models_made_for_a_language_are_candidates_there_alone():
     assert np.isnan(data.loc["qab", "regret"])
 
 
-def test_one_model_is_nothing_to_choose_among():
-    assert all_candidates(measured(rows(seeds=(0,)))) == []
+def test_one_model_of_a_language_is_nothing_to_choose_among():
+    each_for_its_own = [
+        row
+        for seed, target in enumerate(("qab", "qac"))
+        for row in rows(seeds=(seed,), method="bilingual", target=target)
+    ]
+    in_the_source = [row for row in rows() if row["language"] == "qaa"]
+    for own in (rows(seeds=(0,)), each_for_its_own, in_the_source):
+        assert choice_tables(measured(own)) == []
     assert all_candidates(Measurements(runs=[])) == []
 
 

@@ -102,15 +102,19 @@ class Candidates:
 
 @cached
 def all_candidates(m: Measurements, on_progress: OnProgress = no_progress) -> list[Candidates]:
-    """Return the candidates of every test set on which two or more models were measured by ``label-free``."""
+    """Return the candidates of every test set where two or more were measured in some target language."""
     rows = m.frame("label-free")
-    rows = name_systems(rows[rows["source"] != ""], m.labels) if len(rows) else rows
-    found = []
-    by = [*TEST_SET, "split"]
-    for key, own in rows.groupby(by) if len(rows) else ():
-        keyed = own.assign(candidate=_candidate(own))
-        if keyed["candidate"].nunique() > 1:
-            found.append(_candidates(m, dict(zip(by, key, strict=True)), keyed, on_progress))
+    if rows.empty:
+        return []
+    rows = name_systems(rows[rows["source"] != ""], m.labels)
+    rows = rows.assign(candidate=_candidate(rows))
+    rows = rows.sort_values(["name", "seed", "candidate"], kind="stable")
+    found, by = [], [*TEST_SET, "split"]
+    for key, own in rows.groupby(by):
+        about = dict(zip(by, key, strict=True))
+        targets = model_languages(own[~own["language"].isin(about["source"].split("+"))])
+        if (targets.groupby("language")["candidate"].nunique() > 1).any():
+            found.append(_candidates(m, about, own, targets, on_progress))
     return found
 
 
@@ -120,14 +124,15 @@ def _candidate(rows: pd.DataFrame) -> "pd.Series[str]":
 
 
 def _candidates(
-    m: Measurements, about: Mapping[str, str], rows: pd.DataFrame, on_progress: OnProgress
+    m: Measurements,
+    about: Mapping[str, str],
+    rows: pd.DataFrame,
+    targets: pd.DataFrame,
+    on_progress: OnProgress,
 ) -> Candidates:
-    rows = rows.sort_values(["name", "seed", "candidate"], kind="stable")
-    sources = about["source"].split("+")
     each = rows.drop_duplicates("candidate")
     keys = [*each["candidate"]]
-    targets = model_languages(rows)
-    codes = tuple(sorted({*targets["language"]} - {*sources}))
+    codes = tuple(sorted({*targets["language"]}))
 
     def array(frame: pd.DataFrame, value: str) -> Array:
         wide = frame.pivot_table(index="candidate", columns="language", values=value, aggfunc="mean")
@@ -137,8 +142,8 @@ def _candidates(
     there = ~np.isnan(signals["confidence"])
     own_score = rows[rows["signal"] == "score"].groupby("candidate")["value"].mean().reindex(keys)
     signals[SOURCE] = np.where(there, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
-    signals["agreement"] = _agreement(m, targets[targets["language"].isin(codes)], keys, codes, on_progress)
-    for name, frame in _of_states(m, each, sources).items():
+    signals["agreement"] = _agreement(m, targets, keys, codes, on_progress)
+    for name, frame in _of_states(m, each, about["source"].split("+")).items():
         signals[name] = np.where(there, array(frame, name), np.nan)
     signals = {name: -one if name in FALLING else one for name, one in signals.items()}
     scores, metric = _scores(m, about, keys)
