@@ -20,6 +20,7 @@ from isogloss.experiments.asking import request
 from isogloss.experiments.engine import Making, make_planned
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune
+from isogloss.reports.checks import Check
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.report import _added, all_claims
 from isogloss.reports.verdicts import judge
@@ -161,11 +162,17 @@ def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_i
     assert make_planned(planned, Making(jobs=1)).made == []
 
 
-def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(there):
+def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(there, monkeypatch):
     claims, errors = all_claims()
     own = next(one for one in claims if one.id == "S1")
     assert errors == []
-    broken = replace(_added("own", replace(own, test=lambda _: {}["x"]), set()), id="S2")
+    rules = (
+        lambda _: {}["x"],
+        lambda _: None,
+        lambda _: ["no check"],
+        lambda _: [Check(about="a number without a range", values=[1.0, 2.0])],
+    )
+    broken = [_added("own", replace(own, test=rule), set()) for rule in rules]
     # Over three seeds, 0.10, 0.11 and 0.12 better: t = 0.11 / (0.01 / √3) = 19.05, p = 0.003 with 2 degrees.
     scores = pd.DataFrame(
         [(True, seed, "source-only", 0.5) for seed in range(3)]
@@ -173,12 +180,15 @@ def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(there):
         columns=["main", "seed", "method", "score"],
     )
     made_up = SimpleNamespace(frame=lambda _: scores, has_rows=lambda _: True)
-    first, second = judge([own, broken], made_up)
-    assert (first.verdict, second.verdict) == ("supported", "not tested")
+    first, *others = judge([own, *broken], made_up)
+    assert first.verdict == "supported"
     assert "p = 0.0027 over seeds" in first.found
-    assert second.found == "its rule failed (KeyError: 'x'), not tested"
-    with pytest.raises(ConfigError, match="expected claims with a title and ids of their own"):
-        _added("own", replace(own, title=""), set())
+    assert [one.verdict for one in others] == ["not tested"] * len(rules)
+    assert others[0].found == "its rule failed (KeyError: 'x'), not tested"
+    for wrong in (replace(own, title=""), 3):
+        monkeypatch.setattr("isogloss.reports.report.find_plug_in", lambda *_, wrong=wrong: wrong)
+        (error,) = all_claims()[1]
+        assert "plug-in smoothing: expected claims with a title and ids of their own" in error
 
 
 def test_task_and_corpus_of_a_package_are_planned_with_its_version(there, tmp_path, monkeypatch):
