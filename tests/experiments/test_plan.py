@@ -289,6 +289,22 @@ def test_ids_do_not_depend_on_order_folder_or_words(plan, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "grid",
+    [
+        {"method": [{"name": "source-only"}, {"name": "source-only", "peft": {"kind": "lora"}}]},
+        {"corpus": "ud", "task": ["upos", "parsing"], "method": [{"name": "source-only"}]},
+    ],
+)
+def test_the_variance_of_runs_is_that_of_models_which_differ_in_their_seed_alone(plan, grid):
+    changes = {f"grid__{name}": value for name, value in grid.items()}
+    groups = [
+        run.models for run in measures(plan(**changes, measure=[{"name": "run-variance"}]), "run-variance")
+    ]
+    assert [[one.seed for one in group] for group in groups] == [[0, 1]] * 2
+    assert all(len({(one.label, one.task) for one in group}) == 1 for group in groups)
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {"grid__seeds": [2, 3]},

@@ -150,14 +150,12 @@ def of_scores(request: MeasureRequest) -> Iterator[Measure]:
 
 
 def of_seeds(request: MeasureRequest) -> Iterator[Measure]:
-    """One measurement of the scores of all seeds of a model."""
+    """One measurement of the scores of the models that differ in their seed alone."""
     groups: dict[object, list[tuple[int, Measure]]] = {}
     for model, scores in _scores(request):
-        key = (
-            *(model.encoder, model.corpus, model.method),
-            *(model.source, model.target, model.optimization, model.translated, scores.languages),
-            *(seedless(one) for one in (model.start, *(model.parts or ())) if one),
-        )
+        others = (model.start, model.teacher, *(model.parts or ()))
+        alike = replace(model, seed=0, start=None, teacher=None, parts=None)
+        key = (alike, scores.languages, *(seedless(one) if one else "" for one in others))
         groups.setdefault(key, []).append((model.seed, scores))
     for group in groups.values():
         if len(group) < 2 and group[0][1].models[0].parts:
