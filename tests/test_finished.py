@@ -150,7 +150,8 @@ def test_a_stamp_follows_links_and_ends_where_they_lead_back(tmp_path: Path) -> 
 
 
 def test_a_text_that_is_no_path_names_no_file() -> None:
-    text = f'title = "{"x" * 5000}"\nempty = ""\nnull = "a\\u0000b"'
+    none = ["x" * 5000, "x/" * 5000, "", "a\0b", "~10 % fewer labels", "~no user/x"]
+    text = f"a = {json.dumps(none)}"
     assert request(text) == request(text) != ""
     assert request("no toml [") == ""
 

@@ -142,6 +142,7 @@ def test_no_verb_at_all_shows_the_help(command):
         ("run tiny.toml another.toml", "found 2 recipes and no folder."),
         ("init a.toml b.toml", "unexpected extra argument"),
         ("run", "missing argument 'RECIPE...'. See: isogloss run --help"),
+        (f"run {'x' * 300}", "no recipe 'xxx"),
         ("run quickstrt", "no recipe 'quickstrt'. Did you mean 'quickstart'? Known: quickstart"),
         (
             "run quickstart --engine sreial",

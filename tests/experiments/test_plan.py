@@ -519,7 +519,7 @@ def test_two_encoders_must_not_go_by_one_name(plan, bert_folder, tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_no_hub_name(plan, tmp_path):
-    for source in (f"{tmp_path}/lost", "./lost", "~/lost", "two words", "{}"):
+    for source in (f"{tmp_path}/lost", "./lost", "~/lost", "two words", "{}", "~no user/x", "x" * 300):
         with pytest.raises(ModelError, match="no such folder"):
             plan(encoder=source)
 

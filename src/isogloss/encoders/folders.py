@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean
+from isogloss.core.paths import from_home, is_there
 from isogloss.core.records import storage_error
 from isogloss.encoders.annotations import Config
 from isogloss.encoders.families import family_named
@@ -59,7 +60,7 @@ def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[
     """Return the folder of a path or hub name; hub files matching the patterns are downloaded."""
     if isinstance(source, str) and is_hub_name(source):
         return hub_folder(source, patterns, complete)
-    return existing_folder(Path(source).expanduser())
+    return existing_folder(from_home(source))
 
 
 def shipped_folder() -> Path:
@@ -69,16 +70,17 @@ def shipped_folder() -> Path:
 
 def is_hub_name(source: str) -> bool:
     """Return whether a text is a hub name: of its form, and neither it nor its parent is a path."""
-    path = Path(source).expanduser()
-    path_exists = path.exists() or ("/" in source and path.parent.is_dir())
+    path = from_home(source)
+    path_exists = is_there(path) or ("/" in source and path.parent.is_dir())
     return bool(HUB_NAME.fullmatch(source)) and not path_exists
 
 
 def existing_folder(path: Path) -> Path:
     """Return the path of an existing folder; ModelError with the nearest name otherwise."""
-    if path.is_dir():
+    there = is_there(path)
+    if there and path.is_dir():
         return path
-    what = "this is a file, not a model folder" if path.exists() else "no such folder"
+    what = "this is a file, not a model folder" if there else "no such folder"
     beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
     raise ModelError(
         f"{path}: {what}.{did_you_mean(path.name, beside)} Give a folder with {CONFIG} and {WEIGHTS}, "

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError
+from isogloss.core.paths import from_home, is_there
 from isogloss.core.stamps import package_stamp, stamp
 
 _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
@@ -64,8 +65,8 @@ def request(
         return ""  # The code of a module: what it is made of is known to the plan alone.
     # "bitext:FOLDER" and "hub:FOLDER" name what stands behind the colon.
     names = {part for one in texts for part in (one, one.partition(":")[2]) if part.strip()}
-    paths = {name: Path(name).expanduser() for name in sorted(names) if _could_be_path(name)}
-    there = [path.absolute() for path in (*paths.values(), *map(_hub_commits, paths)) if path.exists()]
+    paths = [*map(from_home, names), *map(_hub_commits, names)]
+    there = [path.absolute() for path in paths if is_there(path)]
     asked = [
         text,
         named,
@@ -99,14 +100,6 @@ def _names(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _names(part)
-
-
-LONGEST_NAME = 255
-"""Most bytes of a file's name; anything longer is a sentence."""
-
-
-def _could_be_path(name: str) -> bool:
-    return "\0" not in name and all(len(part.encode()) <= LONGEST_NAME for part in name.split("/"))
 
 
 def _hub_commits(name: str) -> Path:

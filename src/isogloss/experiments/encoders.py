@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError, did_you_mean
+from isogloss.core.paths import from_home, is_there
 from isogloss.encoders import (
     FAMILIES,
     has_masked_lm_head,
@@ -65,9 +66,9 @@ def local_folder(source: str) -> Path | None:
     """
     if source == SHIPPED:
         return shipped_folder()
-    folder = Path(source).expanduser()
+    folder = from_home(source)
     is_name = HUB_NAME.fullmatch(source) and not source.startswith(".")
-    if folder.exists() or not is_name or (folder.parent != Path() and folder.parent.is_dir()):
+    if is_there(folder) or not is_name or (folder.parent != Path() and folder.parent.is_dir()):
         found = existing_folder(folder).resolve()
         inside = found / "model"
         return inside if (inside / "config.json").is_file() else found

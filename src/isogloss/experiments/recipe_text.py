@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
+from isogloss.core.paths import is_there
 
 if TYPE_CHECKING:
     from isogloss.experiments.recipe import Recipe
@@ -68,7 +69,7 @@ def _found(name: str) -> tuple[str, str, Path]:
     if name in packaged:
         return packaged[name].read_text(encoding="utf-8"), name, Path()
     is_name = len(Path(name).parts) == 1 or name.startswith(PAPERS)
-    if Path(name).suffix or Path(name).exists() or not is_name:
+    if Path(name).suffix or is_there(Path(name)) or not is_name:
         return _file_text(Path(name)), str(Path(name).resolve()), Path(name).parent
     raise unknown_name("run", "recipe", name, _near(name, packaged))
 
