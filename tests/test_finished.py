@@ -153,7 +153,28 @@ def test_a_text_that_is_no_path_names_no_file() -> None:
     none = ["x" * 5000, "x/" * 5000, "", "a\0b", "~10 % fewer labels", "~no user/x"]
     text = f"a = {json.dumps(none)}"
     assert request(text) == request(text) != ""
-    assert request("no toml [") == ""
+
+
+def test_published_numbers_are_those_beside_the_recipe(tmp_path: Path) -> None:
+    found = set()
+    for numbers in ("", "a", "ab"):
+        (tmp_path / "numbers.csv").write_text(numbers)
+        found.add(request('published = "numbers.csv"', beside=tmp_path))
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no toml [",
+        'corpus = "mine.toml"',
+        'corpus = "ud+mine.toml[dev]"',
+        'corpus = "mine.toml+ud"',
+        'method = { name = "module:Own" }',
+    ],
+)
+def test_where_only_a_plan_knows_what_is_read_nothing_counts_as_finished(text: str) -> None:
+    assert request(text) == ""
 
 
 def test_a_hub_encoder_with_another_commit_is_noticed(

@@ -26,7 +26,7 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
 from isogloss.experiments.asking import request
 from isogloss.experiments.engines import EngineRequest
-from isogloss.experiments.recipe_text import Source, folder_for, recipe_text
+from isogloss.experiments.recipe_text import Source, folder_for, recipe_folder, recipe_text
 from isogloss.experiments.store import Outcome, Store
 from isogloss.experiments.store_places import store_at, store_for
 
@@ -335,7 +335,7 @@ def finished(
     if not plan.get("asked"):
         return None
     text, _ = recipe_text(recipe)
-    if plan["asked"] != request(text, changes=changes, scale=scale, data=data):
+    if plan["asked"] != request(text, changes=changes, scale=scale, data=data, beside=recipe_folder(recipe)):
         return None
     from isogloss.reports import finished_report
 

@@ -45,11 +45,17 @@ def parse_change(text: str) -> tuple[str, object]:
 
 
 def request(
-    text: str, *, changes: Mapping[str, object] | None = None, scale: str = "", data: str | Path | None = None
+    text: str,
+    *,
+    changes: Mapping[str, object] | None = None,
+    scale: str = "",
+    data: str | Path | None = None,
+    beside: Path = Path(),
 ) -> str:
     """Return a digest of a recipe, the changes to it, the package, and every file and folder named.
 
-    Empty where changes cannot be detected: data on the hub, a recipe that is no TOML.
+    ``beside`` is the folder of the recipe. Empty where changes cannot be detected: data on the hub, corpora
+    and code that the plan alone finds, a recipe that is no TOML.
     """
     named = str(data or "")
     if named == NET:
@@ -59,13 +65,15 @@ def request(
         texts = [named, *_texts(body), *_texts(dict(changes or {}))]
     except (tomllib.TOMLDecodeError, RecursionError):
         return ""
-    if any(one.partition("[")[0].endswith(".toml") for one in texts):
+    parts = (part for one in texts for part in one.split("+"))
+    if any(part.partition("[")[0].endswith(".toml") for part in parts):
         return ""  # A corpus that is described: what its files are is known to the plan alone.
     if any(":" in one for one in _names({**body, "changes": dict(changes or {})})):
         return ""  # The code of a module: what it is made of is known to the plan alone.
     # "bitext:FOLDER" and "hub:FOLDER" name what stands behind the colon.
     names = {part for one in texts for part in (one, one.partition(":")[2]) if part.strip()}
     paths = [*map(from_home, names), *map(_hub_commits, names)]
+    paths += [beside / name for name in _texts(body.get("published")) if name]
     there = [path.absolute() for path in paths if is_there(path)]
     asked = [
         text,

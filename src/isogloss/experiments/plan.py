@@ -31,7 +31,7 @@ from isogloss.experiments.measures import (
 from isogloss.experiments.needs import in_order
 from isogloss.experiments.published import read_published
 from isogloss.experiments.recipe import Recipe
-from isogloss.experiments.recipe_text import Source, published_file, recipe_text
+from isogloss.experiments.recipe_text import Source, published_file, recipe_folder, recipe_text
 from isogloss.experiments.runs import FineTune, Measure, Run
 from isogloss.experiments.store import Store
 from isogloss.experiments.store_places import store_for
@@ -115,14 +115,14 @@ def plan_recipe(
     is to be looked at, and can neither be written nor run.
     """
     text, where = recipe_text(recipe)
-    asked = request(text, changes=changes, scale=scale, data=data)
-    file, known = Path(recipe) if isinstance(recipe, str | Path) else Path(), set[str]()
-    if file.is_file():
-        plug_ins.look_beside(file.parent)
+    folder, known = recipe_folder(recipe), set[str]()
+    asked = request(text, changes=changes, scale=scale, data=data, beside=folder)
+    if isinstance(recipe, str | Path) and Path(recipe).is_file():
+        plug_ins.look_beside(folder)
 
     def know(corpus: str) -> str:
         with located(where):
-            found = known_as(corpus, str(data or ""), file.parent, assume=assume)
+            found = known_as(corpus, str(data or ""), folder, assume=assume)
         known.add(found.partition("[")[0])
         return found
 

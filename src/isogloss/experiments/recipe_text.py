@@ -115,9 +115,14 @@ def published_file(recipe: Source, name: str) -> Path:
     """Return the file of published numbers that a recipe names: beside it, or of a packaged recipe."""
     if name.startswith(PAPERS):
         return Path(str(files("isogloss"))) / name
-    packaged = packaged_recipes()
-    beside = packaged.get(str(recipe), recipe) if isinstance(recipe, str | Path) else ""
-    return Path(beside).parent / name
+    return recipe_folder(recipe) / name
+
+
+def recipe_folder(recipe: Source) -> Path:
+    """Return the folder of a recipe's file; of one in Python, the folder that Python is in."""
+    if not isinstance(recipe, str | Path):
+        return Path()
+    return Path(packaged_recipes().get(str(recipe), recipe)).parent
 
 
 def merged(base: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
