@@ -6,6 +6,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.experiments.asking import parse_change
 from isogloss.experiments.checking import checked, located, read_recipe
+from isogloss.experiments.recipe_text import to_toml
 from tiny import TINY, body, lines
 
 
@@ -33,6 +34,9 @@ def test_the_defaults_are_three_seeds_and_the_shipped_encoder():
 
 MISTAKES = """
 tilte = "x" -> r.toml: tilte: no such field. Did you mean 'title'? Fields: adjust, align, encoder,
+Title = "x" -> r.toml: Title: no such field. Did you mean 'title'?
+training = { epochs = 3 } -> r.toml: training: no such field. Did you mean 'pretrain'? Fields: adjust,
+grid.Sorce = "x" -> r.toml: grid.Sorce: no such field.
 grid.sorce = "x" -> r.toml: grid.sorce: no such field. Did you mean 'source'?
 grid = {} -> r.toml: grid.
 grid = 3 -> r.toml: grid: found 3; expected a table. Correct the recipe.
@@ -118,6 +122,12 @@ def test_a_scale_changes_what_it_names_and_nothing_else():
 
 def test_a_change_goes_over_a_scale():
     assert read_recipe(TINY, where="r", scale="least", changes={"grid.seeds": [7]}).grid.seeds == (7,)
+
+
+@pytest.mark.parametrize("scales", [5, "small", []])
+def test_scales_that_are_no_table_are_none(scales):
+    with pytest.raises(ConfigError, match=r"no scale 'small'. Known: \(this recipe has none\)."):
+        read_recipe(to_toml({**body(), "scale": scales}), where="r.toml", scale="small")
 
 
 def test_an_unknown_scale_names_the_known_ones():

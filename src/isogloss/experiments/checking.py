@@ -36,6 +36,9 @@ _EXPECTED = {
 }
 """What was expected, by pydantic's error types."""
 
+_NOT_OF_RECIPES = frozenset({"str", "int", "float", "training", "updates"})
+"""Parts of pydantic's locations: types that were tried, and fields whose own fields stand in their place."""
+
 Part = TypeVar("Part")
 
 
@@ -61,9 +64,10 @@ def read_recipe(
         ) from error
     if scale:
         scales = body.get("scale", {})
-        if not isinstance(scales, dict) or scale not in scales:
-            raise unknown_name(f"{where}: --scale", "scale", scale, scales or ["(this recipe has none)"])
-        for key, value in _flat(scales[scale]):
+        known = scales if isinstance(scales, dict) else {}
+        if scale not in known:
+            raise unknown_name(f"{where}: --scale", "scale", scale, known or ["(this recipe has none)"])
+        for key, value in _flat(known[scale]):
             set_key(body, key.split("."), value, f"{where}: scale.{scale}")
     for key, value in (changes or {}).items():
         set_key(body, key.split("."), value, where)
@@ -179,15 +183,15 @@ def _explain(error: ValidationError, kind: type[object], where: str) -> str:
         error.errors(include_url=False),
         key=lambda one: (len(one["loc"]), one["type"] not in {"missing", "missing_argument"}),
     )
-    place = [
-        str(part)
-        for part in first["loc"]
-        if part not in {"training", "updates"} and not _is_alternative(str(part))
-    ]
-    name = ".".join(place) or kind.__name__
-    if first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
+    unknown = first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}
+    *outer, last = map(str, first["loc"] or ("",))
+    place = [one for one in outer if _is_of_recipes(one)]
+    # An unknown field may have the name of a type, or of what is no table in recipes.
+    place += [last] if unknown or _is_of_recipes(last) else []
+    name = ".".join(filter(None, place)) or kind.__name__
+    if unknown:
         known = _fields_at(kind, first["loc"])
-        near = did_you_mean(place[-1], known)
+        near = did_you_mean(last, known)
         return f"{where}: {name}: no such field.{near} Fields: {', '.join(sorted(known))}."
     if first["type"] in {"missing", "missing_argument"}:
         return f"{where}: {name}: this field is missing. Add it to the recipe."
@@ -195,9 +199,9 @@ def _explain(error: ValidationError, kind: type[object], where: str) -> str:
     return f"{where}: {name}: found {repr(first['input'])[:60]}; expected {expected}. Correct the recipe."
 
 
-def _is_alternative(part: str) -> bool:
-    """Return whether a part of a location names a type that was tried, not a field."""
-    return part[:1].isupper() or part in {"str", "int", "float"} or part.startswith("tuple[")
+def _is_of_recipes(part: str) -> bool:
+    """Return whether a part of a location is a field as recipes have it, not a type that was tried."""
+    return not part[:1].isupper() and part not in _NOT_OF_RECIPES and not part.startswith("tuple[")
 
 
 def _fields_at(kind: type[object], place: tuple[object, ...]) -> list[str]:

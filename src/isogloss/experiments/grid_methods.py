@@ -62,7 +62,7 @@ def method_entries(grid: GridTable, by: Sequence[RecipeTranslator], where: str) 
 
 
 def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> MethodEntry:
-    if table.get("name") in CONTINUAL:
+    if str(table.get("name")) in CONTINUAL:
         raise ConfigError(
             f"{where}: no method {table['name']!r}: it is a loss that any method can carry. Write name = "
             f'"{CONTINUAL[table["name"]]}" and auxiliary = {{ name = "alignment-loss", bitext = "…" }}, '
