@@ -407,6 +407,8 @@ def test_a_language_is_found_by_its_code_of_three_letters(own):
             "kind = 'choice'\nfiles = '{language}.tsv'\ncolumns = { option = [1, 2] }",
             "Did you mean 'options'?",
         ),
+        ("kind = 'text'\nfiles = '{language}.tsv'\nsplits = { dev = 'd' }", "splits: found dev, and files"),
+        ("kind = 'text'\nfiles = '{language}.tsv'\nlanguages = ['en', 'eng_Latn']", "'en' is named twice"),
         ("kind = 'text'\nfiles = 'no-{language}.tsv'", "none of no-{language}.tsv"),
         ("kind = [", "this is no TOML"),
     ],

@@ -110,6 +110,7 @@ def test_a_label_that_does_not_fit_is_named_with_its_line(own, body, suffix, tex
             "Did you mean 'label'? Known: label, number.",
         ),
         (STS + 'labels = ["a"]\n', "labels: a number has none. Leave them out."),
+        (TOLD + 'tsv"\nbetween = ""\n', "between: nothing is there"),
         (
             TOLD + f'tsv"\n{COLUMNS}labels = ["a"]\n',
             "labels: found 1 for 3 columns; expected a list with the label of each",

@@ -21,7 +21,7 @@ from isogloss.data.forms import FORMS, Kind
 from isogloss.data.hub import ALL, data_source
 from isogloss.data.tables import Column, Columns, FileFormat
 from isogloss.data.tag_projection import OUTSIDE, are_bio, entities
-from isogloss.experiments.checking import checked, located
+from isogloss.experiments.checking import checked, located, refuse_empty_or_twice
 
 SUFFIX = ".toml"
 
@@ -140,6 +140,10 @@ def _check_labels(told: Description, where: str) -> None:
             f"{where}: labels: found {found}; expected a list with the label of each column, in their order, "
             f"or none where columns are called as the labels."
         )
+    if told.predicts == "labels" and not told.between:
+        raise ConfigError(
+            f"{where}: between: nothing is there; expected what stands between labels, as ; does."
+        )
     if told.labels and told.predicts == "number":
         raise ConfigError(f"{where}: labels: a number has none. Leave them out.")
 
@@ -176,6 +180,11 @@ def _files(told: Description, where: str) -> dict[Split, str]:
         for split in SPLITS
         if split in given and (not told.splits or split in told.splits or isinstance(told.files, dict))
     }
+    if not found:
+        raise ConfigError(
+            f"{where}: splits: found {', '.join(told.splits)}, and files without {{split}} are of train "
+            f"alone. Write {{split}} in files, a path for each split, or leave splits out."
+        )
     for path in found.values():
         if Path(path).is_absolute():
             raise ConfigError(
@@ -298,6 +307,7 @@ def _languages(
             f"{where}: files: none of {', '.join(files.values())} is there for any language. Correct it, "
             f'give --data, or say what stands for {{language}} (languages = {{ sw = "swahili" }}).'
         )
+    refuse_empty_or_twice([canonical_language(code) for code in given], f"{where}: languages")
     return {canonical_language(code): spelled for code, spelled in given.items()}
 
 
