@@ -117,11 +117,13 @@ def test_a_packaged_recipe_is_extended_by_its_name(tmp_path):
         ('extends = "ohter.toml"', "ohter.toml: there is no such recipe."),
         ('extends = ["quickstart"]', "own.toml: extends: found ['quickstart']; expected the file or name"),
         ('extends = "broken.toml"', "broken.toml: this is no TOML"),
+        ('extends = "deep.toml"', "deep.toml: its lists or tables stand in one another too deeply"),
     ],
 )
 def test_what_cannot_be_extended_is_refused(tmp_path, text, said):
     extending(tmp_path, 'extends = "own.toml"', "other.toml")
     extending(tmp_path, "title = ", "broken.toml")
+    extending(tmp_path, f"title = {'[' * 5000}", "deep.toml")
     with pytest.raises(ConfigError) as error:
         recipe_text(str(extending(tmp_path, text)))
     assert said in str(error.value)

@@ -411,6 +411,8 @@ def test_a_language_is_found_by_its_code_of_three_letters(own):
         ("kind = 'text'\nfiles = '{language}.tsv'\nlanguages = ['en', 'eng_Latn']", "'en' is named twice"),
         ("kind = 'text'\nfiles = 'no-{language}.tsv'", "none of no-{language}.tsv"),
         ("kind = [", "this is no TOML"),
+        (f"kind = {'[' * 5000}", "too deeply to be read"),
+        (f"kind = {'9' * 5000}", "this is no TOML (Exceeds the limit"),
     ],
 )
 def test_mistakes_in_a_description_name_the_file_and_the_field(own, tmp_path, body, said):

@@ -150,7 +150,7 @@ def test_set_reads_toml_and_plain_words(text, change):
     assert parse_change(text) == change
 
 
-@pytest.mark.parametrize("text", ["grid.seeds", "=3", "a=[0,", "a=[b]", "a={b=c}", "a="])
+@pytest.mark.parametrize("text", ["grid.seeds", "=3", "a=[0,", "a=[b]", "a={b=c}", "a=", f"a={'9' * 5000}"])
 def test_set_refuses_what_is_neither(text):
     with pytest.raises(ConfigError, match="--set"):
         parse_change(text)

@@ -16,6 +16,7 @@ from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError
 from isogloss.core.paths import from_home, is_there
 from isogloss.core.stamps import package_stamp, stamp
+from isogloss.experiments.recipe_text import from_toml
 
 _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
 """What --set reads as text without quotes: a name or a path."""
@@ -31,7 +32,7 @@ def parse_change(text: str) -> tuple[str, object]:
         raise ConfigError(f"--set {text}: expected key=value, as in --set grid.seeds=[0,1].")
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         if not _WORD.fullmatch(value.strip()):
             raise ConfigError(
                 f"--set {text}: the value is no TOML ({error}). Texts in lists and tables stand in quotes: "
@@ -61,9 +62,9 @@ def request(
     if named == NET:
         return ""
     try:
-        body = tomllib.loads(text)
+        body = from_toml(text, "")
         texts = [named, *_texts(body), *_texts(dict(changes or {}))]
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ConfigError, RecursionError):
         return ""
     parts = (part for one in texts for part in one.split("+"))
     if any(part.partition("[")[0].endswith(".toml") for part in parts):

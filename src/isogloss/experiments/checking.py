@@ -3,7 +3,6 @@
 Unknown fields and names are refused with the nearest match, wrong types and ranges with what was found.
 """
 
-import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -15,6 +14,7 @@ from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
 from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Replay, keys_of
 from isogloss.experiments.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
+from isogloss.experiments.recipe_text import from_toml
 from isogloss.training.gradient_conflict import Conflict
 
 _EXPECTED = {
@@ -54,14 +54,7 @@ def read_recipe(
 
     ``prepare`` may change its body before it is checked.
     """
-    try:
-        body = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where}: this is no TOML ({error}). Mend the line and run again.") from error
-    except RecursionError as error:
-        raise ConfigError(
-            f"{where}: its lists or tables stand in one another too deeply to be read. Write it flatter."
-        ) from error
+    body = from_toml(text, where)
     if scale:
         scales = body.get("scale", {})
         known = scales if isinstance(scales, dict) else {}

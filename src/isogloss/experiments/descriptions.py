@@ -1,6 +1,5 @@
 """Corpora that a TOML file describes: read, checked, their labels found, and known by name from then on."""
 
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -22,6 +21,7 @@ from isogloss.data.hub import ALL, data_source
 from isogloss.data.tables import Column, Columns, FileFormat
 from isogloss.data.tag_projection import OUTSIDE, are_bio, entities
 from isogloss.experiments.checking import checked, located, refuse_empty_or_twice
+from isogloss.experiments.recipe_text import from_toml
 
 SUFFIX = ".toml"
 
@@ -154,14 +154,14 @@ def _has_inventory(corpus: DescribedCorpus) -> bool:
 
 def _read(path: Path) -> Description:
     try:
-        body = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(
             f"{path}: no such description of a corpus. Give the path of a TOML file."
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: this is no TOML ({error}). Mend the line and run again.") from error
-    return checked(Description, body, str(path))
+    return checked(Description, from_toml(text, str(path)), str(path))
 
 
 def _files(told: Description, where: str) -> dict[Split, str]:

@@ -83,8 +83,8 @@ def _near(name: str, packaged: Mapping[str, Path]) -> list[str]:
 def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
     """Return a recipe with the tables of the one it extends; ConfigError where that leads back to it."""
     try:
-        body = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        body = from_toml(text, chain[-1])
+    except ConfigError:
         return text  # Whoever reads it says what is wrong, and where.
     if EXTENDS not in body:
         return text
@@ -99,10 +99,7 @@ def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
     if known_by in chain:
         way = " → ".join(Path(one).name for one in (*chain, known_by))
         raise ConfigError(f"{where}: {EXTENDS}: {way} leads back to itself. Let one of them extend nothing.")
-    try:
-        first = tomllib.loads(_extended(other, its_folder, (*chain, known_by)))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{Path(known_by).name}: this is no TOML ({error}). Mend the line.") from error
+    first = from_toml(_extended(other, its_folder, (*chain, known_by)), Path(known_by).name)
     numbers = first.get(PUBLISHED)
     if isinstance(numbers, str) and numbers and not numbers.startswith(PAPERS):
         of_paper = known_by.startswith(PAPERS)
@@ -166,6 +163,18 @@ def _told(value: Any) -> Iterator[tuple[str, object]]:
             yield from _told(own)
         elif own is not None and own != default:
             yield one.name, own
+
+
+def from_toml(text: str, where: str) -> dict[str, Any]:
+    """Return the tables of TOML; ConfigError, which begins with ``where``, for what is none."""
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:  # Also that of a number of thousands of digits.
+        raise ConfigError(f"{where}: this is no TOML ({error}). Mend the line and run again.") from error
+    except RecursionError as error:
+        raise ConfigError(
+            f"{where}: its lists or tables stand in one another too deeply to be read. Write it flatter."
+        ) from error
 
 
 def to_toml(body: Mapping[str, object]) -> str:
