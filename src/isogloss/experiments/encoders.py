@@ -1,6 +1,6 @@
 """What is known of an encoder before it is made or loaded: where it is, its languages, its positions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -49,9 +49,13 @@ def pretrained(source: str) -> Pretrained:
     read_config(folder)
     check_tokenizer(folder)
     check_weights(folder, "AutoModel")
-    # A run's model lies in a folder "model": the run's id says more.
-    name = folder.parent.name if folder.name == "model" else folder.name
-    return Pretrained(source=source if source == SHIPPED else name, data=fingerprint(folder))
+    return in_folder(folder, name=source if source == SHIPPED else "")
+
+
+def in_folder(folder: Path, name: str = "") -> Pretrained:
+    """Name a model by its files' fingerprint and its folder's name, or that of the run whose model it is."""
+    own = folder.parent.name if folder.name == "model" else folder.name
+    return Pretrained(source=name or own, data=fingerprint(folder))
 
 
 def on_hub(source: str) -> Pretrained:
@@ -75,10 +79,10 @@ def local_folder(source: str) -> Path | None:
     return None
 
 
-def places(sources: Iterable[str]) -> dict[str, str]:
-    """Return where encoders are on this machine, by fingerprint."""
+def places(sources: Iterable[str], model_named: Callable[[str], Pretrained] = pretrained) -> dict[str, str]:
+    """Return where encoders, or what else ``model_named`` looks at, are on this machine, by fingerprint."""
     folders = {source: local_folder(source) for source in sources}
-    return {pretrained(source).data: str(folder) for source, folder in folders.items() if folder is not None}
+    return {model_named(source).data: str(folder) for source, folder in folders.items() if folder is not None}
 
 
 class Facts(NamedTuple):

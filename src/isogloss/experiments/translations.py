@@ -13,7 +13,6 @@ from isogloss.data.corpora import Split, is_translation
 from isogloss.data.label_projection import WAYS, TagWay
 from isogloss.data.parallel_text import two_languages
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
-from isogloss.encoders.folders import fingerprint
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.experiments.alignments import aligner_of
 from isogloss.experiments.checking import (
@@ -26,7 +25,7 @@ from isogloss.experiments.checking import (
     refuse_unknown,
 )
 from isogloss.experiments.encoder_runs import Encoder, Pretrained
-from isogloss.experiments.encoders import local_folder, on_hub
+from isogloss.experiments.encoders import in_folder, local_folder, on_hub, places
 from isogloss.experiments.recipe import Language, Recipe, Table
 from isogloss.experiments.runs import (
     Run,
@@ -48,8 +47,7 @@ def translation_model(source: str) -> Pretrained:
     if folder is None:
         return on_hub(source)
     seq2seq_folder(folder)
-    name = folder.parent.name if folder.name == "model" else folder.name
-    return Pretrained(source=name, data=fingerprint(folder))
+    return in_folder(folder)
 
 
 def models_named(table: Mapping[str, object]) -> list[str]:
@@ -61,12 +59,7 @@ def models_named(table: Mapping[str, object]) -> list[str]:
 
 def translator_places(sources: Iterable[str]) -> dict[str, str]:
     """Return where translation models are on this machine, by fingerprint."""
-    folders = {source: local_folder(source) for source in sources}
-    return {
-        translation_model(source).data: str(folder)
-        for source, folder in folders.items()
-        if folder is not None
-    }
+    return places(sources, translation_model)
 
 
 @lru_cache(maxsize=256)
