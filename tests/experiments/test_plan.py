@@ -458,6 +458,7 @@ measure.0.inputs = "translate" -> measure[0]: inputs: no kind of inputs 'transla
 measure.0.inputs = "mixed" -> measure[0]: inputs: 'mixed' is for nli and paraphrase and pair-regression,
     not for ner. Choose translated, or leave
 measure.0.languages = ["English"] -> measure[0]: languages: 'English' is no language code.
+measure.1.languages = ["qaa", "qab", "qab"] -> measure[1]: languages: 'qab' is named twice. Name it once.
 measure.2.methods = ["bilingual"] -> measure[2]: methods: diagnostic interpolation has no such field.
 grid.method = [{ name = ["source-only"] }] -> grid.method[0]: no method "['source-only']". Did you mean
 grid.method = [{ name = "few-shot" }] -> grid.method[0]: few-shot goes on from the model of another method.

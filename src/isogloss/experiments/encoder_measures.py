@@ -7,7 +7,7 @@ from isogloss.core.errors import ConfigError, ModelError, unknown_name
 from isogloss.data.parallel_examples import check_parallel
 from isogloss.data.sources import combined_fingerprint
 from isogloss.experiments.alignments import AlignmentRequest, alignments
-from isogloss.experiments.checking import located, refuse_empty_or_twice
+from isogloss.experiments.checking import located
 from isogloss.experiments.encoder_runs import Encoder, Pretrain
 from isogloss.experiments.encoders import has_masked_lm, reads
 from isogloss.experiments.grid import Cell
@@ -138,5 +138,4 @@ def _languages(request: MeasureRequest, encoder: Encoder, *, least: int = 2) -> 
             f"{request.where}: languages: {request.diagnostic.name} {wants}, and the recipe names "
             f"{len(languages)}. Name {number} or more."
         )
-    refuse_empty_or_twice(languages, f"{request.where}: languages")
     return languages

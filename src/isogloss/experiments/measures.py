@@ -12,7 +12,14 @@ from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.diagnostics.weight_space import FACTORS
 from isogloss.experiments.averages import seedless
-from isogloss.experiments.checking import located, names, part_of, plug_in, refuse_unknown
+from isogloss.experiments.checking import (
+    located,
+    names,
+    part_of,
+    plug_in,
+    refuse_empty_or_twice,
+    refuse_unknown,
+)
 from isogloss.experiments.encoder_runs import Encoder
 from isogloss.experiments.encoders import check_read
 from isogloss.experiments.grid import Cell, Planning
@@ -79,6 +86,8 @@ def measure_request(table: Table, planning: Planning, grid: Sequence[Cell], wher
     choice = part_of(table, MeasureTable, where, only=choosing)
     if choice.split not in SPLITS:
         raise unknown_name(f"{where}: split", "split", choice.split, SPLITS)
+    if choice.languages:
+        refuse_empty_or_twice(choice.languages, f"{where}: languages")
     for code in choice.languages:
         check_language(code, f"{where}: languages")
     built = planning.encoders
