@@ -219,6 +219,15 @@ def test_people_are_told_how_it_was_paired_and_tested(command, written):
             lambda one: [{**two, "label": ["a"]} for two in one],
             """{a}:1: gold 'a'; expected what fits label""",
         ),
+        (
+            lambda one: [{**one[0], "label": ["a", 1]}, *one[1:]],
+            """{a}:1: label "['a', 1]"; expected a text, a list of texts or a number.""",
+        ),
+        (lambda one: [{**one[0], "label": float("nan")}, *one[1:]], "{a}:1: label 'nan'; expected a text"),
+        (
+            lambda one: [{"id": "x0", "labels": [1, 2]}, *one[1:]],
+            "{a}:1: labels '[1, 2]'; expected a list of",
+        ),
         (lambda one: [*one[:2], 7], "{a}:3: '7'; expected a JSON object."),
         (lambda one: [], "{a}:1: the file is empty; expected a JSON object a line."),
         (
@@ -236,16 +245,22 @@ def test_what_does_not_fit_is_named_with_file_and_line(command, written, change,
 def test_what_is_asked_for_and_not_there_is_refused(command, written):
     a, b = written("a.jsonl", labels({1})), written("b.jsonl", labels({2}))
     plain = written("plain.jsonl", [{"label": "a"}] * 40)
+    nameless = written("nameless.jsonl", [{"id": None, "label": "a"}] * 40)
     harness = written("samples.jsonl", samples([0.1]))
     other = written("other.jsonl", samples([0.1], doc_hash="other"))
+    unlike = written("unlike.jsonl", samples([0.1], metrics=["bleu"], bleu=0.1))
+    numbers = [written(name, [{"label": 1.5, "gold": ["a"]}]) for name in ("number.jsonl", "n.jsonl")]
     for arguments, said in (
         ((a, b, "--measure", "acuracy"), "no measure of both files 'acuracy'. Did you mean 'accuracy'?"),
         ((a, b, "--by", "ids"), "no way to pair examples 'ids'. Did you mean 'id'?"),
         ((a,), "one file alone"),
         ((plain, plain.with_name("none.jsonl")), "cannot be read"),
         ((plain, b, "--by", "id"), f"{plain}:1: no id; expected an id on every line"),
+        ((nameless, b, "--by", "id"), f"{nameless}:1: no id; expected an id on every line"),
         ((plain, written("p.jsonl", [{"label": "b"}] * 40)), "plain.jsonl:1: no gold; expected a key gold"),
         ((harness, other), "samples.jsonl:1: doc_id d0; expected"),
+        ((harness, unlike), f"{harness}: no metric is there for every example both here and in {unlike}."),
+        ((*numbers,), "number.jsonl:1: gold \"['a']\"; expected what fits label 1.5"),
     ):
         assert said in command("compare", "--predictions", *arguments).message
     assert (

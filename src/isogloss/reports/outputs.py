@@ -6,12 +6,11 @@ lm-evaluation-harness (``samples_*.jsonl``) have a ``doc_id`` and the value of e
 are means over examples; one with a filter is called as the harness calls it, "exact_match,strict-match".
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from types import UnionType
-from typing import Any, Literal
+from sys import float_info
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
@@ -38,8 +37,12 @@ from isogloss.reports.comparison import Comparison, holm_corrected, over_example
 
 By = Literal["id", "order"]
 
-ANSWERS = ("labels", "label", "answer")
-"""Keys of an answer: of words, of a text or a pair, to a question."""
+ANSWERS = {
+    "labels": "a list of labels",
+    "label": "a text, a list of texts or a number",
+    "answer": "a text",
+}
+"""Keys of an answer, and what they hold: of words, of a text or a pair, to a question."""
 
 GOLD = ("gold", *ANSWERS, "answers")
 """Keys of what is right, the first that is there."""
@@ -133,12 +136,11 @@ def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: b
     if not kind:
         expected = " or ".join(GOLD if only_gold else (*ANSWERS, HARNESS))
         raise file.broken(number, f"the keys {', '.join(body) or 'none'}", expected)
-    allowed, what = _ALLOWED.get(kind, (object, ""))
-    if not only_gold and (isinstance(body[kind], bool) or not isinstance(body[kind], allowed)):
-        raise file.broken(number, f"{kind} {str(body[kind])[:60]!r}", what)
+    if not only_gold and not _is_answer(kind, body[kind]):
+        raise file.broken(number, f"{kind} {str(body[kind])[:60]!r}", ANSWERS[kind])
     return Output(
         line=number,
-        id=str(body.get("id", "")),
+        id="" if body.get("id") is None else str(body["id"]),
         language=str(body.get("language") or ""),
         kind=kind,
         answer=None if only_gold else body[kind],
@@ -146,11 +148,16 @@ def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: b
     )
 
 
-_ALLOWED: Mapping[str, tuple[type | UnionType, str]] = {
-    "labels": (list, "a list of labels"),
-    "label": (str | list | int | float, "a text, a list of texts or a number"),
-    "answer": (str, "a text"),
-}
+def _is_answer(kind: str, value: object) -> bool:
+    """Return whether a value is what a key of ``ANSWERS`` holds."""
+    texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    alone = isinstance(value, str)
+    return {"labels": texts, "label": texts or alone or _is_number(value), "answer": alone}[kind]
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a finite number, and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
 def _add_sample(file: File, number: int, body: Mapping[str, object], samples: dict[str, Output]) -> None:
@@ -162,7 +169,7 @@ def _add_sample(file: File, number: int, body: Mapping[str, object], samples: di
     values = {
         f"{name}{suffix}": float(value)
         for name, value in numbers.items()
-        if isinstance(value, bool | int | float) and math.isfinite(value)
+        if isinstance(value, bool) or _is_number(value)
     }
     if not values:
         raise file.broken(number, f"the metrics {numbers}", "one that is a number for each example")
@@ -188,7 +195,7 @@ def _keyed(file: File, outputs: Sequence[Output], by: By) -> Keyed:
     counts: dict[str, int] = {}
     for one in outputs:
         counts[one.language] = counts.get(one.language, 0) + 1
-        key = one.language, one.id if by == "id" else f"{one.language} {counts[one.language]}"
+        key = one.language, one.id if by == "id" else f"{one.language} {counts[one.language]}".strip()
         if by == "id" and not one.id:
             raise file.broken(one.line, "no id", "an id on every line", "Add it, or pair by --by order")
         if key in found:
@@ -237,12 +244,15 @@ def _compared(
     known = [
         name for name in sides[languages[0]][0] if all(name in one for two in sides.values() for one in two)
     ]
-    if not known or (measure and measure not in known):
+    if not known:
+        raise ConfigError(
+            f"{file.name}: no metric is there for every example both here and in {baseline.name}. Give "
+            f"samples that log the same metrics and filters."
+        )
+    if measure and measure not in known:
         raise unknown_name("--measure", "measure of both files", measure, known)
     name = measure or known[0]
-    for group in (
-        ([code] for code in languages) if len(languages) < 2 else (*([one] for one in languages), languages)
-    ):
+    for group in [*([code] for code in languages), *([languages] if len(languages) > 1 else [])]:
         pairs = {code: SystemPair(*(_system(one[name]) for one in sides[code])) for code in group}
         ids = {code: [key for _, key in keys[code]] for code in group}
         scores = [fmean(total(sides[code][side][name]) for code in group) for side in (0, 1)]
@@ -342,18 +352,16 @@ def _of_words(file: File, outputs: Sequence[Output]) -> ByMeasure:
 
 
 def _check_gold(file: File, one: Output) -> None:
-    gold, many = one.gold, isinstance(one.gold, list) and all(isinstance(part, str) for part in one.gold)
+    """Raise DataError where there is nothing right, or nothing like the answer."""
+    gold, answer = one.gold, one.answer
     if gold is None:
         raise file.broken(one.line, "no gold", "a key gold beside the answer", "Add it, or give --gold FILE")
-    fits = {
-        "labels": many and len(gold) == len(one.answer),
-        "label": many if isinstance(one.answer, list) else _kind_of(gold) is _kind_of(one.answer),
-        "answer": isinstance(gold, str) or (many and bool(gold)),
-    }
-    if not fits[one.kind]:
-        length = (
-            f"{len(one.answer)} labels"
-            if one.kind == "labels"
-            else f"what fits {one.kind} {one.answer!r:.40}"
-        )
-        raise file.broken(one.line, f"gold {str(gold)[:60]!r}", length)
+    if one.kind == "labels":
+        fits = _is_answer("labels", gold) and len(gold) == len(answer)
+    elif one.kind == "label":
+        fits = _is_answer("label", gold) and _kind_of(gold) is _kind_of(answer)
+    else:
+        fits = isinstance(gold, str) or (_is_answer("labels", gold) and bool(gold))
+    if not fits:
+        what = f"{len(answer)} labels" if one.kind == "labels" else f"what fits {one.kind} {answer!r:.40}"
+        raise file.broken(one.line, f"gold {str(gold)[:60]!r}", what)
