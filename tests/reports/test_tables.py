@@ -66,6 +66,11 @@ def test_a_long_plain_table_is_cut_on_the_page_only() -> None:
     assert "The first 200 of 300 rows" in table.caption
 
 
+def test_numbers_of_plain_rows_keep_their_digits_before_the_point() -> None:
+    table = plain_table("x", "x", pd.DataFrame({"seconds": [0.123456, 98.7654, 12345.678, math.nan]}))
+    assert [cell.text for (cell,) in table.rows] == ["0.1235", "98.77", "12346", ""]
+
+
 def gaps(*rows: dict[str, object]) -> Measurements:
     known = {**dict.fromkeys(FACTS, ""), "corpus": "ud", "encoder.run": "e"}
     return Measurements(runs=[], _frames={"transfer-gap": pd.DataFrame([{**known, **row} for row in rows])})

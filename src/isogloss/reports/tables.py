@@ -175,7 +175,9 @@ def escape_latex(text: str) -> str:
 def _plain(value: object) -> str:
     if pd.isna(value):
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def _latex_row(row: Sequence[Cell]) -> str:
