@@ -41,6 +41,7 @@ def test_latex_escapes_what_latex_reads() -> None:
     assert escape_latex(r"50% of a_b & {c}\ $x$ ~ #1 ^") == (
         r"50\% of a\_b \& \{c\}\textbackslash{} \$x\$ \textasciitilde{} \#1 \textasciicircum{}"
     )
+    assert escape_latex("‖δ₁‖ θ₀ English ★") == (r"$\Vert$$\delta$$_1$$\Vert$ $\theta$$_0$ English $\star$")
 
 
 def test_latex_is_booktabs_with_bold_best() -> None:

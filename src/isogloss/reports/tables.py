@@ -186,12 +186,13 @@ def _latex_row(row: Sequence[Cell]) -> str:
 
 
 _TEXT = "backslash asciitilde asciicircum quotedbl less greater bar"
-_MATHS = "pm to Vert geq cdot alpha delta theta lambda rho Delta"
+_MATHS = "pm to Vert geq cdot star alpha delta theta lambda rho Delta"
 _LATEX = str.maketrans(
     {
         **{letter: f"\\{letter}" for letter in "&%$#_{}"},
         **{letter: f"\\text{name}{{}}" for letter, name in zip('\\~^"<>|', _TEXT.split(), strict=True)},
-        **{letter: f"$\\{name}$" for letter, name in zip("±→‖≥·αδθλρΔ", _MATHS.split(), strict=True)},
-        **{"−": "$-$", "°": r"$^\circ$", "²": "$^2$", "₀": "$_0$", "–": "--", "—": "---", "…": r"\ldots{}"},
+        **{letter: f"$\\{name}$" for letter, name in zip("±→‖≥·★αδθλρΔ", _MATHS.split(), strict=True)},
+        **{letter: f"$_{number}$" for number, letter in enumerate("₀₁₂")},
+        **{"−": "$-$", "°": r"$^\circ$", "²": "$^2$", "–": "--", "—": "---", "…": r"\ldots{}"},
     }
 )
