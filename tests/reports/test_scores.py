@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from hand_made import golden
+from made_up_rows import BILINGUAL, TRANSLATES, score
+from made_up_rows import measured as made_up
 
 from isogloss.core.records import Record
 from isogloss.data.result_files import StoredPredictions
@@ -16,6 +18,7 @@ from isogloss.reports import measurements
 from isogloss.reports.comparison import unit_of
 from isogloss.reports.line_figures import BITEXT_SIZE
 from isogloss.reports.measurements import Measurements, Run
+from isogloss.reports.report import headline
 from isogloss.reports.scores import GAP, INTERFERENCE, reference_of, score_tables, scored_sets, values_of
 
 EXAMPLES = 60
@@ -530,3 +533,17 @@ def test_bitext_sizes_are_those_of_before(study):
             compared += 1
             assert row[size] == old["original" if row["adjusted"] == "original encoder" else size]
     assert compared == 2 * len(table.rows) == 36
+
+
+def test_models_scored_only_on_languages_that_none_was_made_for_are_shown_there() -> None:
+    rows = [score(0.5, language=code, about=TRANSLATES) for code in ("qab", "qae")]  # Made for qad.
+    (table,) = [one for one in score_tables(made_up(scores=rows)) if one.name != "significance"]
+    assert {*table.data["column"]} == {"qab", "qae", "mean of targets"}
+    assert headline(made_up(scores=rows))
+
+
+def test_scores_of_no_model_on_its_own_languages_are_no_table() -> None:
+    rows = [
+        score(0.5, language="qab", about={**BILINGUAL, "encoder.pairs": "qaa-qab", "encoder.adjusted": "x"})
+    ]
+    assert score_tables(made_up(scores=rows)) == []

@@ -122,7 +122,7 @@ def scored_sets(m: Measurements) -> list[ScoredSet]:
             scored = rows["language"].isin(rows.loc[rows["source"] == source, "language"])
             about = {**dict(zip(by, key, strict=True)), "source": source}
             found.append(_scored_set(about, rows[scored & rows["source"].isin([source, ""])], m))
-    return sorted(found, key=lambda one: [*one.about.values()])
+    return sorted((one for one in found if len(one.rows)), key=lambda one: [*one.about.values()])
 
 
 def _scored_set(about: Mapping[str, str], rows: pd.DataFrame, m: Measurements) -> ScoredSet:
@@ -134,7 +134,8 @@ def _scored_set(about: Mapping[str, str], rows: pd.DataFrame, m: Measurements) -
     targets = tuple(code for code in others if code in made_for) or tuple(others)
     unseen = tuple(code for code in others if code not in targets)
     # On languages that no model was made for, all models of a system count.
-    rows = model_languages(rows.assign(target=rows["target"].mask(rows["language"].isin(unseen), "")))
+    made_for_none = rows["language"].isin({*others} - made_for)
+    rows = model_languages(rows.assign(target=rows["target"].mask(made_for_none, "")))
     return ScoredSet(
         about={name: about[name] for name in (*TEST_SET, "mixed")},
         rows=name_systems(rows, m.labels),

@@ -281,7 +281,7 @@ GATE_TABLES = (
             **numbers({"gates": "gates", "parameters": "parameters"}, 0),
             **percents({"percent": "share"}),
         },
-        choose=lambda rows: rows[rows["layer"].isna()].assign(share=rows["gates"] / rows["of"]),
+        choose=lambda rows: rows.assign(share=rows["gates"] / rows["of"])[rows["layer"].isna()],
         group_by=("encoder",),
     ),
 )
