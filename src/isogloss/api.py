@@ -183,28 +183,20 @@ def run(
     asked = EngineRequest(
         engine=engine, jobs=jobs, devices=_written(devices), address=address, slurm=slurm or {}
     )
-    elsewhere = asked.elsewhere
     recipes: list[Source] = [*recipe] if isinstance(recipe, list | tuple) else [cast("Source", recipe)]
     if len(recipes) == 1 and (
         there := finished(recipes[0], out=out, data=data, changes=changes, scale=scale)
     ):
         return there
     from isogloss.core.identity import identity
-    from isogloss.experiments.engine import Making, make_planned
+    from isogloss.experiments.engine import make_planned
     from isogloss.experiments.plan import plan_recipes
 
     refuse_several_processes()
+    how = asked.making(threads=threads, track=trackers, retry_failed=retry_failed)
     planned = plan_recipes(recipes, out=out, data=data, changes=changes, scale=scale)
     names = [Path(one).name if isinstance(one, str | Path) else "(in Python)" for one in recipes]
     planned.write(command or f"isogloss run {' '.join(names)}")
-    how = Making(
-        jobs=asked.jobs_here,
-        devices=asked.devices,
-        threads=threads,
-        track=trackers,
-        retry_failed=retry_failed,
-        elsewhere=elsewhere,
-    )
     outcome = make_planned(planned, how, announce=announce, on_progress=on_progress)
     if report:
         report_alone(planned.store, on_progress)
@@ -250,8 +242,8 @@ def search(
     asked = EngineRequest(
         engine=engine, jobs=jobs, devices=_written(devices), address=address, slurm=slurm or {}
     )
-    trackers, elsewhere = _checked_trackers(track), asked.elsewhere
-    from isogloss.experiments.engine import Making, make_planned
+    trackers = _checked_trackers(track)
+    from isogloss.experiments.engine import make_planned
     from isogloss.experiments.searching import SearchRequest
     from isogloss.experiments.searching import search as search_plans
 
@@ -268,14 +260,7 @@ def search(
         changes=changes or {},
         scale=scale,
     )
-    how = Making(
-        jobs=asked.jobs_here,
-        devices=asked.devices,
-        threads=threads,
-        track=trackers,
-        retry_failed=retry_failed,
-        elsewhere=elsewhere,
-    )
+    how = asked.making(threads=threads, track=trackers, retry_failed=retry_failed)
     make = partial(make_planned, how=how, announce=announce, on_progress=on_progress)
     place = Path(to) if to else None
     found = search_plans(request, make, to=place, command=command, on_trial=on_trial)

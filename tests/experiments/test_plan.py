@@ -76,8 +76,12 @@ def test_every_example_can_be_planned(path, real_data, gemma3_text_folder, tmp_p
     assert plan_recipe(str(tmp_path / path.name), data=real_data.path).runs
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
-def test_every_example_is_read(path):
+RESULTS = EXAMPLES.with_name("docs") / "results"
+READ = [*EXAMPLES.glob("*.toml"), *(one for one in RESULTS.rglob("*.toml") if "title = " in one.read_text())]
+
+
+@pytest.mark.parametrize("path", sorted(READ), ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_example_and_recipe_of_results_is_read(path):
     recipe = read_recipe(recipe_text(str(path))[0], where=path.name)
     assert recipe.grid or recipe.translate or recipe.measure
 

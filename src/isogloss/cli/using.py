@@ -11,6 +11,7 @@ from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language
+from isogloss.core.paths import from_home
 from isogloss.core.records import Row, writing
 from isogloss.data.downloading import megabytes
 from isogloss.data.files import File, byte_stream, disk_file
@@ -126,7 +127,7 @@ def print_scores(
 
 def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) -> None:
     """Export a model and print its folder."""
-    check_free(folder.expanduser().resolve(), force=force)
+    check_free(from_home(folder).resolve(), force=force)
     with Display(quiet=quiet) as display:
         display.say(f"Loading {run}")
         model = load_model(run)
@@ -138,7 +139,7 @@ def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) 
 def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, quiet: bool) -> None:
     """Push a model and print the commit; for a dry run, write its folder and print what would be uploaded."""
     check_name(options.name)
-    folder = (to or Path(options.name.rpartition("/")[2])).expanduser().resolve()
+    folder = from_home(to or options.name.rpartition("/")[2]).resolve()
     if dry_run:
         check_free(folder, force=False)
     else:

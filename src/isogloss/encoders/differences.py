@@ -14,6 +14,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
+from isogloss.core.paths import from_home
 from isogloss.core.records import write_text
 from isogloss.encoders import folders, peft_adapters, sparse_deltas
 from isogloss.encoders.folders import DIFFERENCE
@@ -45,7 +46,7 @@ def write_difference(folder: Path, base: str, *, form: str, weights: str) -> Dif
     """Write and return what the weights in a folder are the difference from: a folder or hub name."""
     name, fingerprint = base, ""
     if not folders.is_hub_name(base):
-        place = Path(base).expanduser().resolve()
+        place = from_home(base).resolve()
         name, fingerprint = _named(place, folder.resolve()), folders.fingerprint(place)
     found = Difference(format=form, weights=weights, base=name, fingerprint=fingerprint)
     write_text(folder / DIFFERENCE, json.dumps(asdict(found), ensure_ascii=False, indent=1) + "\n")

@@ -1,6 +1,6 @@
 """Corpora that a TOML file describes: read, checked, their labels found, and known by name from then on."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
@@ -370,30 +370,6 @@ def _training(corpus: DescribedCorpus, source: Source | None) -> Iterator[object
     raise DataError(
         f"no file of {corpus.name} was found to read its labels from. Write labels = [...], or give --data."
     )
-
-
-# Names in recipes and commands
-
-CORPUS_FIELDS = ("corpus", "bitext", "text", "dev", "scored")
-"""Fields of a recipe that name corpora."""
-
-
-def with_descriptions(body: object, know: Callable[[str], str]) -> Any:
-    """Return a recipe's body with each corpus by its name; ``know`` gives the name of a described one."""
-    if isinstance(body, list):
-        return [with_descriptions(one, know) for one in body]
-    if not isinstance(body, dict):
-        return body
-    return {
-        key: _named(value, know) if key in CORPUS_FIELDS else with_descriptions(value, know)
-        for key, value in body.items()
-    }
-
-
-def _named(value: object, know: Callable[[str], str]) -> object:
-    if isinstance(value, list):
-        return [_named(one, know) for one in value]
-    return "+".join(map(know, value.split("+"))) if isinstance(value, str) else value
 
 
 def known_as(name: str, data: str = "", folder: Path = Path(), *, assume: bool = False) -> str:

@@ -20,8 +20,8 @@ from isogloss.experiments.checking import (
 from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained
 from isogloss.experiments.encoders import (
     check_read,
-    local_folder,
     mapped_languages,
+    model_folder,
     on_hub,
     pretrained,
 )
@@ -82,7 +82,7 @@ def _check_start_named(part: _Part, labels: set[str]) -> None:
         return
     where = f"{part.where}.start"
     with located(where):
-        known = local_folder(part.start) or on_hub(part.start).revision
+        known = model_folder(part.start) or on_hub(part.start).revision
     if not known:
         raise unknown_name(where, "encoder of this recipe, folder or hub name", part.start, labels)
 
@@ -258,7 +258,7 @@ def _pretrained(entry: EncoderTable, where: str) -> Pretrained:
     with located(f"{where}: encoder"):
         found = pretrained(entry.pretrained)
         if entry.attention:
-            check_attention(local_folder(entry.pretrained) or found.pinned, entry.attention)
+            check_attention(model_folder(entry.pretrained) or found.pinned, entry.attention)
         return replace(found, attention=entry.attention)
 
 

@@ -40,7 +40,7 @@ def pretrained(source: str) -> Pretrained:
     Its files are looked at (ModelError when one is missing or damaged) and their fingerprint taken. Of a
     name on the hub the config is looked at, and the commit taken.
     """
-    folder = local_folder(source)
+    folder = model_folder(source)
     if folder is None:
         found = on_hub(source)
         if found.revision:
@@ -63,7 +63,7 @@ def on_hub(source: str) -> Pretrained:
     return Pretrained(source=source, revision=hub_commit(source))
 
 
-def local_folder(source: str) -> Path | None:
+def model_folder(source: str) -> Path | None:
     """Return the folder of an encoder, which may lie within a run's; None for a name on the hub.
 
     ModelError for a folder that is not.
@@ -81,7 +81,7 @@ def local_folder(source: str) -> Path | None:
 
 def places(sources: Iterable[str], model_named: Callable[[str], Pretrained] = pretrained) -> dict[str, str]:
     """Return where encoders, or what else ``model_named`` looks at, are on this machine, by fingerprint."""
-    folders = {source: local_folder(source) for source in sources}
+    folders = {source: model_folder(source) for source in sources}
     return {model_named(source).data: str(folder) for source, folder in folders.items() if folder is not None}
 
 

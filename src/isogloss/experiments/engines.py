@@ -13,7 +13,7 @@ from isogloss.core.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
     from isogloss.experiments.context import RunContext
-    from isogloss.experiments.engine import Elsewhere
+    from isogloss.experiments.engine import Elsewhere, Making
     from isogloss.experiments.runs import Run
     from isogloss.experiments.workers import Workers
 
@@ -53,15 +53,20 @@ class EngineRequest:
                 f'pip install "isogloss[{self.engine}]".'
             )
 
-    @property
-    def jobs_here(self) -> int:
-        """Runs that an engine on this machine makes side by side."""
-        return 1 if self.engine == "serial" else self.jobs
+    def making(
+        self, *, threads: int = 1, track: tuple[str, ...] = (), retry_failed: bool = False
+    ) -> "Making":
+        """Return how runs are made by this engine; ConfigError for wrong options."""
+        from isogloss.experiments.engine import Making
 
-    @property
-    def elsewhere(self) -> "Elsewhere | None":
-        """The engine if it is beyond this machine; ConfigError for wrong options."""
-        return ENGINES[self.engine].opened(self)
+        return Making(
+            jobs=1 if self.engine == "serial" else self.jobs,
+            devices=self.devices,
+            threads=threads,
+            track=track,
+            retry_failed=retry_failed,
+            elsewhere=ENGINES[self.engine].opened(self),
+        )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, StorageError
@@ -12,7 +13,7 @@ from isogloss.data.described import KNOWN
 from isogloss.data.sources import Sources
 from isogloss.experiments.asking import request
 from isogloss.experiments.checking import located, read_recipe
-from isogloss.experiments.descriptions import known_as, with_descriptions
+from isogloss.experiments.descriptions import known_as
 from isogloss.experiments.encoder_measures import of_encoders, of_masked_lm, of_parallel, of_states
 from isogloss.experiments.encoder_plan import ORIGINAL, encoder_sources, planned_encoders
 from isogloss.experiments.encoder_runs import Encoder, Pretrained
@@ -126,7 +127,7 @@ def plan_recipe(
         known.add(found.partition("[")[0])
         return found
 
-    prepare = partial(with_descriptions, know=know)
+    prepare = partial(_with_descriptions, know=know)
     read = read_recipe(text, where=where, changes=changes, scale=scale, prepare=prepare)
     store = store_for(recipe, out)
     if store.root.exists() and not store.root.is_dir():
@@ -273,16 +274,36 @@ def _differences(runs: Sequence[Run]) -> Iterator[str]:
         yield ", ".join(dict.fromkeys(told))
 
 
-def _leaves(content: object, name: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the dotted names and values in content."""
-    if isinstance(content, Mapping):
-        for key, part in content.items():
-            yield from _leaves(part, f"{name}.{key}")
-    elif isinstance(content, list):
-        for number, part in enumerate(content):
-            yield from _leaves(part, f"{name}.{number}")
-    else:
-        yield name, content
+def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the dotted names of what stands in content, and its values."""
+    inside = dict(enumerate(value)) if isinstance(value, list) else value
+    if not isinstance(inside, Mapping):
+        yield name, value
+        return
+    for key, part in inside.items():
+        yield from _leaves(part, f"{name}.{key}")
+
+
+_CORPUS_FIELDS = ("corpus", "bitext", "text", "dev", "scored")
+"""Fields of a recipe that name corpora."""
+
+
+def _with_descriptions(body: object, know: Callable[[str], str]) -> Any:
+    """Return a recipe's body with each corpus by its name; ``know`` gives the name of a described one."""
+    if isinstance(body, list):
+        return [_with_descriptions(one, know) for one in body]
+    if not isinstance(body, dict):
+        return body
+    return {
+        key: _named(value, know) if key in _CORPUS_FIELDS else _with_descriptions(value, know)
+        for key, value in body.items()
+    }
+
+
+def _named(value: object, know: Callable[[str], str]) -> object:
+    if isinstance(value, list):
+        return [_named(one, know) for one in value]
+    return "+".join(map(know, value.split("+"))) if isinstance(value, str) else value
 
 
 def _places(recipe: Recipe, where: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ from isogloss.experiments.checking import (
     refuse_unknown,
 )
 from isogloss.experiments.encoder_runs import Encoder, Pretrained
-from isogloss.experiments.encoders import in_folder, local_folder, on_hub, places
+from isogloss.experiments.encoders import in_folder, model_folder, on_hub, places
 from isogloss.experiments.recipe import Language, Recipe, Table
 from isogloss.experiments.runs import (
     Run,
@@ -43,7 +43,7 @@ from isogloss.translators import TRANSLATORS, Translator
 
 def translation_model(source: str) -> Pretrained:
     """Name a translation model without the place where this machine keeps it, as encoders are named."""
-    folder = local_folder(source)
+    folder = model_folder(source)
     if folder is None:
         return on_hub(source)
     seq2seq_folder(folder)

@@ -241,9 +241,8 @@ def _compared(
         ]
         for code in languages
     }
-    known = [
-        name for name in sides[languages[0]][0] if all(name in one for two in sides.values() for one in two)
-    ]
+    every = [one for two in sides.values() for one in two]
+    known = [name for name in every[0] if all(name in one for one in every)]
     if not known:
         raise ConfigError(
             f"{file.name}: no metric is there for every example both here and in {baseline.name}. Give "

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError, RunError, StorageError
 from isogloss.core.languages import language_name
+from isogloss.core.paths import from_home
 from isogloss.core.records import RECORD, writing
 from isogloss.core.version import VERSION
 from isogloss.encoders import family_of, save_model
@@ -68,7 +69,7 @@ def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = 
 
     StorageError if the folder holds anything but an earlier export, unless ``force`` is set.
     """
-    folder = folder.expanduser().resolve()
+    folder = from_home(folder).resolve()
     check_free(folder, force=force)
     if onnx:
         check_possible(model)
