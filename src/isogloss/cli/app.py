@@ -70,7 +70,7 @@ def quickstart(
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001 (main looks at it)
 ) -> None:
-    """Show the main job on the built-in languages: transfer, its reliability, and why; about five minutes."""
+    """Show the main job on the built-in languages: transfer, its reliability, and why (three minutes)."""
     from isogloss.cli.runs import RecipeRequest, run_and_report
     from isogloss.experiments.engines import EngineRequest
 
