@@ -15,7 +15,7 @@ from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES
 from isogloss.data.sources import BuiltInLanguages
 from isogloss.encoders import load_tokenizer
-from isogloss.experiments.encoders import local_folder
+from isogloss.experiments.encoders import model_folder
 from isogloss.metrics.question_answering import normalized
 from isogloss.tasks import all_measures
 from isogloss.tasks.batch import collate
@@ -161,7 +161,7 @@ def test_a_piece_is_so_many_words_of_the_passage_as_it_stands(passage, piece):
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_every_gold_answer_of_the_built_in_languages_comes_back(language):
-    tokenizer = load_tokenizer(local_folder("shipped"))
+    tokenizer = load_tokenizer(model_folder("shipped"))
     questions = list(islice(CORPORA["squad"].read(BuiltInLanguages(), language, "test"), 50))
     rows = QA.encode(questions, tokenizer)
     answers = QA.decode(questions, rows, [span_scores(row) for row in rows])
