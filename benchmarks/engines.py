@@ -58,7 +58,7 @@ def twice(made: Counter[str]) -> int:
 
 def seconds(engine: str, runs: int, out: Path) -> float:
     """Make a plan in this process; return how long that took without planning."""
-    from isogloss.experiments.engine import Making, make_planned
+    from isogloss.experiments.engine import make_planned
     from isogloss.experiments.engines import EngineRequest
     from isogloss.experiments.plan import plan_recipe
     from millisecond import quick
@@ -67,7 +67,7 @@ def seconds(engine: str, runs: int, out: Path) -> float:
     planned = replace(planned, sources=quick(planned.sources))
     asked = EngineRequest(engine=engine, jobs=2)
     begin = time.perf_counter()
-    outcome = make_planned(planned, Making(jobs=asked.jobs_here, elsewhere=asked.elsewhere))
+    outcome = make_planned(planned, asked.making())
     if outcome.failed:
         raise SystemExit(str(outcome.failed))
     return time.perf_counter() - begin
