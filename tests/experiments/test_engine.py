@@ -267,11 +267,11 @@ def test_runs_are_announced_with_their_titles_and_numbers(tmp_path):
         out=tmp_path / "runs",
         jobs=1,
         scale="least",
-        announce=lambda *begun: told.append(begun),
+        announce=told.append,
     )
-    assert [number for _, number, _ in told] == list(range(1, len(told) + 1))
-    assert {total for *_, total in told} == {len(told)} == {len(result.records)}
-    assert {title for title, *_ in told} == {record.title for record in result.records}
+    assert [one.number for one in told] == list(range(1, len(told) + 1))
+    assert {one.total for one in told} == {len(told)} == {len(result.records)}
+    assert {(one.run, one.title) for one in told} == {(one.id, one.title) for one in result.records}
 
 
 @pytest.mark.slow

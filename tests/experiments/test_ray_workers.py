@@ -70,7 +70,7 @@ def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cl
         engine="ray",
         report=False,
         on_progress=kill_once,
-        announce=lambda *begun: said.append(begun),
+        announce=said.append,
     ).outcome
     (key,) = killed
     assert list(outcome.died) == [key]
@@ -81,7 +81,7 @@ def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cl
     assert left(out) == []
     makers = {path.name for path in (out / CLAIMS / "log").iterdir() if "finished" in path.read_text()}
     assert len(makers) >= 2
-    assert sorted(number for _, number, _ in dict.fromkeys(said)) == [1, 2, 3]
+    assert sorted(one.number for one in dict.fromkeys(said)) == [1, 2, 3]
     assert any(re.fullmatch(rf"fine-tuning on \S+ \({key} on .+\)", what) for what in told)
 
 

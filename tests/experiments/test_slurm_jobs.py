@@ -34,7 +34,7 @@ def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_q
         outcome = make_planned(
             plan_recipe(recipe, out=out),
             Making(elsewhere=SlurmCluster(2, {"time": 10}, "local")),
-            announce=lambda _, number, total: said.append((number, total)),
+            announce=lambda begun: said.append((begun.number, begun.total)),
         )
     assert (len(outcome.made), outcome.done, outcome.failed) == (3, [], {})
     assert records(out) == undisturbed

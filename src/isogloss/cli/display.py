@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
+    from isogloss.experiments.plan import Begun
     from isogloss.reports.report import Report
 
 FIRST, EVERY = 2.0, 5.0
@@ -111,11 +112,11 @@ class Display:
         self._last = now
         return True
 
-    def announce(self, title: str, number: int, total: int) -> None:
-        """Say that a run starts."""
+    def announce(self, begun: "Begun") -> None:
+        """Say that a run begins."""
         if self.as_json and not self.quiet:
-            emit({"event": "run", "title": title, "number": number, "total": total})
-        self.say(f"[{number}/{total}] {title}")
+            emit({"event": "run", **begun._asdict()})
+        self.say(f"[{begun.number}/{begun.total}] {begun.title}")
 
     def say(self, text: str) -> None:
         """Print a line for people on standard error."""

@@ -90,7 +90,7 @@ def make_planned(
     """Make what has no record yet; damaged runs count as missing."""
 
     def begins(run: Run, number: int, total: int) -> None:
-        announce(planned.titles[identity(run)], number, total)
+        announce(planned.begun(run, number, total))
 
     chosen = how.elsewhere is None and (how.devices or how.jobs != 1)
     devices = devices_of(how.devices) if chosen else ()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, StorageError
@@ -44,8 +44,21 @@ from isogloss.experiments.translations import (
 )
 from isogloss.training.evaluation import PAIRED, TRANSLATED
 
-Announce = Callable[[str, int, int], None]
-"""Called before a run starts, with its title, its number, counted from 1, and how many there are."""
+
+class Begun(NamedTuple):
+    """A run that begins."""
+
+    run: str
+    """Its id."""
+    title: str
+    """Its title among those of the plan."""
+    number: int
+    """Counted from 1."""
+    total: int
+    """How many runs there are."""
+
+
+Announce = Callable[[Begun], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +107,10 @@ class Planned:
                 about = ", ".join(filter(None, (labels, fields)))
                 found[identity(run)] = f"{title} ({about})" if about else title
         return found
+
+    def begun(self, run: Run, number: int, total: int) -> Begun:
+        """Return what is told of a run that begins."""
+        return Begun(identity(run), self.titles[identity(run)], number, total)
 
     def _labels(self, run: Run) -> str:
         """Name the encoders in a run, where there are several in the recipe."""

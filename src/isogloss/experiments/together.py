@@ -52,7 +52,7 @@ def make_together(
     outcome = Outcome(damaged=damaged)
     with heeding():
         for number, run in enumerate(planned.runs, 1):
-            begin = partial(announce, planned.titles[identity(run)], number, len(planned.runs))
+            begin = partial(announce, planned.begun(run, number, len(planned.runs)))
             ending = _made(context, run, outcome, begin) if is_main_process() else _helped(context, run)
             if ending.how == "away":  # The others may be amid a training, and cannot begin it again.
                 raise StorageError(f"{ending.why} {GONE}")
