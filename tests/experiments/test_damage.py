@@ -1,15 +1,11 @@
 """Damaged files of finished runs are set aside with the reason and made again, byte for byte."""
 
-import shutil
-
 import pytest
 import torch
 
-import isogloss
 from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.identity import identity
 from isogloss.core.records import RECORD
-from isogloss.data.result_files import PREDICTIONS, write_tensors
 from isogloss.data.sources import Sources
 from isogloss.experiments import damage as damage_module
 from isogloss.experiments.context import EXAMPLES, LINKS, RunContext
@@ -20,7 +16,6 @@ from isogloss.experiments.single import BitextToAlign, align_bitext
 from isogloss.experiments.store import WORK, Store
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.translators.built_in import BuiltIn
-from tiny import tiny
 
 
 def flipped(content):
@@ -107,21 +102,6 @@ def test_what_was_removed_is_made_again_where_an_unfinished_run_needs_it(transla
     assert not store.is_finished(there)
 
 
-@pytest.mark.parametrize("damage", [DAMAGE[name] for name in ("cut short", "empty", "zeros")])
-def test_without_checksums_it_is_looked_whether_what_is_needed_can_be_read(translated, damage):
-    """As in folders of earlier versions."""
-    context, there, back = translated
-    store, examples = context.store, context.store.folder(there) / EXAMPLES
-    (store.folder(there) / CHECKSUMS).unlink()
-    examples.write_bytes(damage(examples.read_bytes()))
-    assert set_damage_aside(store, [there, back]) == {}  # All is made that reads them.
-    (store.folder(back) / RECORD).unlink()
-    (said,) = set_damage_aside(store, [there, back]).values()
-    assert said.startswith(f"{examples}:")
-    assert said.endswith(f". Set aside as damaged-{EXAMPLES}, and made again.")
-    assert not store.is_finished(there)
-
-
 def test_a_record_in_which_a_digit_changed_is_made_again(translated):
     context, there, back = translated
     path = context.store.folder(back) / RECORD
@@ -149,40 +129,17 @@ def test_a_checkpoint_in_which_a_bit_changed_is_set_aside(translated, name):
     assert checkpoints.notes() is None
 
 
+def test_a_checkpoint_without_checksums_is_set_aside(translated):
+    context, there, _ = translated
+    checkpoint = context.store.folder(there) / WORK / "checkpoint-000000007"
+    checkpoint.mkdir(parents=True)
+    assert f"this checkpoint is damaged (it has no {CHECKSUMS})" in set_checkpoints_aside(
+        context.store, there
+    )
+
+
 def test_what_damaged_files_were_made_from_is_checked_too(translated):
     context, there, back = translated
     for run in (there, back):
         (context.store.folder(run) / EXAMPLES).write_text("{")
     assert len(set_damage_aside(context.store, [there, back])) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "damage",
-    [
-        DAMAGE["cut short"],
-        *(pytest.param(DAMAGE[name], marks=pytest.mark.slow) for name in ("empty", "zeros")),
-    ],
-)
-def test_damaged_predictions_without_checksums_are_made_again(tiny_runs, tmp_path, damage):
-    runs = shutil.copytree(tiny_runs, tmp_path / "runs")
-    path = min(runs.glob(f"*/{PREDICTIONS}"))
-    path.with_name(CHECKSUMS).unlink()
-    whole = path.read_bytes()
-    path.write_bytes(damage(whole))
-    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1, report=False).outcome
-    assert outcome.made == list(outcome.damaged) == [path.parent.name]
-    assert f"{path}: these predictions cannot be read (" in outcome.damaged[path.parent.name]
-    assert path.read_bytes() == whole
-
-
-def test_damaged_tensors_are_set_aside_once(translated):
-    context, there, back = translated
-    path = context.store.folder(back) / "masks.safetensors"  # Without a checksum.
-    write_tensors(path, {}, {})
-    assert set_damage_aside(context.store, [there, back]) == {}
-    path.write_bytes(b"{")
-    (said,) = set_damage_aside(context.store, [there, back]).values()
-    assert said.startswith(f"{path}: these tensors cannot be read (")
-    make(context, back)
-    assert set_damage_aside(context.store, [there, back]) == {}

@@ -2,24 +2,17 @@
 
 Each is compared with its checksum. Records always are; other files where an unfinished run needs them, or
 where they are small: of the rest only the sizes are, as nobody wants to wait until all models are read.
-Runs of earlier versions have no checksums: of theirs it is looked whether they can be read.
 """
 
-import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from isogloss.core.checksums import Checksum, difference, read_checksums
-from isogloss.core.errors import DataError, InputError, StorageError
+from isogloss.core.checksums import CHECKSUMS, Checksum, difference, read_checksums
+from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
-from isogloss.core.records import RECORD, Row, reading, writing
-from isogloss.data.examples import read_examples
-from isogloss.data.files import disk_file
-from isogloss.data.result_files import ENDING, PREDICTIONS, read_predictions, read_tensors
-from isogloss.encoders.folders import check_weights, read_config
-from isogloss.experiments.context import EXAMPLES, LINKS
+from isogloss.core.records import RECORD, reading, writing
 from isogloss.experiments.needs import needs
 from isogloss.experiments.runs import Run
 from isogloss.experiments.store import DAMAGED, WORK, Store
@@ -27,11 +20,8 @@ from isogloss.experiments.store import DAMAGED, WORK, Store
 SMALL = 1 << 20
 """Bytes of files that are read at each start, as records are."""
 
-ADVICE = re.compile(r"\. (Delete|Copy|Correct) .*", re.DOTALL)
-"""What an error advises the user to do, and is done here."""
-
-_LINKS = re.compile(r"(\d+-\d+(:\S+)?( (?=\d)|$))*")
-"""A line of links in Pharaoh's format, with or without scores."""
+ADVICE = re.compile(r"\. Delete .*", re.DOTALL)
+"""What the error of a record advises the user to do, and is done here."""
 
 
 def set_damage_aside(store: Store, runs: Sequence[Run]) -> dict[str, str]:
@@ -40,17 +30,14 @@ def set_damage_aside(store: Store, runs: Sequence[Run]) -> dict[str, str]:
     A run whose record or files were set aside has no record any more.
     """
     found: dict[str, str] = {}
-    read_later, needed = set[str](), set[str]()
+    read_later = set[str]()
     for run in reversed(runs):  # A run comes after those it needs.
         key = identity(run)
         if store.is_finished(run):
-            each = _damage(store, run, is_needed=key in read_later, is_leaf=key not in needed)
-            if why := " ".join(_all_set_aside(each)):
-                found[key] = why
-        needed |= set(map(identity, needs(run)))
+            found[key] = " ".join(_all_set_aside(_damage(store, run, is_needed=key in read_later)))
         if not store.is_finished(run):
             read_later |= set(map(identity, needs(run)))
-    return dict(reversed(found.items()))
+    return {key: why for key, why in reversed(found.items()) if why}
 
 
 def set_checkpoints_aside(store: Store, run: Run) -> str:
@@ -67,24 +54,17 @@ def _all_set_aside(damage: Iterable[tuple[Path, str]]) -> Iterator[str]:
             yield f"{why} It is made again."
 
 
-def _damage(store: Store, run: Run, *, is_needed: bool, is_leaf: bool) -> Iterator[tuple[Path, str]]:
+def _damage(store: Store, run: Run, *, is_needed: bool) -> Iterator[tuple[Path, str]]:
     folder = store.folder(run)
     try:
-        rows, written = store.record(run).rows, read_checksums(folder)
+        store.record(run)
     except StorageError as error:
         yield folder / RECORD, _reason(error)
         return
     damaged = dict[Path, str]()
     with reading(folder):
-        for name, why in _differing(folder, written, is_needed=is_needed):
+        for name, why in _differing(folder, read_checksums(folder), is_needed=is_needed):
             damaged.setdefault(folder / Path(name).parts[0], f"{folder / name}: damaged ({why}).")
-    known = {Path(name).parts[0] for name in written}
-    for path, check in _files(folder, reads_all=is_needed or is_leaf):
-        if path.name not in known and path.exists():
-            try:
-                check(path, rows)
-            except InputError as error:
-                damaged[path] = _reason(error)
     if damaged:
         _set_aside(folder / RECORD)  # Without a record the run is unfinished.
     yield from damaged.items()
@@ -109,7 +89,7 @@ def _differing(
             yield name, why
 
 
-def _reason(error: InputError) -> str:
+def _reason(error: StorageError) -> str:
     """Return what is wrong; raise the error where the operating system failed to read the file."""
     if getattr(error.__cause__, "errno", None) is not None:
         raise error
@@ -123,68 +103,14 @@ def _checkpoints(work: Path) -> Iterator[tuple[Path, str]]:
                 yield checkpoint, f"{checkpoint}: this checkpoint is damaged ({why})."
 
 
-Check = Callable[[Path, Sequence[Row]], object]
-"""Raise InputError where a file or folder is damaged, or does not match the rows of its run's record."""
-
-
-def _files(folder: Path, *, reads_all: bool) -> Iterator[tuple[Path, Check]]:
-    """Yield the possible files of a run besides its record, each with a check that needs no checksum."""
-    yield folder / "model", _check_model
-    yield folder / PREDICTIONS, lambda path, _: read_predictions(path)
-    for path in sorted(folder.glob(f"*{ENDING}")):
-        if not path.name.startswith((".", DAMAGED)):
-            yield path, lambda path, _: read_tensors(path)
-    if reads_all:
-        yield folder / LINKS, _check_links
-        yield folder / EXAMPLES, _check_examples
-
-
-def _check_model(model: Path, _: Sequence[Row]) -> None:
-    read_config(model)
-    check_weights(model, "AutoModel")
-
-
-def _check_links(path: Path, rows: Sequence[Row]) -> None:
-    file, number = disk_file(path), 0
-    for number, line in file.lines():
-        if not _LINKS.fullmatch(line):
-            raise file.broken(number, f"{line!r}", "links i-j, or i-j:score")
-    _check_count(path, number, rows[0]["pairs"])
-
-
-def _check_examples(path: Path, rows: Sequence[Row]) -> None:
-    _check_count(path, sum(1 for _ in read_examples(path)), rows[0]["translated"])
-
-
-def _check_count(path: Path, found: int, expected: object) -> None:
-    if found != expected:
-        raise DataError(f"{path}: {found} lines; the run's record says {expected}.")
-
-
 def _unreadable(checkpoint: Path) -> str:
-    """Return why a checkpoint cannot be gone on from; empty where it can."""
+    """Return why a checkpoint cannot be gone on from; empty where it can be."""
     try:
         written = read_checksums(checkpoint)
     except ValueError as error:
         return str(error)
     differing = (f"{name}: {why}" for name, why in _differing(checkpoint, written))
-    return next(differing, "") if written else _misformed(checkpoint)
-
-
-def _misformed(checkpoint: Path) -> str:
-    """Return the same for a checkpoint without checksums."""
-    from safetensors import SafetensorError, safe_open
-
-    for path in sorted(checkpoint.iterdir()):
-        try:
-            if path.suffix == ".json":
-                json.loads(path.read_bytes())
-            elif path.suffix == ".safetensors":
-                with safe_open(path, framework="numpy"):  # Compares its header with the file's length.
-                    pass
-        except (SafetensorError, ValueError) as error:
-            return f"{path.name}: {' '.join(str(error).split())}"
-    return ""
+    return next(differing, "" if written else f"it has no {CHECKSUMS}")
 
 
 def _set_aside(path: Path) -> None:
