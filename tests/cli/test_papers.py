@@ -49,6 +49,19 @@ def test_what_extends_a_recipe_of_a_paper_has_its_published_numbers(papers, tmp_
     assert published_file(own, name).resolve() == tmp_path / "own.csv"
 
 
+def test_published_numbers_beside_a_recipe_go_before_those_of_the_package(tmp_path):
+    mine = tmp_path / "papers" / "mine.csv"
+    mine.parent.mkdir()
+    mine.write_text(NUMBERS, encoding="utf-8")
+    base, own = tmp_path / "base.toml", tmp_path / "deep" / "own.toml"
+    base.write_text(f'published = "papers/mine.csv"\n{TINY}', encoding="utf-8")
+    own.parent.mkdir()
+    own.write_text('extends = "../base.toml"\n', encoding="utf-8")
+    for recipe in (base, own):
+        name = tomllib.loads(recipe_text(str(recipe))[0])["published"]
+        assert published_file(recipe, name).resolve() == mine
+
+
 def test_an_empty_table_of_a_scale_empties_that_of_the_recipe(papers, tmp_path):
     name = "papers/made-up/table-1"
     assert len(plan_recipe(name, scale="built-in").runs) == RUNS

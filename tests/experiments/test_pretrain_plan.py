@@ -172,6 +172,19 @@ def test_lines_are_part_of_an_encoder_and_none_are_not(planned):
     assert len({*ids({}), *ids({"qaa": 100}), *ids({"qaa": 101})}) == 2 + 3
 
 
+def test_lines_are_of_languages_however_these_are_written(planned):
+    said = {"encoder__0__pretrain__languages": ["qaa", "eng_Latn"], "encoder__0__pretrain__text": ["mine"]}
+    with pytest.raises(ConfigError) as told:
+        planned(**said, encoder__0__pretrain__lines={"eng_Latn": 5})
+    assert "lines" not in str(told.value)  # It is the corpus that is not known.
+
+
+def test_translation_modelling_needs_a_second_language(planned):
+    table = {"text": ["rawtext"], "languages": ["qaa"], "bitext": "bitext", "method": {"translation": 0.5}}
+    with pytest.raises(ConfigError, match="and qaa is the only one"):
+        planned(encoder__0__pretrain=table)
+
+
 @pytest.mark.parametrize(
     ("lines", "said"), [({"qac": 10}, "'qac'"), ({"qaa": 0}, "at least 1"), ({"qaa": "many"}, "whole number")]
 )

@@ -9,6 +9,7 @@ from isogloss.core.identity import identity
 from isogloss.core.records import Record
 from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.store import FAILED, Store
+from isogloss.experiments.store_places import local_folder, store_at
 
 RUN = Pretrained(source="shipped", data="0")
 RECORD = Record(id=identity(RUN), kind=RUN.name, title="t", run={}, rows=[])
@@ -25,6 +26,12 @@ def test_a_run_is_finished_when_its_record_is_there(store):
     store.finish(RECORD, {"seconds": 1})
     assert store.is_finished(RUN)
     assert store.record(RUN) == RECORD
+
+
+@pytest.mark.parametrize("place", [store_at, local_folder])
+def test_a_folder_that_cannot_be_is_refused(place):
+    with pytest.raises(StorageError, match=r"xxx: this folder cannot be looked at \(File name too long\)"):
+        place("x" * 300)
 
 
 @pytest.mark.parametrize("forget", [Store.start, Store.forget_failure])

@@ -55,11 +55,7 @@ def planned_pretraining(
         _check_new(table, architecture, method, where)
     elif start:
         _check_start(table, start, method, sources.encoders, where)
-    if bool(table.bitext) != bool(method.translation):
-        raise ConfigError(
-            f"{where}: bitext ({table.bitext!r}) and method.translation ({method.translation}) belong "
-            f"together. Give both or neither."
-        )
+    _check_bitext(table, method, where)
     for code in table.lines:
         if code not in table.languages:
             raise unknown_name(f"{where}.lines", "language of this encoder", code, table.languages)
@@ -78,6 +74,20 @@ def planned_pretraining(
         trained=table.trained,
     )
     return replace(run, data=combined_fingerprint(_files_read(run, sources, where)))
+
+
+def _check_bitext(table: PretrainTable, method: Pretraining, where: str) -> None:
+    if bool(table.bitext) != bool(method.translation):
+        raise ConfigError(
+            f"{where}: bitext ({table.bitext!r}) and method.translation ({method.translation}) belong "
+            f"together. Give both or neither."
+        )
+    if table.bitext and len(table.languages) < 2:
+        raise ConfigError(
+            f"{where}: translation LM reads sentences with their translations into the first language, and "
+            f"{table.languages[0]} is the only one. Name another in languages, or leave bitext and "
+            f"method.translation out."
+        )
 
 
 def _aligned(

@@ -37,7 +37,7 @@ class PretrainTable:
     """Languages of the text; the first is the pivot of the bitext."""
     bitext: str = ""
     """Corpus of translations for translation LM."""
-    lines: dict[str, Positive] = field(default_factory=dict)
+    lines: dict[Language, Positive] = field(default_factory=dict)
     """At most so many lines of a language, drawn at random from the seed (a low-resource copy of it); all of
     the languages left out."""
     architecture: Architecture | None = None

@@ -101,7 +101,7 @@ def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
         raise ConfigError(f"{where}: {EXTENDS}: {way} leads back to itself. Let one of them extend nothing.")
     first = from_toml(_extended(other, its_folder, (*chain, known_by)), Path(known_by).name)
     numbers = first.get(PUBLISHED)
-    if isinstance(numbers, str) and numbers and not numbers.startswith(PAPERS):
+    if isinstance(numbers, str) and numbers and not _is_packaged(numbers, its_folder):
         of_paper = known_by.startswith(PAPERS)
         beside_it = Path(known_by).parent if of_paper else Path(os.path.relpath(its_folder, folder))
         first[PUBLISHED] = (beside_it / numbers).as_posix()
@@ -110,9 +110,13 @@ def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
 
 def published_file(recipe: Source, name: str) -> Path:
     """Return the file of published numbers that a recipe names: beside it, or of a packaged recipe."""
-    if name.startswith(PAPERS):
-        return Path(str(files("isogloss"))) / name
-    return recipe_folder(recipe) / name
+    folder = recipe_folder(recipe)
+    return (Path(str(files("isogloss"))) if _is_packaged(name, folder) else folder) / name
+
+
+def _is_packaged(name: str, folder: Path) -> bool:
+    """Tell whether published numbers are a file of the package; what is beside a recipe goes first."""
+    return name.startswith(PAPERS) and not (folder / name).is_file()
 
 
 def recipe_folder(recipe: Source) -> Path:
