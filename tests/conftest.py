@@ -2,6 +2,7 @@
 
 import gc
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
@@ -48,6 +49,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {*RECIPES_MADE} & {*getattr(item, "fixturenames", ())}:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Forget the folders of code that a test added to the path: packages are looked for in all of them."""
+    before = [*sys.path]
+    result = yield
+    sys.path[:] = before
+    return result
 
 
 def pytest_collection_finish() -> None:

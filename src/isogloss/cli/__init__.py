@@ -5,8 +5,9 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import typer
@@ -72,7 +73,7 @@ def _ended_by_signals() -> Iterator[list[int]]:
 
 def _status(given: list[str], *, debug: bool) -> int:
     try:
-        status = int(app(given, prog_name="isogloss", standalone_mode=False) or 0)
+        status = int(_command()(given, prog_name="isogloss", standalone_mode=False) or 0)
         sys.stdout.flush()
     except IsoglossError as error:
         return _explain(str(error), error.exit_code, debug)
@@ -90,6 +91,11 @@ def _status(given: list[str], *, debug: bool) -> int:
     if status == INTERRUPTED:
         return _explain(_interrupted(given), status, debug)
     return status
+
+
+@cache
+def _command() -> Callable[..., Any]:
+    return typer.main.get_command(app)
 
 
 def _interrupted(given: list[str]) -> str:

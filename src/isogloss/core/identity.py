@@ -8,6 +8,7 @@ is not of the house has its package and version there, too (``plug_ins``).
 import json
 import math
 from dataclasses import fields, is_dataclass
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -20,43 +21,52 @@ ID_LENGTH = 12
 
 def content(value: object) -> Any:
     """Return a value as plain JSON data, each dataclass with its kind and version."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return _content_of_part(value)
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return _number(value)
     if isinstance(value, tuple | list):
         return [content(part) for part in value]
     if isinstance(value, dict):
         return {str(key): content(part) for key, part in value.items()}
-    if isinstance(value, float):
-        return _number(value)
-    if value is None or isinstance(value, str | int):
-        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return _content_of_part(value)
     raise TypeError(
         f"{type(value).__name__} has no place in a run: use numbers, texts, tuples and dataclasses."
     )
 
 
 def _content_of_part(part: Any) -> dict[str, object]:
-    kind = {"kind": getattr(type(part), "name", type(part).__name__)}
-    version = getattr(type(part), "version", 1)
-    about = {**kind, **({"version": version} if version != 1 else {})}
-    about |= {"package": package} if (package := package_of(type(part).__module__)) else {}
-    # A field that is None is not there, so a part can gain one and its runs keep their ids.
-    there = [field for field in fields(part) if getattr(part, field.name) is not None]
+    kind: Any = type(part)
+    about, declared = _form(kind)
+    if package := package_of(kind.__module__):
+        about = {**about, "package": package}
     parts: dict[str, object] = {}
-    for field in there:
-        value = content(_as_declared(field.type, getattr(part, field.name)))
-        if is_nested(field):  # Its fields stand among the others.
-            parts |= {name: inside for name, inside in value.items() if name not in ("kind", "package")}
+    for name, is_fraction, nested in declared:
+        value = getattr(part, name)
+        if value is None:  # It is not there, so a part can gain a field and its runs keep their ids.
+            continue
+        # A whole number in a field of fractions is one: 0 and 0.0 are the same weight decay.
+        found = content(float(value) if is_fraction and isinstance(value, int) else value)
+        if nested:  # Its fields stand among the others.
+            parts |= {key: inside for key, inside in found.items() if key not in ("kind", "package")}
         else:
-            parts[field.name] = value
+            parts[name] = found
     # Fields of which one is called like what says the kind stand beneath it, so that neither hides the other.
     return {**about, "fields": parts} if about.keys() & parts.keys() else {**about, **parts}
 
 
-def _as_declared(kind: object, value: object) -> object:
-    """Return a whole number in a field of fractions as a fraction: 0 and 0.0 are the same weight decay."""
-    of_fractions = getattr(kind, "__origin__", kind) is float  # also with a range: Annotated[float, …]
-    return float(value) if of_fractions and isinstance(value, int) else value
+@cache
+def _form(kind: Any) -> tuple[dict[str, object], list[tuple[str, bool, bool]]]:
+    """Return what is said of a dataclass, and its fields: name, whether of fractions, whether nested."""
+    about: dict[str, object] = {"kind": getattr(kind, "name", kind.__name__)}
+    version = getattr(kind, "version", 1)
+    about |= {"version": version} if version != 1 else {}
+    return about, [(one.name, _is_fraction(one.type), is_nested(one)) for one in fields(kind)]
+
+
+def _is_fraction(kind: object) -> bool:
+    return getattr(kind, "__origin__", kind) is float  # also with a range: Annotated[float, …]
 
 
 def _number(value: float) -> float:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -18,8 +19,12 @@ def stamp(paths: Iterable[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
+@cache
 def package_stamp() -> str:
-    """Return the stamp of the package: its version, and its files, which may be under development."""
+    """Return the stamp of the package: its version, and its files, which may be under development.
+
+    It is looked at once: what changes later is not what this process imported.
+    """
     root = Path(str(files("isogloss")))
     inside = [path for path in root.rglob("*") if path.suffix != ".pyc" and path.is_file()]
     return f"{VERSION}-{stamp(inside)}"

@@ -304,13 +304,15 @@ def _own_seed(encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int | Non
     first = encoder.original
     if isinstance(first, Pretrain):
         others = [other for other in (one.original for one in built) if isinstance(other, Pretrain)]
-        there = frozenset(other.seed for other in others if _seedless(other) == _seedless(first))
+        ours = _seedless(first)
+        there = frozenset(other.seed for other in others if _seedless(other) == ours)
         if len(there) > 1:
             return first.seed, there
+    ours, label = _seedless(encoder), built[encoder]
     same = [
         _adjustment_seeds(one)
-        for one, label in built.items()
-        if label == built[encoder] and _seedless(one) == _seedless(encoder)
+        for one, its_label in built.items()
+        if its_label == label and _seedless(one) == ours
     ]
     for own, *there_too in zip(_adjustment_seeds(encoder), *same, strict=True):
         if len(set(there_too)) > 1:

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -45,9 +46,13 @@ def recipe_text(recipe: Source) -> tuple[str, str]:
     return _extended(text, folder, (where,)), where if where.startswith(PAPERS) else Path(recipe).name
 
 
-def packaged_recipes() -> dict[str, Path]:
+def packaged_recipes() -> Mapping[str, Path]:
     """Return the files of the recipes that come with the package, by name: quickstart, papers/…/table-1."""
-    package = Path(str(files("isogloss")))
+    return _recipes_in(Path(str(files("isogloss"))))
+
+
+@cache
+def _recipes_in(package: Path) -> Mapping[str, Path]:
     found = {path.stem: path for path in package.glob("recipes/*.toml")}
     of_papers = package.glob(f"{PAPERS}*/*.toml")
     found |= {path.relative_to(package).with_suffix("").as_posix(): path for path in of_papers}
