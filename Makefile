@@ -2,9 +2,11 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# Bytecode is kept whatever the shell says: without it each process compiles all tests anew before the first.
-PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+# To compile all that packages hold takes as long as to bring it; what is imported is compiled then.
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-compile
+# Bytecode is kept whatever the shell says: without it each process compiles all that it imports anew.
+KEEP := PYTHONDONTWRITEBYTECODE=
+PYTEST := $(KEEP) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 OUT := runs/quickstart
 
 .DEFAULT_GOAL := help
@@ -14,7 +16,7 @@ help: ## Say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 quickstart: $(VENV)/.installed ## Show the main job on the built-in languages (about three minutes)
-	@$(BIN)/isogloss quickstart --out $(OUT)
+	@$(KEEP) $(BIN)/isogloss quickstart --out $(OUT)
 
 install: $(VENV)/.installed ## Install the package into .venv
 	@echo "isogloss is installed: $(BIN)/isogloss --help"
@@ -60,13 +62,14 @@ $(BIN)/python:
 # that is one for CPUs, no GPU libraries come along), and nothing installed later can move it.
 $(VENV)/.installed: constraints.txt pyproject.toml | $(BIN)/python
 	@echo "Installing torch"
-	@$(PIP) install "$$(grep '^torch==' constraints.txt)"
+	@$(PIP) "$$(grep '^torch==' constraints.txt)"
 	@echo "Installing isogloss and what it needs"
-	@$(PIP) install -c constraints.txt setuptools
-	@$(PIP) install -c constraints.txt --no-build-isolation --editable .
+	@$(PIP) -c constraints.txt setuptools
+	@$(PIP) -c constraints.txt --no-build-isolation --editable .
+	@$(KEEP) $(BIN)/python -c "import isogloss.reports, isogloss.experiments.execute, transformers.models.bert.modeling_bert"
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "Installing what tests and checks need"
-	@$(PIP) install -c constraints.txt --editable ".[dev]"
+	@$(PIP) -c constraints.txt --editable ".[dev]"
 	@touch $@

@@ -43,15 +43,17 @@ alphas = [-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
 """
 LONG = RECIPE.replace("epochs = 2", "epochs = 8").replace("checkpoint_every = 4", "checkpoint_every = 30")
 """Its models are half trained for long; checkpoints of steps that 30 does not divide were asked for."""
+ALONE = LONG.partition('[[grid.method]]\nname = "target-only"')[0]
+"""One of these models alone."""
 PATIENCE = 120
 """Seconds a busy machine may take until what is waited for."""
 
 
-def command(folder: Path, out: str, engine: str) -> list[str]:
-    """Give the words that make r.toml's runs in a folder beside it, in the precision known there."""
+def command(folder: Path, out: str, engine: str, recipe: str = "r.toml") -> list[str]:
+    """Give the words that make a recipe's runs in a folder beside it, in the precision known there."""
     as_precise_as(folder, folder / out)
     return [
-        *(sys.executable, "-m", "isogloss", "run", str(folder / "r.toml"), "--out", str(folder / out)),
+        *(sys.executable, "-m", "isogloss", "run", str(folder / recipe), "--out", str(folder / out)),
         *("--engine", engine, "--jobs", "2", "--quiet", "--no-report"),
     ]
 

@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from damage import PACKINGS, Damage, damages
+from damage import PACKINGS, damages
 from drawn import KINDS, LABELS, held, kept
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -269,32 +269,16 @@ def fuzz(examples: int):
     )
 
 
-def check_damaged(place: Path, case: Case, damages: list[Damage], packing: tuple[str, Damage]) -> None:
-    text = case.files[case.damaged]
-    for damage in damages:
-        text = damage(text)
-    suffix, pack = packing
-    check_reading(case, put(place, case, suffix, pack(text)))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @fuzz(20)
 @given(damages=damages, packing=st.sampled_from(PACKINGS))
 def test_damaged_file_gives_sound_examples_or_an_error_that_names_the_place(place, case, damages, packing):
-    check_damaged(place, case, damages, packing)
-
-
-LONGER = {case.corpus.name: case for case in CASES}
-"""The last file of each corpus is searched longer."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", LONGER.values(), ids=lambda case: case.name)
-@fuzz(80)
-@given(damages=damages, packing=st.sampled_from(PACKINGS))
-def test_a_longer_search_finds_no_other_end(place, case, damages, packing):
-    check_damaged(place, case, damages, packing)
+    text = case.files[case.damaged]
+    for damage in damages:
+        text = damage(text)
+    suffix, pack = packing
+    check_reading(case, put(place, case, suffix, pack(text)))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -13,7 +13,7 @@ import pytest
 
 import isogloss
 from isogloss.experiments.store import WORK
-from killed import LONG, PATIENCE, command, descendants, folders, is_alive, left, made, records, wait_until
+from killed import ALONE, PATIENCE, command, descendants, folders, is_alive, left, made, records, wait_until
 from tiny import as_precise_as
 
 
@@ -41,7 +41,7 @@ def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, momen
     assert records(out) != undisturbed
     begun = records(out)
 
-    isogloss.run(folder / "r.toml", out=out, jobs=1 if engine == "serial" else 2, report=False)
+    isogloss.run(folder / "r.toml", out=out, jobs=1, report=False)
     assert records(out) == undisturbed
     assert begun.items() <= undisturbed.items()
     assert left(out) == []
@@ -83,9 +83,8 @@ def test_what_another_process_left_unfinished_is_taken_over(whole):
 def test_asked_to_end_it_writes_a_checkpoint_and_leaves(whole):
     folder, _ = whole
     out = folder / "asked"
-    (folder / "long.toml").write_text(LONG)
-    words = command(folder, out.name, "processes")
-    words[words.index(str(folder / "r.toml"))] = str(folder / "long.toml")
+    (folder / "alone.toml").write_text(ALONE)
+    words = command(folder, out.name, "processes", "alone.toml")
     running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: in_training(out))
     children = descendants(running.pid)
@@ -97,10 +96,10 @@ def test_asked_to_end_it_writes_a_checkpoint_and_leaves(whole):
     steps = [int(path.name.rpartition("-")[2]) for path in out.glob(f"*/{WORK}/checkpoint-*")]
     assert steps
     assert any(step % 30 for step in steps)
-    isogloss.run(folder / "long.toml", out=out, jobs=1, report=False)
-    alone = as_precise_as(folder, folder / "long")
-    undisturbed = isogloss.run(folder / "long.toml", out=alone, jobs=1, report=False)
-    assert records(out) == records(undisturbed.out)
+    isogloss.run(folder / "alone.toml", out=out, jobs=1, report=False)
+    undisturbed = as_precise_as(folder, folder / "alone")
+    isogloss.run(folder / "alone.toml", out=undisturbed, jobs=1, report=False)
+    assert records(out) == records(undisturbed)
 
 
 @pytest.mark.slow
@@ -126,7 +125,7 @@ def test_a_run_that_ignores_hangups_goes_on_though_its_terminal_is_closed(whole)
         running, terminal = on_a_terminal(folder, out)
     os.close(terminal)
     assert running.wait(timeout=PATIENCE) == 0
-    assert len(records(out)) == 3
+    assert len(records(out)) == 1
     assert left(out) == []
 
 
@@ -142,8 +141,8 @@ def hangups(how: signal.Handlers) -> Iterator[None]:
 
 def on_a_terminal(folder: Path, out: Path) -> tuple[subprocess.Popen, int]:
     """Start a run on a terminal of its own, and return it and the other end while it trains."""
-    words = [*command(folder, out.name, "processes"), "--set", "grid.optimization.checkpoint_every=30"]
-    words += ["--set", "grid.optimization.epochs=8"]
+    (folder / "alone.toml").write_text(ALONE)
+    words = command(folder, out.name, "processes", "alone.toml")
     words.remove("--quiet")
     ours, theirs = pty.openpty()
     running = subprocess.Popen(

@@ -26,10 +26,10 @@ lines = { qaa = 300, qag = 200 }
 architecture = { layers = 1, dim = 32, heads = 2, feed_forward = 64, vocabulary = 300, positions = 64 }
 
 [encoder.pretrain.method]
-steps = 12
-batch_subwords = 512
+steps = 6
+batch_subwords = 256
 block = 32
-evaluate_every = 6
+evaluate_every = 3
 checkpoint_every = 5
 precision = "float32"
 accumulation = 4
@@ -42,7 +42,7 @@ name = "cross-lingual-adjustment"
 bitext = "bitext"
 pairs = ["qaa-qag"]
 start = "masked"
-examples = 64
+examples = 32
 batch_size = 16
 accumulation = 2
 precision = "float32"
@@ -52,7 +52,7 @@ name = "contrastive-alignment"
 bitext = "bitext"
 pairs = ["qaa-qag"]
 start = "masked"
-examples = 64
+examples = 32
 batch_size = 16
 precision = "float32"
 
@@ -61,8 +61,8 @@ corpus = "wikiann"
 source = "qaa"
 seeds = [0]
 targets = ["qag"]
-examples = 64
-dev_examples = 16
+examples = 32
+dev_examples = 8
 optimization = { epochs = 2, batch_size = 16, learning_rate = 1e-3, accumulation = 2, precision = "float32" }
 
 [[grid.method]]
@@ -100,7 +100,7 @@ modules = { kind = "adapter" }
 
 [encoder.pretrain.method]
 name = "meta-learning"
-steps = 6
+steps = 3
 batch_subwords = 256
 block = 32
 precision = "float32"
