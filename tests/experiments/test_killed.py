@@ -48,20 +48,6 @@ def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, momen
 
 
 @pytest.mark.slow
-def test_two_at_once_share_the_work(whole):
-    folder, undisturbed = whole
-    out = folder / "shared"
-    first, second = (
-        subprocess.Popen(command(folder, "shared", engine), stdout=subprocess.DEVNULL)
-        for engine in ("serial", "processes")
-    )
-    assert (first.wait(), second.wait()) == (0, 0)
-    assert records(out) == undisturbed
-    assert made(out) == dict.fromkeys(undisturbed, 1)
-    assert left(out) == []
-
-
-@pytest.mark.slow
 def test_what_another_process_left_unfinished_is_taken_over(whole):
     folder, undisturbed = whole
     out = folder / "taken"
