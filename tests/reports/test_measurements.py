@@ -82,21 +82,6 @@ def test_facts_reach_through_adjustment_to_pretraining() -> None:
     assert model_facts(sampled)["encoder.size"] == 24
 
 
-@pytest.mark.parametrize(
-    ("earlier", "name", "own"),
-    [("continual", "source-only", {}), ("continual-few-shot", "few-shot", {"shots": 4, "draw": 1})],
-)
-def test_continual_learning_recorded_as_a_method_has_the_facts_of_an_auxiliary_loss(
-    earlier, name, own
-) -> None:
-    loss = {"bitext": "bible", "alpha": 0.1}
-    today = {**model(name, fields=own), "auxiliary": {"kind": "alignment-loss", **loss}}
-    facts = model_facts(model(earlier, fields={**own, **loss}))
-    assert facts == model_facts(today)
-    assert (facts["method"], facts["auxiliary.method"]) == (f"{name} + alignment-loss", name)
-    assert facts["auxiliary.alpha"] == 0.1
-
-
 def test_an_encoder_has_one_id_for_all_its_seeds_and_its_original_one() -> None:
     first, second = (model_facts(adjust(pretrain(seed=seed), size=100, seed=seed)) for seed in (0, 1))
     assert first["encoder"] == second["encoder"]

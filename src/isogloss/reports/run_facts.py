@@ -23,12 +23,6 @@ IGNORED = (
 
 ENCODERS = ("pretrain", "pretrained", "adjust")
 
-CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
-"""What earlier versions recorded as methods: these, with an alignment loss …"""
-
-SHOTS = ("kind", "version", "shots", "per", "draw", "dev")
-"""… and the fields that were the method's; the others were the loss's."""
-
 Content = Mapping[str, Any]
 """A run, or a part of one, as recorded."""
 
@@ -57,7 +51,7 @@ PLAIN = "source-only"
 
 def _way(run: Content) -> Facts:
     """Return how a model was trained: method, optimization, translator, start, and their id (``way``)."""
-    own = _of_today(fields_of(run))
+    own = fields_of(run)
     found = _part(own["method"], "method") | _flat(own["optimization"], "optimization")
     if auxiliary := own.get("auxiliary"):
         found |= {**_part(auxiliary, "auxiliary"), "auxiliary.method": found["method"]}
@@ -90,21 +84,6 @@ def _parts_facts(own: Content) -> Facts:
     }
     of_weights = {"method.weights": " ".join(f"{one:g}" for one in totals.values())} if weights[0] else {}
     return {"average.of": "+".join(names), "average.of.size": len(own["parts"]), **of_weights, **found}
-
-
-def _of_today(own: Content) -> Content:
-    """Return a model's fields with continual learning as an auxiliary loss, however it was recorded."""
-    method = own["method"]
-    if method["kind"] not in CONTINUAL:
-        return own
-    about = fields_of(method).items()
-    carrier = {name: value for name, value in about if name in SHOTS}
-    loss = {name: value for name, value in about if name not in SHOTS}
-    return {
-        **own,
-        "method": {**carrier, "kind": CONTINUAL[method["kind"]]},
-        "auxiliary": {**loss, "kind": "alignment-loss"},
-    }
 
 
 def _translator(translated: Sequence[Content] | None) -> Facts:
