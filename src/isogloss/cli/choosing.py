@@ -22,8 +22,9 @@ def print_choices(place: str, languages: Sequence[str], *, quiet: bool, as_json:
         found = all_candidates(m, display.on_progress)
     if not found:
         raise ConfigError(
-            f"{folder}: there is nothing to choose among: fewer than two models were measured by label-free. "
-            f'Add [[measure]] name = "label-free" (split = "dev") to the recipe and run it again.'
+            f"{folder}: there is nothing to choose among: no two models were measured by label-free in one "
+            f'target language of one test set. Add [[measure]] name = "label-free" (split = "dev") to the '
+            f"recipe, which measures every model in every target language, and run it again."
         )
     known = list(dict.fromkeys(code for one in found for code in one.languages))
     for code in languages:

@@ -22,7 +22,7 @@ from isogloss.methods.average import Average
 from isogloss.methods.given import Given
 
 CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
-"""Methods of earlier versions that are others with an alignment loss."""
+"""What the paper calls methods, and are others with an alignment loss here."""
 
 
 SEED = "{seed}"
