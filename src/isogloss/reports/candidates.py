@@ -22,7 +22,7 @@ from isogloss.metrics.model_choice import (
     regret,
     rule,
 )
-from isogloss.reports.comparison import best_split, model_languages
+from isogloss.reports.comparison import main_scores, model_languages
 from isogloss.reports.measurements import Measurements, cached
 from isogloss.reports.names import name_systems
 
@@ -186,10 +186,9 @@ def _level(estimates: Sequence[Array], count: int) -> Array:
 def _scores(m: Measurements, about: Mapping[str, str], keys: Sequence[str]) -> tuple[pd.DataFrame, str]:
     """Return the candidates' scores by the task's metric on the best split, and the metric."""
     scores = m.frame("scores")
-    scores = scores[scores["main"].astype(bool)] if len(scores) else scores
     for name in TEST_SET:
         scores = scores[scores[name] == about[name]]
-    scores = best_split(scores) if len(scores) else scores
+    scores = main_scores(scores) if len(scores) else scores
     keyed = scores.assign(candidate=_candidate(scores) if len(scores) else [])
     keyed = keyed[keyed["candidate"].isin(keys)]
     return keyed, str(keyed["metric"].iloc[0]) if len(keyed) else ""

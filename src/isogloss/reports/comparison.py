@@ -215,6 +215,11 @@ def best_split(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[order == order.groupby([frame["corpus"], frame["task"]]).transform("min")]
 
 
+def main_scores(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores by their tasks' main metrics on the best split of each corpus and task."""
+    return best_split(frame[frame["main"].astype(bool)])
+
+
 Scored = dict[str, list[tuple[str, float]]]
 """Score runs and scores of the models of one unit, by language."""
 

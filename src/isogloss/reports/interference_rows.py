@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from isogloss.reports.comparison import best_split, filter_rows, row_keys
+from isogloss.reports.comparison import filter_rows, main_scores, row_keys
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.similarity import noise_corrected
 
@@ -71,7 +71,7 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     """Return scores on the paper's tasks, with ``half``: within languages or zero-shot."""
     rows = m.frame("scores")
     rows = paper_encoders(rows[(rows["inputs"] == "") & (rows["kind"] == "model")])
-    rows = best_split(rows[rows["main"].astype(bool)])
+    rows = main_scores(rows)
     rows = filter_rows(rows, lambda code, languages: code in languages.split("+"), "language", "languages")
     about = zip(*(rows[name] for name in ("method", "language", "source", "target")), strict=True)
     rows = rows.assign(half=pd.Series([_half(*one) for one in about], index=rows.index, dtype=object))

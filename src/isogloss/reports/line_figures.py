@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from isogloss.reports import drawing
-from isogloss.reports.comparison import TEST_SET, best_split
+from isogloss.reports.comparison import TEST_SET, main_scores
 from isogloss.reports.drawing import MOST_PANELS, SOURCE, TARGET, Figure, Lines
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, language, name_systems, slug
@@ -101,7 +101,7 @@ def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
     An adjustment to all translations has the number that it read.
     """
-    rows = best_split(rows[rows["main"].astype(bool) & (rows["method"] == "source-only")])
+    rows = main_scores(rows[rows["method"] == "source-only"])
     read = m.frame("bitext-read").groupby("run")["translations"].max()
     sizes = rows["encoder.size"].astype(float).fillna(rows["encoder.run"].map(read))
     test = [*TEST_SET, "way", "inputs", "inputs.translator", "language", "seed"]

@@ -23,7 +23,7 @@ from isogloss.core.stamps import package_stamp, stamp
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.checks import Check
-from isogloss.reports.comparison import SYSTEM, best_split
+from isogloss.reports.comparison import SYSTEM, main_scores
 from isogloss.reports.measurements import FAILED, PLAN, Measurements, read_measurements
 from isogloss.reports.names import and_list, count, language, percent, slug
 from isogloss.reports.page import (
@@ -238,7 +238,7 @@ def _files(page: Page, on_progress: OnProgress) -> Iterator[tuple[str, bytes]]:
 def headline(m: Measurements) -> str:
     """Return the transfer of source-only models on the first test set with any, and the largest gains."""
     scores = m.frame("scores")
-    best = best_split(scores[scores["main"].eq(True)]).index
+    best = main_scores(scores).index
     sentences = (_headline(one) for one in scored_sets(m) if one.rows.index.isin(best).all())
     none = f"These runs hold {count(len(scores), 'score')} and no baseline trained on the source alone."
     return next(filter(None, sentences), none)

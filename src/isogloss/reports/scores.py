@@ -25,6 +25,7 @@ from isogloss.reports.comparison import (
     compare,
     filter_rows,
     holm_corrected,
+    main_scores,
     model_languages,
     unit_of,
 )
@@ -383,9 +384,7 @@ def _significance(tests: pd.DataFrame) -> list[Table]:
 
 def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
     """Return models trained in one language, on encoders pretrained here on it and on the one tested."""
-    rows = best_split(
-        scores[scores["main"] & scores["inputs"].eq("") & scores["encoder.kind"].eq("pretrain")]
-    )
+    rows = main_scores(scores[scores["inputs"].eq("") & scores["encoder.kind"].eq("pretrain")])
     across = rows["method"] == "source-only"
     rows = rows.assign(plain=~across, trained=rows["source"].where(across, rows["target"]))
     within = rows["trained"] == rows["language"]

@@ -15,7 +15,7 @@ import pandas as pd
 from isogloss.core.errors import StorageError
 from isogloss.data.result_files import ENDING, LOG_ALPHA, MASKS, read_tensors
 from isogloss.metrics.correlation import bootstrap_interval, spearman
-from isogloss.reports.comparison import SYSTEM, TEST_SET, best_split, model_languages
+from isogloss.reports.comparison import SYSTEM, TEST_SET, main_scores, model_languages
 from isogloss.reports.drawing import Lines
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
@@ -318,9 +318,7 @@ def transfer_correlations(m: Measurements) -> pd.DataFrame:
     if cka.empty or scores.empty:
         return pd.DataFrame()
     cka = model_languages(cka.assign(language=cka["second"]))
-    scores = with_role(
-        name_systems(model_languages(best_split(scores[scores["main"].astype(bool)])), m.labels)
-    )
+    scores = with_role(name_systems(model_languages(main_scores(scores)), m.labels))
     trained, keys = ["encoder", "way", "task", "source"], [*TEST_SET, *SYSTEM, "encoder.label", "system"]
     found = []
     for key, own in scores[scores["role"] == "target"].groupby(keys, sort=False, dropna=False):

@@ -4,7 +4,7 @@ from functools import partial
 
 import pandas as pd
 
-from isogloss.reports.comparison import SYSTEM, TEST_SET, best_split, model_languages
+from isogloss.reports.comparison import SYSTEM, TEST_SET, main_scores, model_languages
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
 from isogloss.reports.run_facts import fields_of
@@ -26,7 +26,7 @@ def with_role(scores: pd.DataFrame) -> pd.DataFrame:
 def spreads(m: Measurements) -> pd.DataFrame:
     """Return mean and standard deviation over seeds of each system's main score, by language."""
     scores = m.frame("scores")
-    scores = with_role(best_split(scores[scores["main"].astype(bool)]))
+    scores = with_role(main_scores(scores))
     keys = [*TEST_SET, *SYSTEM, "target", "language"]
     over = scores.groupby(keys, sort=False, dropna=False)["score"].agg(seeds="count", mean="mean", std="std")
     found = scores.drop_duplicates(keys).drop(columns=["score", "run", "model", "seed", "encoder.seed"])
@@ -37,7 +37,7 @@ def spreads(m: Measurements) -> pd.DataFrame:
 def gaps(m: Measurements) -> pd.DataFrame:
     """Return source score, mean target score and their difference for each model scored on both."""
     scores = m.frame("scores")
-    scores = with_role(model_languages(best_split(scores[scores["main"].astype(bool)])))
+    scores = with_role(model_languages(main_scores(scores)))
     found = []
     for _, rows in scores.groupby(ONE_MODEL, sort=False):
         own, others = (rows.loc[rows["role"] == role, "score"] for role in ("source", "target"))
