@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError, ModelError
+from isogloss.core.records import read_record, write_record
 from isogloss.data.examples import TaggedSentence
 from isogloss.using import load_model
 from isogloss.using.fine_tuned import provenance_of
@@ -21,6 +23,12 @@ def test_groups_are_of_a_number_and_a_size():
     assert lengths(*[0] * (2 * GROUP_SIZE + 1)) == [GROUP_SIZE, GROUP_SIZE, 1]
     assert lengths(1, 1, GROUP_CHARACTERS, 1, 1) == [3, 2]
     assert lengths() == []
+
+
+def test_what_comes_from_python_has_the_size_of_its_texts():
+    words = ("x" * (GROUP_CHARACTERS // 2),)
+    entries = [Entry(lines=(), example=TaggedSentence(id=str(one), words=words, tags=())) for one in range(5)]
+    assert [len(group) for group in in_groups(entries)] == [2, 2, 1]
 
 
 @pytest.mark.slow
@@ -109,6 +117,17 @@ def test_provenance_has_the_scores_that_were_measured(tiny_runs):
         measured = {row["language"] for row in provenance.scores if row["baseline"] is not None}
         assert measured >= {"qaa", "qab"}
         assert all(0 <= row["score"] <= 1 for row in provenance.scores)
+
+
+def test_provenance_names_the_auxiliary_loss_and_which_weights_were_trained(tiny_runs, tmp_path):
+    run = next(path.parent for path in sorted(tiny_runs.glob("*/model")))
+    record = read_record(run)
+    assert provenance_of(run)[0].method == record.run["method"]["kind"]
+    added = {"auxiliary": {"kind": "alignment-loss"}, "peft": {"kind": "lora"}}
+    other = tmp_path / record.id
+    other.mkdir()
+    write_record(other, replace(record, run={**record.run, **added}))
+    assert provenance_of(other)[0].method == f"{record.run['method']['kind']} + alignment-loss + lora"
 
 
 def test_a_damaged_neighbour_is_passed_over(tiny_runs, tmp_path):

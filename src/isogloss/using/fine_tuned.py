@@ -184,7 +184,7 @@ def _of_run(folder: Path) -> Provenance:
         title=record.title,
         task=run["task"],
         corpus=run["corpus"],
-        method=run["method"]["kind"],
+        method=" + ".join(run[part]["kind"] for part in ("method", "auxiliary", "peft") if run.get(part)),
         encoder=_encoder(run["encoder"]),
         source=tuple(run["source"]),
         target=tuple(run["target"]),

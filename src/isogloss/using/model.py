@@ -310,5 +310,7 @@ def in_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 
 
 def _characters(entry: Entry) -> int:
+    """Return how many an entry has: in the lines it was read from, or else in its example."""
+    read = () if entry.lines or entry.example is None else texts_of(entry.example)
     texts = () if entry.translation is None else texts_of(entry.translation)
-    return sum(map(len, (*entry.lines, *texts)))
+    return sum(map(len, (*entry.lines, *read, *texts)))
