@@ -48,6 +48,19 @@ def test_words_are_tagged_as_transformers_tags_them(elsewhere):
     assert [tag[2:] for tag in found] == [SPANS[best[place]][2:] for place in places]
 
 
+def test_it_is_called_as_it_was_asked_for(elsewhere, hub_cache, monkeypatch):
+    _, folder = elsewhere("AutoModelForTokenClassification", SPANS)
+    hub_cache("me/their-tagger", folder, revision="v2")
+    monkeypatch.chdir(folder)
+    for given, run, name in (
+        (folder, "theirs", "theirs"),
+        (".", "theirs", "theirs"),
+        ("me/their-tagger@v2", "their-tagger", "me/their-tagger@v2"),
+    ):
+        made = load_model(given).provenance
+        assert (made.run, made.title) == (run, f"fine-tuned elsewhere: {name}")
+
+
 @pytest.mark.slow
 def test_texts_pairs_and_questions_are_told_apart_by_head_and_labels(elsewhere):
     for auto_class, labels, task in (

@@ -16,7 +16,7 @@ from isogloss.tasks import TASKS, Task, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification
 from isogloss.tasks.tagging import Tagging
 from isogloss.tasks.task import Config
-from isogloss.using.fine_tuned import Provenance
+from isogloss.using.fine_tuned import Provenance, is_on_hub
 
 HEADS: Mapping[str, str] = {
     "ForTokenClassification": "word-tagging",
@@ -32,16 +32,21 @@ LONGEST = 512
 METHOD = "elsewhere"
 
 
-def provenance_elsewhere(folder: Path) -> Provenance | None:
-    """Return what a folder's config says of a model that isogloss did not make; None where it has no head."""
+def provenance_elsewhere(folder: Path, given: str) -> Provenance | None:
+    """Return what a folder's config says of a model that isogloss did not make; None where it has no head.
+
+    ``given`` is the model as it was asked for: a folder, or a name on the hub.
+    """
     config = load_encoder_config(folder)
     task = _task(config)
     if not task:
         return None
     limit = min(LONGEST, int(load_tokenizer(str(folder)).model_max_length))
+    # On the hub the folder's own name is a commit.
+    title = given if is_on_hub(given) else folder.resolve().name
     return Provenance(
-        run=folder.name,
-        title=f"fine-tuned elsewhere: {folder.name}",
+        run=title.partition("/")[2].partition("@")[0] or title,
+        title=f"fine-tuned elsewhere: {title}",
         task=task,
         corpus="",
         method=METHOD,

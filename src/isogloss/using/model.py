@@ -281,10 +281,10 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     One that was fine-tuned elsewhere is read too, if it has a token, sequence or question-answering head.
     """
     check_precision(precision, "load_model")
-    folder = folder_of(folder)
+    given, folder = str(folder), folder_of(folder)
     of_run = any((place / RECORD).exists() for place in (folder, folder.parent))
     own = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
-    elsewhere = None if own else provenance_elsewhere(folder)
+    elsewhere = None if own else provenance_elsewhere(folder, given)
     provenance, weights = (elsewhere, folder) if elsewhere else provenance_of(folder)
     if provenance.task not in task_names():
         raise unknown_name(str(folder), "task", provenance.task, task_names())
