@@ -38,5 +38,7 @@ def test_choose_prints_choices_regrets_and_candidates(command, tmp_path):
     assert rows[0]["candidates"] == 2 and rows[0]["predicted"] is None and rows[0]["regret"] >= 0
     shown = command("choose", tmp_path / "r", "--language", "qab").out
     assert all(f"source-only, seed {seed}" in shown for seed in (0, 1))
+    rows = command("choose", tmp_path / "r", "--json", "--language", "qad,qab").lines
+    assert sorted(row["language"] for row in rows) == ["qab", "qad"]
     assert "atc" in shown and "agreement" in shown
     assert "Known: qab, qad" in command("choose", tmp_path / "r", "--language", "sw", "--quiet").message

@@ -47,6 +47,14 @@ def test_a_dry_run_for_machines_is_json_lines(command, tmp_path):
     assert {line["there"] for line in lines} == {"no"}
 
 
+def test_languages_are_named_as_everywhere(command):
+    wanted = [
+        [line["address"] for line in command("fetch", "ud", "--dry-run", "--json", *words).lines]
+        for words in (("--language", "hi", "--language", "fr"), ("--language", "hin_Deva,fr"))
+    ]
+    assert wanted[0] == wanted[1] != []
+
+
 def test_the_licence_is_said_before_anything_comes(command, pretended, tmp_path):
     ended = command("fetch", "xnli:test", "ud", "--to", tmp_path, "--language", "hi")
     said = ended.err.splitlines()
@@ -58,7 +66,7 @@ def test_the_licence_is_said_before_anything_comes(command, pretended, tmp_path)
     assert "no published checksum: the one of this download is recorded (e3b0c44298fc…)" in said[3]
     assert f"{tmp_path}: 4 files of xnli, ud; 0.0 kB fetched.\n" in ended.out
     assert f"--data {tmp_path}" in ended.out
-    assert pretended[0][2] == ["hi"]
+    assert pretended[0][2] == ("hi",)
 
 
 def test_quiet_says_only_the_result(command, pretended, tmp_path):

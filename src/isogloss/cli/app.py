@@ -221,7 +221,7 @@ def compare(
 def choose(
     folder: Annotated[str, typer.Argument(help="A folder (or URL) of runs with measurements by label-free.")],
     languages: Annotated[
-        list[str] | None, typer.Option("--language", help="Show all candidates for this language.")
+        list[str] | None, typer.Option("--language", help="Show all candidates for these: --language de,fr.")
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,

@@ -7,6 +7,7 @@ import pandas as pd
 
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.languages import languages_named
 from isogloss.experiments.store_places import local_folder
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
@@ -26,6 +27,7 @@ def print_choices(place: str, languages: Sequence[str], *, quiet: bool, as_json:
             f'target language of one test set. Add [[measure]] name = "label-free" (split = "dev") to the '
             f"recipe, which measures every model in every target language, and run it again."
         )
+    languages = languages_named(languages)
     known = list(dict.fromkeys(code for one in found for code in one.languages))
     for code in languages:
         if code not in known:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.languages import languages_named
 from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data import CORPORA
@@ -183,6 +184,7 @@ def fetch_corpora(
     as_json: bool,
 ) -> None:
     """Fetch the official files of corpora into a data folder, or print the plan with ``dry_run``."""
+    languages = languages_named(languages)
     wanted = chosen(names, languages)
     if dry_run:
         _print_plan(wanted, folder, languages, as_json=as_json)

@@ -133,7 +133,7 @@ def fetch(
     ],
     folder: Annotated[Path, typer.Option("--to", help="The data folder.")] = Path("data"),
     language: Annotated[
-        list[str] | None, typer.Option("--language", help="Only what is in this language; again for more.")
+        list[str] | None, typer.Option("--language", help="Only what is in these: --language de,fr.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be fetched and stop.")] = False,
     quiet: Quiet = False,

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.core.languages import canonical_language
+from isogloss.core.languages import canonical_language, languages_named
 from isogloss.core.paths import from_home
 from isogloss.core.records import Row, writing
 from isogloss.data.downloading import megabytes
@@ -96,9 +96,7 @@ def print_scores(
     """Print a table of models' scores: the main metric first, then the other measures."""
     options = EvaluateOptions(
         corpus=known_as(corpus, data or ""),
-        languages=tuple(
-            dict.fromkeys(map(canonical_language, " ".join(languages).replace(",", " ").split()))
-        ),
+        languages=languages_named(languages),
         split=split,
         treebanks=tuple(map(_treebank, treebanks)),
         inputs=inputs,
@@ -210,7 +208,7 @@ def _treebank(text: str) -> tuple[str, str]:
     language, equals, treebank = text.partition("=")
     if not (language and equals and treebank):
         raise ConfigError(f"--treebank: {text!r}; expected a language and its treebank, as in fr=Sequoia.")
-    return language, treebank
+    return canonical_language(language), treebank
 
 
 def _measures(row: Row) -> dict[str, str]:

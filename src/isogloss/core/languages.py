@@ -8,6 +8,7 @@ language (anything of two or three letters is), it only has no English name here
 """
 
 import re
+from collections.abc import Iterable
 
 from isogloss.core.errors import ConfigError
 
@@ -53,6 +54,11 @@ def canonical_language(text: str) -> str:
     anyway. Plain codes, and what is no tag at all, stay as they are.
     """
     return "".join(map(_canonical, _BETWEEN_LANGUAGES.split(text)))
+
+
+def languages_named(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the languages that texts name, joined by commas or one at a time, each once."""
+    return tuple(dict.fromkeys(map(canonical_language, " ".join(texts).replace(",", " ").split())))
 
 
 def _canonical(tag: str) -> str:

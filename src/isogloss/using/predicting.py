@@ -289,6 +289,7 @@ def input_translator(
     if name not in TRANSLATORS:
         raise unknown_name("--translator", "translator", name, TRANSLATORS)
     model.check_mixes("--translator")
+    language = canonical_language(language)
     _check_translation_languages(model, language)
     translator: Translator = TRANSLATORS[name]()
     if not translator.knows_links:
