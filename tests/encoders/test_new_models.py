@@ -7,7 +7,7 @@ import torch
 from networks import same
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.core.languages import NAMES
+from isogloss.core.languages import NAMES, canonical_language
 from isogloss.core.run_parts import Architecture
 from isogloss.encoders import (
     FAMILIES,
@@ -159,6 +159,40 @@ def test_each_kind_of_vocabulary_is_told_in_its_own_way(vocabulary, direction) -
 
 def test_a_language_can_be_written_as_the_model_writes_it() -> None:
     assert between(["eng_Latn", "ace_Arab"], "en", "ace_Arab") == Direction((0,), 1)
+
+
+def test_every_language_of_nllb_is_found_however_it_is_written() -> None:
+    from transformers.models.nllb.tokenization_nllb import FAIRSEQ_LANGUAGE_CODES as CODES
+
+    for number, code in enumerate(CODES):
+        assert between(CODES, "en", canonical_language(code)).first == number, code
+    for plain, code in {"rw": "kin_Latn", "tn": "tsn_Latn", "zh_TW": "zho_Hant", "pt_BR": "por_Latn"}.items():
+        assert between(CODES, "en", plain).first == CODES.index(code)
+    with pytest.raises(ModelError, match="no language 'uz_Cyrl'"):
+        between(CODES, "en", "uz_Cyrl")
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "language", "found"),
+    [
+        (["__en__", "__zh__"], "zh_Hans", "__zh__"),
+        (["__en__", "__sr__"], "sr_Cyrl", "__sr__"),
+        (["en_XX", "zh_CN"], "zh_Hans", "zh_CN"),
+        ([">>cmn<<", ">>cmn_Hant<<"], "zh_Hant", ">>cmn_Hant<<"),
+        ([">>cmn_Hant<<", ">>cmn<<"], "zh_Hans", ">>cmn<<"),
+        ([">>kin<<"], "rw", ">>kin<<"),
+        ([">>srp_Latn<<", ">>srp_Cyrl<<"], "sr", ">>srp_Cyrl<<"),
+    ],
+)
+def test_a_script_is_looked_for_where_a_vocabulary_has_it(vocabulary, language, found) -> None:
+    direction = between(vocabulary, "en" if "en" in vocabulary[0] else "", language)
+    assert (direction.prefix[0] if direction.first is None else direction.first) == vocabulary.index(found)
+
+
+def test_another_script_is_another_language() -> None:
+    for vocabulary in (["__en__", "__zh__"], ["en_XX", "zh_CN"]):
+        with pytest.raises(ModelError, match="no language 'zh_Hant'"):
+            between(vocabulary, "en", "zh_Hant")
 
 
 @pytest.mark.parametrize("vocabulary", [["eng_Latn", "fra_Latn"], ["__en__", "__fr__"], [">>fr<<"]])

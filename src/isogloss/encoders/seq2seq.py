@@ -6,6 +6,7 @@ found in the vocabulary from ISO codes.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import ModelError, did_you_mean
+from isogloss.core.languages import code_of_three_letters
 from isogloss.data.parallel_text import THREE_LETTERS
 from isogloss.encoders import folders
 from isogloss.encoders.annotations import Config, Model, Tokenizer
@@ -218,9 +220,9 @@ FLORES = {
     "sw": "swh_Latn", "ta": "tam_Taml", "te": "tel_Telu", "tg": "tgk_Cyrl", "th": "tha_Thai",
     "tl": "tgl_Latn", "tr": "tur_Latn", "uk": "ukr_Cyrl", "ur": "urd_Arab", "uz": "uzn_Latn",
     "vi": "vie_Latn", "wo": "wol_Latn", "xh": "xho_Latn", "yo": "yor_Latn", "yue": "yue_Hant",
-    "zh": "zho_Hans", "zu": "zul_Latn",
+    "zh": "zho_Hans", "zu": "zul_Latn", "fa_AF": "prs_Arab", "fil": "tgl_Latn",
 }  # fmt: skip
-"""NLLB's codes (FLORES-200), with the variety and script most common for the ISO code."""
+"""NLLB's codes (FLORES-200) where ISO 639-3 and the usual script do not say them, and the common ones."""
 
 MBART = {
     "af": "ZA", "ar": "AR", "az": "AZ", "bn": "IN", "cs": "CZ", "de": "DE", "en": "XX", "es": "XX",
@@ -234,9 +236,9 @@ MBART = {
 """Region of each language in mBART-50's codes (``sw_KE``)."""
 
 _BOTH_SIDES: dict[str, Callable[[str], tuple[str, ...]]] = {
-    "eng_Latn": lambda language: (language, FLORES.get(language, "")),
-    "__en__": lambda language: (f"__{language}__",),
-    "en_XX": lambda language: (f"{language}_{MBART.get(language, '')}",),
+    "eng_Latn": lambda language: (language, *_with_script(language)),
+    "__en__": lambda language: tuple(f"__{one}__" for one in _plain(language)),
+    "en_XX": lambda language: tuple(f"{one}_{MBART.get(one, '')}" for one in _plain(language)),
 }
 """NLLB, M2M-100 and mBART-50: source code before the text, target code before the translation.
 
@@ -256,11 +258,35 @@ def direction_between(vocabulary: Mapping[str, int], source: str, target: str, w
             )
             return Direction((first,), second)
     if any(piece.startswith(_OPEN) and piece.endswith(_CLOSE) for piece in vocabulary):
-        flores, three = FLORES.get(target, ""), THREE_LETTERS.get(target, "")
-        of_flores, _, script = flores.partition("_")
-        names = (target, three, of_flores, flores, f"{three}_{script}")
+        names = (*_plain(target), *_with_script(target))
         return Direction((_number(vocabulary, map(language_subword, names), target, where),))
     return Direction()
+
+
+def _plain(language: str) -> tuple[str, ...]:
+    """Return the codes of a language, by those of ISO 639-3 too where it is written in its usual script."""
+    base, script = _base_and_script(language)
+    usual = not script or script == _base_and_script(base)[1]
+    of_flores = FLORES.get(base, "").partition("_")[0]
+    also = (base, THREE_LETTERS.get(base, ""), of_flores, code_of_three_letters(base)) if usual else ()
+    return tuple(dict.fromkeys(filter(None, (language, *also))))
+
+
+def _with_script(language: str) -> tuple[str, ...]:
+    """Return a language's codes of three letters with a script, the likely one if unsaid, as NLLB has them."""
+    base, script = _base_and_script(language)
+    three = (THREE_LETTERS.get(base, base), code_of_three_letters(base))
+    codes = (FLORES.get(language, ""), FLORES.get(base, ""), *(f"{one}_{script}" for one in three))
+    return tuple(dict.fromkeys(one for one in codes if script and one.endswith(f"_{script}")))
+
+
+@cache
+def _base_and_script(language: str) -> tuple[str, str]:
+    """Return a language without script and region, and its script, or the likely one; empty if unknown."""
+    from langcodes import Language
+
+    tag = Language.get(language.replace("_", "-")).maximize()
+    return str(tag.language), str(tag.script or "")
 
 
 def language_subword(language: str) -> str:

@@ -50,4 +50,4 @@ def _chrf() -> "CHRF":
 def _bleu(language: str) -> "BLEU":
     from sacrebleu.metrics import BLEU
 
-    return BLEU(tokenize=UNSPACED.get(language, "13a"), force=True)
+    return BLEU(tokenize=UNSPACED.get(language.partition("_")[0], "13a"), force=True)

@@ -140,7 +140,7 @@ def in_pieces(
 
 def join_pieces(pieces: Sequence[str], language: str) -> str:
     """Join the translations of a text's pieces as the language is written."""
-    return ("" if language in UNSPACED else " ").join(piece for piece in pieces if piece)
+    return ("" if language.partition("_")[0] in UNSPACED else " ").join(piece for piece in pieces if piece)
 
 
 def _cut(text: str, lengths: Lengths, longest: int) -> Iterator[str]:
