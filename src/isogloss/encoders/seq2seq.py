@@ -273,7 +273,7 @@ def _plain(language: str) -> tuple[str, ...]:
 
 
 def _with_script(language: str) -> tuple[str, ...]:
-    """Return a language's codes of three letters with a script, the likely one if unsaid, as NLLB has them."""
+    """Return a language's codes of three letters with a script, the likely one if unsaid, as in NLLB."""
     base, script = _base_and_script(language)
     three = (THREE_LETTERS.get(base, base), code_of_three_letters(base))
     codes = (FLORES.get(language, ""), FLORES.get(base, ""), *(f"{one}_{script}" for one in three))
