@@ -10,7 +10,6 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.data.files import File
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_tokenizer
-from isogloss.experiments.descriptions import known_as
 from isogloss.metrics.labels import span_contributions
 from isogloss.using import load_model
 from isogloss.using.predicting import PredictOptions, predict_file
@@ -112,10 +111,10 @@ def test_a_corpus_of_ones_own_is_enough(elsewhere, tmp_path):
         "label\ttext\nsports\tthe cat\npolitics\ta casing\n", encoding="utf-8"
     )
     (tmp_path / "news.toml").write_text('kind = "text"\nfiles = "{language}-{split}.tsv"\n', encoding="utf-8")
-    name = known_as(str(tmp_path / "news.toml"))
     _, folder = elsewhere("AutoModelForSequenceClassification", ("POLITICS", "SPORTS"))
-    (row,) = load_model(folder).evaluate(name, ["sw"])
+    (row,) = load_model(folder).evaluate(str(tmp_path / "news.toml"), ["sw"])
     assert row["score"] in (0.0, 0.5, 1.0)
+    assert load_model(folder).evaluate("news", "sw") == [row]
 
 
 def test_labels_that_do_not_match_and_folders_without_a_head_are_told(elsewhere, bert_folder):
@@ -197,7 +196,7 @@ def test_several_labels_and_numbers_are_known_by_the_config(elsewhere, tmp_path)
     (tmp_path / "sts.toml").write_text(
         'kind = "pair"\npredicts = "number"\nfiles = { test = "{language}-test.tsv" }\n', encoding="utf-8"
     )
-    (row,) = model.evaluate(known_as(str(tmp_path / "sts.toml")), ["sw"])
+    (row,) = model.evaluate(str(tmp_path / "sts.toml"), ["sw"])
     assert (row["metric"], abs(row["score"]), abs(row["pearson"])) == ("spearman", 1, pytest.approx(1))
     with pytest.raises(ConfigError, match="corpus 'xnli' holds nli, not regression"):
         model.evaluate("xnli", ["qaa"])

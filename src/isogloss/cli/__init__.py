@@ -1,4 +1,4 @@
-"""Floor 7: names to objects, errors to exit codes: every mistake in one line with the nearest match."""
+"""Floor 9: names to objects, errors to exit codes: every mistake in one line with the nearest match."""
 
 import os
 import signal

@@ -9,6 +9,7 @@ language (anything of two or three letters is), it only has no English name here
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from isogloss.core.errors import ConfigError
 
@@ -83,6 +84,15 @@ def code_of_three_letters(language: str) -> str:
         return str(Language.get(language).to_alpha3())
     except LookupError:
         return language
+
+
+@cache
+def base_and_script(code: str) -> tuple[str, str]:
+    """Return a language without script and region, and its script, or the likely one; empty if unknown."""
+    from langcodes import Language
+
+    tag = Language.get(code.replace("_", "-")).maximize()
+    return str(tag.language), str(tag.script or "")
 
 
 def shortest_code(language: str) -> str:

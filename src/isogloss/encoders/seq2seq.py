@@ -6,7 +6,6 @@ found in the vocabulary from ISO codes.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import ModelError, did_you_mean
-from isogloss.core.languages import code_of_three_letters
+from isogloss.core.languages import base_and_script, code_of_three_letters
 from isogloss.data.parallel_text import THREE_LETTERS
 from isogloss.encoders import folders
 from isogloss.encoders.annotations import Config, Model, Tokenizer
@@ -265,8 +264,8 @@ def direction_between(vocabulary: Mapping[str, int], source: str, target: str, w
 
 def _plain(language: str) -> tuple[str, ...]:
     """Return the codes of a language, by those of ISO 639-3 too where it is written in its usual script."""
-    base, script = _base_and_script(language)
-    usual = not script or script == _base_and_script(base)[1]
+    base, script = base_and_script(language)
+    usual = not script or script == base_and_script(base)[1]
     of_flores = FLORES.get(base, "").partition("_")[0]
     also = (base, THREE_LETTERS.get(base, ""), of_flores, code_of_three_letters(base)) if usual else ()
     return tuple(dict.fromkeys(filter(None, (language, *also))))
@@ -274,19 +273,10 @@ def _plain(language: str) -> tuple[str, ...]:
 
 def _with_script(language: str) -> tuple[str, ...]:
     """Return a language's codes of three letters with a script, the likely one if unsaid, as in NLLB."""
-    base, script = _base_and_script(language)
+    base, script = base_and_script(language)
     three = (THREE_LETTERS.get(base, base), code_of_three_letters(base))
     codes = (FLORES.get(language, ""), FLORES.get(base, ""), *(f"{one}_{script}" for one in three))
     return tuple(dict.fromkeys(one for one in codes if script and one.endswith(f"_{script}")))
-
-
-@cache
-def _base_and_script(language: str) -> tuple[str, str]:
-    """Return a language without script and region, and its script, or the likely one; empty if unknown."""
-    from langcodes import Language
-
-    tag = Language.get(language.replace("_", "-")).maximize()
-    return str(tag.language), str(tag.script or "")
 
 
 def language_subword(language: str) -> str:

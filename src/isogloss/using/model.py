@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isogloss.core.errors import ConfigError, DataError, unknown_name
-from isogloss.core.languages import canonical_language, check_language
+from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
 from isogloss.core.run_parts import Optimization, Updates
@@ -187,14 +187,15 @@ class Model:
     ) -> list[Row]:
         """Score it on a split of a corpus: a row for each language, with the majority baseline.
 
-        ``inputs`` are those of recipes: "paired" for a model that mixes, "translated" for translate-test.
-        ``data`` is the folder with the corpora; the built-in languages need none.
+        ``corpus`` is a name, or the path of a TOML file that describes one; ``inputs`` are those of recipes:
+        "paired" for a model that mixes, "translated" for translate-test. ``data`` is the folder with the
+        corpora; the built-in languages need none.
         """
+        from isogloss.experiments.descriptions import known_as
+
         options = EvaluateOptions(
-            corpus=corpus,
-            languages=tuple(
-                map(canonical_language, (languages,) if isinstance(languages, str) else languages)
-            ),
+            corpus=known_as(corpus, str(data or "")),
+            languages=languages_named((languages,) if isinstance(languages, str) else languages),
             split=split,
             treebanks=treebanks,
             inputs=inputs,
