@@ -221,7 +221,7 @@ def test_a_language_of_one_region_is_found_without_it(own):
 def test_a_standard_variety_is_found_by_the_code_of_its_language(own):
     codes = ("swh_Latn", "arb_Arab", "ary_Arab", "zho_Hans")
     corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {f"{code}.tsv": TSV for code in codes})
-    for code in ("sw", "swa", "swh", "swh_Latn", "ar", "arb", "ary", "zh"):
+    for code in ("sw", "swa", "swh", "swh_Latn", "ar", "arb", "ary", "zh", "zho_Hans", "zh-Hans"):
         assert len(read(corpus, code)) == 3, code
     for code in ("sw_KE", "zh_Hant"):
         with pytest.raises(DataError, match=f"has no language '{code}'"):

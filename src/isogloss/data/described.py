@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.core.languages import code_of_three_letters, language_of_variety
+from isogloss.core.languages import canonical_language, code_of_three_letters, language_of_variety
 from isogloss.data.catalogue import NLI
 from isogloss.data.corpora import SPLITS, Source, Split, nonempty, not_there, only, unique_id
 from isogloss.data.described_hub import hub_file
@@ -134,7 +134,7 @@ class DescribedCorpus:
         """
         if self.assumed and not self.languages:
             return language
-        codes = (language, code_of_three_letters(language))
+        codes = (language, canonical_language(language), code_of_three_letters(language))
         found = [self.languages[code] for code in codes if code in self.languages]
         plain = [
             spelled
