@@ -176,7 +176,7 @@ def test_lines_are_of_languages_however_these_are_written(planned):
     said = {"encoder__0__pretrain__languages": ["qaa", "eng_Latn"], "encoder__0__pretrain__text": ["mine"]}
     with pytest.raises(ConfigError) as told:
         planned(**said, encoder__0__pretrain__lines={"eng_Latn": 5})
-    assert "lines" not in str(told.value)  # It is the corpus that is not known.
+    assert "pretrain.lines" not in str(told.value)  # It is the corpus that is not known.
 
 
 def test_translation_modelling_needs_a_second_language(planned):
