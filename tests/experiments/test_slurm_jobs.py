@@ -14,7 +14,7 @@ from isogloss.experiments.claims import claims_in
 from isogloss.experiments.engine import Making, make_planned
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.store import WORK
-from killed import LONG, descendants, left, made, records, wait_until
+from killed import LONG, descendants, is_alive, left, made, records, wait_until
 from tiny import as_precise_as
 
 pytest.importorskip("submitit")
@@ -42,6 +42,7 @@ def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_q
     assert left(out) == []
     assert said == [(1, 3), (2, 3), (3, 3)]
     assert len(jobs(out)) == 2
+    wait_until(lambda: not any(map(is_alive, jobs(out))))  # The one that came back finds nothing to do.
     (output,) = out.glob(f"{FOLDER}/*/{gone.result()}_0_log.out")
     assert output.read_text().count("Requeued job") == 1
 
