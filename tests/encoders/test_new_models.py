@@ -166,6 +166,9 @@ def test_every_language_of_nllb_is_found_however_it_is_written() -> None:
 
     for number, code in enumerate(CODES):
         assert between(CODES, "en", canonical_language(code)).first == number, code
+    assert all(between(CODES, "en", code).first is not None for code in NAMES)
+    for plain, code in FLORES.items() | {"zh": "zho_Hans", "ko_KR": "kor_Hang", "yue": "yue_Hant"}.items():
+        assert between(CODES, "en", plain).first == CODES.index(code), plain
     for plain, code in {"rw": "kin_Latn", "tn": "tsn_Latn", "zh_TW": "zho_Hant", "pt_BR": "por_Latn"}.items():
         assert between(CODES, "en", plain).first == CODES.index(code)
     with pytest.raises(ModelError, match="no language 'uz_Cyrl'"):
@@ -199,10 +202,6 @@ def test_another_script_is_another_language() -> None:
 def test_a_language_the_model_does_not_know_is_refused(vocabulary) -> None:
     with pytest.raises(ModelError, match=r"a model: this model knows no language 'sw' \(looked for"):
         between(vocabulary)
-
-
-def test_every_language_with_a_name_here_has_nllbs_code() -> None:
-    assert NAMES.keys() <= FLORES.keys()
 
 
 def test_the_codes_are_those_of_transformers() -> None:

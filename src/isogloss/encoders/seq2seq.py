@@ -201,27 +201,12 @@ def _only(scores: Tensor, rows: Tensor, subword: int) -> Tensor:
 
 
 FLORES = {
-    "af": "afr_Latn", "am": "amh_Ethi", "ar": "arb_Arab", "az": "azj_Latn", "be": "bel_Cyrl",
-    "bg": "bul_Cyrl", "bn": "ben_Beng", "bs": "bos_Latn", "ca": "cat_Latn", "cs": "ces_Latn",
-    "cy": "cym_Latn", "da": "dan_Latn", "de": "deu_Latn", "el": "ell_Grek", "en": "eng_Latn",
-    "eo": "epo_Latn", "es": "spa_Latn", "et": "est_Latn", "eu": "eus_Latn", "fa": "pes_Arab",
-    "fi": "fin_Latn", "fr": "fra_Latn", "ga": "gle_Latn", "gl": "glg_Latn", "gu": "guj_Gujr",
-    "ha": "hau_Latn", "he": "heb_Hebr", "hi": "hin_Deva", "hr": "hrv_Latn", "ht": "hat_Latn",
-    "hu": "hun_Latn", "hy": "hye_Armn", "id": "ind_Latn", "ig": "ibo_Latn", "is": "isl_Latn",
-    "it": "ita_Latn", "ja": "jpn_Jpan", "jv": "jav_Latn", "ka": "kat_Geor", "kk": "kaz_Cyrl",
-    "km": "khm_Khmr", "kn": "kan_Knda", "ko": "kor_Hang", "ky": "kir_Cyrl", "lo": "lao_Laoo",
-    "lt": "lit_Latn", "lv": "lvs_Latn", "mg": "plt_Latn", "mi": "mri_Latn", "mk": "mkd_Cyrl",
-    "ml": "mal_Mlym", "mn": "khk_Cyrl", "mr": "mar_Deva", "ms": "zsm_Latn", "mt": "mlt_Latn",
-    "my": "mya_Mymr", "nb": "nob_Latn", "ne": "npi_Deva", "nl": "nld_Latn", "nn": "nno_Latn",
-    "no": "nob_Latn", "pa": "pan_Guru", "pl": "pol_Latn", "ps": "pbt_Arab", "pt": "por_Latn",
-    "qu": "quy_Latn", "ro": "ron_Latn", "ru": "rus_Cyrl", "si": "sin_Sinh", "sk": "slk_Latn",
-    "sl": "slv_Latn", "so": "som_Latn", "sq": "als_Latn", "sr": "srp_Cyrl", "sv": "swe_Latn",
-    "sw": "swh_Latn", "ta": "tam_Taml", "te": "tel_Telu", "tg": "tgk_Cyrl", "th": "tha_Thai",
-    "tl": "tgl_Latn", "tr": "tur_Latn", "uk": "ukr_Cyrl", "ur": "urd_Arab", "uz": "uzn_Latn",
-    "vi": "vie_Latn", "wo": "wol_Latn", "xh": "xho_Latn", "yo": "yor_Latn", "yue": "yue_Hant",
-    "zh": "zho_Hans", "zu": "zul_Latn", "fa_AF": "prs_Arab", "fil": "tgl_Latn",
+    "ar": "arb_Arab", "az": "azj_Latn", "fa": "pes_Arab", "fa_AF": "prs_Arab", "fil": "tgl_Latn",
+    "ko": "kor_Hang", "lv": "lvs_Latn", "mg": "plt_Latn", "mn": "khk_Cyrl", "ms": "zsm_Latn",
+    "ne": "npi_Deva", "no": "nob_Latn", "ps": "pbt_Arab", "qu": "quy_Latn", "sq": "als_Latn",
+    "sw": "swh_Latn", "tl": "tgl_Latn", "uz": "uzn_Latn",
 }  # fmt: skip
-"""NLLB's codes (FLORES-200) where ISO 639-3 and the usual script do not say them, and the common ones."""
+"""NLLB's codes (FLORES-200) of languages that ISO 639-3 or ISO 15924 has another usual code for."""
 
 MBART = {
     "af": "ZA", "ar": "AR", "az": "AZ", "bn": "IN", "cs": "CZ", "de": "DE", "en": "XX", "es": "XX",
@@ -265,18 +250,21 @@ def direction_between(vocabulary: Mapping[str, int], source: str, target: str, w
 def _plain(language: str) -> tuple[str, ...]:
     """Return the codes of a language, by those of ISO 639-3 too where it is written in its usual script."""
     base, script = base_and_script(language)
-    usual = not script or script == base_and_script(base)[1]
     of_flores = FLORES.get(base, "").partition("_")[0]
-    also = (base, THREE_LETTERS.get(base, ""), of_flores, code_of_three_letters(base)) if usual else ()
-    return tuple(dict.fromkeys(filter(None, (language, *also))))
+    also = (base, THREE_LETTERS.get(base, ""), of_flores, code_of_three_letters(base))
+    return _each_once(language, *(also if script == base_and_script(base)[1] else ()))
 
 
 def _with_script(language: str) -> tuple[str, ...]:
     """Return a language's codes of three letters with a script, the likely one if unsaid, as in NLLB."""
     base, script = base_and_script(language)
+    usual = FLORES.get(base, "") if script == base_and_script(base)[1] else ""
     three = (THREE_LETTERS.get(base, base), code_of_three_letters(base))
-    codes = (FLORES.get(language, ""), FLORES.get(base, ""), *(f"{one}_{script}" for one in three))
-    return tuple(dict.fromkeys(one for one in codes if script and one.endswith(f"_{script}")))
+    return _each_once(FLORES.get(language, ""), usual, *(f"{one}_{script}" for one in three))
+
+
+def _each_once(*codes: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, codes)))
 
 
 def language_subword(language: str) -> str:

@@ -20,7 +20,7 @@ from isogloss.experiments.engine import Making, make_planned
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.recipe import Recipe
 from isogloss.experiments.runs import Run, Translate, tasks_of, translator_label
-from isogloss.experiments.store import Store
+from isogloss.experiments.store_places import store_at
 from isogloss.experiments.translations import (
     RecipeTranslator,
     TranslationRequest,
@@ -87,7 +87,7 @@ def align_bitext(
         recipe=Recipe(title=f"Word alignments of {wanted.bitext}"),
         text="",
         runs=[replace(run, examples=wanted.examples) for run in runs],
-        store=Store(out),
+        store=store_at(out),
         sources=sources,
     )
     _make(planned, f"isogloss align {wanted.bitext} {' '.join(wanted.pairs)}", "alignment", on_progress)
@@ -164,7 +164,7 @@ def translate_split(
     run = direction.translator(sources).run(request, sources)
     runs: list[Run] = [run]
     recipe = Recipe(title=f"{wanted.corpus} in translation")
-    planned = Planned(recipe=recipe, text="", runs=runs, store=Store(out), sources=sources)
+    planned = Planned(recipe=recipe, text="", runs=runs, store=store_at(out), sources=sources)
     _make(planned, f"isogloss translate {wanted.corpus} {languages}", "translation", on_progress)
     record = planned.store.record(run)
     return MadeFile(_translation(run, record), planned.store.folder(run) / EXAMPLES, record.warnings)

@@ -15,8 +15,8 @@ from isogloss.reports.mixup_comparisons import (
     ablations,
     cka_of,
     deepest_layer,
-    main_scores,
     mixup_comparisons,
+    mixup_scores,
     paper_systems,
     scored_mixups,
     source_cka,
@@ -55,7 +55,7 @@ def compare_cka(m: Measurements) -> list[Check]:
 
 def correlate_cka_with_scores(m: Measurements) -> list[Check]:
     """Correlate a language's CKA with the source and its score (2c)."""
-    rows, found = main_scores(m), []
+    rows, found = mixup_scores(m), []
     rows = rows[rows["method"].isin(["source-only", "translate-train"]) & (rows["inputs"] == "")]
     for about, own in labelled_groups(m, rows, [*TEST_SET, "encoder", "way"]):
         both = _target_means(cka_of(m, own)), _target_means(own)
@@ -127,7 +127,7 @@ def compare_kl_with_mse(m: Measurements) -> list[Check]:
 def compare_layers(m: Measurements) -> list[Check]:
     """Compare mixing in each layer with translate-train; in classification only the lower ones count (2k)."""
     stacks: dict[object, list[MixupComparison]] = {}
-    for one in mixup_comparisons(m, main_scores(m), layers=True):
+    for one in mixup_comparisons(m, mixup_scores(m), layers=True):
         stacks.setdefault((one.group, one.full["inputs.translator"].iloc[0]), []).append(one)
     found = []
     for unsorted in stacks.values():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from isogloss.reports.checks import HELPS, Bounds, Check, check_of
-from isogloss.reports.comparison import TEST_SET, best_split, compare, filter_rows, labelled_groups, unit_of
+from isogloss.reports.comparison import TEST_SET, compare, filter_rows, labelled_groups, main_scores, unit_of
 from isogloss.reports.measurements import Measurements, cached
 
 CLASSIFICATION = ("nli", "paraphrase")
@@ -105,7 +105,7 @@ def mixup_comparisons(
 @cached
 def scored_mixups(m: Measurements) -> list[MixupComparison]:
     """Return the comparisons of main scores."""
-    return [*mixup_comparisons(m, main_scores(m))]
+    return [*mixup_comparisons(m, mixup_scores(m))]
 
 
 def ablations(one: MixupComparison) -> dict[str, pd.DataFrame]:
@@ -120,10 +120,10 @@ def ablations(one: MixupComparison) -> dict[str, pd.DataFrame]:
 
 
 @cached
-def main_scores(m: Measurements) -> pd.DataFrame:
+def mixup_scores(m: Measurements) -> pd.DataFrame:
     """Return the main scores of the paper's systems."""
     rows = m.frame("scores")
-    return best_split(paper_systems(rows[rows["main"].eq(True)]))
+    return main_scores(paper_systems(rows))
 
 
 @cached
