@@ -89,6 +89,14 @@ def test_near_misses_are_no_languages(code):
     [
         *[("zh-Hant", "zh_Hant"), ("sr-Latn", "sr_Latn"), ("eng_Latn", "en"), ("pt-BR", "pt_BR")],
         *[("swa", "swa"), ("en-sw", "en-sw"), ("qaa-qab-qaa", "qaa-qab-qaa"), ("zh_Hant", "zh_Hant")],
+        *[("yor_Latn", "yo"), ("kor_Hang", "ko"), ("zho_Hans", "zh"), ("sr-Cyrl", "sr"), ("arb_Arab", "arb")],
+        *[
+            ("uz_Cyrl", "uz_Cyrl"),
+            ("knc_Arab", "knc_Arab"),
+            ("azb_Arab", "azb_Arab"),
+            ("tlh_Latn", "tlh_Latn"),
+        ],
+        *[("zh_Hant_TW", "zh_Hant_TW"), ("pt_Latn_BR", "pt_BR"), ("eng_Latn-yor_Latn", "en-yo")],
         *[("en-zh-Hant", "en-zh_Hant"), ("zho_Hant-eng_Latn", "zh_Hant-en"), ("ar+zh-Hant", "ar+zh_Hant")],
     ],
 )

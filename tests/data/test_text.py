@@ -34,6 +34,15 @@ def test_a_script_is_found_in_both_spellings_and_listed_in_ours(put, spelling):
         RawText().read(folder, "zh", "train")
 
 
+@pytest.mark.parametrize("spelling", ["yo", "yor", "yo_Latn", "yo-Latn", "yor_Latn", "yor-Latn"])
+def test_a_usual_script_goes_without_saying_also_where_files_say_it(put, spelling):
+    folder = put({f"rawtext/{spelling}/a.txt": "ọ̀rọ̀\n", "rawtext/kor_Hang/a.txt": "말\n"})
+    assert [line.text for line in RawText().read(folder, "yo", "train")] == ["ọ̀rọ̀"]
+    assert [line.text for line in RawText().read(folder, "ko", "train")] == ["말"]
+    with pytest.raises(DataError, match="language 'uz_Latn'"):
+        RawText().read(folder, "uz_Latn", "train")
+
+
 def test_splits_part_the_verses(fixtures):
     verses = {split: [v.id for v in Bible().read(fixtures, "en", split)] for split in SPLITS}
     everything = [f"GEN 1:{i}" for i in range(1, 81)]

@@ -51,8 +51,8 @@ def check_language(code: str, where: str) -> str:
 def canonical_language(text: str) -> str:
     """Return a BCP 47 tag as languages are written here, also inside a pair such as en-zh-Hant or en+sr-Latn.
 
-    ``zh-Hant`` becomes ``zh_Hant``, and ``eng_Latn`` ``en``, because English is written in Latin letters
-    anyway. Plain codes, and what is no tag at all, stay as they are.
+    ``zh-Hant`` becomes ``zh_Hant``, but ``yor_Latn`` ``yo`` and ``kor_Hang`` ``ko``: a language's usual
+    script goes without saying. Plain codes, and what is no tag at all, stay as they are.
     """
     return "".join(map(_canonical, _BETWEEN_LANGUAGES.split(text)))
 
@@ -71,7 +71,28 @@ def _canonical(tag: str) -> str:
         found = str(standardize_tag(tag)).replace("-", "_")
     except LanguageTagError:
         return tag
-    return found if _CODE.fullmatch(found) else tag
+    if not _CODE.fullmatch(found):
+        return tag
+    plain, _, variety = found.partition("_")
+    return plain if is_usual_script(variety, plain) else found
+
+
+def is_usual_script(script: str, plain: str) -> bool:
+    """Return whether a language, given without script and region, is usually written in this script."""
+    return script in _usual_scripts(plain)
+
+
+def _usual_scripts(plain: str) -> tuple[str, ...]:
+    usual = base_and_script(plain)[1]
+    return ("Hang", usual) if usual == "Kore" else (usual,) if usual else ()  # FLORES has Hang, CLDR Kore.
+
+
+def spellings(language: str) -> tuple[str, ...]:
+    """Return how files may spell a language: ``zh_Hant``, ``zh-Hant``; ``yo``, ``yor``, ``yor_Latn``."""
+    codes = (language, code_of_three_letters(language))
+    scripts = () if {"-", "_"} & set(language) else _usual_scripts(language)
+    written = [*codes, *(f"{code}_{script}" for script in scripts for code in codes)]
+    return tuple(dict.fromkeys(spelled for one in written for spelled in (one, one.replace("_", "-"))))
 
 
 def code_of_three_letters(language: str) -> str:
@@ -90,9 +111,12 @@ def code_of_three_letters(language: str) -> str:
 def base_and_script(code: str) -> tuple[str, str]:
     """Return a language without script and region, and its script, or the likely one; empty if unknown."""
     from langcodes import Language
+    from langcodes.data_dicts import LIKELY_SUBTAGS
 
-    tag = Language.get(code.replace("_", "-")).maximize()
-    return str(tag.language), str(tag.script or "")
+    tag = Language.get(code.replace("_", "-"))
+    known = {tag.language, tag.prefer_macrolanguage().language} & LIKELY_SUBTAGS.keys()
+    likely = tag.maximize().script if known else tag.script
+    return str(tag.language), str(likely or "")
 
 
 def shortest_code(language: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, Protocol, TypeVar
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.core.languages import canonical_language, code_of_three_letters, language_name
+from isogloss.core.languages import canonical_language, language_name, spellings
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File, FilePlace, Folder, is_unicode, some
 
@@ -175,12 +175,13 @@ def every_split(*layouts: str) -> Layouts:
 def paths(layouts: Layouts, language: str, split: Split) -> list[str]:
     """Return the paths to search, without those that need a language which the pair lacks.
 
-    A script or region is searched in both spellings, ``zh_Hant``, then ``zh-Hant``, and a language by both
-    codes that it has: ``sw``, then ``swa``.
+    A script or region is searched in both spellings, ``zh_Hant``, then ``zh-Hant``, a language by both codes
+    that it has, ``sw``, then ``swa``, and last with the script that goes without saying: ``sw_Latn``.
     """
-    spellings = dict.fromkeys((language, language.replace("_", "-"), code_of_three_letters(language)))
     filled = (
-        _filled(layout, language, spelled) for layout in layouts.get(split, ()) for spelled in spellings
+        _filled(layout, language, spelled)
+        for layout in layouts.get(split, ())
+        for spelled in spellings(language)
     )
     return [path for path in filled if "{" not in path]
 
