@@ -1,6 +1,7 @@
 """Choosing without labels: signals by candidate and language, agreement by unit, choice and regret."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 
@@ -10,6 +11,7 @@ import pytest
 from made_up_rows import facts, frame, model_of, shuffled
 
 from isogloss.data.result_files import PREDICTIONS, Predictions, write_predictions
+from isogloss.metrics.attachment import Tree
 from isogloss.metrics.model_choice import rule
 from isogloss.reports.candidates import KINDS, RANDOM, RULE, SOURCE, all_candidates, shared_answers
 from isogloss.reports.choosing import (
@@ -206,8 +208,8 @@ def test_agreement_counts_words_heads_and_whole_answers():
 
     assert shares(["A", "B"], ["A", "C"]) == {0: 0.5, 1: 0.5}
     assert shares("A B", "A C") == {0: 0.0, 1: 0.0}
-    tree = {"heads": [0, 1], "relations": ["root", "obj"]}
-    assert shares(tree, {**tree, "relations": ["root", "iobj"]}) == {0: 0.5, 1: 0.5}
+    trees = [asdict(Tree((0, 1), ("root", relation))) for relation in ("obj", "iobj")]
+    assert shares(*trees) == {0: 0.5, 1: 0.5}
     assert shares(["A"]) == {}
     assert shared_answers({0: {"x": '"A"'}, 1: {"y": '"A"'}}) == {}
 

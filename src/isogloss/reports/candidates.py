@@ -252,5 +252,6 @@ def _units(text: str) -> Sequence[str]:
     """Return the parts that are compared: labels, a word's head and relation, or the whole answer."""
     answer = json.loads(text)
     if isinstance(answer, dict) and all(isinstance(one, list) for one in answer.values()):
-        answer = [*zip(*answer.values(), strict=True)]
+        # A predicted tree has no tags.
+        answer = [*zip(*filter(None, answer.values()), strict=True)]
     return [*map(json.dumps, answer)] if isinstance(answer, list) else [text]
