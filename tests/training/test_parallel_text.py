@@ -1,12 +1,13 @@
 """States of parallel examples: as their task gives them, and beside a translation as the model mixes them."""
 
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
 import torch
 
 from in_translation import READ, linked, sentences
-from isogloss.core.errors import DataError
+from isogloss.core.errors import DataError, ModelError
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.mixup import Mixup, mixing
 from isogloss.nn.mixup_ratio import MixupRatio
@@ -81,6 +82,18 @@ def test_states_are_the_mean_over_subwords_that_are_not_special(text, loaded):
         real = [place for place, one in enumerate(row.subwords) if one not in special]
         expected = torch.stack([layer[0, real].mean(dim=0) for layer in every])
         torch.testing.assert_close(found[:, number], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_states_that_are_no_numbers_are_an_error(text, loaded):
+    """Each sentence would be its translation's nearest: no other compares as nearer than nan."""
+    model, tokenizer = loaded
+    broken = deepcopy(model)
+    with torch.no_grad():
+        next(broken.parameters())[:] = float("nan")
+    with pytest.raises(ModelError, match="states of texts are not finite"):
+        states(text(), (broken, tokenizer))
+    with pytest.raises(ModelError, match="states of texts are not finite"):
+        BitextSentences(lambda _: []).states((broken, tokenizer), ["a cat", "a dog"], "de", WANTED)
 
 
 def test_plain_text_has_the_states_of_bitext(loaded):

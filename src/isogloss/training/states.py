@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, ModelError, unknown_name
 from isogloss.data.examples import Example, Translation
 from isogloss.data.parallel_examples import matched
 from isogloss.encoders import family_of
@@ -85,7 +85,7 @@ def sentence_states(
     """Return the mean of each text's states in some layers, special subwords left out, on the CPU.
 
     Layer 0 is the embeddings, -1 the last. A text is cut after ``limit`` subwords, or where the encoder has
-    no more positions; one without subwords is all zeros.
+    no more positions; one without subwords is all zeros. ModelError where states are not finite.
     """
     limit = min(limit, family_of(model).longest_text(model.config))
     ids = tokenizer(list(texts), truncation=True, max_length=limit, return_special_tokens_mask=True)
@@ -109,7 +109,16 @@ def sentence_states(
         padding=tokenizer.pad_token_id,
         precision=precision,
     )
-    return torch.stack(found, dim=1)
+    return _finite(torch.stack(found, dim=1))
+
+
+def _finite(states: Float[Tensor, "layer text dim"]) -> Float[Tensor, "layer text dim"]:
+    if not bool(states.isfinite().all()):
+        raise ModelError(
+            "states of texts are not finite. Check that the encoder was trained to an end, or measure it in "
+            "float32."
+        )
+    return states
 
 
 WORDS = ("average", "first", "last")
@@ -350,7 +359,8 @@ def row_states(
 
     A row of nothing else is all zeros; that of a choice is the context with each option in turn. Beside its
     translation a row has the states that a model of X-Mixup computes for it at inference: the translation
-    stands in the source's half of the batch, and one layer mixes (``encoders.mixup``).
+    stands in the source's half of the batch, and one layer mixes (``encoders.mixup``). ModelError where
+    states are not finite.
     """
     model, tokenizer = loaded
     special = torch.tensor(sorted({*tokenizer.all_special_ids} - {tokenizer.unk_token_id}))
@@ -370,7 +380,7 @@ def row_states(
             pooled = _mean(chosen, real.to(device), counts).cpu()
             found |= dict(zip(each.numbers, pooled.unbind(dim=1), strict=True))
     release_memory()
-    return torch.stack([found[number] for number in range(len(found))], dim=1)
+    return _finite(torch.stack([found[number] for number in range(len(found))], dim=1))
 
 
 def _mean(
