@@ -146,10 +146,19 @@ def test_without_labels_there_is_a_choice_and_no_prediction():
     assert (data["verdict"] == DO_NOT_KNOW).all()
     assert data["regret"].notna().to_dict() == {code: code == "qab" for code in LANGUAGES}
     (table,) = choice_tables(m)
-    assert "Fewer than four languages have labels: nothing is predicted." in table.caption
+    assert "Fewer than three other languages have labels: nothing is predicted." in table.caption
     (bare,) = choice_tables(measured(rows()))
     assert [cell.text for cell in bare.rows[0]][2:] == ["–", "–", DO_NOT_KNOW, "–", "–"]
     assert regret_tables(measured(rows())) == []
+
+
+def test_by_three_languages_with_labels_the_others_are_predicted():
+    m = measured(rows(), scores(languages=LANGUAGES[:3]))
+    data = choice_data(*all_candidates(m)).set_index("language")
+    assert data["predicted"].notna().to_dict() == {code: code in LANGUAGES[3:] for code in LANGUAGES}
+    (table,) = choice_tables(m)
+    assert "nothing is predicted" not in table.caption
+    assert "predicted intervals" not in table.caption
 
 
 def test_models_made_for_a_language_are_candidates_there_alone():

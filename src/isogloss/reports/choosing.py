@@ -129,7 +129,7 @@ def choice_tables(m: Measurements) -> list[Table]:
             }
         )
         found.append(
-            text_table(_words(one, "choice", "the choice without labels", _told(one)), 2, texts, data)
+            text_table(_words(one, "choice", "the choice without labels", _told(one, data)), 2, texts, data)
         )
     return found
 
@@ -172,7 +172,7 @@ def _words(one: Candidates, kind: str, what: str, caption: str) -> dict[str, str
     }
 
 
-def _told(one: Candidates) -> str:
+def _told(one: Candidates, data: pd.DataFrame) -> str:
     own = reliability(one)
     signals = ", ".join(one.signals)
     parts = [
@@ -183,11 +183,12 @@ def _told(one: Candidates) -> str:
     if own.languages:
         parts.append(
             f"Of {own.languages} languages with labels it chose in {own.known}, where {own.right} choices "
-            f"were better than one at random; {own.covered} of {own.predicted} predicted intervals held the "
-            "score."
+            f"were better than one at random."
         )
-    if not own.predicted:
-        parts.append("Fewer than four languages have labels: nothing is predicted.")
+    if own.predicted:
+        parts.append(f"{own.covered} of {own.predicted} predicted intervals held the score.")
+    if data["predicted"].isna().all():
+        parts.append("Fewer than three other languages have labels: nothing is predicted.")
     return " ".join(parts)
 
 
