@@ -122,6 +122,15 @@ def test_the_choice_is_held_against_the_truth():
     assert found.loc[RANDOM, "regret"] == pytest.approx(0.045)
 
 
+def test_of_candidates_that_a_signal_does_not_tell_apart_the_mean_is_lost():
+    """A choice of the first would depend on what candidates are called."""
+    level = [row if row["signal"] != "score" else {**row, "value": 0.9} for row in rows()]
+    (one,) = all_candidates(measured(level, scores()))
+    found = regret_data(one).set_index("by")
+    assert found.loc[SOURCE, "regret"] == pytest.approx(found.loc[RANDOM, "regret"]) == pytest.approx(0.045)
+    assert found.loc[SOURCE, "best"] == 0
+
+
 def test_good_signals_are_known_to_be_good():
     told = [row for row in rows() if row["signal"] != "score"]
     (one,) = all_candidates(measured(told, scores()))

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
+from statistics import fmean
 
 import numpy as np
 import pandas as pd
@@ -85,19 +86,31 @@ class Candidates:
         return decide(self.ranked, self.estimated, self.scores, column, known)
 
     def regrets(self) -> dict[str, list[float]]:
-        """Return the regret in each language with labels, by what chose: the rule, each signal, chance."""
+        """Return the regret in each language with labels, by what chose: the rule, each signal, chance.
+
+        Of candidates that are equal by a signal it is the mean.
+        """
         found: dict[str, list[float]] = {}
         ranked = self.ranked
         for column in labelled_languages(ranked, self.scores):
             there = ~np.isnan(ranked[:, column])
-            by = {RULE: ranked[:, column], **{name: one[:, column] for name, one in self.signals.items()}}
-            for name, values in by.items():
-                if not np.isnan(values[there]).any():
-                    choice = int(np.nanargmax(np.where(there, values, np.nan)))
-                    found.setdefault(name, []).append(regret(self.scores, column, choice, there))
+            by = {RULE: [int(np.nanargmax(ranked[:, column]))]}
+            by |= {name: _best(one[:, column], there) for name, one in self.signals.items()}
+            for name, choices in by.items():
+                if choices:
+                    lost = [regret(self.scores, column, choice, there) for choice in choices]
+                    found.setdefault(name, []).append(fmean(lost))
             own = self.scores[there, column]
             found.setdefault(RANDOM, []).append(float(own.max() - own.mean()))
         return found
+
+
+def _best(values: Array, there: Array) -> list[int]:
+    """Return the candidates with the highest value, equal but for rounding; none where one has no value."""
+    if np.isnan(values[there]).any():
+        return []
+    near = values.round(9)
+    return np.flatnonzero(there & (near == near[there].max())).tolist()
 
 
 @cached

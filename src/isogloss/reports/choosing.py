@@ -159,7 +159,8 @@ def regret_tables(m: Measurements) -> list[Table]:
 REGRET = (
     "Points of the score that are lost against the best candidate of each language, mean over languages with "
     "labels [95 % interval over languages]. The best is found by the test labels themselves, so some regret "
-    "is chance. Single signals stand below for comparison; the rule is their mean, fixed beforehand."
+    "is chance. Single signals stand below for comparison (where candidates are equal by one, their mean is "
+    "lost); the rule is the mean of signals, fixed beforehand."
 )
 
 
