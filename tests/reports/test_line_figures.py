@@ -39,6 +39,19 @@ def test_retrieval_by_layer_is_as_it_was(study: Study) -> None:
     assert figures(study("transfer"), "retrieval") == []
 
 
+@pytest.mark.parametrize("layers", [(0, 6, -1), (0, -2, -1), (-3, -2, -1)])
+def test_layers_counted_from_the_last_are_points_of_their_own(layers) -> None:
+    told = {"first": "aa", "second": "bb", "centred": True, "similarity": "cosine", "chance": 0.1}
+    found = [
+        {**ALONE, **told, "layer": layer, "accuracy_forward": place / 4, "accuracy_backward": place / 4}
+        for place, layer in enumerate(layers)
+    ]
+    (drawn,) = figures(measured(retrieval=found), "retrieval")
+    rows = drawn.data[drawn.data["pair"] != "chance"].sort_values("place")
+    assert rows["place"].nunique() == 3
+    assert tuple(rows["layer"]) == layers
+
+
 @pytest.mark.slow
 def test_losses_and_perplexities_are_as_they_were(study: Study) -> None:
     old = golden("interference")["figures"]

@@ -75,7 +75,9 @@ def _by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Return one similarity, and chance as a further line; empty for a single layer."""
     best = rows[rows["centred"].astype(bool) & (rows["similarity"] == "cosine")]
     rows = best if len(best) else rows[rows["similarity"] == rows["similarity"].iloc[0]]
-    place = rows["layer"].mask(rows["layer"] < 0, rows["layer"].max() + 1)
+    # Layers counted from the last stand after those counted from the first.
+    last = rows["layer"].clip(lower=-1).max() + 1
+    place = rows["layer"].mask(rows["layer"] < 0, last + rows["layer"] - rows["layer"].min())
     both = (rows["accuracy_forward"] + rows["accuracy_backward"]) / 2
     rows = rows.assign(pair=rows["first"] + "–" + rows["second"], place=place, accuracy=both)
     chance = rows.assign(pair="chance", accuracy=rows["chance"])
