@@ -323,15 +323,20 @@ def _matching(names: list[str], models: Sequence[nn.Module]) -> list[Weights]:
 
 @contextmanager
 def replaced_parameters(model: nn.Module, weights: dict[str, nn.Parameter]) -> Iterator[None]:
-    """Replace parameters of a model within the context; the originals are restored after it."""
-    owners = [(model.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in weights]
-    before = [getattr(owner, name) for owner, name in owners]
+    """Replace parameters of a model within the context; the originals are restored after it.
+
+    One that has several names is replaced under all of them: mT5's embeddings have two.
+    """
+    own = dict(model.named_parameters(remove_duplicate=False))
+    new = {id(own[name]): weight for name, weight in weights.items()}
+    places = [(name.rpartition("."), weight) for name, weight in own.items() if id(weight) in new]
+    before = [(model.get_submodule(path), last, weight) for (path, _, last), weight in places]
     try:
-        for (owner, name), weight in zip(owners, weights.values(), strict=True):
-            setattr(owner, name, weight)
+        for owner, name, weight in before:
+            setattr(owner, name, new[id(weight)])
         yield
     finally:
-        for (owner, name), weight in zip(owners, before, strict=True):
+        for owner, name, weight in before:
             setattr(owner, name, weight)
 
 
