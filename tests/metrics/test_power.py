@@ -39,7 +39,9 @@ def test_half_a_standard_deviation_takes_34():
     assert seeds_needed(0.5, 1.0) == 34
 
 
-@pytest.mark.parametrize(("difference", "std", "seeds"), [(1e-6, 1.0, None), (0.001, 0.0, 2)])
+@pytest.mark.parametrize(
+    ("difference", "std", "seeds"), [(1e-6, 1.0, None), (0.025, 1.0, None), (0.001, 0.0, 2)]
+)
 def test_extreme_differences_take_too_many_seeds_or_two(difference, std, seeds):
     assert seeds_needed(difference, std) == seeds
 

@@ -51,4 +51,4 @@ def seeds_needed(difference: float, std: float) -> int | None:
         middle = (low + high) // 2
         seen = power_of(difference, std, middle) >= POWER
         low, high = (low, middle) if seen else (middle, high)
-    return high
+    return high if high <= MOST_SEEDS else None
