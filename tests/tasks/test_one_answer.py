@@ -37,3 +37,9 @@ def test_numbers_have_a_mean_and_no_probabilities():
 def test_tasks_whose_labels_have_places_have_no_one_answer():
     places = {name for name, task in SMALL_TASKS.items() if one_answer(task) is None}
     assert places == {"upos", "ner", "parsing", "qa", "word-tagging", "span-tagging"}
+
+
+def test_labels_that_both_sides_are_sure_of_have_finite_means():
+    """A logit of 17 is a probability of 1 in float32, whose own logit is infinite."""
+    sure = torch.tensor([[18.0, -3.0, -200.0]])
+    torch.testing.assert_close(LABELS.mean(sure, sure), sure)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import kl_div, log_softmax, logsigmoid
@@ -47,7 +48,9 @@ def divergence_of_classes(
 def _mean_of_labels(
     one: Float[Tensor, "pair label"], other: Float[Tensor, "pair label"]
 ) -> Float[Tensor, "pair label"]:
-    return ((one.sigmoid() + other.sigmoid()) / 2).logit()
+    """Return the logits of the mean probabilities, finite where a probability rounds to 1."""
+    yes, no = (torch.logaddexp(logsigmoid(sign * one), logsigmoid(sign * other)) for sign in (1, -1))
+    return yes - no
 
 
 def _divergence_of_labels(
