@@ -18,8 +18,9 @@ from isogloss.diagnostics.weight_space import Interpolation
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.families import FAMILIES, family_of
 from isogloss.encoders.family import head_parameters
+from isogloss.encoders.language_modules import KINDS as KINDS_OF_MODULES
 from isogloss.encoders.language_modules import add_modules
-from isogloss.encoders.loading import unmerge
+from isogloss.encoders.loading import load_whole, unmerge
 from isogloss.encoders.peft_adapters import merge_adapters
 from isogloss.encoders.sparse_deltas import encoder_weights
 from isogloss.methods import PEFT
@@ -167,6 +168,24 @@ def test_frozen_layers_are_the_lowest_and_the_embeddings_and_no_others(encoder_f
         for number, block in enumerate(blocks):
             assert all((id(one) in trained) == (number >= layers) for one in block)
         assert all(id(one) in trained for one in head_parameters(model).values())
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_MODULES)
+def test_the_modules_of_languages_in_frozen_layers_are_frozen_too(kind, bert_folder, tmp_path):
+    encoder, model = tmp_path / "encoder", load_whole(bert_folder)
+    add_modules(model, Modules(kind=kind), ("en", "de"), seed=0)
+    save_model(model, load_tokenizer(bert_folder), encoder)
+    for layers in (0, 2, 3):
+        model = TASKS["upos"].head(encoder, seed=0)
+        put_into(LayerFreezing(layers=layers), model, tmp_path)
+        trained = {name for name, one in model.named_parameters() if one.requires_grad}
+        inside = {int(name.partition("layer.")[2][0]) for name in trained if "layer." in name}
+        assert inside == {*range(layers, 3)}
+        assert not any("embeddings" in name for name in trained)
+        difference = LayerFreezing(layers=layers).finish(stir(model), str(encoder))
+        folder = tmp_path / str(layers) / "model"
+        save_model(model, load_tokenizer(encoder), folder, difference=difference)
+        assert equal(TASKS["upos"].head(folder, seed=5), model)
 
 
 def test_more_frozen_layers_than_there_are_are_refused(bert_folder, tmp_path):

@@ -14,6 +14,7 @@ from isogloss.core.run_parts import Count
 from isogloss.encoders import family_of
 from isogloss.encoders.differences import write_sparse
 from isogloss.encoders.family import EncoderFamily
+from isogloss.encoders.language_modules import encoder_name
 from isogloss.encoders.sparse_deltas import encoder_weights
 from isogloss.nn.frozen import freeze, thaw, unfrozen
 from isogloss.tasks.task import Model
@@ -40,10 +41,15 @@ class LayerFreezing:
                 f"peft {self.name}: layers: found {self.layers}; this encoder has {len(blocks)}. Freeze at "
                 f"most so many."
             )
-        lower = tuple(f"{block}." for block in blocks[: self.layers])
+        lower, upper = (
+            tuple(f"{block}." for block in some) for some in (blocks[: self.layers], blocks[self.layers :])
+        )
         weights = encoder_weights(setting.model)
         first = next(n for n, name in enumerate(weights) if name.startswith(f"{blocks[0]}."))
-        freeze(one for n, (name, one) in enumerate(weights.items()) if n < first or name.startswith(lower))
+        for n, (name, one) in enumerate(weights.items()):
+            place = encoder_name(name)  # A language's own modules stand in layers, or at the embeddings, too.
+            if n < first or name.startswith(lower) or (place != name and not place.startswith(upper)):
+                freeze([one])
         return Prepared()
 
     def finish(self, model: Model, base: str) -> Extra:
