@@ -4,6 +4,7 @@ All methods that train a model on labelled examples are this one training: ``pre
 the loss on them, ``setting.auxiliary`` adds a further term with batches of its own.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -278,12 +279,11 @@ class Selection:
         ]
 
     def warnings(self, rows: list[dict[str, Value]]) -> tuple[str, ...]:
-        """Warn of languages on which nothing was learned."""
+        """Warn of languages on which nothing was learned; of none without a step, as none was scored."""
         found = []
         for language, one in self.evaluations.items():
-            best = max(
-                (float(row["score"] or 0) for row in rows if row.get("language") == language), default=0.0
-            )
+            scores = [float(row["score"] or 0) for row in rows if row.get("language") == language]
+            best = max(scores, default=math.inf)
             if best <= (one.baseline or 0.0) + ABOVE_CHANCE:
                 found.append(
                     f"stuck at chance: the best {one.metric} on {language} dev is {best:.3f}, and always "
