@@ -17,7 +17,8 @@ from isogloss.encoders import load_tokenizer, save_model
 from isogloss.experiments.plan import plan_recipe
 from isogloss.methods.average import Average, dropped, elected, limit_of, mean, summed
 from isogloss.tasks import TASKS
-from isogloss.training.setting import Averaged
+from isogloss.training.fine_tuning import fine_tune
+from isogloss.training.setting import Averaged, Reads
 from tiny import changed, of
 from trained import equal, interrupted, weights
 
@@ -394,6 +395,8 @@ def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, t
     with interrupted(Bucketed, monkeypatch, at=-1):
         train("cut", 2)
     assert equal(train("cut", 2), whole)
+    undecided = make_setting(folder=tmp_path / "undecided", epochs=3, averaged_epochs=2)
+    assert equal(fine_tune(undecided, Reads(train=("en",))), whole)  # No dev set has a part in it.
 
 
 def test_more_epochs_than_there_are_cannot_be_averaged(tmp_path):

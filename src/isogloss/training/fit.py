@@ -249,17 +249,26 @@ class _Fit:
         )
 
     def _evaluate(self, done: int) -> None:
+        notes = self._notes(done)
+        self.rows += notes
+        if self.callbacks.averaged:
+            self._average(done)
+        elif notes:
+            self._choose(notes)
+
+    def _notes(self, done: int) -> list[Note]:
+        """Return the rows of an evaluation; none where nothing is evaluated."""
         if self.callbacks.evaluate is None:
-            return
+            return []
         evaluate = self.callbacks.evaluate
         self.model.eval()
         notes = self.held.from_main_process(lambda: evaluate(done))  # Other GPUs might decide otherwise.
         self.model.train()
-        self.rows += notes
-        if self.callbacks.averaged:
-            self._average(done)
-            return
-        score = sum(float(note["score"] or 0.0) for note in notes) / max(1, len(notes))
+        return notes
+
+    def _choose(self, notes: list[Note]) -> None:
+        """Keep the weights if their score is higher than all before."""
+        score = sum(float(note["score"] or 0.0) for note in notes) / len(notes)
         self.without_gain += 1
         if score > self.best_score:
             self.best_score, self.without_gain = score, 0
