@@ -9,16 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from in_translation import sentences
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.run_parts import Architecture, Modules, with_fields
-from isogloss.encoders import family_of, load_masked_lm
+from isogloss.encoders import family_of, load_masked_lm, load_tokenizer
 from isogloss.encoders.language_modules import add_modules
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import described
 from isogloss.methods import METHODS
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.plain import Bilingual, TranslateTrain
+from isogloss.tasks import TASKS
+from isogloss.tasks.batch import collate
 from isogloss.training import gradient_conflict
 from isogloss.training.gradient_conflict import (
     ALL,
@@ -30,6 +33,7 @@ from isogloss.training.gradient_conflict import (
     compare_languages,
     compared,
     conflict_rows,
+    example_pool,
     gradient,
     parts_of,
     sampled_conflict,
@@ -170,6 +174,18 @@ def test_parts_of_a_batch_give_the_gradient_of_the_whole():
     found = gradient(model, (squares(model, x[n : n + 3], y[n : n + 3]).sum() / 12 for n in range(0, 12, 3)))
     assert found.keys() == whole.keys()
     assert all(torch.allclose(found[name], whole[name], atol=1e-6) for name in whole)
+
+
+def test_examples_in_parts_give_the_gradient_of_the_tasks_loss_on_all(bert_folder, monkeypatch):
+    task, tokenizer = TASKS["upos"], load_tokenizer(bert_folder)
+    model, rows = task.head(bert_folder, seed=0), task.encode(sentences("en", 24, longest=30), tokenizer)
+    task.loss(model, collate(rows, padding=tokenizer.pad_token_id)).backward()
+    whole = {name: weight.grad.clone() for name, weight in model.named_parameters()}
+    pool = example_pool(model, {"en": rows}, task, padding=tokenizer.pad_token_id, precision="float32")
+    monkeypatch.setattr(gradient_conflict, "ROWS", 2)
+    parts = gradient(model, pool.losses("en", range(24), 0))
+    for name, part in parts.items():
+        torch.testing.assert_close(part, whole[name], rtol=1e-4, atol=1e-6)
 
 
 def test_gradients_that_were_there_do_not_count_and_none_is_left():

@@ -100,7 +100,7 @@ class TaskGradientConflict:
 
     name: ClassVar[str] = "task-gradient-conflict"
     subject: ClassVar[str] = "model"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     batch: Positive = 256
     """Examples per gradient; half of them where there are fewer than twice as many."""

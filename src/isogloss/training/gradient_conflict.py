@@ -338,13 +338,13 @@ def example_pool(
 
     def losses(language: str, numbers: Sequence[int], _: int) -> Iterator[Tensor]:
         drawn = [row for number in numbers for row in whole[language][number]]
-        device = next(model.parameters()).device
-        for start in range(0, len(drawn), ROWS):
-            part = drawn[start : start + ROWS]
-            batch = collate(part, padding=padding, languages=(language,)).to(device)
+        parts = [drawn[start : start + ROWS] for start in range(0, len(drawn), ROWS)]
+        batches = [collate(part, padding=padding, languages=(language,)) for part in parts]
+        device, terms = next(model.parameters()).device, sum(batch.terms for batch in batches)
+        for batch in batches:
             with autocast(device, precision):
-                loss = task.loss(model, batch)
-            yield loss * (len(part) / len(drawn))  # Its share of the mean over labelled rows.
+                loss = task.loss(model, batch.to(device))
+            yield loss * (batch.terms / max(1, terms))  # Its share of the mean over all labels.
 
     return Pool({language: len(own) for language, own in whole.items()}, losses)
 
