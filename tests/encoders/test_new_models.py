@@ -19,6 +19,7 @@ from isogloss.encoders import (
     train_tokenizer,
 )
 from isogloss.encoders.seq2seq import FLORES, MBART, Direction, direction_between
+from isogloss.tasks import TASKS
 from made_up import TEXT
 
 SMALL = {
@@ -107,6 +108,16 @@ def test_dropout_is_said_for_the_next_time_it_is_loaded(architecture, tokenizer,
     assert rates | kept == {0.25}
     ids = torch.arange(5, 15).unsqueeze(0)
     assert not torch.equal(loaded.train()(ids).logits, loaded(ids).logits)
+
+
+@pytest.mark.parametrize("task", ["nli", "qa", "upos"])
+def test_heads_drop_as_the_encoder_does(architecture, tokenizer, task, tmp_path):
+    model = new_encoder(architecture, tokenizer, seed=0)
+    set_dropout(model.config, 0.25)
+    save_model(model, tokenizer, tmp_path / "encoder")
+    parts = TASKS[task].head(tmp_path / "encoder", seed=0).modules()
+    rates = {part.p for part in parts if isinstance(part, torch.nn.Dropout)}
+    assert rates <= {0.25, 0.0}  # DeBERTa's pooler drops nothing.
 
 
 def test_it_is_an_ordinary_hugging_face_folder(architecture, tokenizer, tmp_path):

@@ -95,7 +95,7 @@ DISTILBERT = replace(
         "positions": "max_position_embeddings",
     },
     extra_config=lambda _: {},
-    dropouts=("dropout", "attention_dropout"),
+    dropouts=("dropout", "attention_dropout", "seq_classif_dropout", "qa_dropout"),
     tokenizer="DistilBertTokenizer",
     masked_lm_scores=lambda model, states: model.vocab_projector(
         model.vocab_layer_norm(model.activation(model.vocab_transform(states)))
