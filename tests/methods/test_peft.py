@@ -86,6 +86,16 @@ def test_before_the_first_step_no_score_differs_to_the_bit(name, encoder_folder,
     assert all(torch.allclose(one, before[key], atol=1e-6) for key, one in found.items())
 
 
+@EACH
+def test_what_is_kept_scores_as_it_did_in_training_where_weights_are_tied(name, mt5_folder, tmp_path):
+    model = TASKS["upos"].head(mt5_folder, seed=0)
+    put_into(KINDS[name], model, tmp_path)
+    trained = scored(stir(model), mt5_folder)
+    KINDS[name].finish(model, str(mt5_folder))
+    for one, other in zip(scored(model, mt5_folder), trained, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
 @pytest.fixture
 def stirred(tmp_path):
     def made(peft, encoder, task="upos"):

@@ -45,12 +45,16 @@ def encoder_weights(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def add_masks(model: nn.Module, masks: Mapping[str, Tensor]) -> None:
-    """Let training change these tensors only where their masks are true; nothing changes yet."""
+    """Let training change these tensors only where their masks are true; nothing changes yet.
+
+    A tied tensor is masked wherever it stands: mT5 reads its embeddings under their second name.
+    """
+    of = {weight: masks[name] for name, weight in model.named_parameters() if name in masks}
     # In the model's order, for the norm of all gradients is a sum in that order.
-    for name in [name for name, _ in model.named_parameters() if name in masks]:
-        owner, _, own = name.rpartition(".")
-        module = model.get_submodule(owner)
-        parametrize.register_parametrization(module, own, Masked(getattr(module, own), masks[name]))
+    for name, weight in [*model.named_parameters(remove_duplicate=False)]:
+        if weight in of:
+            owner, _, own = name.rpartition(".")
+            parametrize.register_parametrization(model.get_submodule(owner), own, Masked(weight, of[weight]))
 
 
 def remove_masks(model: nn.Module) -> dict[str, Tensor]:
@@ -60,7 +64,7 @@ def remove_masks(model: nn.Module) -> dict[str, Tensor]:
         for own in list(getattr(module, "parametrizations", ())):
             masks[f"{name}.{own}"] = cast(Masked, module.parametrizations[own][0]).mask
             parametrize.remove_parametrizations(module, own, leave_parametrized=True)
-    return masks
+    return {name: masks[name] for name, _ in model.named_parameters() if name in masks}
 
 
 def sparse_weights(model: nn.Module, masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
