@@ -129,6 +129,14 @@ def test_a_head_that_cannot_undo_them_is_refused(deberta_v2_folder):
         modular(model, "adapter", invertible=True)
 
 
+def test_narrow_embeddings_are_refused_although_the_head_is_as_wide_as_the_states(rembert_folder):
+    config = load_encoder_config(rembert_folder)
+    config.output_embedding_size = config.hidden_size
+    model = AutoModelForMaskedLM.from_config(config)
+    with pytest.raises(ModelError, match="head of RemBertForMaskedLM has no module that compares states"):
+        modular(model, "adapter", invertible=True)
+
+
 @pytest.mark.parametrize("kind", OWN)
 def test_languages_in_one_batch_are_read_as_each_alone(encoder_folder, kind):
     model = stirred(modular(fresh(encoder_folder), kind))

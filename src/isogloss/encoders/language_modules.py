@@ -392,8 +392,10 @@ def _connect_inverse(model: nn.Module, tree: ModuleTree, name: str) -> None:
     output: nn.Module | None = getattr(model, "get_output_embeddings", lambda: None)()
     if output is None:
         return
-    config = encoder_of(model).config
-    if getattr(output, "weight", torch.empty(0)).shape != (config.vocab_size, config.hidden_size):
+    encoder, weight = encoder_of(model), getattr(output, "weight", torch.empty(0))
+    shape = (encoder.config.vocab_size, encoder.config.hidden_size)
+    # RemBERT's embeddings are narrower before its layers than after them.
+    if weight.shape != shape or encoder.get_input_embeddings().weight.shape[1] != shape[1]:
         raise ModelError(
             f"{WHERE}: invertible: the masked-LM head of {type(model).__name__} has no module that compares "
             f"states with embeddings, before which they could be undone. Leave invertible out."
