@@ -75,6 +75,14 @@ def folder(trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+def test_texts_are_as_long_as_longest_says(tmp_path) -> None:
+    text = " ".join(("wa mi so le " * 150).split()[:590])
+    bitext = {"qaa-qab": [Translation(id="0", first=text, second=text)]}
+    method = with_fields(SMALL, steps=1, longest=600, batch_subwords=600)
+    rows = method.train(setting(tmp_path, bitext=bitext, dev={})).rows
+    assert rows[0] == {"language": "qaa-qab", "pairs": 1, "left_out": 0}
+
+
 @pytest.mark.slow
 def test_both_directions_of_every_pair_are_scored_on_dev(trained) -> None:
     rows = [row for row in trained.rows if "score" in row]

@@ -181,6 +181,7 @@ class TranslationModelling:
             dim=self.dim,
             heads=self.heads,
             feed_forward=self.feed_forward,
+            positions=max(MarianShape.positions, self.longest),
             dropout=self.dropout,
         )
 
