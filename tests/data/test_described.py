@@ -86,6 +86,13 @@ def test_bio_is_made_from_the_types_that_are_given_in_their_order(own):
     assert corpus.labels == ("O", *(f"{mark}-{one}" for one in types for mark in "BI"))
 
 
+def test_a_type_of_entity_may_have_a_hyphen(own):
+    conll = "War B-creative-work\nand I-creative-work\nPeace I-creative-work\n"
+    for labels in ('["creative-work"]', '["O", "B-creative-work", "I-creative-work"]'):
+        body = f'kind = "tagging"\nlabels = {labels}\nfiles = "{{language}}/{{split}}.txt"\n'
+        assert own(body, {"en/train.txt": conll}).labels == ("O", "B-creative-work", "I-creative-work")
+
+
 @given(st.lists(st.sampled_from(["PER", "LOC", "X"]), unique=True, min_size=1))
 def test_an_inventory_has_every_tag_that_was_seen_once(types):
     tags = [f"B-{one}" for one in types]

@@ -254,6 +254,6 @@ def inventory(seen: Iterable[str], given: Sequence[str]) -> tuple[str, ...]:
     found = set(seen)
     if not are_bio(found):
         return tuple(given) or tuple(sorted(found))
-    types = [tag.partition("-")[2] or tag for tag in given if tag != OUTSIDE]
+    types = [tag[2:] if tag[:2] in ("B-", "I-") else tag for tag in given if tag != OUTSIDE]
     types = list(dict.fromkeys(types)) or sorted({tag[2:] for tag in found - {OUTSIDE}})
     return (OUTSIDE, *(f"{mark}-{one}" for one in types for mark in "BI"))
