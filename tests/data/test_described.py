@@ -93,6 +93,11 @@ def test_a_type_of_entity_may_have_a_hyphen(own):
         assert own(body, {"en/train.txt": conll}).labels == ("O", "B-creative-work", "I-creative-work")
 
 
+def test_a_word_of_conll_may_hold_a_no_break_space(own):
+    corpus = own('kind = "tagging"\nfiles = "{language}.txt"\n', {"fr.txt": "10\u00a0000 B-NUM\nans O\n"})
+    assert read(corpus, "fr") == [TaggedSentence(id="0", words=("10\u00a0000", "ans"), tags=("B-NUM", "O"))]
+
+
 @given(st.lists(st.sampled_from(["PER", "LOC", "X"]), unique=True, min_size=1))
 def test_an_inventory_has_every_tag_that_was_seen_once(types):
     tags = [f"B-{one}" for one in types]
