@@ -93,6 +93,8 @@ def test_translation_is_never_taken_for_the_other_direction(put):
 def test_paths_name_only_what_a_pair_has():
     assert all("{" not in path for path in paths(XNLI.translations, "de-fr", "train"))
     assert "xnli/multinli.train.sw.tsv" in paths(XNLI.translations, "en-sw", "train")
+    english = paths(CORPORA["snli"].layouts, "en", "train")  # They say no language, however it is spelled.
+    assert len(set(english)) == len(english)
     assert not any("multinli" in path for path in paths(XNLI.translations, "de-fr", "train"))
 
 

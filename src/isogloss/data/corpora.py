@@ -183,7 +183,7 @@ def paths(layouts: Layouts, language: str, split: Split) -> list[str]:
         for layout in layouts.get(split, ())
         for spelled in spellings(language)
     )
-    return [path for path in filled if "{" not in path]
+    return [path for path in dict.fromkeys(filled) if "{" not in path]
 
 
 def is_translation(language: str) -> bool:
