@@ -39,6 +39,24 @@ def test_three_letter_names_are_found_by_two_letter_codes(fixtures):
 
 
 @pytest.mark.parametrize(
+    ("english", "yoruba"), [("eng", "yor"), ("eng_Latn", "yor_Latn"), ("en", "yor"), ("en", "yor-Latn")]
+)
+def test_languages_are_found_however_names_and_headers_spell_them(put, english, yoruba):
+    pair = f"{yoruba}-{english}"
+    every = (
+        {"own/table.tsv": f"id\t{yoruba}\t{english}\n1\tìwé\tbook\n"},
+        {f"own/train.{pair}.{yoruba}": "ìwé\n", f"own/train.{pair}.{english}": "book\n"},
+        {f"own/{pair}.{yoruba}.train": "ìwé\n", f"own/{pair}.{english}.train": "book\n"},
+        {f"own/mined.{pair}.tsv": "1.1\tìwé\tbook\n"},
+    )
+    for files in every:
+        folder = put(files)
+        assert read(folder, "en-yo", collection="own") == [Translation(id="1", first="book", second="ìwé")]
+        for file in files:
+            (folder.path / file).unlink()
+
+
+@pytest.mark.parametrize(
     ("pair", "split", "collection"),
     [
         ("en-fr", "train", "bitext"),

@@ -41,6 +41,8 @@ def test_a_usual_script_goes_without_saying_also_where_files_say_it(put, spellin
     assert [line.text for line in RawText().read(folder, "ko", "train")] == ["말"]
     with pytest.raises(DataError, match="language 'uz_Latn'"):
         RawText().read(folder, "uz_Latn", "train")
+    verses = put({"bible/own.tsv": f"verse\t{spelling}\nGEN 1:1\tọ̀rọ̀\n"})
+    assert [verse.text for verse in Bible().read(verses, "yo", "train")] == ["ọ̀rọ̀"]
 
 
 def test_splits_part_the_verses(fixtures):

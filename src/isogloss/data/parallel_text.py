@@ -19,13 +19,14 @@ UD_English-PUD and UD_German-PUD are a thousand sentences of news and Wikipedia 
 2017, Section 3).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product, zip_longest
 from math import isfinite
 from zlib import crc32
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.languages import spellings
 from isogloss.data.conllu import read_conllu, text_comment
 from isogloss.data.corpora import TREEBANKS, Split
 from isogloss.data.examples import Translation
@@ -80,7 +81,7 @@ def find_texts(folder: Folder, stem: str, first: str, second: str) -> list[File]
     Files of one text come together: both sides, then alignments where there are any.
     """
     tables = folder.find([f"{stem}.tsv"])
-    tables = [file for file in tables if {first, second} <= set(languages_in(file))]
+    tables = [file for file in tables if all(column_of(one, languages_in(file)) for one in (first, second))]
     if tables:
         return tables
     orders = ((first, second), (second, first))
@@ -137,15 +138,15 @@ def _is_turned(name: str, first: str, second: str) -> bool:
     """Return whether the last pair of languages in a file's name is in the other order."""
 
     def place(one: str, two: str) -> int:
-        codes = (f".{one}-{two}.", f".{_three(one)}-{_three(two)}.", f".{one}{two}.src-tgt")
-        return max(f".{name}".rfind(code) for code in codes)
+        codes = [f".{here}-{there}." for here, there in product(_codes(one), _codes(two))]
+        return max(f".{name}".rfind(code) for code in (*codes, f".{one}{two}.src-tgt"))
 
     return place(second, first) > place(first, second)
 
 
 def _read_table(table: File, first: str, second: str) -> Iterator[Translation]:
     languages = languages_in(table)
-    backwards = languages.index(second) < languages.index(first)
+    backwards = languages.index(column_of(second, languages)) < languages.index(column_of(first, languages))
     for row in read_rows(table, [second, first] if backwards else [first, second]):
         pair = Translation(id=row.id, first=row.texts[0], second=row.texts[1])
         if row.links:
@@ -157,6 +158,11 @@ def languages_in(file: File) -> list[str]:
     """Return the languages of the header."""
     header = next((line for _, line in file.lines()), "").split("\t")
     return [name for name in header[1:] if name != LINKS]
+
+
+def column_of(language: str, names: Collection[str]) -> str:
+    """Return how a header spells a language; empty where it lacks it."""
+    return next((one for one in spellings(language) if one in names), "")
 
 
 def read_rows(file: File, languages: Sequence[str], *, partial: bool = False) -> Iterator[Row]:
@@ -200,17 +206,18 @@ def _links(file: File, header: list[str]) -> int | None:
 
 def _position(file: File, header: list[str], language: str) -> int:
     languages = [name for name in header[1:] if name != LINKS]
-    if language not in languages:
+    column = column_of(language, languages)
+    if not column:
         raise DataError(
             f"{file.name}:1: no column for language {language!r}.{did_you_mean(language, languages)} "
             f"It has: {short(', '.join(languages)) or 'none'}. Choose one of these."
         )
-    return header.index(language, 1)
+    return header.index(column, 1)
 
 
 def _find_lines(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find first, second and (if there) alignment file of each parallel text, in this order of languages."""
-    for one, two in dict.fromkeys([(first, second), (_three(first), _three(second))]):
+    for one, two in _spelled(folder, f"{stem}.*-*.*", first, second):
         base = f"{stem}.{one}-{two}"
         firsts, seconds, links = (
             {file.plain_name.removesuffix(f".{end}"): file for file in folder.find([f"{base}.{end}"])}
@@ -230,8 +237,11 @@ def _find_lines(folder: Folder, stem: str, first: str, second: str) -> list[File
 def _find_split_last(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find first and second file of XLM's names, given a folder and a split, as in bitext/train."""
     place, _, split = stem.rpartition("/")
-    sides = [folder.find([f"{place}/{first}-{second}.{side}.{split}"]) for side in (first, second)]
-    return [side[0] for side in sides] if all(sides) else []
+    for pair in _spelled(folder, f"{place}/*-*.*.{split}", first, second):
+        sides = [folder.find([f"{place}/{'-'.join(pair)}.{side}.{split}"]) for side in pair]
+        if all(sides):
+            return [side[0] for side in sides]
+    return []
 
 
 def read_lines(files: list[File]) -> Iterator[Translation]:
@@ -281,13 +291,22 @@ def _unequal(files: list[File], number: int) -> DataError:
     )
 
 
-def _three(code: str) -> str:
-    return THREE_LETTERS.get(code, code)
+def _spelled(folder: Folder, pattern: str, first: str, second: str) -> list[tuple[str, str]]:
+    """Return how the names of files that match spell two languages with a hyphen."""
+    names = [f".{file.base_name}" for file in folder.find([pattern])]
+    pairs = product(_codes(first), _codes(second))
+    return [(one, two) for one, two in pairs if any(f".{one}-{two}." in name for name in names)]
+
+
+def _codes(language: str) -> list[str]:
+    return list(dict.fromkeys((language, THREE_LETTERS.get(language, language), *spellings(language))))
 
 
 def _find_mined(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find the tables of mined text whose names say the languages in this order."""
-    return [file for file in folder.find([f"{stem}.{first}-{second}.tsv"]) if is_mined(file)]
+    pairs = _spelled(folder, f"{stem}.*-*.tsv", first, second)
+    found = (folder.find([f"{stem}.{one}-{two}.tsv"]) for one, two in pairs)
+    return next(filter(None, ([file for file in files if is_mined(file)] for files in found)), [])
 
 
 def is_mined(file: File) -> bool:

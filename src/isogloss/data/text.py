@@ -18,7 +18,7 @@ from isogloss.data.corpora import (
 )
 from isogloss.data.examples import Example, TextLine
 from isogloss.data.files import File, Folder, some
-from isogloss.data.parallel_text import languages_in, read_rows, verse_split
+from isogloss.data.parallel_text import column_of, languages_in, read_rows, verse_split
 
 _TEXTS: Layouts = {
     "train": ("rawtext/{language}/*.txt", "text/{language}/*.txt"),
@@ -101,7 +101,7 @@ class Bible:
         """Find the first table that has the language."""
         tables = folder.find(_TABLES)
         for table in tables:
-            if language in languages_in(table):
+            if column_of(language, languages_in(table)):
                 return [table]
         there = sorted({code for table in tables for code in languages_in(table)})
         has = f"It has: {some(there)}" if there else f"The folder holds: {some(folder.inside())}"
