@@ -144,6 +144,7 @@ def test_methods_measurements_and_models_in_use_know_them(folder, tmp_path):
     scores = every[every["main"]]
     assert dict(zip(scores["corpus"], scores["metric"], strict=True)) == METRICS
     assert set(scores["method"]) == {"source-only", "few-shot", "translate-train", "x-mixup"}
+    assert scores["baseline"].notna().all()
     assert len(result.frame("interpolation")) == 3 * 4
     models = {
         record.run["corpus"]: load_model(tmp_path / "runs" / record.id, precision="float32")

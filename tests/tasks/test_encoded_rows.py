@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from task_examples import TEXTS, examples_of, pair
 
+from isogloss.data.examples import LabelledText
 from isogloss.encoders import load_tokenizer
+from isogloss.tasks import find_task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
-from isogloss.tasks.classification import NLI
+from isogloss.tasks.classification import NLI, UNLABELLED
 
 PADDING = 9
 
@@ -98,6 +100,19 @@ def test_pairs_are_framed_as_the_family_wants(bert_folder, xlm_roberta_folder):
     cls, sep = xlm_roberta.cls_token_id, xlm_roberta.sep_token_id
     assert list(row.subwords) == [cls, *first, sep, sep, *second, sep]
     assert row.segments is None
+
+
+@pytest.mark.parametrize(
+    ("task", "label"),
+    [
+        (find_task("text-classification", ("joy", "fear")), "fear"),
+        (find_task("multi-label-classification", ("joy", "fear")), ()),
+        (find_task("regression"), 0.0),
+    ],
+)
+def test_a_row_knows_whether_its_label_is_known_whatever_it_is(task, label, tokenizer):
+    texts = [LabelledText(id=str(one), text="the cat", label=one) for one in (label, UNLABELLED)]
+    assert [row.labelled for row in task.encode(texts, tokenizer)] == [True, False]
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(8, 40))

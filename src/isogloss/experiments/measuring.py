@@ -170,7 +170,7 @@ class _Inputs:
             self.context.optimization(model.optimization),
             language=language_read(inputs, language, source),
         )
-        labelled = any(row.gold for row in found.rows) and self.trained_on
+        labelled = any(row.labelled for row in found.rows) and self.trained_on
         return replace(found, baseline=task.majority(self.trained_on, examples)) if labelled else found
 
     def paired(self, language: str) -> Evaluation:

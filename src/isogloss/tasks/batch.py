@@ -82,6 +82,11 @@ class EncodedRow:
         """Return how many labels are scored in it."""
         return 1 if self.options else len(self.positions) or 1
 
+    @property
+    def labelled(self) -> bool:
+        """Return whether its label is known, be it one of a list, several or a number."""
+        return bool(self.gold) or self.soft is not None
+
     def texts(self) -> list["EncodedRow"]:
         """Return the text of each option as a row without a label; the row itself where there are none."""
         if not self.options:
