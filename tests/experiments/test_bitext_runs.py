@@ -189,6 +189,20 @@ def test_a_collection_of_gold_alone_is_aligned_by_itself_and_says_so(gold):
     assert "words were counted in the 3 pairs of the test split alone" in " ".join(made.warnings)
 
 
+def test_gold_links_of_a_split_need_no_training_split_and_none_with_links(gold):
+    wanted = BitextToAlign(
+        bitext="bitext:word-alignment", pairs=("en-fr",), aligner={"name": "given"}, split="test"
+    )
+    (made,) = align_bitext(wanted, out=gold / "runs", data=str(gold))
+    assert (made.row["aer"], made.warnings) == (0, ())
+    for side, text in (("en", "the house\n"), ("fr", "la maison\n")):
+        (gold / "word-alignment" / f"train.en-fr.{side}").write_text(text)
+        (gold / "word-alignment" / f"test.en-fr.{side}").write_text(text)
+    (gold / "word-alignment" / "test.en-fr.align").write_text("0-0 1-1\n")
+    (made,) = align_bitext(wanted, out=gold / "others", data=str(gold))
+    assert (made.row["pairs"], made.row["aer"]) == (1, 0)
+
+
 def test_a_split_that_is_not_there_is_still_refused(gold):
     wanted = BitextToAlign(
         bitext="bitext:word-alignment", pairs=("en-fr",), aligner={"name": "fast-align"}, split="dev"

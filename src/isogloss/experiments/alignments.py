@@ -18,7 +18,7 @@ from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.data.word_links import write_pharaoh
 from isogloss.experiments.checking import located, names, part_of, plug_in, refuse_unknown
 from isogloss.experiments.context import LINKS, RunContext, RunResult
-from isogloss.experiments.encoder_runs import Align, Encoder
+from isogloss.experiments.encoder_runs import Align, Encoder, counts_words
 from isogloss.experiments.recipe import Table
 from isogloss.metrics.alignment_error import alignment_scores
 from isogloss.training.aligned_pairs import ALIGNED_SUBWORDS
@@ -88,7 +88,7 @@ def aligner_of(table: Table, where: str) -> Aligner:
 
 def _is_alone(split: Split, aligner: Aligner, sources: Sources, bitext: str, pair: str) -> bool:
     """Return whether a bitext, such as one of gold alignments, has no training split to count words in."""
-    if aligner.needs_encoder or split == "train":
+    if not counts_words(aligner, split):
         return False
     try:
         sources.fingerprint(bitext, pair, "train")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from isogloss.aligners import Aligner
+from isogloss.aligners.given import Given
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.run_parts import (
@@ -189,8 +190,8 @@ class Align:
     @property
     def splits(self) -> tuple[Split, ...]:
         """The splits aligned together: counting words takes more text than a dev set has."""
-        alone = self.aligner.needs_encoder or self.split == "train" or self.alone
-        return (self.split,) if alone else ("train", self.split)
+        together = counts_words(self.aligner, self.split) and not self.alone
+        return ("train", self.split) if together else (self.split,)
 
     @property
     def splits_read(self) -> tuple[SplitRead, ...]:
@@ -206,6 +207,11 @@ class Align:
         """What the run is, in a few words."""
         what = ", subwords" if self.tokenizer else ""
         return f"{self.aligner.name}: {self.bitext} {self.languages}{what}"
+
+
+def counts_words(aligner: Aligner, split: Split) -> bool:
+    """Return whether an aligner counts words, and would those of the training split beside this one's."""
+    return not (aligner.needs_encoder or isinstance(aligner, Given) or split == "train")
 
 
 @dataclass(frozen=True, kw_only=True)
