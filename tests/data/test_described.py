@@ -376,6 +376,16 @@ def test_one_file_for_all_splits_is_training_data_alone(own):
         read(corpus, split="test")
 
 
+def test_a_pair_is_no_language_of_a_region(own):
+    body = 'kind = "bitext"\nfiles = "{language}.tsv"\n'
+    corpus = own(body, {"en-sw.tsv": "first\tsecond\nsun\tjua\n"})
+    with pytest.raises(DataError, match="no language 'en-de'"):  # As in en-DE, the English of Germany.
+        read(corpus, "en-de")
+    corpus = own('kind = "text"\nfiles = "texts/{language}.tsv"\n', {"texts/en.tsv": TSV})
+    with pytest.raises(DataError, match="no language 'en-de'"):
+        read(corpus, "en-de")
+
+
 def test_a_language_is_found_by_its_code_of_three_letters(own):
     corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {"swa.tsv": TSV})
     assert len(read(corpus, "sw")) == len(read(corpus, "swa")) == 3

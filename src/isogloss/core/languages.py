@@ -130,10 +130,12 @@ def language_of_variety(code: str) -> str:
     """Return the language that a code's variety is the standard of, without script or region.
 
     ``ar`` of ``arb_Arab`` and ``sw`` of ``swh``; other members of a macrolanguage (``ary``) are languages of
-    their own. What is no tag stays as it is.
+    their own. What is no tag stays as it is, and so does a pair: in ``en-de`` Germany is no region.
     """
     from langcodes import Language, LanguageTagError, standardize_tag
 
+    if _BETWEEN_LANGUAGES.search(code):
+        return code
     try:
         return str(Language.get(standardize_tag(code, macro=True)).language)
     except LanguageTagError:
