@@ -89,6 +89,7 @@ def test_near_misses_are_no_languages(code):
     [
         *[("zh-Hant", "zh_Hant"), ("sr-Latn", "sr_Latn"), ("eng_Latn", "en"), ("pt-BR", "pt_BR")],
         *[("swa", "swa"), ("en-sw", "en-sw"), ("qaa-qab-qaa", "qaa-qab-qaa"), ("zh_Hant", "zh_Hant")],
+        *[("tgl_Latn", "tl"), ("tl-PH", "tl_PH"), ("fil-PH", "fil_PH")],
         *[("yor_Latn", "yo"), ("kor_Hang", "ko"), ("zho_Hans", "zh"), ("sr-Cyrl", "sr"), ("arb_Arab", "arb")],
         *[
             ("uz_Cyrl", "uz_Cyrl"),

@@ -41,6 +41,10 @@ def test_a_usual_script_goes_without_saying_also_where_files_say_it(put, spellin
     assert [line.text for line in RawText().read(folder, "ko", "train")] == ["말"]
     with pytest.raises(DataError, match="language 'uz_Latn'"):
         RawText().read(folder, "uz_Latn", "train")
+    for code in ("tgl", "tgl_Latn"):
+        tagalog = put({f"rawtext/{code}/a.txt": "salita\n"})
+        assert [line.text for line in RawText().read(tagalog, "tl", "train")] == ["salita"]
+        (tagalog.path / f"rawtext/{code}/a.txt").unlink()
     verses = put({"bible/own.tsv": f"verse\t{spelling}\nGEN 1:1\tọ̀rọ̀\n"})
     assert [verse.text for verse in Bible().read(verses, "yo", "train")] == ["ọ̀rọ̀"]
 

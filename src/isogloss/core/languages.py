@@ -73,6 +73,8 @@ def _canonical(tag: str) -> str:
         return tag
     if not _CODE.fullmatch(found):
         return tag
+    if tag.startswith(("tl", "tgl")):
+        found = found.replace("fil", "tl")  # To CLDR Tagalog is Filipino; corpora say tl, tgl and tgl_Latn.
     plain, _, variety = found.partition("_")
     return plain if is_usual_script(variety, plain) else found
 
@@ -102,7 +104,7 @@ def code_of_three_letters(language: str) -> str:
     from langcodes import Language
 
     try:
-        return str(Language.get(language).to_alpha3())
+        return str(Language.get(language, normalize=False).to_alpha3())
     except LookupError:
         return language
 
