@@ -66,7 +66,7 @@ def test_parquet_is_read_and_numbers_are_labels_in_their_order(own):
         read(own(body, {"train-sw.parquet": "PAR1"}))
 
 
-CONLL = "-DOCSTART- -X- O\n\n# sent_id = 1\nAnna B-PER\n# O\n\nLagos B-LOC\njana B-DATE\n\n"
+CONLL = "-DOCSTART- -X- O\n\n# newdoc\n# newpar\n# sent_id = 1\nAnna B-PER\n# O\n\nLagos B-LOC\njana B-DATE\n\n"
 
 
 def test_words_and_tags_of_conll(own):

@@ -22,7 +22,7 @@ Columns = Mapping[str, Column | tuple[Column, ...]]
 """The column that holds each part of an example, or several."""
 
 
-_COMMENT = re.compile("-DOCSTART-|# id |# .* = ")
+_COMMENT = re.compile(r"-DOCSTART-|# id |# new(doc|par)\s*$|# .* = ")
 """The beginning of a line of CoNLL that is no word: ``# _ _ O`` is one."""
 
 
