@@ -66,7 +66,15 @@ def test_parquet_is_read_and_numbers_are_labels_in_their_order(own):
         read(own(body, {"train-sw.parquet": "PAR1"}))
 
 
-CONLL = "-DOCSTART- -X- O\n\n# newdoc\n# newpar\n# sent_id = 1\nAnna B-PER\n# O\n\nLagos B-LOC\njana B-DATE\n\n"
+def test_a_cell_of_csv_may_hold_a_whole_document(own):
+    document = "neno " * 40_000
+    corpus = own('kind = "text"\nfiles = "{language}.csv"\n', {"sw.csv": f"text,label\n{document},anga\n"})
+    assert read(corpus) == [LabelledText(id="0", text=document, label="anga")]
+
+
+CONLL = (
+    "-DOCSTART- -X- O\n\n# newdoc\n# newpar\n# sent_id = 1\nAnna B-PER\n# O\n\nLagos B-LOC\njana B-DATE\n\n"
+)
 
 
 def test_words_and_tags_of_conll(own):

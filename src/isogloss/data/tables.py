@@ -33,6 +33,10 @@ _OPENS, _COMMA, _CLOSES = re.compile(r"\s*\[\s*"), re.compile(r"\s*,\s*"), re.co
 _LIST = "a list of JSON objects and nothing else"
 
 
+LONGEST_CELL = 2**31 - 1
+"""Characters of a cell of CSV: the most that Python's reader can take everywhere; it would take 131,072."""
+
+
 class Row(NamedTuple):
     """A row of a file, or a sentence of rows: its cells by column, and the line it begins in."""
 
@@ -82,6 +86,7 @@ def _tabbed(file: File, columns: Sequence[Column]) -> Iterator[Row]:
 
 
 def _csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
+    csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader(file.read(), delimiter=separator, strict=True)
     before = 1
     try:
