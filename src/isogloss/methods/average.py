@@ -155,8 +155,9 @@ def mean(weights: Sequence[float], tensors: Sequence[Tensor]) -> Tensor:
         if any(not torch.equal(tensors[0], one) for one in tensors[1:]):
             raise ModelError("these models cannot be averaged: they hold different whole numbers.")
         return tensors[0]
-    # Weights below 0 come last: then no sum on the way is 0.
-    ordered = sorted(zip(weights, tensors, strict=True), key=lambda one: one[0] < 0)
+    # Weights of the other sign than their sum come last: then no sum on the way is 0.
+    whole = fsum(weights)
+    ordered = sorted(zip(weights, tensors, strict=True), key=lambda one: one[0] * whole < 0)
     (total, found), *others = [(weight, one.float()) for weight, one in ordered if weight]
     for weight, one in others:
         total += weight
