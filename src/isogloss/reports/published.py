@@ -7,6 +7,7 @@ import pandas as pd
 
 from isogloss.metrics.estimates import mean_std
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.mixup_comparisons import deepest_layer
 from isogloss.reports.names import percent, plus_minus
 from isogloss.reports.scores import GAP, MEAN, ScoredSet, scored_sets
 from isogloss.reports.tables import Table, text_table
@@ -47,7 +48,7 @@ def _ours(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     """Return our values of a published number, by unit (seed); none where it was not measured."""
     measure, gain = row["measure"].removesuffix(GAIN), row["measure"].endswith(GAIN)
     if measure in ("cka", "rho"):
-        own = _rho(m, sets, row) if measure == "rho" else _cka(m, row).get(row["language"])
+        own = _rho(m, sets, row) if measure == "rho" else _with_source(_cka(m, row)).get(row["language"])
         return pd.Series(dtype=float) if own is None else own.dropna()
     found = [
         values
@@ -91,18 +92,32 @@ def _mean(one: ScoredSet, rows: pd.DataFrame, language: str) -> pd.Series:
 
 
 def _cka(m: Measurements, row: Row) -> pd.DataFrame:
-    """Return CKA with the source's states in the last layer [seed language] of a system's models."""
-    rows = m.frame("cka")
-    last = _rows(m, rows[rows["layer"] == rows["layer"].max()], row, row["encoder"])
-    return last.pivot_table(index="seed", columns="second", values="cka")
+    """Return CKA with the source's states in the last layer [seed language] of a system's models.
+
+    None where it was measured on several corpora or of several tasks.
+    """
+    rows = _rows(m, m.frame("cka"), row, row["encoder"])
+    if len(rows[["corpus", "task"]].drop_duplicates()) > 1:
+        rows = rows[:0]
+    last = deepest_layer(rows).astype({"cka": float})
+    return last.groupby(["seed", "second"])["cka"].mean().unstack("second")
+
+
+def _with_source(cka: pd.DataFrame) -> pd.DataFrame:
+    """Add the mean over all languages; the paper's has the source, whose CKA with itself is 1."""
+    others = len(cka.columns)
+    return (
+        cka.assign(**{ALL_LANGUAGES: (cka.sum(axis=1, skipna=False) + 1) / (others + 1)}) if others else cka
+    )
 
 
 def _rho(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     """Return Spearman's ρ over languages of CKA and score, by seed; none with fewer than three languages."""
     main = [one.rows for one in sets if (one.rows["best"] & one.rows["main"].eq(True)).all()]
-    rows = [_rows(m, one, row, row["encoder"]) for one in main]
-    states = _cka(m, row)
-    scores = pd.concat(rows).pivot_table(index="seed", columns="language", values="score") if rows else states
+    rows = [own for one in main if len(own := _rows(m, one, row, row["encoder"]))]
+    if len(rows) != 1:
+        return pd.Series(dtype=float)
+    states, scores = _cka(m, row), rows[0].pivot_table(index="seed", columns="language", values="score")
     common = states.columns.intersection(scores.columns)
     if len(common) < FEWEST:
         return pd.Series(dtype=float)
