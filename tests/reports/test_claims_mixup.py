@@ -365,6 +365,31 @@ def test_a_paired_score_that_equals_a_plain_one_is_kept(study):
     assert nli.groupby("way").size().tolist() == [12, 12, 12]
 
 
+def mapped(between, *languages, **about):
+    """A map of these languages for each seed."""
+    return [
+        {
+            **centroid(between + wobble(seed), seed=seed, language=code, **about),
+            "run": f"{languages} {about} {seed}",
+        }
+        for seed in SEEDS
+        for code in languages
+    ]
+
+
+def test_maps_of_other_languages_are_not_compared():
+    """The more languages, the larger the share of variance between them."""
+    three, two = ("qaa", "qab", "qad"), ("qaa", "qad")
+    rows = mapped(0.3, *three, **TRANSLATES) + mapped(0.4, *three, **MIXES)
+    paired = mapped(0.2, *two, **MIXES, inputs="paired")
+    one = outcomes(measured(representation_map=rows + paired))["2l"]
+    assert [round(check.estimate.mean, 3) for check in one.checks] == [0.1]
+    alone = mapped(0.3, *three, **TRANSLATES) + paired
+    assert outcomes(measured(representation_map=alone))["2l"].verdict == "not tested"
+    both = outcomes(measured(representation_map=rows + paired + mapped(0.1, *two, **TRANSLATES)))["2l"]
+    assert [round(check.estimate.mean, 3) for check in both.checks] == [0.1, 0.1]
+
+
 @pytest.mark.slow
 def test_without_translate_train_there_are_no_gains_to_compare():
     own = outcomes(measured(scores=system(MIXES, 0.7), cka=[cka(0.5, about=MIXES)]))

@@ -111,3 +111,21 @@ def test_all_maps_of_a_task_have_the_same_scale() -> None:
     axes = drawn.paint().axes
     assert [max(abs(marks.get_offsets()).max() for marks in axis.collections) for axis in axes] == [10.0, 1.0]
     assert len({axis.get_xlim() for axis in axes}) == 1
+
+
+def test_maps_of_other_languages_are_no_seeds_of_one() -> None:
+    about = {"task": "upos", "layer": 4, "sentences": 2, "what": "centroid", "x": 0.0, "y": 0.0}
+    about |= {"explained_x": 0.5, "explained_y": 0.2, "method": "x-mixup", "way": "x-mixup", "model": "m"}
+    points = [
+        {**about, "run": codes, "language": code, "between": between}
+        for codes, between in (("aa bb", 0.1), ("aa bb cc", 0.3))
+        for code in codes.split()
+    ]
+    m = measured(representation_map=points)
+    (table,) = MAP_TABLE.tables(m)
+    assert [[cell.text for cell in row][1:4] for row in table.rows] == [
+        ["aa bb", "4", "10.0"],
+        ["aa bb cc", "4", "30.0"],
+    ]
+    (drawn,) = map_figures(m)
+    assert "aa bb 10.0 and aa bb cc 30.0" in drawn.alt

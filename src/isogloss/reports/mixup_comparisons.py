@@ -164,6 +164,13 @@ def deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["layer"] == rows.groupby(["corpus", "task", "encoder"])["layer"].transform("max")]
 
 
+def with_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the languages of each map: the more, the larger the share of variance between them."""
+    one, centroids = ["run", "model", "layer"], rows[rows["what"] == "centroid"]
+    codes = centroids.sort_values("language").groupby(one)["language"].agg(" ".join)
+    return rows.join(codes.rename("languages"), on=one)
+
+
 def _without(row: Mapping[object, object]) -> str:
     """Name the parts of X-Mixup that are off; without mixing λ does not matter, KL only where it is used."""
     parts = ["ratio", "learned_ratio", "schedule", "mse", *(["kl"] if row["task"] in CLASSIFICATION else [])]

@@ -13,6 +13,7 @@ import pandas as pd
 from isogloss.reports import drawing
 from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Dashes, Figure
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.mixup_comparisons import with_map_languages
 from isogloss.reports.names import and_list, distinguishing_names, encoder_names, name_systems, percent, slug
 from isogloss.reports.tables import Summary, heads, numbers, percents
 
@@ -166,10 +167,12 @@ MAP_TABLE = Summary(
         "Percent of the variance of sentence states between the languages' centroids, over all dimensions, "
         "and along the two axes of the map. Mean ± standard deviation over seeds."
     ),
-    by=heads("corpus", "task", "name", "target", "layer", "sentences"),
+    by=heads("corpus", "task", "name", "target", "languages", "layer", "sentences"),
     keep=("name", "layer"),
     values=percents({"between": "between", "first": "explained_x", "second": "explained_y"}),
-    choose=lambda rows: rows.dropna(subset=["between"]).drop_duplicates(["run", "model", "layer"]),
+    choose=lambda rows: (
+        with_map_languages(rows).dropna(subset=["between"]).drop_duplicates(["run", "model", "layer"])
+    ),
     group_by=("encoder", "way", "source"),
 )
 
@@ -179,7 +182,7 @@ def map_figures(m: Measurements) -> list[Figure]:
     rows = m.frame("representation-map")
     if rows.empty:
         return []
-    rows = name_systems(rows, m.labels)
+    rows = name_systems(with_map_languages(rows), m.labels)
     same = rows.assign(seed=rows["seed"].fillna(0)).groupby(["corpus", "task", "encoder", "way", "target"])
     rows = rows[(rows["seed"].fillna(0) == same["seed"].transform("min")).to_numpy()]
     bare, models = rows[rows["way"] == ""], rows[rows["way"] != ""]
@@ -193,7 +196,8 @@ def map_figures(m: Measurements) -> list[Figure]:
 
 def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
     system = rows["system"].mask(rows["way"] == "", "before fine-tuning")
-    rows = rows.assign(panel=distinguishing_names(rows.assign(system=system), ["system", "target", "layer"]))
+    about_panel = ["system", "target", "languages", "layer"]
+    rows = rows.assign(panel=distinguishing_names(rows.assign(system=system), about_panel))
     codes = list(rows["language"].drop_duplicates())
     colour, far = drawing.colours(codes), 1.05 * rows[["x", "y"]].abs().max().max()
 
