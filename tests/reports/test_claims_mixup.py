@@ -365,6 +365,18 @@ def test_a_paired_score_that_equals_a_plain_one_is_kept(study):
     assert nli.groupby("way").size().tolist() == [12, 12, 12]
 
 
+def test_gains_in_cka_are_those_of_unmixed_states():
+    """To mixed states those of the source were added: their CKA is another number."""
+    rows = gained(MIXED_UP)
+    mixed = [
+        {**row, "inputs": "paired", "cka": 1 - row["cka"], "run": f"{row['run']} paired"}
+        for row in rows["cka"]
+        if row["method"] == "x-mixup"
+    ]
+    both = {**rows, "cka": rows["cka"] + mixed}
+    assert found(measured(**both))["2m"] == found(measured(**rows))["2m"]
+
+
 def mapped(between, *languages, **about):
     """A map of these languages for each seed."""
     return [

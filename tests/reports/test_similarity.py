@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hand_made import golden, plain, the_same
-from made_up_rows import measured
+from made_up_rows import MIXES, cka, measured, score
 
 from isogloss.data.result_files import write_tensors
 from isogloss.reports.measurements import Measurements, Run
@@ -162,6 +162,22 @@ def test_correlations_of_cka_and_transfer_are_as_they_were(study: Study) -> None
     assert (
         the_same(rows, before, keys, plain("points", "rho", "p_value", "low", "high")) == len(table.rows) == 8
     )
+
+
+def test_each_way_to_read_is_correlated_with_its_own_states() -> None:
+    codes = {"qab": (0.9, 0.9, 0.1), "qac": (0.8, 0.8, 0.2), "qad": (0.7, 0.6, 0.3)}
+    target = {**MIXES, "target": "+".join(codes)}
+    scores, states = [], []
+    for code, (value, alike, mixed) in codes.items():
+        for inputs, similarity in (("", alike), ("paired", mixed)):
+            about = {"about": target, "language": code, "inputs": inputs}
+            scores.append(score(value, **about))
+            states.append({**cka(similarity, **about), "run": f"cka {inputs}"})
+    found = transfer_correlations(measured(scores=scores, cka=states)).set_index("inputs")["rho"]
+    assert found.to_dict() == {"": pytest.approx(1), "paired": pytest.approx(-1)}
+    unmixed = [row for row in states if row["inputs"] == ""]
+    found = transfer_correlations(measured(scores=scores, cka=unmixed)).set_index("inputs")["rho"]
+    assert found.to_dict() == {"": pytest.approx(1), "paired": pytest.approx(1)}
 
 
 def test_a_cosine_is_divided_by_the_geometric_mean_of_both_languages_own() -> None:

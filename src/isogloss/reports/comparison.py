@@ -146,6 +146,12 @@ def filter_rows(rows: pd.DataFrame, condition: Callable[..., bool], *columns: st
     return rows[np.array(keep, dtype=bool)]
 
 
+def where_any(rows: pd.DataFrame, name: str, value: object) -> pd.DataFrame:
+    """Return the rows with a value in a column, or all where none has it."""
+    own = rows[rows[name] == value]
+    return own if len(own) else rows
+
+
 def rank_correlations(
     rows: pd.DataFrame, x: str, y: str, unit: Sequence[str], within: Sequence[str]
 ) -> pd.Series:

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 import pandas as pd
 
 from isogloss.reports.checks import HELPS, Bounds, Check, check_of
-from isogloss.reports.comparison import TEST_SET, compare, filter_rows, labelled_groups, main_scores, unit_of
+from isogloss.reports.comparison import (
+    TEST_SET,
+    compare,
+    filter_rows,
+    labelled_groups,
+    main_scores,
+    unit_of,
+    where_any,
+)
 from isogloss.reports.measurements import Measurements, cached
 
 CLASSIFICATION = ("nli", "paraphrase")
@@ -138,12 +146,11 @@ def source_cka(m: Measurements) -> pd.DataFrame:
 
 
 def cka_of(m: Measurements, own: pd.DataFrame) -> pd.DataFrame:
-    """Return the CKA of a system's models: on the corpus that was scored, or else on any."""
+    """Return the CKA of a system's models: on the corpus that was scored, or else on any; unmixed states."""
     rows, one = source_cka(m), own.iloc[0]
     for name in ("task", "source", "encoder", "way"):
         rows = rows[rows[name] == one[name]]
-    same = rows["corpus"] == one["corpus"]
-    return rows[same] if same.any() else rows
+    return where_any(where_any(rows, "corpus", one["corpus"]), "inputs", "")
 
 
 def paper_systems(rows: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ import pandas as pd
 from isogloss.core.errors import StorageError
 from isogloss.data.result_files import ENDING, LOG_ALPHA, MASKS, read_tensors
 from isogloss.metrics.correlation import bootstrap_interval, spearman
-from isogloss.reports.comparison import SYSTEM, TEST_SET, main_scores, model_languages
+from isogloss.reports.comparison import SYSTEM, TEST_SET, main_scores, model_languages, where_any
 from isogloss.reports.drawing import Lines
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
@@ -312,7 +312,8 @@ def transfer_correlations(m: Measurements) -> pd.DataFrame:
     """Return Spearman's ρ of CKA with the source and score over target languages, for each layer (Table 7).
 
     CKA of a bare encoder is correlated with the scores of every method trained on it, CKA of models with
-    their own scores: on the corpus that was scored or else on any, since labelled text is seldom parallel.
+    their own scores: on the corpus that was scored or else on any, since labelled text is seldom parallel,
+    and of states as mixed as those that were scored, or else of unmixed ones.
     """
     cka, scores = m.frame("cka").dropna(subset=["cka"]), m.frame("scores")
     if cka.empty or scores.empty:
@@ -325,8 +326,9 @@ def transfer_correlations(m: Measurements) -> pd.DataFrame:
         about = dict(zip(keys, key, strict=True))
         similar = cka[(cka["encoder"] == about["encoder"]) & cka["first"].isin(about["source"].split("+"))]
         models = similar[(similar[trained] == [about[name] for name in trained]).all(axis=1)]
-        here = models[models["corpus"] == about["corpus"]]
-        states = {"encoder": similar[similar["way"] == ""], "model": here if len(here) else models}
+        models = where_any(models, "corpus", about["corpus"])
+        models = where_any(where_any(models, "inputs", about["inputs"]), "inputs", "")
+        states = {"encoder": similar[similar["way"] == ""], "model": models}
         reached = own.groupby("language", sort=False)["score"].mean()
         for (of, layer), rows in pd.concat(states, names=["states"]).groupby(["states", "layer"]):
             means = rows.groupby("second")["cka"].mean().reindex(reached.index).dropna()
