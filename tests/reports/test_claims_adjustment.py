@@ -221,6 +221,46 @@ def test_settings_of_the_adjustment_are_judged_one_by_one() -> None:
     assert "stay 9.0" in found.found
 
 
+def on_another(rows: Rows) -> Rows:
+    """The same of a second encoder and of what was made of it."""
+    other = {"encoder.original": "large", "encoder.name": "large"}
+    names = [{one: f"large {row[one]}" for one in ("encoder", "encoder.run", "run")} for row in rows]
+    bare = [
+        {"encoder": "large", "encoder.run": "large"} if row["encoder.adjusted"] == "" else {} for row in rows
+    ]
+    return [{**row, **other, **name, **own} for row, name, own in zip(rows, names, bare, strict=True)]
+
+
+def two_encoders(first: dict[str, Rows], second: dict[str, Rows]) -> dict[str, Rows]:
+    return {
+        name: [{**row, "run": f"{name} {row.get('run')}", "encoder.name": "small"} for row in rows]
+        + on_another([{**row, "run": f"{name} {row.get('run')}"} for row in second[name]])
+        for name, rows in first.items()
+    }
+
+
+def test_encoders_are_never_averaged() -> None:
+    """One encoder's words are drawn together, the other's apart; one gains, the other loses."""
+    frames = [
+        {"scores": helped(gain, UP), "word_distance": fine_tuned(change)}
+        for gain, change in ((UP, DOWN), (DOWN, UP))
+    ]
+    drawn = Judged(CLAIMS, measured(**two_encoders(*frames)))
+    means = {one.about: round(one.estimate.mean, 2) for one in drawn["3c"].checks}
+    assert means["nli, small: related words 5.00 → 4.95, mean distance"] == -0.05
+    assert means["nli, large: related words 5.00 → 5.05, mean distance"] == 0.05
+    assert drawn["3c"].verdict == "contradicted"
+    gained = {one.about for one in drawn["3a"].checks}
+    assert {
+        f"nli made qad, {one}: adjusted − original" in about for one in ("small", "large") for about in gained
+    }
+    assert len(gained) == len(drawn["3a"].checks)
+    kept = Judged(
+        CLAIMS, measured(**two_encoders(continual(UP, UP, ("nli",)), continual(DOWN, UP, ("nli",))))
+    )
+    assert [round(one.estimate.mean, 2) for one in kept["3d"].checks[:2]] == [-0.05, 0.05]
+
+
 def test_one_adjusted_encoder_for_all_seeds_is_said() -> None:
     rows = helped(UP, UP)
     several = [{**row, "encoder.run": f"{row['encoder']}-{row['seed']}"} for row in rows]

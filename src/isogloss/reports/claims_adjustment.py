@@ -21,6 +21,7 @@ from isogloss.reports.comparison import (
     row_keys,
 )
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.names import original_names
 from isogloss.reports.verdicts import Claim
 
 ADJUSTMENT, PLAIN, CONTINUAL = "cross-lingual-adjustment", "source-only", "source-only + alignment-loss"
@@ -59,10 +60,11 @@ def compare_sizes(m: Measurements, tasks: Mapping[str, Bounds]) -> list[Check]:
     several = rows.groupby(SERIES)["size"].transform("nunique") > 1
     ends = _most(rows[several]), _most(rows[several], "min")
     found = _compare(m, ends, "most − fewest translations", tasks, ("test", "setting"))
-    means = rows[several].groupby(["task", *SERIES, "seed", "size"])["score"].mean().reset_index()
-    for (task, *_), own in means.groupby(["task", "test", "setting"]):
+    means = rows[several].groupby(["task", "original", *SERIES, "seed", "size"])["score"].mean().reset_index()
+    for (task, original, *_), own in means.groupby(["task", "original", "test", "setting"]):
         rhos = rank_correlations(own, "size", "score", ["seed"], ["encoder.pairs"])
-        found += [check_of(rhos, f"{task}: ρ of translations and score", tasks[task])] if len(rhos) else []
+        about = f"{_on(task, original)}: ρ of translations and score"
+        found += [check_of(rhos, about, tasks[task])] if len(rhos) else []
     return found if _has(m, ADJUSTMENT) else []
 
 
@@ -75,10 +77,12 @@ def compare_distances(m: Measurements) -> list[Check]:
     if both.empty or not (_has(m, ADJUSTMENT) or _has(m, CONTINUAL)):
         return []
     found: dict[str, list[Check]] = {}
-    for task, own in both.groupby("task"):
+    for (task, original), own in both.groupby(["task", "original"]):
         for words in ("related", "unrelated"):
             after, start = own[f"{words}_mean"], own[f"{words}_mean.before"]
-            about = f"{task}: {words} words {start.mean():.2f} → {after.mean():.2f}, mean distance"
+            about = (
+                f"{_on(task, original)}: {words} words {start.mean():.2f} → {after.mean():.2f}, mean distance"
+            )
             values = (after - start).groupby(own["seed"]).mean()
             found.setdefault(task, []).append(check_of(values, about, HURTS))
     notes = [one.text for task in sorted({*found} - {*TASKS}) for one in found[task]]
@@ -106,10 +110,9 @@ def _continual(
     found = []
     for task in separation:
         checks = []
-        for _, own in both[both["task"] == task].groupby("way"):
-            about = (
-                f"{task}: AUC {own['auc.plain'].mean():.3f} fine-tuned, {own['auc'].mean():.3f} continual, by"
-            )
+        for (original, _), own in both[both["task"] == task].groupby(["original", "way"]):
+            means = f"{own['auc.plain'].mean():.3f} fine-tuned, {own['auc'].mean():.3f} continual"
+            about = f"{_on(task, original)}: AUC {means}, by"
             values = (own["auc"] - own["auc.plain"]).groupby(own["seed"]).mean()
             checks.append(check_of(values, about, HELPS))
         found += checks or [not_measured(f"{task}, distances")]
@@ -179,7 +182,7 @@ def _scores(m: Measurements) -> pd.DataFrame:
     rows = rows[(rows["kind"] == "model") & rows["task"].isin(TASKS)]
     by_word = (rows["metric"] == "word_f1") & (rows["task"] == "ner")
     has = by_word.groupby([rows["corpus"], rows["task"]]).transform("any").astype(bool)
-    rows = _with_role(best_split(rows[by_word | (rows["main"].astype(bool) & ~has)]))
+    rows = _with_role(m, best_split(rows[by_word | (rows["main"].astype(bool) & ~has)]))
     trained = [one for one in rows if "optimization." in one or "peft" in one]
     setting = [one for one in rows if "encoder.adjusted." in one and one not in (*MAIN, ALIGNED)]
     return rows.assign(
@@ -197,15 +200,20 @@ def _plain(m: Measurements) -> pd.DataFrame:
 def _distances(m: Measurements) -> pd.DataFrame:
     """Return L2 distances in the last layer, as in Figs 1 and 2."""
     rows = m.frame("word-distance")
-    rows = _with_role(rows[rows["distance"] == "l2"])
+    rows = _with_role(m, rows[rows["distance"] == "l2"])
     return rows[rows["layer"] == (-1 if (rows["layer"] == -1).any() else rows["layer"].max())]
 
 
-def _with_role(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the role of each encoder; "" for ablations and other adjustments, which are not judged."""
+def _with_role(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the role of each encoder, "" for ablations and other adjustments, which are not judged.
+
+    ``original`` names the original encoder where there are several.
+    """
     papers = [rows[name] == value for name, value in MAIN.items() if name in rows]
     role = np.where(np.logical_and.reduce(papers), rows.get(ALIGNED, ALL), "")
-    return rows.assign(role=np.where(rows["encoder.adjusted"] == "", ORIGINAL, role))
+    originals = rows["encoder.original"]
+    names = originals.map(original_names(rows, m.labels)) if originals.nunique() > 1 else ""
+    return rows.assign(role=np.where(rows["encoder.adjusted"] == "", ORIGINAL, role), original=names)
 
 
 def _has(m: Measurements, name: str) -> bool:
@@ -261,11 +269,17 @@ def _compare(
 
 def _describe(own: pd.DataFrame, among: pd.DataFrame) -> str:
     """Return task, corpus and languages, and the fields in which systems differ from the others."""
-    about = [one for one in own if "encoder.adjusted." in one or ("method." in one and "encoder." not in one)]
-    varied = [one for one in about if among[one].astype(object).map(str).nunique() > 1]
+    known = [one for one in own if "encoder.adjusted." in one or ("method." in one and "encoder." not in one)]
+    varied = [one for one in known if among[one].astype(object).map(str).nunique() > 1]
     fields = [f"{one.split('.')[-1]} {own[one].iloc[0]}" for one in varied]
     languages = " ".join(sorted(set(own["language"])))
-    return ", ".join([f"{own['task'].iloc[0]} {own['corpus'].iloc[0]} {languages}", *fields])
+    about = f"{own['task'].iloc[0]} {own['corpus'].iloc[0]} {languages}"
+    return ", ".join([_on(about, own["original"].iloc[0]), *fields])
+
+
+def _on(about: str, original: str) -> str:
+    """Return words with the original encoder that they are about, where there are several."""
+    return f"{about}, {original}" if original else about
 
 
 def _one_encoder(rows: pd.DataFrame) -> str:

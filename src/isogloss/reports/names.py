@@ -83,6 +83,13 @@ def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, st
     return {key: f"{name} {key[:4]}" if name in same else name for key, name in bases.items()}
 
 
+def original_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
+    """Name each encoder as it was before it was adjusted."""
+    run = rows["encoder.run"].mask(rows["encoder.adjusted"] != "", "")
+    bare = {"encoder": rows["encoder.original"], "encoder.run": run, "encoder.adjusted": ""}
+    return encoder_names(rows.assign(**bare).sort_values("encoder.run"), labels)
+
+
 def _base_name(row: Facts, labels: Mapping[str, str]) -> str:
     if row["encoder.kind"] != "pretrain":
         return str(row["encoder.name"])

@@ -14,7 +14,7 @@ from isogloss.reports import drawing
 from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Dashes, Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.mixup_comparisons import with_map_languages
-from isogloss.reports.names import and_list, distinguishing_names, encoder_names, name_systems, percent, slug
+from isogloss.reports.names import and_list, distinguishing_names, name_systems, original_names, percent, slug
 from isogloss.reports.tables import Summary, heads, numbers, percents
 
 if TYPE_CHECKING:
@@ -42,11 +42,8 @@ def with_stages(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     both = zip(rows["first"], rows["second"], rows["encoder.pairs"], strict=True)
     own = [not pairs or bool({f"{a}-{b}", f"{b}-{a}"} & {*pairs.split("+")}) for a, b, pairs in both]
     rows = name_systems(rows[own], m.labels)
-    run = rows["encoder.run"].mask(rows["encoder.adjusted"] != "", "")
-    bare = {"encoder": rows["encoder.original"], "encoder.run": run, "encoder.adjusted": ""}
-    bases = encoder_names(rows.assign(**bare).sort_values("encoder.run"), m.labels)
     rows = rows.assign(
-        base=rows["encoder.original"].map(bases),
+        base=rows["encoder.original"].map(original_names(rows, m.labels)),
         pair=rows["first"] + "–" + rows["second"],
         size=rows["encoder.size"].map("{:,}".format, na_action="ignore"),
         tuned=rows["system"].mask(rows["method"] == PLAIN, "fine-tuned"),
