@@ -115,7 +115,10 @@ SUMMARIES = (
         frame=gaps,
         name="transfer-gap",
         title="Transfer gap",
-        caption="Source score minus mean over targets (its own, if made for some) in points; 0: no loss.",
+        caption=(
+            "Source score minus mean over all other languages scored, or over its own targets where a model "
+            "was made for some, in points; 0: no loss. Gaps beside scores are all over the same targets."
+        ),
         by=heads(*TEST, *MODEL, "split", "metric"),
         keep=("name",),
         values=percents({"source score": "source_score", "mean target": "target_mean", "gap": "gap"}),
