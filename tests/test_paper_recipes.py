@@ -47,6 +47,13 @@ def test_all_published_numbers_are_those_of_a_recipe():
     assert read == {*FOLDER.glob("*/*.csv")}
 
 
+@pytest.mark.parametrize("task", ["xnli", "pawsx", "pos", "ner", "xquad", "mlqa", "tydiqa"])
+def test_a_gap_is_of_a_system_and_an_encoder_that_the_main_results_have(task):
+    gaps, main = (numbers_beside(f"papers/x-mixup/table-{n}-{task}") for n in (8, 3))
+    systems = {(row["system"], row["encoder"]) for row in main}
+    assert gaps and {(row["system"], row["encoder"]) for row in gaps} <= systems
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ITEMS)
 def test_a_recipe_of_a_paper_plans_at_every_scale_and_published_numbers_are_of_its_systems(name, offline):
