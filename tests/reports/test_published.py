@@ -74,6 +74,20 @@ def test_what_was_not_measured_is_a_dash(row):
     assert [cell.text for cell in table.rows[0]][4:8] == ["–", "0", "25.0", "–"]
 
 
+def test_a_language_that_has_dev_alone_is_measured_on_dev():
+    own = {**MODEL, "model": "m", "run": "r", "seed": 0}
+    rows = [
+        {**own, "split": split, "language": code, "score": value}
+        for split, code, value in (("test", "qab", 0.5), ("dev", "qab", 0.9), ("dev", "qad", 0.4))
+    ]
+    numbers = [
+        {"system": "plain", "encoder": "", "language": code, "measure": "accuracy", "value": 0.3, "page": "5"}
+        for code in ("qab", "qad")
+    ]
+    m = replace(measured(scores=rows), methods={"plain": ["m"]}, published=numbers)
+    assert list(published_tables(m)[0].data["mean"]) == [0.5, 0.4]
+
+
 def test_differences_are_from_the_first_system_on_each_side_by_itself():
     rows = [("plain", "", "qab", "accuracy", 0.5), ("plain", "", "de", "accuracy", 0.4)]
     better = [("mixed up", "", "qab", "accuracy", 0.4), ("mixed up", "", "de", "accuracy", 0.6)]

@@ -48,15 +48,14 @@ def _ours(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     """Return our values of a published number, by unit (seed); none where it was not measured."""
     measure, gain = row["measure"].removesuffix(GAIN), row["measure"].endswith(GAIN)
     if measure in ("cka", "rho"):
-        own = _rho(m, sets, row) if measure == "rho" else _with_source(_cka(m, row)).get(row["language"])
-        return pd.Series(dtype=float) if own is None else own.dropna()
-    found = [
-        values
-        for one in sets
-        if one.about["metric"] == measure and one.rows["best"].all()
-        if len(values := _values(m, one, row, gain=gain))
-    ]
-    return found[0] if len(found) == 1 else pd.Series(dtype=float)  # Of several test sets, none is meant.
+        states = _rho(m, sets, row) if measure == "rho" else _with_source(_cka(m, row)).get(row["language"])
+        return pd.Series(dtype=float) if states is None else states.dropna()
+    found: dict[bool, list[pd.Series]] = {True: [], False: []}
+    for one in sets:
+        if one.about["metric"] == measure and len(values := _values(m, one, row, gain=gain)):
+            found[bool(one.rows["best"].all())].append(values)
+    own = found[True] or found[False]  # A language of which there is dev alone is measured there.
+    return own[0] if len(own) == 1 else pd.Series(dtype=float)  # Of several test sets, none is meant.
 
 
 def _values(m: Measurements, one: ScoredSet, row: Row, *, gain: bool) -> pd.Series:
