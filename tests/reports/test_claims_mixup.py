@@ -389,6 +389,12 @@ def mapped(between, *languages, **about):
     ]
 
 
+def test_maps_of_models_of_two_sources_are_compared():
+    rows = mapped(0.3, "qaa", "qad", source="qaa+qab", **TRANSLATES)
+    rows += mapped(0.2, "qaa", "qad", source="qaa+qab", **MIXES)
+    assert outcomes(measured(representation_map=rows))["2l"].checks[0].estimate.mean == pytest.approx(-0.1)
+
+
 def test_maps_of_other_languages_are_not_compared():
     """The more languages, the larger the share of variance between them."""
     three, two = ("qaa", "qab", "qad"), ("qaa", "qad")

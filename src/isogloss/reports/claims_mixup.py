@@ -151,7 +151,8 @@ def compare_centroids(m: Measurements) -> list[Check]:
     rows = paper_systems(m.frame("representation-map"))
     rows = with_map_languages(rows[rows["what"] == "centroid"])
     rows = rows.drop_duplicates(["model", "corpus", "inputs", "layer", "languages"])
-    rows = rows.assign(score=rows["between"], language=rows["source"], metric="between", split="")
+    first = rows["source"].str.split("+").str[0]
+    rows = rows.assign(score=rows["between"], language=first, metric="between", split="")
     found, others = list[Check](), list[Check]()
     for one in mixup_comparisons(m, deepest_layer(rows), inputs=STATES):
         name, theirs = ("translate-train", one.trained) if len(one.trained) else ("source-only", one.plain)
