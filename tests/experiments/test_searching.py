@@ -134,6 +134,11 @@ def test_mistakes_are_found_before_anything_is_made(tmp_path, monkeypatch):
     assert refused(tmp_path, text=alone).endswith("Let those of the targets choose by --target-dev.")
     (tmp_path / "tiny-best.toml").write_text('title = "mine"')
     assert "tiny-best.toml: this file was not written by a search. Name another by --to." in refused(tmp_path)
+    (tmp_path / "tiny-best.toml").write_bytes(b"\xff\xfe")
+    assert "this file was not written by a search" in refused(tmp_path)
+    (tmp_path / "tiny-best.toml").unlink()
+    (tmp_path / "tiny-best.toml").mkdir()
+    assert "tiny-best.toml: this is a folder, and the best recipe is a file" in refused(tmp_path)
     monkeypatch.setattr("isogloss.experiments.searching.find_spec", lambda _: None)
     assert refused(tmp_path).endswith('Install: pip install "isogloss[search]"')
 

@@ -146,7 +146,9 @@ def search(
     """
     first = _check(request)
     store, to = first.store, to or _beside(request, first.store.root)
-    if to.exists() and not to.read_text(encoding="utf-8").startswith(WRITTEN):
+    if to.is_dir():
+        raise ConfigError(f"{to}: this is a folder, and the best recipe is a file. Name one by --to.")
+    if to.exists() and not to.read_bytes().startswith(WRITTEN.encode()):
         raise ConfigError(f"{to}: this file was not written by a search. Name another by --to.")
     trials: list[Trial] = []
     runs: list[Run] = []
