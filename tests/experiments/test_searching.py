@@ -8,6 +8,7 @@ import pytest
 
 import isogloss
 from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
 from isogloss.core.records import read_record
 from isogloss.experiments.engines import ENGINES
 from isogloss.experiments.plan import plan_recipe
@@ -150,6 +151,29 @@ def test_a_trial_that_fails_is_one_of_the_others(tmp_path):
     assert "overlap: windows of 64 subwords cannot overlap by 100" in found.trials[3].failed[0]
     assert (found.best, found.recipe) == (None, None)
     assert not (tmp_path / "tiny-best.toml").exists()
+
+
+def test_the_best_recipe_makes_what_was_scored_also_at_the_scale_searched(tmp_path, monkeypatch):
+    def scored(trial, request, planned, outcome):
+        return replace(trial, score=float(trial.values["grid.optimization.epochs"]), seeds=1)
+
+    monkeypatch.setattr("isogloss.experiments.searching._scored", scored)
+    methods = '"grid.method" = [{ name = "source-only" }, { name = "bilingual" }]'
+    text = (
+        f'{TINY}{methods}\n"grid.optimization" = {{ epochs = 3 }}\n'  # The scale says what is searched, too.
+    )
+    how = {"scale": "least", "changes": {"grid.dev_examples": 2, "grid.method.0.batch_size": 4}}
+    request = requested(tmp_path, over={"optimization.epochs": "1,2"}, text=text, **how)
+    plans = []
+    found = search(request, lambda planned: plans.append(planned) or Outcome())
+    again = plan_recipe(found.recipe, out=tmp_path / "runs", scale="least")
+    ids = {identity(run) for run in again.runs}
+    assert {identity(run) for run in plans[1].runs if isinstance(run, FineTune)} <= ids
+    assert "metric on source dev 2.0000 at --scale least, mean" in found.recipe.read_text()
+    (epochs,) = {
+        run.optimization.epochs for run in plan_recipe(found.recipe).runs if isinstance(run, FineTune)
+    }
+    assert epochs == 2
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from itertools import product
 from math import prod
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.records import Row, write_text
@@ -24,7 +24,7 @@ from isogloss.experiments.grid_methods import many
 from isogloss.experiments.needs import in_order
 from isogloss.experiments.plan import Planned, plan_recipe
 from isogloss.experiments.recipe import GridTable, Recipe
-from isogloss.experiments.recipe_text import Source, packaged_recipes, recipe_text, to_toml
+from isogloss.experiments.recipe_text import Source, as_table, packaged_recipes, recipe_text, to_toml
 from isogloss.experiments.runs import Measure, Run
 from isogloss.experiments.search_spaces import EXPECTED, Choices, Space, space_of
 from isogloss.experiments.store import Outcome, Store
@@ -280,20 +280,38 @@ def _beside(request: SearchRequest, folder: Path) -> Path:
 
 
 def _best_recipe(request: SearchRequest, found: Search, best: Trial, to: Path) -> str:
-    """Return the recipe of a trial: what it changes of the recipe that was searched, which it extends."""
+    """Return the recipe of a trial: what it changes of the recipe that was searched, which it extends.
+
+    Its values stand in the scale that was searched at, too, so that this does not take them back.
+    """
     text, where = recipe_text(request.recipe)
     body = tomllib.loads(text)
-    changed = deepcopy(body)
-    for key, value in best.values.items():
+    changed, values = deepcopy(body), as_table({**request.changes, **best.values})
+    for key, value in values.items():
         set_key(changed, key.split("."), value, where)
+        if request.scale:
+            _set_in_scale(changed["scale"][request.scale], key, value, where)
     name = request.recipe
     if isinstance(name, str | Path):
         if str(name) not in packaged_recipes():
             name = Path(os.path.relpath(Path(name).resolve(), to.parent.resolve())).as_posix()
         changed = {"extends": str(name), **_difference(body, changed)}
     about = f"trial {best.number} of {len(found.trials)}, {found.chosen_by} {best.score:.4f}"
+    at = f" at --scale {request.scale}" if request.scale else ""
     warning = f"# {NO_ZERO_SHOT}\n" if request.target_dev else ""
-    return f"{WRITTEN}: {about}, mean over {best.seeds} seeds.\n{warning}{to_toml(changed)}"
+    return f"{WRITTEN}: {about}{at}, mean over {best.seeds} seeds.\n{warning}{to_toml(changed)}"
+
+
+def _set_in_scale(scale: dict[str, Any], key: str, value: object, where: str) -> None:
+    """Set a dotted key where a scale says it, or something around it: of two places the later one counts."""
+    around = max((name for name in scale if key.startswith(f"{name}.")), key=len, default="")
+    within = key.removeprefix(f"{around}.")
+    if key in scale or not around:
+        scale[key] = value
+    elif isinstance(scale[around], dict):
+        _set_in_scale(scale[around], within, value, where)
+    else:
+        set_key(scale, [around, *within.split(".")], value, where)
 
 
 def _difference(base: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
