@@ -130,6 +130,7 @@ def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
     )
     assert "missing option '--language'" in refused()
 
+    assert refused("--language", ",").startswith("--language: none is named. Say those that are scored")
 
 @pytest.mark.slow
 def test_export_prints_the_folder(command, fine_tuned, tmp_path):
