@@ -78,7 +78,8 @@ def test_predict_refuses_what_it_cannot_do(command, fine_tuned, tmp_path):
         "there is no such file. Did you mean 'text.txt'?"
         in command("predict", fine_tuned, tmp_path / "txt.txt").message
     )
-    assert "this is a folder" in command("predict", fine_tuned, tmp_path).message
+    said = command("predict", fine_tuned, tmp_path).message
+    assert said == f"{tmp_path}: this is a folder. Give a file, or - for standard input."
     assert (
         "--format: no format of task ner 'squad'"
         in command("predict", fine_tuned, text, "--format", "squad").message
@@ -129,8 +130,8 @@ def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
         "qab", "--language", "qaa"
     )
     assert "missing option '--language'" in refused()
-
     assert refused("--language", ",").startswith("--language: none is named. Say those that are scored")
+
 
 @pytest.mark.slow
 def test_export_prints_the_folder(command, fine_tuned, tmp_path):

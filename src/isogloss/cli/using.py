@@ -184,10 +184,11 @@ def open_file(name: str) -> File:
         return byte_stream("standard input", sys.stdin.buffer)
     path = Path(name)
     if not path.is_file():
-        what = "this is a folder" if path.is_dir() else "there is no such file"
+        if path.is_dir():
+            raise DataError(f"{path}: this is a folder. Give a file, or - for standard input.")
         names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
         near = did_you_mean(path.name, names)
-        raise DataError(f"{path}: {what}.{near} Give a file, or - for standard input.")
+        raise DataError(f"{path}: there is no such file.{near} Give a file, or - for standard input.")
     return disk_file(path)
 
 
