@@ -155,6 +155,7 @@ def test_no_verb_at_all_shows_the_help(command):
         ("run quickstart --slurm partition", "--slurm partition: expected key=value, as in --slurm partit"),
         ("run quickstart --scale smal", "no scale 'smal'"),
         ("list", "missing argument 'what'"),
+        ("corpus", "missing command. See: isogloss corpus --help"),
         ("list method", f"no list 'method'. Did you mean 'methods'? Known: {', '.join(sorted(LISTS))}."),
         ("doctor --jsn", "--jsn. Did you mean '--json'?"),
     ],

@@ -16,7 +16,7 @@ languages_app = typer.Typer(
 )
 
 
-corpus_app = typer.Typer(help="Corpora of your own.", no_args_is_help=True, suggest_commands=False)
+corpus_app = typer.Typer(help="Corpora of your own.", suggest_commands=False)
 
 
 @corpus_app.command()
