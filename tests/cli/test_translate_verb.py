@@ -116,6 +116,7 @@ def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_pat
             "nothere.txt: there is no such file",
         ),
         ("--text x --from qaa --into qab --model ./nothere", "nothere: no such folder"),
+        ("--text x --from qaa --into qab --translator built-in --examples 1", "--text is translated whole"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(command, arguments, said, tmp_path, monkeypatch):

@@ -119,6 +119,10 @@ def translate(
     table = recipe_table(change or [], name=("--translator", translator), model=("--model", model))
     direction = Direction(source=canonical_language(source), target=canonical_language(target), table=table)
     if text:
+        if examples or split != "train" or data:
+            raise ConfigError(
+                "--split, --examples and --data are for a corpus; --text is translated whole. Leave them out."
+            )
         file = None if out == STANDARD_OUTPUT else out
         print_lines(direction, text, out=file, quiet=quiet, as_json=as_json)
         return
