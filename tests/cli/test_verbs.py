@@ -156,6 +156,10 @@ def test_no_verb_at_all_shows_the_help(command):
         ("run quickstart --scale smal", "no scale 'smal'"),
         ("list", "missing argument 'what'"),
         ("corpus", "missing command. See: isogloss corpus --help"),
+        (
+            "compare runs/lost --in gone --against x",
+            "runs/lost: there is no such folder, and no run is in gone",
+        ),
         ("list method", f"no list 'method'. Did you mean 'methods'? Known: {', '.join(sorted(LISTS))}."),
         ("doctor --jsn", "--jsn. Did you mean '--json'?"),
     ],

@@ -257,6 +257,11 @@ def _folders(request: ComparisonRequest, on_progress: OnProgress) -> tuple[list[
         is_folder = path.is_dir() and not is_run
         found[path if is_folder else path.parent if is_run else own] = None
         names += [] if is_folder else [path.name if is_run else word]
+        if not is_folder and not is_run and not own.is_dir():
+            raise ConfigError(
+                f"compare: {one}: there is no such folder, and no run is in {own} (--in). Give folders of "
+                f"runs, or ids of runs in --in."
+            )
     return [*found], names
 
 
