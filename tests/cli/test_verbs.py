@@ -1,6 +1,7 @@
 """The verbs and options are a promise: they change only on purpose. Wrong ones are refused in one line."""
 
 import os
+import re
 import signal
 import sys
 import time
@@ -116,6 +117,10 @@ def test_every_verb_explains_itself(command, verb, ask):
     assert all(option.split()[0] in ended.out for option in VERBS.get(verb, []) if option.startswith("--"))
 
 
+def test_help_names_every_list(command):
+    assert set(LISTS) <= set(re.findall(r"[a-z-]+", command("list", "--help").out))
+
+
 def test_the_version_is_that_of_the_installed_package(command):
     ended = command("--version")
     assert (ended.status, ended.out, ended.err) == (0, f"isogloss {version('isogloss')}\n", "")
@@ -156,6 +161,7 @@ def test_no_verb_at_all_shows_the_help(command):
         ("run quickstart --scale smal", "no scale 'smal'"),
         ("list", "missing argument 'what'"),
         ("corpus", "missing command. See: isogloss corpus --help"),
+        ("compare --predictions a b --split dev", "--split, --points and --in are about runs."),
         (
             "compare runs/lost --in gone --against x",
             "runs/lost: there is no such folder, and no run is in gone",

@@ -48,7 +48,7 @@ def test_bleu_counts_words_and_characters_where_there_are_no_spaces() -> None:
     # Precisions 4/5, 2/4, 1/3 and, smoothed, 1/(2·2) of n-grams of 1 to 4 words.
     wanted = (4 / 5 * 2 / 4 * 1 / 3 * 1 / 4) ** 0.25
     assert bleu(["a b c d e"], ["a b c x e"], "de") == pytest.approx(wanted)
-    for language in ("zh", "zh_Hant"):
+    for language in ("zh", "zh_Hant", "cmn"):
         assert bleu(["一二三四五"], ["一二三六五"], language) == pytest.approx(wanted)
 
 

@@ -40,5 +40,5 @@ def test_a_text_that_fits_is_not_cut() -> None:
 
 def test_pieces_are_joined_as_the_language_is_written() -> None:
     assert join_pieces(["Ja.", "", "Nein."], "de") == "Ja. Nein."
-    for language in ("zh", "zh_Hant"):
+    for language in ("zh", "zh_Hant", "cmn", "wuu"):
         assert join_pieces(["是。", "不。"], language) == "是。不。"

@@ -205,6 +205,8 @@ def compare(
     from isogloss.cli.comparing import ComparisonRequest, print_compared_outputs, print_comparisons
 
     if predictions:
+        if split or points != 1.0 or folder != "runs/quickstart":
+            raise ConfigError("--split, --points and --in are about runs. Leave them or --predictions out.")
         print_compared_outputs(runs, against=against, gold=gold, by=by, measure=measure, as_json=as_json)
         return
     if not against:
@@ -261,8 +263,8 @@ def list_(
     what: Annotated[
         str,
         typer.Argument(
-            help="tasks, corpora, languages, encoders, methods, aligners, translators, diagnostics, "
-            "recipes, papers or runs."
+            help="tasks, corpora, languages, language-facts, encoders, methods, aligners, translators, "
+            "diagnostics, claims, recipes, papers or runs."
         ),
     ],
     folder: Folder = "runs/quickstart",

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU, CHRF
 
-UNSPACED = {"zh": "zh", **dict.fromkeys(("ja", "th", "lo", "km", "my", "bo", "dz", "yue"), "char")}
+UNSPACED = {
+    **dict.fromkeys(("zh", "cmn"), "zh"),
+    **dict.fromkeys(("ja", "th", "lo", "km", "my", "bo", "dz", "wuu", "yue"), "char"),
+}
 """sacrebleu's tokenizers of languages written without spaces; for others it is 13a."""
 
 

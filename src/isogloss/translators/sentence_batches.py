@@ -29,7 +29,7 @@ CHUNK = 1024
 LEAST = {"beams": 1, "longest": 8, "batch_subwords": 1}
 """The least that fields of translators may be; a piece holds a language code, its end, and a word or two."""
 
-UNSPACED = ("ja", "yue", "zh")
+UNSPACED = ("cmn", "ja", "wuu", "yue", "zh")
 """Languages without a space between sentences."""
 
 _BREAKS = (re.compile(r"[;:،؛;；：]\s*"), re.compile(r"[,、，]\s*"), re.compile(r"\s+"))
