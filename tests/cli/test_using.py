@@ -130,7 +130,7 @@ def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
         "qab", "--language", "qaa"
     )
     assert "missing option '--language'" in refused()
-    assert refused("--language", ",").startswith("--language: none is named. Say those that are scored")
+    assert refused("--language", ",").startswith("--language: none is named. Say which")
 
 
 @pytest.mark.slow

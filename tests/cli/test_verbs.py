@@ -161,6 +161,7 @@ def test_no_verb_at_all_shows_the_help(command):
         ("run quickstart --scale smal", "no scale 'smal'"),
         ("list", "missing argument 'what'"),
         ("corpus", "missing command. See: isogloss corpus --help"),
+        ("fetch xnli --language , --dry-run", "--language: none is named."),
         ("compare --predictions a b --split dev", "--split, --points and --in are about runs."),
         (
             "compare runs/lost --in gone --against x",

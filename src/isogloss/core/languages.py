@@ -58,8 +58,15 @@ def canonical_language(text: str) -> str:
 
 
 def languages_named(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the languages that texts name, joined by commas or one at a time, each once."""
-    return tuple(dict.fromkeys(map(canonical_language, " ".join(texts).replace(",", " ").split())))
+    """Return the languages that texts name, joined by commas or one at a time, each once.
+
+    ConfigError for texts that name none.
+    """
+    texts = tuple(texts)
+    found = dict.fromkeys(map(canonical_language, " ".join(texts).replace(",", " ").split()))
+    if texts and not found:
+        raise ConfigError("--language: none is named. Say which, as in --language de,fr.")
+    return tuple(found)
 
 
 def _canonical(tag: str) -> str:

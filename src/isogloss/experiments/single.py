@@ -133,6 +133,8 @@ class Direction:
         """Build the translator; ConfigError where it cannot be."""
         check_language(self.source, "--from")
         check_language(self.target, "--into")
+        if self.source == self.target:
+            raise ConfigError(f"--into: {self.target} is what --from says, too. Give another language.")
         recipe = Recipe(title="", translate=dict(self.table))
         found = translators(recipe, sources, WHERE)
         if len(found) > 1:

@@ -44,7 +44,7 @@ class EvaluateOptions:
 
     def __post_init__(self) -> None:
         if not self.languages:
-            raise ConfigError("--language: none is named. Say those that are scored, as in --language de,fr.")
+            raise ConfigError("--language: none is named. Say which, as in --language de,fr.")
         for language in self.languages:
             for code in language.split("-"):  # A pair, as in en-sw, is one of two languages together.
                 check_language(code, "--language")
