@@ -240,7 +240,8 @@ def headline(m: Measurements) -> str:
     scores = m.frame("scores")
     best = main_scores(scores).index
     sentences = (_headline(one) for one in scored_sets(m) if one.rows.index.isin(best).all())
-    none = f"These runs hold {count(len(scores), 'score')} and no baseline trained on the source alone."
+    found = count(len(scores), "score")
+    none = f"These runs hold {found}, none of a source-only model on its source and targets."
     return next(filter(None, sentences), none)
 
 
