@@ -1,7 +1,6 @@
 """A recipe of a few seconds, to be disturbed in the middle; what is left of it then, and of its processes."""
 
 import json
-import os
 import sys
 import time
 from collections import Counter
@@ -104,7 +103,7 @@ def descendants(pid: int) -> list[int]:
 
 def is_alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # It may end while its file is open.
         return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return "Z" not in stat.rpartition(")")[2].split()[0]

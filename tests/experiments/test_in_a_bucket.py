@@ -19,7 +19,7 @@ import isogloss
 from isogloss.core.records import RECORD
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.remote import Remote
-from isogloss.experiments.store import PRECISION, WORK
+from isogloss.experiments.store import PLAN, PRECISION, WORK
 from isogloss.experiments.store_places import store_at
 from killed import wait_until
 from s3_server import BUCKET, S3, s3_server
@@ -86,6 +86,8 @@ def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_w
 
     both = [started(s3, tmp_path / "b", *words), started(s3, tmp_path / "c", *words, "--no-report")]
     wait_until(lambda: brought(tmp_path, run) or all(one.poll() is not None for one in both))
+    # Whoever begins while the store is away leaves at once: both have looked at it when both have a plan.
+    wait_until(lambda: both_planned(tmp_path) or any(one.poll() is not None for one in both))
     assert any(one.poll() is None for one in both)
     assert min(brought(tmp_path, run)) >= left[0]  # Nobody started over.
     s3.tell("away")
@@ -101,6 +103,10 @@ def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_w
     assert remote.listing(f"{run}/{WORK}") == {}
     (page,) = (tmp_path / "b").rglob("report.html")
     assert remote.read("report.html") == page.read_bytes()
+
+
+def both_planned(folder: Path) -> bool:
+    return all(any((folder / machine).glob(f"isogloss/stores/*/{PLAN}")) for machine in "bc")
 
 
 def brought(folder: Path, run: str) -> list[str]:
