@@ -282,12 +282,6 @@ def branch_of(language: str) -> str:
     return f"of_{language}"
 
 
-def encoder_name(name: str) -> str:
-    """Return the name of a weight as that of the module of the encoder that it replaces or follows."""
-    before, added, inside = name.partition(f"{TREE}.")
-    return before + inside.partition(".")[2] if added else name
-
-
 def encoder_of(model: nn.Module) -> Model:
     """Return the encoder of a model with a head, or an encoder itself."""
     return getattr(model, "base_model", model)

@@ -14,7 +14,7 @@ from isogloss.core.run_parts import Count
 from isogloss.encoders import family_of
 from isogloss.encoders.differences import write_sparse
 from isogloss.encoders.family import EncoderFamily
-from isogloss.encoders.language_modules import encoder_name
+from isogloss.encoders.language_modules import TREE
 from isogloss.encoders.sparse_deltas import encoder_weights
 from isogloss.nn.frozen import freeze, thaw, unfrozen
 from isogloss.tasks.task import Model
@@ -47,7 +47,7 @@ class LayerFreezing:
         weights = encoder_weights(setting.model)
         first = next(n for n, name in enumerate(weights) if name.startswith(f"{blocks[0]}."))
         for n, (name, one) in enumerate(weights.items()):
-            place = encoder_name(name)  # A language's own modules stand in layers, or at the embeddings, too.
+            place = _place(name)  # A language's own modules stand in layers, or at the embeddings, too.
             if n < first or name.startswith(lower) or (place != name and not place.startswith(upper)):
                 freeze([one])
         return Prepared()
@@ -57,3 +57,9 @@ class LayerFreezing:
         trained = {name: one.detach().cpu().clone() for name, one in unfrozen(model).items()}
         thaw(model)
         return partial(write_sparse, trained, base)
+
+
+def _place(name: str) -> str:
+    """Return the name of a weight as that of the module of the encoder that it replaces or follows."""
+    before, added, inside = name.partition(f"{TREE}.")
+    return before + inside.partition(".")[2] if added else name
