@@ -40,14 +40,8 @@ LINKS = "links"
 HELD_OUT_ONE_IN = 25
 """Of 25 verses one is dev and one is test (4 % each, some 1,200 of a whole Bible)."""
 
-THREE_LETTERS = {
-    "ar": "ara", "bg": "bul", "bn": "ben", "de": "deu", "el": "ell", "en": "eng", "es": "spa", "et": "est",
-    "eu": "eus", "fa": "pes", "fi": "fin", "fr": "fra", "he": "heb", "hi": "hin", "hu": "hun", "id": "ind",
-    "it": "ita", "ja": "jpn", "jv": "jav", "ka": "kat", "kk": "kaz", "ko": "kor", "ml": "mal", "mr": "mar",
-    "nl": "nld", "pl": "pol", "pt": "por", "ru": "rus", "sw": "swh", "ta": "tam", "te": "tel", "th": "tha",
-    "tl": "tgl", "tr": "tur", "uk": "ukr", "ur": "urd", "vi": "vie", "zh": "cmn",
-}  # fmt: skip
-"""Tatoeba's codes, which name single languages where ISO 639-1 names groups (cmn, pes, swh)."""
+THREE_LETTERS = {"fa": "pes", "sw": "swh", "zh": "cmn"}
+"""Tatoeba's codes where they name a single language, and ISO 639-3's of these two letters a group."""
 
 BETWEEN = " ||| "
 
