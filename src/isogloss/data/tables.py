@@ -26,9 +26,6 @@ _COMMENT = re.compile(r"-DOCSTART-|# id |# new(doc|par)\s*$|# .* = ")
 """The beginning of a line of CoNLL that is no word: ``# _ _ O`` is one."""
 
 
-_PARTED = re.compile("[^ ]+")
-"""A cell of CoNLL without tabs: no other white space parts cells, as a number may hold a no-break space."""
-
 _OPENS, _COMMA, _CLOSES = re.compile(r"\s*\[\s*"), re.compile(r"\s*,\s*"), re.compile(r"\s*\]\s*\Z")
 _LIST = "a list of JSON objects and nothing else"
 
@@ -66,7 +63,8 @@ def _conll(file: File, columns: Sequence[Column]) -> Iterator[Row]:
 
 
 def _cells(file: File, number: int, line: str, columns: Sequence[Column]) -> list[str]:
-    cells = line.split("\t") if "\t" in line else _PARTED.findall(line)
+    # Of white space, spaces alone part cells: a number may hold a no-break space.
+    cells = line.split("\t") if "\t" in line else [*filter(None, line.split(" "))]
     if not all(_has(column, cells) for column in columns) or len(cells) < len(columns):
         raise file.broken(number, f"{line[:60]!r}", f"columns {', '.join(map(str, columns))}")
     return cells
