@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from isogloss.aligners import ALIGNERS, Aligned, Aligner, AlignSetting
-from isogloss.aligners.given import Given, Unlinked
+from isogloss.aligners.given import Unlinked
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import write_text
 from isogloss.core.rows import as_row
@@ -48,7 +48,7 @@ def alignments(
     where, split, aligner = request.where, request.split, aligner_of(request.table, request.where)
     aligner = aligner if request.links else Unlinked()
     subwords = request.subwords and request.links
-    if subwords and (aligner.needs_encoder or isinstance(aligner, Given)):
+    if subwords and not counts_words(aligner):
         raise ConfigError(
             f"{where}: word: subwords are linked by how often they co-occur, and aligner {aligner.name!r} "
             f"links words. Let [align] name fast-align or eflomal, or choose another word."
@@ -88,7 +88,7 @@ def aligner_of(table: Table, where: str) -> Aligner:
 
 def _is_alone(split: Split, aligner: Aligner, sources: Sources, bitext: str, pair: str) -> bool:
     """Return whether a bitext, such as one of gold alignments, has no training split to count words in."""
-    if not counts_words(aligner, split):
+    if split == "train" or not counts_words(aligner):
         return False
     try:
         sources.fingerprint(bitext, pair, "train")

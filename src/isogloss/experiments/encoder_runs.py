@@ -190,8 +190,8 @@ class Align:
     @property
     def splits(self) -> tuple[Split, ...]:
         """The splits aligned together: counting words takes more text than a dev set has."""
-        together = counts_words(self.aligner, self.split) and not self.alone
-        return ("train", self.split) if together else (self.split,)
+        alone = self.split == "train" or self.alone or not counts_words(self.aligner)
+        return (self.split,) if alone else ("train", self.split)
 
     @property
     def splits_read(self) -> tuple[SplitRead, ...]:
@@ -209,9 +209,9 @@ class Align:
         return f"{self.aligner.name}: {self.bitext} {self.languages}{what}"
 
 
-def counts_words(aligner: Aligner, split: Split) -> bool:
-    """Return whether an aligner counts words, and would those of the training split beside this one's."""
-    return not (aligner.needs_encoder or isinstance(aligner, Given) or split == "train")
+def counts_words(aligner: Aligner) -> bool:
+    """Return whether an aligner learns from how often words of the bitext meet: the more text, the better."""
+    return not (aligner.needs_encoder or isinstance(aligner, Given))
 
 
 @dataclass(frozen=True, kw_only=True)
