@@ -1,16 +1,19 @@
-"""Write README.md from the checks of claims: `python docs/results/claims/table.py [RUNS]`.
+"""Write README.md from the checks of claims: `python docs/results/claims/table.py [RUNS [CLAIM ...]]`.
 
-With RUNS, a folder of runs with its report, checks.csv is copied from it first.
+With RUNS, a folder of runs with its report, its checks (of the claims named, or of all) take the place of
+those in checks.csv that are about the same, and verdicts follow from all checks of a claim together.
 """
 
 import math
-import shutil
+import re
 import sys
 from pathlib import Path
 from typing import get_args
 
 import pandas as pd
 
+from isogloss.metrics.estimates import LEVEL
+from isogloss.metrics.significance import holm
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import PAPERS, Verdict, p_text
 
@@ -67,11 +70,41 @@ def line(row: pd.Series) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def subject(about: str) -> str:
+    """Return what a check is about, without the numbers that it remarks on."""
+    where, _, what = about.partition(": ")
+    return f"{where}: {re.sub(r' [(][^)]*[)]$', '', what)}"
+
+
+def merged(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Put their checks in the place of ours about the same, and judge every claim that they touch again."""
+    found = []
+    for claim, old in ours.groupby("claim", sort=False):
+        new = theirs[theirs["claim"] == claim]
+        kept = old[~old["about"].map(subject).isin(new["about"].map(subject))]
+        found.append(judged(pd.concat([kept, new])) if len(new) else old)
+    found += [judged(new) for claim, new in theirs.groupby("claim") if claim not in set(ours["claim"])]
+    return pd.concat(found).sort_values("claim", kind="stable")
+
+
+def judged(checks: pd.DataFrame) -> pd.DataFrame:
+    """Judge the checks of one claim, with Holm's correction over all of them."""
+    known = checks["p"].notna()
+    checks.loc[known, "p_holm"] = holm([*checks.loc[known, "p"]])
+    above, below = checks["above"].fillna(-math.inf), checks["below"].fillna(math.inf)
+    within = (above < checks["mean"]) & (checks["mean"] < below)
+    sure = within.map({True: "supported", False: "contradicted"})
+    verdict = sure.where(checks["p_holm"] < LEVEL, "undecided")
+    return checks.assign(verdict=verdict.where(checks["mean"].notna(), "not tested"))
+
+
 def main() -> None:
     """Write the page."""
-    if sys.argv[1:]:
-        shutil.copyfile(Path(sys.argv[1]) / "tables" / "checks.csv", CHECKS)
     checks = pd.read_csv(CHECKS)
+    if sys.argv[1:]:
+        theirs = pd.read_csv(Path(sys.argv[1]) / "tables" / "checks.csv")
+        checks = merged(checks, theirs[theirs["claim"].isin(sys.argv[2:] or theirs["claim"])])
+        checks.to_csv(CHECKS, index=False)
     order = get_args(Verdict)
     verdicts = {
         claim.id: min(checks[checks["claim"] == claim.id]["verdict"], key=order.index)
