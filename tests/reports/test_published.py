@@ -100,11 +100,18 @@ def test_differences_are_from_the_first_system_on_each_side_by_itself():
     assert texts[1] == ["only here", "", "accuracy", "+10.0", "–", "–"]
 
 
-def test_adjusted_encoders_are_compared_with_the_original():
+def test_adjusted_encoders_are_compared_with_the_original_on_the_same_inputs():
     rows = [("plain", "original", "qab", "accuracy", 0.5), ("plain", "original", "qad", "accuracy", 0.4)]
-    _, differences = study(*rows, ("plain", "adjusted", "qab", "accuracy", 0.6))
+    mixed = [
+        ("plain · mixed", kind, "qab", "accuracy", n) for kind, n in (("original", 0.3), ("adjusted", 0.35))
+    ]
+    _, differences = study(*rows, ("plain", "adjusted", "qab", "accuracy", 0.6), *mixed)
     texts = [[cell.text for cell in row] for row in differences.rows]
-    assert texts == [["plain", "adjusted", "accuracy", "+10.0", "+15.0", "yes"]]
+    assert texts == [
+        ["plain", "adjusted", "accuracy", "+10.0", "+15.0", "yes"],
+        ["plain · mixed", "original", "accuracy", "−20.0", "–", "–"],
+        ["plain · mixed", "adjusted", "accuracy", "+5.0", "–", "–"],
+    ]
 
 
 def test_rho_is_of_cka_and_score_over_languages():

@@ -171,17 +171,19 @@ def _differences(published: Sequence[Row], ours: Sequence[pd.Series]) -> list[Ta
     """Return each system's mean difference from the first one's, as published and as measured.
 
     It is over the languages that have both numbers, on each side by itself. Adjusted encoders are
-    compared with the original.
+    compared with the original, on the same inputs where the first method has them there.
     """
     data = pd.DataFrame(published).assign(ours=[own.mean() if len(own) else None for own in ours])
     data["ours"] = data["ours"].astype(float)
     first, sides, found = data["system"].iloc[0], ["value", "ours"], []
     for measure, group in data.groupby("measure", sort=False):
         systems = {key: own.set_index("language")[sides] for key, own in group.groupby(SYSTEM, sort=False)}
-        original = (first, ORIGINAL)
         for (system, encoder), own in systems.items():
             # Encoders are either what is compared, with the original, or each has systems of its own.
-            base = original if original in systems else (first, encoder)
+            base = (first, ORIGINAL) if (first, ORIGINAL) in systems else (first, encoder)
+            alike = (" · ".join((first.partition(" · ")[0], *system.split(" · ")[1:])), ORIGINAL)
+            if encoder != ORIGINAL and alike in systems:
+                base = alike
             if base in systems and base != (system, encoder):
                 each = (own - systems[base]).dropna(subset="value")
                 found.append((system, encoder, measure, *each.mean()))
@@ -194,6 +196,8 @@ def _differences(published: Sequence[Row], ours: Sequence[pd.Series]) -> list[Ta
     ]
     texts = rows.assign(**{side: rows[side].map(_or_dash) for side in ("published", "ours")})
     caption = f"Points above {first}, mean over the languages (or means) that have both numbers."
+    if any(system != first and encoder == ORIGINAL for system, encoder, *_ in found):
+        caption += " Adjusted encoders are compared with the original on the same inputs."
     title = f"Differences from {first}, published and ours"
     words = {"name": "published-differences", "title": title, "caption": caption}
     return [text_table(words, 3, texts, rows)]
