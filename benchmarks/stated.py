@@ -10,14 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from isogloss.core.errors import DataError
-from isogloss.core.languages import NAMES
+from isogloss.core.languages import NAMES, codes_of_three_letters
 from isogloss.data import CORPORA
 from isogloss.data.bitext import Bitext
 from isogloss.data.corpora import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, TextLine
 from isogloss.data.files import DiskFolder
 from isogloss.data.catalogue import MLQA
-from isogloss.data.parallel_text import THREE_LETTERS
 from isogloss.data.conllu import Ud
 
 
@@ -200,9 +199,9 @@ def _tico(place: str, text: str) -> Iterator[Check]:
 def _tatoeba(place: str, text: str) -> Iterator[Check]:
     each, but = find(r"(\d+) pairs each but (.*)\.", text)
     fewer = dict(re.findall(r"([a-z]{3}) (\d+)", but))
-    for two, three in THREE_LETTERS.items():
-        if two != "en":
-            yield replace(_bitext(place, f"{two}-en", fewer.get(three, each)), named=three in fewer)
+    for language in (one for one in NAMES if one != "en"):
+        own = [fewer[code] for code in codes_of_three_letters(language) if code in fewer]
+        yield replace(_bitext(place, f"{language}-en", (*own, each)[0]), named=bool(own))
 
 
 def _alignments(place: str, text: str) -> Iterator[Check]:

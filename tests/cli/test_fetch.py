@@ -93,7 +93,7 @@ def test_the_data_folder_is_data_unless_said(command, pretended):
     [
         ("xnly", "fetch: no corpus 'xnly'. Did you mean 'xnli'?"),
         ("xnli:trian", "xnli: no part 'trian'. Did you mean 'train'?"),
-        ("xnli --language swa", "--language swa: nothing of xnli is in it. Did you mean 'sw'?"),
+        ("xnli --language ssw", "--language ss: nothing of xnli is in it."),
         ("udpos", "udpos: it cannot be fetched. XTREME makes it"),
         ("", "missing argument 'corpora"),
     ],

@@ -48,6 +48,7 @@ def test_languages_are_found_however_names_and_headers_spell_them(put, english, 
         {f"own/train.{pair}.{yoruba}": "ìwé\n", f"own/train.{pair}.{english}": "book\n"},
         {f"own/{pair}.{yoruba}.train": "ìwé\n", f"own/{pair}.{english}.train": "book\n"},
         {f"own/mined.{pair}.tsv": "1.1\tìwé\tbook\n"},
+        {f"own/{yoruba}{english}.src-tgt": "ìwé ||| book\n"},
     )
     for files in every:
         folder = put(files)

@@ -52,12 +52,14 @@ def test_a_table_has_rows_of_both_texts_or_one(fixtures):
         ("bucc2018/de-en/de-en.training", "test"),
         ("bucc2018/de-en.training", "test"),
         ("bucc2018/de-en.test", "test"),
+        ("bucc2018/deu-eng.test", "test"),
     ],
 )
 def test_official_names_and_those_of_xtreme_are_found(put, place, split):
-    assert read(put({name.replace(PLACE, place): text for name, text in OFFICIAL.items()}), split=split) == (
-        EXPECTED
-    )
+    sides = {"de": "deu", "en": "eng"} if "deu" in place else {}
+    ends = {name: name.rpartition(".")[2] for name in OFFICIAL}
+    folder = put({f"{place}.{sides.get(ends[name], ends[name])}": text for name, text in OFFICIAL.items()})
+    assert read(folder, split=split) == EXPECTED
 
 
 def test_official_training_data_is_test_beside_official_test_data_without_gold(put):

@@ -313,8 +313,9 @@ def test_legacy_treebank_is_read_only_by_its_folder(fixtures):
     assert words(named, fixtures, "ar", "dev") == ["1"]
 
 
-def test_language_without_default_takes_its_only_treebank(put):
-    folder = put({"ud/UD_Telugu-MTG/te_mtg-ud-test.conllu": SENTENCE})
+@pytest.mark.parametrize("code", ["te", "tel"])
+def test_language_without_default_takes_its_only_treebank(put, code):
+    folder = put({f"ud/UD_Telugu-MTG/{code}_mtg-ud-test.conllu": SENTENCE})
     assert words(Ud(), folder, "te", "test") == ["1"]
 
 

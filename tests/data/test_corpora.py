@@ -128,13 +128,13 @@ def test_a_split_that_is_not_there_is_said_with_what_the_folder_holds(name, tmp_
     ("corpus", "language", "split", "said"),
     [
         ("rawtext", "sw", "dev", r"For 'sw' it has: train\."),
-        ("bible", "swa", "train", r"table bible/\*\.tsv with .* language 'swa'.*'sw'.*It has: en, fr, sw"),
+        ("bible", "ssw", "train", r"table bible/\*\.tsv with .* language 'ssw'.*'sw'.*It has: en, fr, sw"),
         ("wikiann", "enn", "train", r"for: en, sw. Did you mean 'en'\?.* Looked for panx/train-enn\.tsv"),
         ("wikiann", "sw", "test", "For 'sw' it has: train"),
         ("squad", "en", "test", "squad has test for: ru"),
         ("squad", "ru", "train", "For 'ru' it has: test"),
-        ("xnli", "swa", "dev", r"xnli\.dev\.tsv: no rows of language 'swa'.*'sw'.*It has: en, sw"),
-        ("xnli", "en-swa", "train", r"xnli has train for: en-sw\. Did you mean 'en-sw'\?"),
+        ("xnli", "ssw", "dev", r"xnli\.dev\.tsv: no rows of language 'ssw'.*'sw'.*It has: en, sw"),
+        ("xnli", "en-ssw", "train", r"xnli has train for: en-sw\. Did you mean 'en-sw'\?"),
         ("ud", "te", "train", "Languages with train: en, fr"),
         ("bitext", "en-fr", "dev", "has no dev split of bitext 'en-fr'; it has train"),
         (

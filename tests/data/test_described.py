@@ -394,11 +394,6 @@ def test_a_pair_is_no_language_of_a_region(own):
         read(corpus, "en-de")
 
 
-def test_a_language_is_found_by_its_code_of_three_letters(own):
-    corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {"swa.tsv": TSV})
-    assert len(read(corpus, "sw")) == len(read(corpus, "swa")) == 3
-
-
 @pytest.mark.parametrize(
     ("body", "said"),
     [

@@ -26,6 +26,13 @@ def test_language_the_official_file_lacks_is_read_from_its_own(fixtures):
     assert pair.label == "contradiction"
 
 
+def test_a_language_column_may_spell_the_language_otherwise(put, fixtures):
+    rows = fixtures.find(["xnli/xnli.dev.tsv"])[0]
+    text = "".join(f"{line}\n" for _, line in rows.lines())
+    folder = put({"xnli/xnli.dev.tsv": text.replace("\nsw\t", "\nswh\t")})
+    assert [*XNLI.read(folder, "sw", "dev")] == [*XNLI.read(fixtures, "sw", "dev")] != []
+
+
 def test_training_file_spells_contradiction_in_its_own_way(fixtures):
     pairs = list(XNLI.read(fixtures, "en", "train"))
     assert [pair.label for pair in pairs] == ["contradiction", "entailment"]

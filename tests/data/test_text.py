@@ -41,12 +41,20 @@ def test_a_usual_script_goes_without_saying_also_where_files_say_it(put, spellin
     assert [line.text for line in RawText().read(folder, "ko", "train")] == ["말"]
     with pytest.raises(DataError, match="language 'uz_Latn'"):
         RawText().read(folder, "uz_Latn", "train")
-    for code in ("tgl", "tgl_Latn"):
-        tagalog = put({f"rawtext/{code}/a.txt": "salita\n"})
-        assert [line.text for line in RawText().read(tagalog, "tl", "train")] == ["salita"]
-        (tagalog.path / f"rawtext/{code}/a.txt").unlink()
+    for code, language in (
+        ("tgl", "tl"),
+        ("tgl_Latn", "tl"),
+        ("swh", "sw"),
+        ("als_Latn", "sq"),
+        ("prs", "fa_AF"),
+    ):
+        other = put({f"rawtext/{code}/a.txt": "salita\n"})
+        assert [line.text for line in RawText().read(other, language, "train")] == ["salita"]
+        (other.path / f"rawtext/{code}/a.txt").unlink()
     verses = put({"bible/own.tsv": f"verse\t{spelling}\nGEN 1:1\tọ̀rọ̀\n"})
     assert [verse.text for verse in Bible().read(verses, "yo", "train")] == ["ọ̀rọ̀"]
+    words = put({f"wikiann/{spelling}/train": f"{spelling}:ọ̀rọ̀\tO\n"})
+    assert [one.words for one in WIKIANN.read(words, "yo", "train")] == [("ọ̀rọ̀",)]
 
 
 def test_splits_part_the_verses(fixtures):
@@ -108,7 +116,7 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
     assert swahili == TaggedSentence(id="1", words=("kwa", ","), tags=("ADP", "PUNCT"))
     (yoruba,) = MASAKHAPOS.read(DiskFolder(tmp_path), "yo", "test")
     assert yoruba.words == ("a b",)
-    with pytest.raises(DataError, match="masakhapos has test for: swa, yo"):
+    with pytest.raises(DataError, match="masakhapos has test for: sw, yo"):
         MASAKHAPOS.read(DiskFolder(tmp_path), "ha", "test")
 
 

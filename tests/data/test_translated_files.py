@@ -35,6 +35,9 @@ def read(folder, corpus, language, split="train"):
         ("xnli/translate-test/test.de.tsv", OWN.partition("\n")[2], "de-en", "test"),
         ("xnli/translate-train-en/multinli.train.sw-en.tsv", OWN, "en-sw-en", "train"),
         ("xnli/translate-train/en-sw-en-translated.tsv", ROWS, "en-sw-en", "train"),
+        ("xnli/translate-train/eng-swa-translated.tsv", ROWS, "en-sw", "train"),
+        ("xnli/multinli.train.swh_Latn.tsv", OWN, "en-sw", "train"),
+        ("xnli/translate-test/test.deu.tsv", OWN.partition("\n")[2], "de-en", "test"),
     ],
 )
 def test_every_layout_of_translated_pairs_gives_the_translation(put, file, text, language, split):

@@ -60,9 +60,9 @@ def _languages(_: Path) -> Listing:
 
 def _language_facts(_: Path) -> Listing:
     from isogloss.core.language_facts import LanguageFacts, all_language_facts
-    from isogloss.core.languages import shortest_code
+    from isogloss.core.languages import canonical_language
 
-    rows = [(shortest_code(code), *facts) for code, facts in all_language_facts().items()]
+    rows = [(canonical_language(code), *facts) for code, facts in all_language_facts().items()]
     return ("language", *LanguageFacts._fields), rows
 
 

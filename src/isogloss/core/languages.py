@@ -10,6 +10,7 @@ language (anything of two or three letters is), it only has no English name here
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import product
 
 from isogloss.core.errors import ConfigError
 
@@ -31,6 +32,11 @@ _CODE = re.compile(r"[a-z]{2,3}(_[A-Z][a-z]{3})?(_([A-Z]{2}|[0-9]{3}))?")
 _BETWEEN_LANGUAGES = re.compile(r"(\+|-(?![A-Z][a-z]{3}(?![a-z])|[A-Z]{2}(?![A-Za-z])|[0-9]{3}))")
 """A plus, or a hyphen that no script or region follows."""
 _BUILT_IN = re.compile(r"q[a-t][a-z]")
+_MAY_BE_LONGER = re.compile(r"[a-z]{3}|.*[-_].*", re.DOTALL)
+_OF_WIKIPEDIA = "als"
+"""Alemannic in Wikipedia and so in WikiANN; ISO 639-3's Tosk Albanian only with its script, ``als_Latn``."""
+_TWO_STANDARDS = "ak"
+"""Akan: Twi and Fante, both of which corpora have."""
 
 
 def is_language_code(text: str) -> bool:
@@ -52,7 +58,9 @@ def canonical_language(text: str) -> str:
     """Return a BCP 47 tag as languages are written here, also inside a pair such as en-zh-Hant or en+sr-Latn.
 
     ``zh-Hant`` becomes ``zh_Hant``, but ``yor_Latn`` ``yo`` and ``kor_Hang`` ``ko``: a language's usual
-    script goes without saying. Plain codes, and what is no tag at all, stay as they are.
+    script goes without saying. A code of three letters becomes that of two where there is one (``yor``, but
+    not ``yue``), also that of the standard variety (``swh``, ``arb_Arab``, but not ``ary``). What is no tag
+    stays as it is, and so do codes of two letters.
     """
     return "".join(map(_canonical, _BETWEEN_LANGUAGES.split(text)))
 
@@ -69,8 +77,9 @@ def languages_named(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+@cache
 def _canonical(tag: str) -> str:
-    if "-" not in tag and "_" not in tag:
+    if not _MAY_BE_LONGER.fullmatch(tag) or tag == _OF_WIKIPEDIA or is_built_in(tag):
         return tag
     from langcodes import LanguageTagError, standardize_tag  # 40 ms
 
@@ -83,7 +92,18 @@ def _canonical(tag: str) -> str:
     if tag.startswith(("tl", "tgl")):
         found = found.replace("fil", "tl")  # To CLDR Tagalog is Filipino; corpora say tl, tgl and tgl_Latn.
     plain, _, variety = found.partition("_")
-    return plain if is_usual_script(variety, plain) else found
+    plain = _of_two_letters(plain)
+    if len(plain) == len(tag):
+        return tag  # Three letters that ISO 639 has replaced by others.
+    return plain if not variety or is_usual_script(variety, plain) else f"{plain}_{variety}"
+
+
+def _of_two_letters(plain: str) -> str:
+    """Return the language of two letters that a code of three is the standard variety of; else the code."""
+    from langcodes.data_dicts import NORMALIZED_MACROLANGUAGES
+
+    whole = NORMALIZED_MACROLANGUAGES.get(plain, "") if len(plain) == 3 else ""
+    return whole if len(whole) == 2 and whole != _TWO_STANDARDS else plain
 
 
 def is_usual_script(script: str, plain: str) -> bool:
@@ -96,24 +116,46 @@ def _usual_scripts(plain: str) -> tuple[str, ...]:
     return ("Hang", usual) if usual == "Kore" else (usual,) if usual else ()  # FLORES has Hang, CLDR Kore.
 
 
+@cache
 def spellings(language: str) -> tuple[str, ...]:
-    """Return how files may spell a language: ``zh_Hant``, ``zh-Hant``; ``yo``, ``yor``, ``yor_Latn``."""
-    codes = (language, code_of_three_letters(language))
-    scripts = () if {"-", "_"} & set(language) else _usual_scripts(language)
-    written = [*codes, *(f"{code}_{script}" for script in scripts for code in codes)]
-    return tuple(dict.fromkeys(spelled for one in written for spelled in (one, one.replace("_", "-"))))
+    """Return how files may spell a language or a pair, first as given.
+
+    ``zh_Hant``, ``zh-Hant``, ``zho_Hant``; ``yo``, ``yor``, ``yor_Latn``; ``en-yo``, ``eng-yor``.
+    """
+    one = canonical_language(language)
+    tags = [language, *map("-".join, product(*map(_written, one.split("-"))))]
+    if "-" not in one:
+        tags = [same for tag in tags for same in (tag, tag.replace("_", "-"))]
+    return tuple(dict.fromkeys(tags))
 
 
-def code_of_three_letters(language: str) -> str:
-    """Return the ISO 639-3 code of a language named by two letters; any other name as it is."""
-    if len(language) != 2:
-        return language
-    from langcodes import Language
+def _written(language: str) -> list[str]:
+    if is_built_in(language):
+        return [language]
+    plain, _, variety = language.partition("_")
+    codes = (plain, *codes_of_three_letters(plain))
+    endings = dict.fromkeys((variety, "", *_usual_scripts(plain)))
+    tags = [f"{code}_{one}" if one else code for one in endings for code in codes]
+    return [tag for tag in tags if _canonical(tag) == language]
 
-    try:
-        return str(Language.get(language, normalize=False).to_alpha3())
-    except LookupError:
-        return language
+
+def codes_of_three_letters(plain: str) -> tuple[str, ...]:
+    """Return ISO 639-2 and 639-3's codes of a language of two letters: ``swa`` and ``swh`` of ``sw``."""
+    return tuple(_codes_of_three_letters().get(plain, ()))
+
+
+@cache
+def _codes_of_three_letters() -> dict[str, list[str]]:
+    from langcodes.data_dicts import LANGUAGE_ALPHA3, LANGUAGE_REPLACEMENTS, NORMALIZED_MACROLANGUAGES
+
+    found: dict[str, list[str]] = {}
+    for code in dict.fromkeys(
+        (*LANGUAGE_ALPHA3.values(), *NORMALIZED_MACROLANGUAGES, *LANGUAGE_REPLACEMENTS)
+    ):
+        if len(code) == 3:
+            plain = _canonical(f"{code}_Zyyy").partition("_")[0]  # Any script: als is Albanian with one.
+            found.setdefault(plain, []).append(code)
+    return found
 
 
 @cache
@@ -126,13 +168,6 @@ def base_and_script(code: str) -> tuple[str, str]:
     known = {tag.language, tag.prefer_macrolanguage().language} & LIKELY_SUBTAGS.keys()
     likely = tag.maximize().script if known else tag.script
     return str(tag.language), str(likely or "")
-
-
-def shortest_code(language: str) -> str:
-    """Return the code of two letters of a language named by three, if it has one; else this."""
-    from langcodes import Language
-
-    return str(Language.get(language).language or language)
 
 
 def language_of_variety(code: str) -> str:

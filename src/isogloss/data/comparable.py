@@ -11,6 +11,7 @@ from itertools import chain
 from typing import ClassVar
 
 from isogloss.core.errors import DataError
+from isogloss.core.languages import canonical_language, spellings
 from isogloss.data.corpora import SPLITS, Source, Split, cannot_write, cell, nonempty, not_there, only
 from isogloss.data.examples import ComparableText, Example, Translation
 from isogloss.data.files import File, Folder
@@ -47,7 +48,7 @@ class Bucc:
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find a table, or both sides and the pairs that are translations."""
         first, second = two_languages(language, self.name)
-        pairs = (f"{first}-{second}", f"{second}-{first}")
+        pairs = (*spellings(f"{first}-{second}"), *spellings(f"{second}-{first}"))
         table = folder.find([self.path(pair, split) for pair in pairs])
         if table:
             return table
@@ -73,7 +74,7 @@ class Bucc:
         first, second = two_languages(language, self.name)
         if files[0].plain_name.endswith(".tsv"):
             return nonempty(_table(files[0], first, second), files[0].name)
-        turned = not files[0].plain_name.endswith(f".{first}")
+        turned = not files[0].plain_name.endswith(tuple(f".{one}" for one in spellings(first)))
         return nonempty(_official(files, turned=turned), files[0].name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
@@ -106,7 +107,7 @@ class Bucc:
         """Return the pairs of languages that have files of a split, sorted."""
         golds = (f"{place}*.{name}.gold" for name in NAMES[split] for place in self._places("*"))
         found = chain.from_iterable(folder.find([one]) for one in (self.path("*", split), *golds))
-        return sorted({file.base_name.partition(".")[0] for file in found})
+        return sorted({canonical_language(file.base_name.partition(".")[0]) for file in found})
 
 
 def apart(pairs: Iterable[Translation]) -> Iterator[ComparableText]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.core.languages import is_built_in, language_name
+from isogloss.core.languages import canonical_language, is_built_in, language_name, spellings
 from isogloss.data.corpora import (
     SPLITS,
     TREEBANKS,
@@ -278,7 +278,7 @@ BUILT_IN = "BuiltIn"
 """Treebank name of the built-in languages."""
 
 _TREEBANK = re.compile(r"[\w.][\w./-]*")
-_FILE = re.compile(r"[a-z]+_([a-z0-9]+)-ud-(?:train|dev|test)\.conllu")
+_FILE = re.compile(r"([a-z]+)_([a-z0-9]+)-ud-(?:train|dev|test)\.conllu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -348,18 +348,30 @@ class Ud:
 
 def treebanks_there(folder: Folder, language: str, split: Split) -> list[str]:
     """Return the names, in lower case as in file names, of the language's treebanks that have the split."""
-    found: set[str] = set()
+    found, codes = set[str](), spellings(language)
     for place in TREEBANKS:
-        for file in folder.find([f"{place}UD_*/{language}_*-ud-{split}.conllu"]):
-            if match := _FILE.fullmatch(file.base_name):
-                found.add(match[1])
+        for file in folder.find([f"{place}UD_*/*_*-ud-{split}.conllu"]):
+            match = _FILE.fullmatch(file.base_name)
+            if match and match[1] in codes:
+                found.add(match[2])
     return sorted(found)
 
 
 def _patterns(treebank: str, language: str, split: Split) -> list[str]:
     if "/" in treebank:
-        return [f"{treebank}/{language}*-ud-{split}.conllu"]
-    return [f"{place}UD_*/{language}_{treebank.lower()}-ud-{split}.conllu" for place in TREEBANKS]
+        return [f"{treebank}/{code}*-ud-{split}.conllu" for code in _codes(language)]
+    return treebank_patterns(language, treebank, split)
+
+
+def treebank_patterns(language: str, treebank: str, split: Split) -> list[str]:
+    """Return where a treebank of a language may lie: ``UD_*/sme_giella-ud-test.conllu``."""
+    end, codes = f"{treebank.lower()}-ud-{split}.conllu", _codes(language)
+    return [f"{place}UD_*/{code}_{end}" for place in TREEBANKS for code in codes]
+
+
+def _codes(language: str) -> list[str]:
+    """Return how treebanks spell a language: without a script."""
+    return [one for one in spellings(language) if one == language or one.isalpha()]
 
 
 def _only_one(folder: Folder, language: str) -> str:
@@ -391,7 +403,7 @@ def _missing(folder: Folder, language: str, split: Split, treebank: str) -> Data
 
 def _languages(folder: Folder, split: Split) -> str:
     files = [file for place in TREEBANKS for file in folder.find([f"{place}UD_*/*-ud-{split}.conllu"])]
-    codes = {file.base_name.partition("_")[0] for file in files}
+    codes = {canonical_language(file.base_name.partition("_")[0]) for file in files}
     if codes:
         plain = {code for code in codes if "-" not in code} or codes
         return f"Languages with {split}: {some(sorted(plain))}."

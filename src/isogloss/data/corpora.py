@@ -175,7 +175,7 @@ def every_split(*layouts: str) -> Layouts:
 def paths(layouts: Layouts, language: str, split: Split) -> list[str]:
     """Return the paths to search, without those that need a language which the pair lacks.
 
-    A script or region is searched in both spellings, ``zh_Hant``, then ``zh-Hant``, a language by both codes
+    A script or region is searched in both spellings, ``zh_Hant``, then ``zh-Hant``, a language by all codes
     that it has, ``sw``, then ``swa``, and last with the script that goes without saying: ``sw_Latn``.
     """
     filled = (
@@ -192,15 +192,16 @@ def is_translation(language: str) -> bool:
 
 
 def _filled(layout: str, language: str, spelled: str) -> str:
+    parts = spelled.split("-")
     match language.split("-"):
         case ["en"]:
             layout = layout.replace(ENGLISH, "")
-        case ["en", other]:
-            layout = layout.replace("{into}", other)
-        case [other, "en"]:
-            layout = layout.replace("{from}", other)
-        case ["en", other, "en"]:
-            layout = layout.replace("{back}", other)
+        case ["en", _]:
+            layout = layout.replace("{into}", parts[1])
+        case [_, "en"]:
+            layout = layout.replace("{from}", parts[0])
+        case ["en", _, "en"]:
+            layout = layout.replace("{back}", parts[1])
     return layout.replace("{language}", spelled).replace("{name}", language_name(language).lower())
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.core.languages import canonical_language, code_of_three_letters, language_of_variety
+from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.data.catalogue import NLI
 from isogloss.data.corpora import SPLITS, Source, Split, nonempty, not_there, only, unique_id
 from isogloss.data.described_hub import hub_file
@@ -127,14 +127,13 @@ class DescribedCorpus:
         return self.kind == "bitext" and self.format == "lines"
 
     def _spelled(self, language: str) -> str:
-        """Return what stands for {language}, by its code of two or of three letters.
+        """Return what stands for {language}.
 
-        A language that is there with one script or region (``sw_KE``), or as its standard variety
-        (``swh_Latn``), is found without (``sw``).
+        A language that is there with one script or region (``sw_KE``) is found without (``sw``).
         """
         if self.assumed and not self.languages:
             return language
-        codes = (language, canonical_language(language), code_of_three_letters(language))
+        codes = (language, canonical_language(language))
         found = [self.languages[code] for code in codes if code in self.languages]
         plain = [
             spelled

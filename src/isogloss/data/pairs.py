@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.languages import spellings
 from isogloss.data.corpora import (
     ENGLISH,
     Layouts,
@@ -87,7 +88,8 @@ class PairCorpus:
         if self.translations and is_translation(language):
             return locate(folder, self.name, self.translations, language, split)
         together = folder.find(self.all_languages.get(split, ()))
-        if together and language in languages_in(together[0]):  # looks no further than the language
+        spelled = spellings(language)
+        if together and any(one in spelled for one in languages_in(together[0])):  # looks no further than it
             return together
         layouts = self._layouts()
         own = folder.find(paths(layouts, language, split))
@@ -159,7 +161,7 @@ class PairCorpus:
         return self.layouts["test"][0].endswith(ENGLISH)
 
     def _rows(self, file: File, language: str, split: Split) -> Iterator["_Row"]:
-        part = self.parts.get(split, language)
+        part = (self.parts[split],) if split in self.parts else spellings(language)
         return _rows(file, part, self.header, translated=self._repeats(language))
 
     def _is_left_out(self, row: "_Row", language: str) -> bool:
@@ -236,8 +238,8 @@ def _table(
         yield "\t".join(cell(text, corpus, pair.id) for text in texts)
 
 
-def _rows(file: File, part: str, header: Header, *, translated: bool = False) -> Iterator[_Row]:
-    """Read the rows of one part, numbered from 1 where they have no ids of their own.
+def _rows(file: File, part: tuple[str, ...], header: Header, *, translated: bool = False) -> Iterator[_Row]:
+    """Read the rows of one part, by any of its names, numbered from 1 where they have no ids of their own.
 
     An id that comes again gets ``#2``, ``#3`` …. ``translated`` files may repeat the texts in the language
     they were written in.
@@ -259,7 +261,7 @@ def _rows(file: File, part: str, header: Header, *, translated: bool = False) ->
             raise file.broken(
                 number, f"{len(row)} columns in {line[:60]!r}", f"{columns.width}, split by tabs"
             )
-        if columns.part is None or row[columns.part] == part:
+        if columns.part is None or row[columns.part] in part:
             count += 1
             yield _Row(
                 number=number,

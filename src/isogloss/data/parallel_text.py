@@ -27,8 +27,8 @@ from zlib import crc32
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import spellings
-from isogloss.data.conllu import read_conllu, text_comment
-from isogloss.data.corpora import TREEBANKS, Split
+from isogloss.data.conllu import read_conllu, text_comment, treebank_patterns
+from isogloss.data.corpora import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import File, Folder, short
 from isogloss.data.parallel_examples import matched
@@ -39,9 +39,6 @@ LINKS = "links"
 
 HELD_OUT_ONE_IN = 25
 """Of 25 verses one is dev and one is test (4 % each, some 1,200 of a whole Bible)."""
-
-THREE_LETTERS = {"fa": "pes", "sw": "swh", "zh": "cmn"}
-"""Tatoeba's codes where they name a single language, and ISO 639-3's of these two letters a group."""
 
 BETWEEN = " ||| "
 
@@ -132,8 +129,9 @@ def _is_turned(name: str, first: str, second: str) -> bool:
     """Return whether the last pair of languages in a file's name is in the other order."""
 
     def place(one: str, two: str) -> int:
-        codes = [f".{here}-{there}." for here, there in product(_codes(one), _codes(two))]
-        return max(f".{name}".rfind(code) for code in (*codes, f".{one}{two}.src-tgt"))
+        both = list(product(spellings(one), spellings(two)))
+        ends = [f".{here}{end}" for here, there in both for end in (f"-{there}.", f"{there}.src-tgt")]
+        return max(f".{name}".rfind(end) for end in ends)
 
     return place(second, first) > place(first, second)
 
@@ -211,7 +209,7 @@ def _position(file: File, header: list[str], language: str) -> int:
 
 def _find_lines(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find first, second and (if there) alignment file of each parallel text, in this order of languages."""
-    for one, two in _spelled(folder, f"{stem}.*-*.*", first, second):
+    for one, two in spelled_pairs(folder, f"{stem}.*-*.*", first, second):
         base = f"{stem}.{one}-{two}"
         firsts, seconds, links = (
             {file.plain_name.removesuffix(f".{end}"): file for file in folder.find([f"{base}.{end}"])}
@@ -231,7 +229,7 @@ def _find_lines(folder: Folder, stem: str, first: str, second: str) -> list[File
 def _find_split_last(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find first and second file of XLM's names, given a folder and a split, as in bitext/train."""
     place, _, split = stem.rpartition("/")
-    for pair in _spelled(folder, f"{place}/*-*.*.{split}", first, second):
+    for pair in spelled_pairs(folder, f"{place}/*-*.*.{split}", first, second):
         sides = [folder.find([f"{place}/{'-'.join(pair)}.{side}.{split}"]) for side in pair]
         if all(sides):
             return [side[0] for side in sides]
@@ -254,7 +252,8 @@ def read_lines(files: list[File]) -> Iterator[Translation]:
 def _find_gold(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find ``enfr.src-tgt`` and ``enfr.gold`` in this order of languages."""
     place = stem.rpartition("/")[0]
-    texts, links = (folder.find([f"{place}/{first}{second}.{end}"]) for end in ("src-tgt", "gold"))
+    stems = [f"{place}/{one}{two}" for one, two in product(spellings(first), spellings(second))]
+    texts, links = (folder.find(f"{stem}.{end}" for stem in stems) for end in ("src-tgt", "gold"))
     return [*texts[:1], *links[:1]] if texts else []
 
 
@@ -285,20 +284,16 @@ def _unequal(files: list[File], number: int) -> DataError:
     )
 
 
-def _spelled(folder: Folder, pattern: str, first: str, second: str) -> list[tuple[str, str]]:
+def spelled_pairs(folder: Folder, pattern: str, first: str, second: str) -> list[tuple[str, str]]:
     """Return how the names of files that match spell two languages with a hyphen."""
     names = [f".{file.base_name}" for file in folder.find([pattern])]
-    pairs = product(_codes(first), _codes(second))
+    pairs = product(spellings(first), spellings(second))
     return [(one, two) for one, two in pairs if any(f".{one}-{two}." in name for name in names)]
-
-
-def _codes(language: str) -> list[str]:
-    return list(dict.fromkeys((language, THREE_LETTERS.get(language, language), *spellings(language))))
 
 
 def _find_mined(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find the tables of mined text whose names say the languages in this order."""
-    pairs = _spelled(folder, f"{stem}.*-*.tsv", first, second)
+    pairs = spelled_pairs(folder, f"{stem}.*-*.tsv", first, second)
     found = (folder.find([f"{stem}.{one}-{two}.tsv"]) for one, two in pairs)
     return next(filter(None, ([file for file in files if is_mined(file)] for files in found)), [])
 
@@ -338,10 +333,7 @@ def _margin(text: str) -> float | None:
 
 def find_treebanks(folder: Folder, name: str, split: Split, first: str, second: str) -> list[File]:
     """Find the treebanks of this name (pud) of both languages; none unless both are there."""
-    sides = [
-        folder.find([f"{place}UD_*/{language}_{name.lower()}-ud-{split}.conllu" for place in TREEBANKS])
-        for language in (first, second)
-    ]
+    sides = [folder.find(treebank_patterns(language, name, split)) for language in (first, second)]
     return [side[0] for side in sides] if name.isalnum() and all(sides) else []
 
 

@@ -4,12 +4,13 @@ XTREME's layout of WikiANN and of its part-of-speech corpus; the original WikiAN
 and a colon before each word, Masakhane's corpora have a space.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.languages import spellings
 from isogloss.data.corpora import (
     Layouts,
     Source,
@@ -58,31 +59,33 @@ class TaggedCorpus:
     def read(self, source: Source, language: str, split: Split) -> Iterator[TaggedSentence]:
         """Read the sentences, numbered from 1; the original layout is known by its file names."""
         file = self.files(source, language, split)[0]
-        prefix = "" if file.plain_name.endswith((".tsv", ".txt")) else f"{language}:"
-        return nonempty(self._sentences(file, prefix), file.name)
+        named = not file.plain_name.endswith((".tsv", ".txt"))
+        prefixes = [f"{one}:" for one in spellings(language)] if named else [""]
+        return nonempty(self._sentences(file, prefixes), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Yield the lines of a file."""
         return with_byte_order_mark(self._lines(only(TaggedSentence, examples, self.name)))
 
-    def _sentences(self, file: File, prefix: str) -> Iterator[TaggedSentence]:
-        """Read the sentences, numbered from 1; every word must begin with the prefix, which is removed."""
+    def _sentences(self, file: File, prefixes: Sequence[str]) -> Iterator[TaggedSentence]:
+        """Read the sentences, numbered from 1; every word must begin with a prefix, which is removed."""
         numbers = count(1)
         for has_words, lines in groupby(file.lines(), key=lambda numbered: bool(numbered[1])):
             if has_words:
-                rows = [self._row(file, number, line, prefix) for number, line in lines]
+                rows = [self._row(file, number, line, prefixes) for number, line in lines]
                 words, tags = zip(*rows, strict=True)
                 yield TaggedSentence(id=str(next(numbers)), words=words, tags=tags)
 
-    def _row(self, file: File, number: int, line: str, prefix: str) -> tuple[str, str]:
+    def _row(self, file: File, number: int, line: str, prefixes: Sequence[str]) -> tuple[str, str]:
         """Return the word and the tag of a line."""
         columns = line.split("\t") if self.separator == "\t" else line.rsplit(" ", 1)
         expected = f"a word, a {SEPARATORS[self.separator]} and its tag"
         if len(columns) != 2:
             raise file.broken(number, f"{len(columns)} columns in {line[:60]!r}", expected)
         word, tag = columns
-        if not word.startswith(prefix):
-            raise file.broken(number, f"word {word!r}", f"{prefix!r} before each word")
+        prefix = next((one for one in prefixes if word.startswith(one)), None)
+        if prefix is None:
+            raise file.broken(number, f"word {word!r}", f"{prefixes[0]!r} before each word")
         if word == prefix:
             raise file.broken(number, f"no word before tag {tag!r}", expected)
         if tag not in self.tags:

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import ModelError, did_you_mean
-from isogloss.core.languages import base_and_script, code_of_three_letters, is_usual_script
-from isogloss.data.parallel_text import THREE_LETTERS
+from isogloss.core.languages import base_and_script, codes_of_three_letters, is_usual_script
 from isogloss.encoders import folders
 from isogloss.encoders.annotations import Config, Model, Tokenizer
 from isogloss.encoders.folders import from_pretrained, quiet
@@ -251,7 +250,7 @@ def _plain(language: str) -> tuple[str, ...]:
     """Return the codes of a language, by those of ISO 639-3 too where it is written in its usual script."""
     base, script = base_and_script(language)
     of_flores = FLORES.get(base, "").partition("_")[0]
-    also = (base, THREE_LETTERS.get(base, ""), of_flores, code_of_three_letters(base))
+    also = (base, of_flores, *codes_of_three_letters(base))
     return _each_once(language, *(also if is_usual_script(script, base) else ()))
 
 
@@ -259,8 +258,8 @@ def _with_script(language: str) -> tuple[str, ...]:
     """Return a language's codes of three letters with a script, the likely one if unsaid, as in NLLB."""
     base, script = base_and_script(language)
     usual = FLORES.get(base, "") if is_usual_script(script, base) else ""
-    three = (THREE_LETTERS.get(base, base), code_of_three_letters(base))
-    return _each_once(FLORES.get(language, ""), usual, *(f"{one}_{script}" for one in three))
+    codes = (base, *codes_of_three_letters(base))
+    return _each_once(FLORES.get(language, ""), usual, *(f"{one}_{script}" for one in codes))
 
 
 def _each_once(*codes: str) -> tuple[str, ...]:
