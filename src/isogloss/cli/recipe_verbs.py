@@ -293,6 +293,7 @@ def _check_plan(text: str, file: Path, data: str | None) -> None:
     from isogloss.experiments.plan import plan_recipe
 
     trial = file.with_name(f".{file.stem}-trial.toml")
+    missing = [folder for folder in file.parents if not folder.exists()]
     try:
         write_text(trial, text)
         plan_recipe(str(trial), out=file.parent / "runs", data=data)
@@ -301,6 +302,9 @@ def _check_plan(text: str, file: Path, data: str | None) -> None:
         raise type(error)(f"init: nothing is written, for it could not be planned: {said}") from error
     finally:
         trial.unlink(missing_ok=True)
+        for folder in missing:
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
 
 
 def _several(text: str) -> tuple[str, ...]:
