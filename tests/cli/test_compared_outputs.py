@@ -169,6 +169,17 @@ def test_answers_are_scored_as_the_official_script_scores_them(command, written)
     (em,) = command("compare", "--predictions", *both, "--json", "--measure", "em").lines
     assert (f1["score"], f1["baseline_score"]) == pytest.approx(((1 + 2 / 3) / 2, (2 / 3) / 2))
     assert (em["score"], em["baseline_score"]) == (0.5, 0)
+    said = "mlqa_f1"
+    assert "no measure of both files" in command("compare", "--predictions", *both, "--measure", said).message
+    german = [
+        written(f"{answer}.jsonl", [{"id": 1, "answer": answer, "gold": "der Rhein", "language": "de"}])
+        for answer in ("Rhein", "Nil")
+    ]
+    scores = {
+        name: command("compare", "--predictions", *german, "--json", "--measure", name).lines[0]["score"]
+        for name in ("f1", "mlqa_f1", "em", "mlqa_em")
+    }
+    assert scores == {"f1": pytest.approx(2 / 3), "mlqa_f1": 1, "em": 0, "mlqa_em": 1}
 
 
 def test_several_labels_and_numbers_have_measures_of_their_own(command, written):

@@ -43,6 +43,11 @@ class GoldAnswers:
     language: str = ""
 
 
+def has_own_rules(language: str) -> bool:
+    """Return whether MLQA's script has rules for a language."""
+    return language in _MLQA_ARTICLES
+
+
 def exact_match_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> Contributions:
     """Return for each question 1 where its answer equals a gold answer, else 0."""
     return _best(lambda one, other: float(one == other), gold, predicted)
@@ -58,7 +63,7 @@ def normalized(answer: str, language: str = "") -> list[str]:
     lowered = answer.lower()
     if not language:
         return _SQUAD_ARTICLES.sub(" ", _without_punctuation(lowered, of_unicode=False)).split()
-    if language not in _MLQA_ARTICLES:
+    if not has_own_rules(language):
         raise ValueError(f"MLQA's rules know {', '.join(_MLQA_ARTICLES)}, not {language!r}.")
     articles = _MLQA_ARTICLES[language]
     text = _without_punctuation(lowered, of_unicode=True)

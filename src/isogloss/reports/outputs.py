@@ -31,6 +31,7 @@ from isogloss.metrics.question_answering import (
     GoldAnswers,
     answer_f1_contributions,
     exact_match_contributions,
+    has_own_rules,
 )
 from isogloss.metrics.significance import System, SystemPair
 from isogloss.reports.comparison import Comparison, holm_corrected, over_examples
@@ -313,9 +314,14 @@ def _measures(file: File, outputs: Sequence[Output]) -> ByMeasure:
         _check_gold(file, one)
     if kinds == {"answer"}:
         texts = [(one.gold,) if isinstance(one.gold, str) else tuple(one.gold) for one in outputs]
-        gold = [GoldAnswers(texts=one, language="") for one in texts]
         said = [one.answer for one in outputs]
-        return {"f1": answer_f1_contributions(gold, said), "em": exact_match_contributions(gold, said)}
+        gold = [GoldAnswers(texts=one) for one in texts]
+        found = {"f1": answer_f1_contributions(gold, said), "em": exact_match_contributions(gold, said)}
+        if not all(has_own_rules(one.language) for one in outputs):
+            return found
+        own = [replace(one, language=other.language) for one, other in zip(gold, outputs, strict=True)]
+        f1, em = answer_f1_contributions(own, said), exact_match_contributions(own, said)
+        return {**found, "mlqa_f1": f1, "mlqa_em": em}
     if kinds == {"label"}:
         return _of_labels(file, outputs)
     return _of_words(file, outputs)
