@@ -187,7 +187,7 @@ def test_a_full_disk(command, tmp_path, monkeypatch):
 
     monkeypatch.setattr(records.os, "fsync", full)
     said = command("run", tiny(tmp_path), "--out", tmp_path / "runs", "--jobs", 1).message
-    assert "cannot write (No space left on device). Free some space or choose another --out" in said
+    assert "cannot write (No space left on device). Free some space or choose another place for it" in said
     assert not list((tmp_path / "runs").glob("*.json"))
 
 

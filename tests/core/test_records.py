@@ -174,7 +174,7 @@ def test_more_space_is_advised_where_it_would_help(tmp_path, monkeypatch, kind, 
         raise OSError(getattr(errno, kind), "no")
 
     monkeypatch.setattr(os, "fsync", refused)
-    with pytest.raises(StorageError, match=f"{advice} choose another --out"):
+    with pytest.raises(StorageError, match=f"{advice} choose another place for it"):
         write_text(tmp_path / "file", "new")
 
 

@@ -20,7 +20,7 @@ from isogloss.translators.built_in import BuiltIn
 from tiny import TINY, tiny
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
-FULL = "Free some space or choose another --out, then run the same command again"
+FULL = "Free some space or choose another place for it, then run the same command again"
 
 
 @pytest.fixture

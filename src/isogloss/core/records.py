@@ -184,5 +184,5 @@ def storage_error(path: Path, error: OSError) -> StorageError:
     full = error.errno in FULL or error.errno is None
     return StorageError(
         f"{path}: cannot write ({error.strerror or error}). {'Free some space' if full else 'Mend that'} or "
-        f"choose another --out, then run the same command again: finished runs are kept."
+        f"choose another place for it, then run the same command again: finished runs are kept."
     )
