@@ -155,10 +155,11 @@ def test_rows_are_those_of_a_loop_over_links(encoder_folder):
         word_states(*loaded, [one.split() for one in side], layers=(1,), precision="float32")
         for side in (LINES, LINES[::-1])
     )
+    last = loaded[0].config.num_hidden_layers
     expected = [
         float((a[0, i] - b[0, j]).norm()) for a, b in zip(x, y, strict=True) for i, j in pairs[0].links
     ]
-    (row,) = summaries(measured(loaded, pairs, layers=(1,), distances=("l2",)))
+    (row,) = summaries(measured(loaded, pairs, layers=(1, -last), distances=("l2",)))
     assert row.related_mean == pytest.approx(np.mean(expected), rel=1e-5)
     assert row.related_pairs == row.unrelated_pairs == 24
     assert (row.model, row.first, row.second, row.layer) == (subject("0").id, "en", "de", 1)

@@ -15,7 +15,7 @@ from torch import Tensor
 from isogloss.core.errors import DataError
 from isogloss.core.representation_rows import Anisotropy as AnisotropyRow
 from isogloss.diagnostics.setting import MeasureSetting
-from isogloss.training.states import StatesWanted
+from isogloss.training.states import StatesWanted, layers_once
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Anisotropy:
     def measure(self, setting: MeasureSetting) -> list[AnisotropyRow]:
         """Return a row for each language and layer; sentences are those of the bitext with the first one."""
         loaded = setting.encoder(setting.subjects[0])
-        wanted = StatesWanted(layers=self.layers, limit=self.limit, precision=setting.precision)
+        layers = layers_once(loaded[0], self.layers)
+        wanted = StatesWanted(layers=layers, limit=self.limit, precision=setting.precision)
         first, *others = setting.languages
         texts: dict[str, list[str]] = {}
         for other in others:
@@ -58,7 +59,7 @@ class Anisotropy:
                     sentences=len(lines),
                     mean_cosine=mean_cosine(part),
                 )
-                for layer, part in zip(self.layers, states, strict=True)
+                for layer, part in zip(layers, states, strict=True)
             ]
         return rows
 

@@ -9,7 +9,7 @@ from related pairs: the two groups have the same words and differ only in their 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -29,7 +29,7 @@ from isogloss.data.word_links import pair_words
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
 from isogloss.encoders.language_context import active_language
 from isogloss.metrics.separation import FineCounts, histogram, separation
-from isogloss.training.states import check_words, word_states
+from isogloss.training.states import check_words, layers_once, word_states
 
 BLOCK = 256
 """Translations whose words are in memory together; unrelated words are drawn from the same block."""
@@ -95,10 +95,11 @@ class WordDistance:
     def measure(self, setting: MeasureSetting) -> list[WordDistanceRow | DistanceBin]:
         """Return, for each pair of the first language with another, a row of means and AUC, then the bins."""
         loaded = setting.encoder(setting.subjects[0])
+        once = replace(self, layers=layers_once(loaded[0], self.layers))
         first, *others = setting.languages
         rows: list[WordDistanceRow | DistanceBin] = []
         for other in others:
-            counts = self._counts(setting, loaded, f"{first}-{other}")
+            counts = once._counts(setting, loaded, f"{first}-{other}")
             rows += distance_rows((setting.subjects[0].id, first, other), counts, self.bins)
         return rows
 

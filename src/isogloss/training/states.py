@@ -62,6 +62,15 @@ def encoder_states(
     release_memory()
 
 
+def layers_once(model: Model, layers: Sequence[int]) -> tuple[int, ...]:
+    """Return layers without those named before, as -1 is after 12 of 12; ConfigError for one there is not."""
+    check_layers(model, layers)
+    named: dict[int, int] = {}
+    for layer in layers:
+        named.setdefault(layer % (model.config.num_hidden_layers + 1), layer)
+    return tuple(named.values())
+
+
 def check_layers(model: Model, layers: Sequence[int]) -> None:
     """Raise ConfigError for a layer that the encoder has not."""
     last = model.config.num_hidden_layers
