@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from measuring import load, measure_setting, subject
 
 import isogloss
-from isogloss.core.errors import DataError
+from isogloss.core.errors import ConfigError, DataError
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict, overlap
 from isogloss.tasks.batch import EncodedRow, by_example
 from isogloss.training.gradient_conflict import sample_apart
@@ -36,6 +36,12 @@ def setting(bert_folder):
         )
 
     return at
+
+
+def test_a_length_without_room_for_text_is_refused():
+    for limit in (1, 2):
+        with pytest.raises(ConfigError, match=f"limit is {limit}, but 3 or more is needed"):
+            GradientConflict(limit=limit)
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from torch import Tensor, nn
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.rows import Conflict
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.diagnostics.setting import MeasureSetting
@@ -57,6 +58,14 @@ class GradientConflict:
 
     seed: Whole = 0
     """Seed of the batches and masks."""
+
+    def __post_init__(self) -> None:
+        """Refuse a length without room for text."""
+        if self.limit < 3:
+            raise ConfigError(
+                f"{self.name}: limit is {self.limit}, but 3 or more is needed: two of them are "
+                f"special subwords."
+            )
 
     def measure(self, setting: MeasureSetting) -> list[Conflict]:
         """Return a row for each draw, pair of languages (each with itself too) and part of the model."""
