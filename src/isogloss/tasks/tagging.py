@@ -100,7 +100,17 @@ class Tagging:
     def decode(
         self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[Tags]:
-        """Return the best tag of each word; BIO tags are repaired after windows are merged."""
+        """Return the best tag of each word; BIO tags are repaired after windows are merged.
+
+        DataError for a sentence of which some words have a tag and some have none: these were not scored.
+        """
+        for example in examples:
+            if NO_TAG in example.tags:
+                raise DataError(
+                    f"example {example.id!r}: word {example.tags.index(NO_TAG) + 1} of {len(example.words)} "
+                    f"has no tag, and others have. Train on such sentences; to have it predicted or scored, "
+                    f"give one tag per word, or none at all."
+                )
         best = torch.cat(list(scores)).argmax(dim=-1).tolist() if scores else []
         merged = merge([len(example.words) for example in examples], rows, best)
         return [self._valid([self.labels[number] for number in numbers]) for numbers in merged]
