@@ -9,7 +9,7 @@ import pytest
 import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.data.languages import examples
-from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.plan import plan_recipe, plan_recipes
 from isogloss.experiments.runs import FineTune, Measure, Translate
 from isogloss.using import load_model
 
@@ -182,6 +182,13 @@ def test_the_plan_knows_tasks_labels_and_names(folder):
         ("dates", "qaa-qab", "links"),
         ("dates", "qaa-qab-qaa", None),
     }
+
+
+def test_several_recipes_on_described_corpora_are_planned_together(folder, tmp_path):
+    recipe = str(folder / "own.toml")
+    alone, both = plan_recipe(recipe), plan_recipes([recipe, recipe], out=tmp_path)
+    assert both.sources.described == alone.sources.described
+    assert both.runs == alone.runs
 
 
 def test_what_does_not_fit_is_refused_in_the_plan(folder):

@@ -193,8 +193,8 @@ def plan_recipes(
 def _joined(plans: Sequence[Planned]) -> Planned:
     """Return the plan of all recipes; what they share is there once."""
     places = {name: place for one in plans for name, place in one.sources.encoders.items()}
-    described = dict.fromkeys(corpus for one in plans for corpus in one.sources.described)
-    sources = replace(plans[0].sources, encoders=places, described=tuple(described))
+    described = {corpus.name: corpus for one in plans for corpus in one.sources.described}
+    sources = replace(plans[0].sources, encoders=places, described=tuple(described.values()))
     methods: dict[str, dict[str, None]] = {}
     for one in plans:
         sources.assumed.update(one.sources.assumed)
