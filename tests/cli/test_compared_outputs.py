@@ -182,7 +182,7 @@ def test_answers_are_scored_as_the_official_script_scores_them(command, written)
     assert scores == {"f1": pytest.approx(2 / 3), "mlqa_f1": 1, "em": 0, "mlqa_em": 1}
 
 
-def test_several_labels_and_numbers_have_measures_of_their_own(command, written):
+def test_several_labels_numbers_and_options_have_measures_of_their_own(command, written):
     sets = [["joy"], ["joy", "fear"], [], ["fear"]]
     ours = [{"id": n, "label": one, "gold": one} for n, one in enumerate(sets)]
     theirs = [{**one, "label": ["joy"]} for one in ours]
@@ -200,6 +200,11 @@ def test_several_labels_and_numbers_have_measures_of_their_own(command, written)
     assert (found["measure"], found["test"]) == ("spearman", "paired t")
     assert found["score"] == pytest.approx(spearmanr(gold, said).statistic)
     assert found["baseline_score"] == pytest.approx(spearmanr(gold, range(0, -7, -1)).statistic)
+    ours = [{"id": n, "options": ["a", "b", "c"], "label": n % 3, "gold": 0} for n in range(6)]
+    theirs = [{"id": n, "label": 0, "gold": 0} for n in range(6)]  # which options there are, one file says
+    files = written("e.jsonl", ours), written("f.jsonl", theirs)
+    (found,) = command("compare", "--predictions", *files, "--json").lines
+    assert (found["measure"], found["score"], found["baseline_score"]) == ("accuracy", 2 / 6, 1)
 
 
 def test_people_are_told_how_it_was_paired_and_tested(command, written):

@@ -1,9 +1,10 @@
 """Outputs made elsewhere, compared: JSON lines, an example each, with an answer and what is right.
 
-What `isogloss predict` writes has ``labels`` (of words), a ``label`` (a list of several, or a number) or an
-``answer``; the right one is ``gold`` in the same object, or in a file of its own. Samples of
-lm-evaluation-harness (``samples_*.jsonl``) have a ``doc_id`` and the value of each of their metrics, which
-are means over examples; one with a filter is called as the harness calls it, "exact_match,strict-match".
+What `isogloss predict` writes has ``labels`` (of words), a ``label`` (a list of several, a number, or the
+index of one of its ``options``) or an ``answer``; the right one is ``gold`` in the same object, or in a file
+of its own. Samples of lm-evaluation-harness (``samples_*.jsonl``) have a ``doc_id`` and the value of each of
+their metrics, which are means over examples; one with a filter is called as the harness calls it,
+"exact_match,strict-match".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,6 +52,9 @@ GOLD = ("gold", *ANSWERS, "answers")
 HARNESS = "doc_id"
 """The key by which a sample of lm-evaluation-harness is known."""
 
+OPTIONS = "options"
+"""The key of an example whose label is the index of one of these."""
+
 NO_METRICS = (
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
     *("doc_hash", "prompt_hash", "target_hash"),
@@ -71,6 +75,7 @@ class Output:
     """The key of its answer, or ``doc_id``."""
     answer: Any = None
     gold: Any = None
+    of_options: bool = False
     document: str = ""
     """A digest of the example itself; empty where there is none."""
     values: Mapping[str, float] | None = None
@@ -107,6 +112,8 @@ def compare_outputs(
     if gold:
         add = _gold_in_order if chosen == "order" else _gold_by_id
         read = {name: (file, add(file, outputs, gold, right)) for name, (file, outputs) in read.items()}
+    if any(one.of_options for one in every):
+        read = {name: (file, [*map(_with_names, outputs)]) for name, (file, outputs) in read.items()}
     keyed = {name: _keyed(file, outputs, chosen) for name, (file, outputs) in read.items()}
     found: dict[tuple[str, str], ComparedOutputs] = {}
     for file in files:
@@ -146,7 +153,14 @@ def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: b
         kind=kind,
         answer=None if only_gold else body[kind],
         gold=body[kind] if only_gold else body.get("gold"),
+        of_options=OPTIONS in body,
     )
+
+
+def _with_names(one: Output) -> Output:
+    """Return an output with indices of options as their names: they are no numbers to correlate."""
+    answer, gold = (str(label) if _is_number(label) else label for label in (one.answer, one.gold))
+    return replace(one, answer=answer, gold=gold)
 
 
 def _is_answer(kind: str, value: object) -> bool:
