@@ -75,6 +75,8 @@ def test_a_format_the_task_has_not_is_refused():
         format_of(text_file(""), KINDS["upos"], "upos", "conlu")
     with pytest.raises(ConfigError, match=r"a.conllu: by its name this file is conllu, which task nli does"):
         format_of(text_file("", "a.conllu"), KINDS["nli"], "nli")
+    with pytest.raises(ConfigError, match=r"a.csv: by its name this file is csv, which task upos does not"):
+        format_of(text_file("word,tag\n", "a.csv"), KINDS["upos"], "upos")
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))

@@ -29,6 +29,7 @@ ENDINGS: Mapping[str, tuple[str, ...]] = {
     ".conllu": ("conllu",),
     ".txt": ("lines", "tsv"),
     ".tsv": ("tsv",),
+    ".csv": ("csv",),
     ".json": ("squad",),
     ".jsonl": ("jsonl",),
 }
