@@ -18,7 +18,7 @@ from isogloss.data.examples import Choice, Example, LabelledText, Question, Sent
 from isogloss.data.files import File, numbered_objects
 from isogloss.data.pairs import Header
 from isogloss.data.questions import read_questions
-from isogloss.tasks import TASKS, Task
+from isogloss.tasks import ALL_TASKS, Task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import TEXT, TextClassification
 from isogloss.tasks.one_answer import one_answer
@@ -45,7 +45,7 @@ def probabilities_of(task: Task) -> Probabilities:
     """Return the function that computes a task's probabilities; ConfigError if there is none."""
     found = kind_of(task).probabilities
     if found is None:
-        having = sorted(name for name, one in TASKS.items() if kind_of(one).probabilities)
+        having = sorted(name for name, one in ALL_TASKS.items() if kind_of(one).probabilities)
         raise ConfigError(
             f"--scores: task {task.name} has no probability for each answer; these have: "
             f"{', '.join(having)}. Leave --scores away."
