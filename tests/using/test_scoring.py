@@ -11,6 +11,7 @@ from isogloss.data import CORPORA
 from isogloss.data.conllu import read_conllu
 from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.sources import BuiltInLanguages, Sources
+from isogloss.tasks import find_task
 from isogloss.training.evaluation import examples_of
 from isogloss.using import EvaluateOptions, evaluate, load_model
 
@@ -137,6 +138,9 @@ def test_answers_are_written_as_the_official_scripts_read_them(tmp_path):
 def test_what_cannot_be_scored_is_refused(model, tmp_path):
     with pytest.raises(ConfigError, match=r"corpus 'xnli' holds nli, not ner. Choose one of: wikiann"):
         evaluate(model, EvaluateOptions(corpus="xnli", languages=("qaa",)), Sources())
+    emotions = replace(model, task=find_task("multi-label-classification", ("joy",)))
+    with pytest.raises(ConfigError, match=r"not multi-label-classification. Choose a described one \("):
+        emotions.evaluate("xnli", ["qaa"])
     with pytest.raises(ConfigError, match=r"no corpus 'wikian'. Did you mean 'wikiann'"):
         model.evaluate("wikian", ["qaa"])
     with pytest.raises(ConfigError, match=r"--split: no split 'tset'. Did you mean 'test'"):

@@ -282,8 +282,10 @@ class Sources:
         there = self.corpus(name).tasks
         if kind not in there:
             fitting = [other for other, corpus in CORPORA.items() if kind in corpus.tasks]
+            listed = f"one of: {', '.join(fitting)}, or " if fitting else ""
             raise ConfigError(
-                f"corpus {name!r} holds {', '.join(there)}, not {kind}. Choose one of: {', '.join(fitting)}."
+                f"corpus {name!r} holds {', '.join(there)}, not {kind}. Choose {listed}a described one "
+                f"(isogloss list corpora)."
             )
 
     def stream(
