@@ -20,7 +20,7 @@ def predict(
     format_: Annotated[
         str,
         typer.Option(
-            "--format", help="conllu, lines, tsv, squad or jsonl; else by the file's name or first line."
+            "--format", help="conllu, lines, tsv, columns, squad or jsonl; else by the file's name or lines."
         ),
     ] = "",
     out: Annotated[
