@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from itertools import product
 
-import pandas as pd
-
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import languages_named
@@ -63,7 +61,7 @@ def _show_candidates(one: Candidates, code: str) -> None:
     data = candidate_data(one, code).drop(columns="model").dropna(axis=1, how="all")
     numbers = data.columns.drop(["candidate", RULE])
     texts = data.assign(**{RULE: data[RULE].map("{:+.2f}".format)})
-    texts[numbers] = data[numbers].map(lambda value: "–" if pd.isna(value) else percent(value))
+    texts[numbers] = data[numbers].map(percent)
     about = " ".join(one.about[name] for name in ("corpus", "treebank", "task") if one.about[name])
     show_line(f"{about}, source {one.about['source']}: candidates for {code}, the rule's choice first")
     Display().table([*texts], texts.to_numpy().tolist())

@@ -215,12 +215,16 @@ def cohens_d(differences: npt.ArrayLike) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number (Holm 1979), which bounds the family-wise error rate."""
+    """Return p-values corrected for their number (Holm 1979), which bounds the family-wise error rate.
+
+    Nan stands for a test that was not made: it stays nan and does not count.
+    """
     values = np.asarray(p_values, dtype=np.float64)
-    if not ((values >= 0) & (values <= 1)).all():
+    if ((values < 0) | (values > 1)).any():
         raise InputError(f"holm: {list(p_values)} are not all p-values. Give numbers from 0 to 1.")
     order = np.argsort(values, kind="stable")
-    steps = np.minimum(1.0, values[order] * np.arange(len(values), 0, -1))
+    tests = np.count_nonzero(~np.isnan(values))
+    steps = np.minimum(1.0, values[order] * (tests - np.arange(len(values))))
     corrected = np.empty_like(values)
     corrected[order] = np.maximum.accumulate(steps)
     return [float(value) for value in corrected]

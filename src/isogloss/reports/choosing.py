@@ -6,7 +6,6 @@ what is lost by the best source score, by a candidate drawn at random, and by ea
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,11 +120,11 @@ def choice_tables(m: Measurements) -> list[Table]:
             {
                 "language": data["language"].map(language),
                 "choice": data["choice"],
-                "predicted score": [_interval(*own) for own in _three(data, "predicted")],
-                "gain over one at random": [_interval(*own) for own in _three(data, "gain")],
+                "predicted score": _percents(data, "predicted", "predicted.low", "predicted.high"),
+                "gain over one at random": _percents(data, "gain", "gain.low", "gain.high"),
                 "verdict": data["verdict"],
-                "score": data["score"].map(_or_dash),
-                "regret": data["regret"].map(_or_dash),
+                "score": data["score"].map(percent),
+                "regret": data["regret"].map(percent),
             }
         )
         found.append(
@@ -143,10 +142,8 @@ def regret_tables(m: Measurements) -> list[Table]:
             texts = pd.DataFrame(
                 {
                     "chosen by": data["by"],
-                    "mean regret": [
-                        _interval(*own) for own in data[["regret", "low", "high"]].itertuples(index=False)
-                    ],
-                    "worst": data["worst"].map(_or_dash),
+                    "mean regret": _percents(data, "regret", "low", "high"),
+                    "worst": data["worst"].map(percent),
                     "best chosen": [
                         f"{a} of {b}" for a, b in zip(data["best"], data["languages"], strict=True)
                     ],
@@ -193,15 +190,5 @@ def _told(one: Candidates, data: pd.DataFrame) -> str:
     return " ".join(parts)
 
 
-def _three(data: pd.DataFrame, name: str) -> Iterator[tuple[float, float, float]]:
-    yield from data[[name, f"{name}.low", f"{name}.high"]].itertuples(index=False, name=None)
-
-
-def _interval(value: float, low: float, high: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return percent(value) if math.isnan(low) else f"{percent(value)} [{percent(low)}, {percent(high)}]"
-
-
-def _or_dash(value: float) -> str:
-    return "–" if math.isnan(value) else percent(value)
+def _percents(data: pd.DataFrame, *columns: str) -> list[str]:
+    return [percent(*own) for own in data[[*columns]].itertuples(index=False)]

@@ -171,17 +171,11 @@ def rank_correlations(
 def holm_corrected(tests: Mapping[K, Comparison]) -> dict[K, Comparison]:
     """Return the tests of one table with p-values after Holm's correction over all of them."""
     units, examples = (
-        _holm([getattr(one, name) for one in tests.values()]) for name in ("p_value", "p_examples")
+        iter(holm([getattr(one, name) for one in tests.values()])) for name in ("p_value", "p_examples")
     )
     return {
         key: replace(one, p_holm=next(units), p_examples_holm=next(examples)) for key, one in tests.items()
     }
-
-
-def _holm(p_values: Sequence[float]) -> Iterator[float]:
-    """Correct the known p-values; nan stays nan."""
-    known = iter(holm([one for one in p_values if not math.isnan(one)]))
-    return (one if math.isnan(one) else next(known) for one in p_values)
 
 
 def unit_of(*frames: pd.DataFrame) -> str:

@@ -4,7 +4,6 @@ A mean is taken over languages within each unit (a seed) first, then over units:
 were measured, no sample of their group.
 """
 
-import math
 from collections.abc import Sequence
 from itertools import product
 
@@ -52,7 +51,7 @@ def _group_table(one: ScoredSet, groups: Groups, data: pd.DataFrame) -> Table:
     best = (rounded == rounded.groupby(by_group).transform("max")) & (len(names) > 1)
     columns = (data[name] for name in ("by", "group", "name", "mean", "low", "high"))
     shown = {
-        (by, group, name): Cell(_interval(mean, low, high), "best" if first else "")
+        (by, group, name): Cell(percent(mean, low, high), "best" if first else "")
         for by, group, name, mean, low, high, first in zip(*columns, best, strict=True)
     }
     lines = []
@@ -87,10 +86,6 @@ def _data(one: ScoredSet, groups: Groups) -> pd.DataFrame:
             numbers = {"mean": over.mean, "std": over.std, "low": over.low, "high": over.high}
             found.append({**about, **told, **numbers, "units": over.n})
     return pd.DataFrame(found)
-
-
-def _interval(mean: float, low: float, high: float) -> str:
-    return percent(mean) if math.isnan(low) else f"{percent(mean)} [{percent(low)}, {percent(high)}]"
 
 
 def _caption(one: ScoredSet, data: pd.DataFrame, groups: Groups) -> str:

@@ -152,9 +152,12 @@ def distinguishing_names(rows: pd.DataFrame, columns: Iterable[str]) -> list[str
     return [", ".join(filter(None, parts)) for parts in shown.itertuples(index=False, name=None)]
 
 
-def percent(value: float) -> str:
-    """Write a score of 0 to 1 in percent with one decimal."""
-    return f"{100 * value:.1f}".replace("-", "−")
+def percent(value: float, low: float = math.nan, high: float = math.nan) -> str:
+    """Write a score of 0 to 1 in percent, with its interval where it has one; a dash for no number."""
+    if math.isnan(value):
+        return "–"
+    interval = "" if math.isnan(low) else f" [{percent(low)}, {percent(high)}]"
+    return f"{100 * value:.1f}".replace("-", "−") + interval
 
 
 def plus_minus(mean: float, std: float, *, scale: float = 100, digits: int = 1) -> str:

@@ -142,7 +142,7 @@ def _text(row: Row, head: str) -> str:
     if head == "published":
         return percent(row["value"])
     if head == "difference":
-        return "–" if row["difference"] is None else _signed(row["difference"])
+        return _signed(row["difference"])
     return str(row[head])
 
 
@@ -152,7 +152,7 @@ def _interval(row: Row) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{'+' if value > 0 else ''}{percent(value)}"
+    return "–" if pd.isna(value) else f"{'+' * (value > 0)}{percent(value)}"
 
 
 def _caption(m: Measurements) -> str:
@@ -194,14 +194,10 @@ def _differences(published: Sequence[Row], ours: Sequence[pd.Series]) -> list[Ta
         "–" if pd.isna(ours) else "yes" if (theirs > 0) == (ours > 0) else "no"
         for theirs, ours in zip(rows["published"], rows["ours"], strict=True)
     ]
-    texts = rows.assign(**{side: rows[side].map(_or_dash) for side in ("published", "ours")})
+    texts = rows.assign(**{side: rows[side].map(_signed) for side in ("published", "ours")})
     caption = f"Points above {first}, mean over the languages (or means) that have both numbers."
     if any(system != first and encoder == ORIGINAL for system, encoder, *_ in found):
         caption += " Adjusted encoders are compared with the original on the same inputs."
     title = f"Differences from {first}, published and ours"
     words = {"name": "published-differences", "title": title, "caption": caption}
     return [text_table(words, 3, texts, rows)]
-
-
-def _or_dash(value: float) -> str:
-    return "–" if pd.isna(value) else _signed(value)

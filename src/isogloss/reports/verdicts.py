@@ -71,10 +71,9 @@ def judge(claims: Iterable[Claim], m: Measurements) -> list[Outcome]:
 
 def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
     p_values = [one.p_value if one.values else math.nan for one in checks]
-    known = [p for p in p_values if not math.isnan(p)]
-    after = iter(holm(known) if known else [])
-    judged = [(one, p if math.isnan(p) else next(after)) for one, p in zip(checks, p_values, strict=True)]
-    found = "; ".join(_finding(one, p_holm, len(known)) for one, p_holm in judged)
+    tests = sum(not math.isnan(p) for p in p_values)
+    judged = [*zip(checks, holm(p_values), strict=True)]
+    found = "; ".join(_finding(one, p_holm, tests) for one, p_holm in judged)
     verdicts = [_verdict(one, p_holm) for one, p_holm in judged]
     return Outcome(
         claim=claim,
