@@ -29,7 +29,7 @@ from isogloss.cli.options import (
     Track,
 )
 from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.version import VERSION
 
 
@@ -277,8 +277,7 @@ def list_(
     from isogloss.cli.lists import LISTS, list_runs
     from isogloss.experiments.store_places import local_folder
 
-    if what not in LISTS:
-        raise unknown_name("list", "list", what, LISTS)
+    check_named("list", "list", LISTS, what)
     with Display(quiet=quiet or as_json) as display:
         heads, rows = (
             list_runs(local_folder(folder, display.on_progress), display.on_progress)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from isogloss.cli.display import Display, emit, show_line
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import languages_named
 from isogloss.experiments.store_places import local_folder
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
@@ -27,9 +27,7 @@ def print_choices(place: str, languages: Sequence[str], *, quiet: bool, as_json:
         )
     languages = languages_named(languages)
     known = list(dict.fromkeys(code for one in found for code in one.languages))
-    for code in languages:
-        if code not in known:
-            raise unknown_name("--language", "language of these measurements", code, known)
+    check_named("--language", "language of these measurements", known, *languages)
     if as_json:
         _emit(found, languages or known)
     elif languages:

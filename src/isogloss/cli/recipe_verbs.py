@@ -26,7 +26,7 @@ from isogloss.cli.options import (
     Threads,
     Track,
 )
-from isogloss.core.errors import ConfigError, InputError, unknown_name
+from isogloss.core.errors import ConfigError, InputError, check_named
 
 if TYPE_CHECKING:
     from isogloss.cli.display import Display
@@ -67,8 +67,7 @@ def copy(
     from isogloss.experiments.recipe_text import PUBLISHED, packaged_recipes, published_file
 
     packaged = packaged_recipes()
-    if name not in packaged:
-        raise unknown_name("recipes copy", "recipe", name, packaged)
+    check_named("recipes copy", "recipe", packaged, name)
     file, text = to or Path(packaged[name].name), packaged[name].read_text(encoding="utf-8")
     numbers = tomllib.loads(text).get(PUBLISHED)
     if numbers:
@@ -97,8 +96,7 @@ def schema_of(what: str) -> dict[str, object]:
     from isogloss.experiments.recipe import Recipe
 
     kinds: dict[str, type[object]] = {"recipe": Recipe, "corpus": Description}
-    if what not in kinds:
-        raise unknown_name("schema", "schema", what, kinds)
+    check_named("schema", "schema", kinds, what)
     found: dict[str, Any] = {"$schema": DIALECT, **adapter(kinds[what]).json_schema()}  # type: ignore[arg-type]
     if what == "recipe":
         found["anyOf"] = [{"required": found.pop("required")}, {"required": ["extends"]}]

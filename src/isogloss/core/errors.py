@@ -12,7 +12,7 @@ IsoglossError
 Every message says where, what was found, what is allowed and what to do.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 SIMILAR = 0.5
@@ -63,5 +63,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def unknown_name(where: str, what: str, name: str, known: Iterable[str]) -> ConfigError:
     """Build the error for a name that is not in a table: where, what was found, what is allowed."""
-    names = sorted(known)
+    names = sorted({*known})
     return ConfigError(f"{where}: no {what} {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}.")
+
+
+def check_named(where: str, what: str, known: Collection[str], *names: str) -> None:
+    """Raise ConfigError at the first name that is not in a table."""
+    for name in names:
+        if name not in known:
+            raise unknown_name(where, what, name, known)

@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from isogloss.core.errors import ConfigError, DataError, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, DataError, check_named, did_you_mean, unknown_name
 from isogloss.core.locking import locked
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.downloading import Link, RetryPolicy, checksum, download, storing
@@ -109,8 +109,7 @@ class Releases:
 def releases(corpus: str) -> Releases:
     """Read a corpus's table; ConfigError, with the nearest name, where there is none."""
     known = fetchable()
-    if corpus not in known:
-        raise unknown_name("fetch", "corpus", corpus, known)
+    check_named("fetch", "corpus", known, corpus)
     return _read(corpus)
 
 

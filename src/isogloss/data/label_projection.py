@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import tee
 from typing import Any, Literal, NamedTuple, cast
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named, unknown_name
 from isogloss.data.answer_projection import (
     MARKS,
     Answer,
@@ -96,9 +96,7 @@ class Projection:
 
     def __post_init__(self) -> None:
         """Refuse unknown ways, and alignment without an aligner."""
-        for way in self.answers:
-            if way not in WAYS:
-                raise unknown_name("answers", "way to find them again", way, WAYS)
+        check_named("answers", "way to find them again", WAYS, *self.answers)
         for name, found in (("tags", self.tags), ("links", self.links)):
             if found is not None and found not in TAG_WAYS:
                 raise unknown_name(name, "way to find them again", found, TAG_WAYS)

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from isogloss.core.errors import DataError, unknown_name
+from isogloss.core.errors import DataError, check_named
 from isogloss.core.progress import Progress
 from isogloss.core.representation_rows import Mining as MiningRow
 from isogloss.core.run_parts import Positive
@@ -74,8 +74,7 @@ class Mining:
 
     def __post_init__(self) -> None:
         """Refuse a margin there is none of."""
-        if self.margin not in MARGINS:
-            raise unknown_name(self.name, "margin", self.margin, MARGINS)
+        check_named(self.name, "margin", MARGINS, self.margin)
 
     def measure(self, setting: MeasureSetting) -> list[MiningRow]:
         """Return, for each pair of the first language with another, a row for each split and layer."""

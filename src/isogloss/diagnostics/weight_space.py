@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError, ModelError, unknown_name
+from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.core.progress import Progress
 from isogloss.core.rows import Delta, PathPoint, PlanePoint
 from isogloss.diagnostics.setting import MeasureSetting, role_of
@@ -341,8 +341,7 @@ def replaced_parameters(model: nn.Module, weights: dict[str, nn.Parameter]) -> I
 
 
 def _check(where: str, part: str, between: tuple[str, ...], *, count: int) -> None:
-    if part not in (*PARTS, FACTORS):
-        raise unknown_name(where, "part", part, (*PARTS, FACTORS))
+    check_named(where, "part", (*PARTS, FACTORS), part)
     if len(between) != count:
         raise ConfigError(
             f"{where}: between names {len(between)} methods, but {count} are needed: {list(between)}."

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, DataError, ModelError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
 from isogloss.core.progress import Progress
 from isogloss.core.representation_rows import DistanceBin
 from isogloss.core.representation_rows import WordDistance as WordDistanceRow
@@ -29,7 +29,7 @@ from isogloss.data.word_links import pair_words
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
 from isogloss.encoders.language_context import active_language
 from isogloss.metrics.separation import FineCounts, histogram, separation
-from isogloss.training.states import check_words, layers_once, word_states
+from isogloss.training.states import WORDS, layers_once, word_states
 
 BLOCK = 256
 """Translations whose words are in memory together; unrelated words are drawn from the same block."""
@@ -84,10 +84,8 @@ class WordDistance:
 
     def __post_init__(self) -> None:
         """Refuse unknown names and numbers below 1."""
-        check_words(self.words, f"{self.name}: words")
-        for name in self.distances:
-            if name not in DISTANCES:
-                raise unknown_name(f"{self.name}: distances", "distance", name, DISTANCES)
+        check_named(f"{self.name}: words", "way to make a word of its subwords", WORDS, self.words)
+        check_named(f"{self.name}: distances", "distance", DISTANCES, *self.distances)
         for name in ("unrelated", "bins", "longest"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{self.name}: {name} is {getattr(self, name)}, but 1 or more is needed.")

@@ -8,7 +8,7 @@ from typing import cast
 
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, ModelError, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, ModelError, check_named, did_you_mean
 from isogloss.core.run_parts import Architecture
 from isogloss.encoders.annotations import Config, Model
 from isogloss.encoders.family import Ability, EncoderFamily, Site
@@ -384,8 +384,7 @@ def is_causal(config: Config) -> bool:
 
 def check_new(name: str, where: str) -> None:
     """Raise ConfigError for an unknown family, ModelError for one without new encoders."""
-    if name not in FAMILIES:
-        raise unknown_name(where, "encoder family", name, FAMILIES)
+    check_named(where, "encoder family", FAMILIES, name)
     what = f"{where}: a new encoder learns by masked language modelling"
     require(FAMILIES[name], "new-encoders", what=what)
 

@@ -17,7 +17,7 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError, ModelError, StorageError, unknown_name
+from isogloss.core.errors import ConfigError, ModelError, StorageError, check_named
 from isogloss.core.records import Value
 from isogloss.data.result_files import ABOVE, ENDING, LOG_ALPHA, MASKS, read_tensors
 from isogloss.encoders.families import family_of
@@ -46,8 +46,7 @@ class GateKinds:
     def __post_init__(self) -> None:
         """Raise ConfigError for an unknown kind."""
         for field, known in (("attention", OF_ATTENTION), ("feed_forward", OF_FEED_FORWARD)):
-            if getattr(self, field) not in known:
-                raise unknown_name(f"gates: {field}", "kind of gate", getattr(self, field), known)
+            check_named(f"gates: {field}", "kind of gate", known, getattr(self, field))
 
 
 @dataclass(frozen=True)
@@ -305,8 +304,7 @@ def read_mask(path: Path, language: str, *, draw: int = 0) -> Mask:
     if (language, draw) in masks:
         return masks[language, draw]
     known = sorted({code for code, _ in masks})
-    if language not in known:
-        raise unknown_name(str(path), "mask of", language, known)
+    check_named(str(path), "mask of", known, language)
     draws = sum(code == language for code, _ in masks)
     raise ConfigError(f"{path}: no draw {draw} of {language}. There are {draws}, counted from 0.")
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import nn
 
-from isogloss.core.errors import ConfigError, ModelError, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, ModelError, check_named, did_you_mean, unknown_name
 from isogloss.core.languages import BOTH, check_language, language_of_text
 from isogloss.core.run_parts import Modules
 from isogloss.core.seeds import derive
@@ -129,8 +129,7 @@ def add_modules(model: nn.Module, modules: Modules, languages: tuple[str, ...], 
 
 def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> None:
     """Raise ConfigError for modules that are invalid for these languages and hidden size ``dim``."""
-    if modules.kind not in KINDS:
-        raise unknown_name(WHERE, "kind of module", modules.kind, KINDS)
+    check_named(WHERE, "kind of module", KINDS, modules.kind)
     if modules.after not in (None, FEED_FORWARD):
         raise unknown_name(f"{WHERE}: after", "place of adapters", str(modules.after), [FEED_FORWARD])
     for code in languages:

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, InputError, check_named, did_you_mean, unknown_name
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
 from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Replay, keys_of
 from isogloss.experiments.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
@@ -58,8 +58,7 @@ def read_recipe(
     if scale:
         scales = body.get("scale", {})
         known = scales if isinstance(scales, dict) else {}
-        if scale not in known:
-            raise unknown_name(f"{where}: --scale", "scale", scale, known or ["(this recipe has none)"])
+        check_named(f"{where}: --scale", "scale", known or ["(this recipe has none)"], scale)
         for key, value in _flat(known[scale]):
             set_key(body, key.split("."), value, f"{where}: scale.{scale}")
     for key, value in (changes or {}).items():

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
-from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.conllu import NAMES
@@ -87,8 +87,7 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
     """
     where, told = str(path), _read(path)
     name = told.name or path.stem
-    if told.kind not in FORMS:
-        raise unknown_name(f"{where}: kind", "kind of corpus", told.kind, FORMS)
+    check_named(f"{where}: kind", "kind of corpus", FORMS, told.kind)
     if name in CORPORA or not name.replace("-", "").replace("_", "").isalnum():
         raise ConfigError(
             f"{where}: name: {name!r} is taken, or no name. Give letters, digits and hyphens (name = …)."
@@ -126,8 +125,7 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
 def _check_labels(told: Description, where: str) -> None:
     """Raise ConfigError for labels that a kind of corpus does not have."""
     tasks = FORMS[told.kind].tasks  # type: ignore[index]
-    if told.predicts not in tasks:
-        raise unknown_name(f"{where}: predicts", f"kind of label for {told.kind}", told.predicts, tasks)
+    check_named(f"{where}: predicts", f"kind of label for {told.kind}", tasks, told.predicts)
     if told.kind == "choice" and isinstance(told.labels, dict):
         raise ConfigError(
             f"{where}: labels: found a table; expected a list of what the first option is called, the second "
@@ -172,9 +170,7 @@ def _files(told: Description, where: str) -> dict[Split, str]:
             f'{where}: files: nothing is there; expected where the files are (files = "…"), or hub = "…".'
         )
     given = told.files if isinstance(told.files, dict) else dict.fromkeys(_splits(told), told.files)
-    for split in (*given, *told.splits):
-        if split not in SPLITS:
-            raise unknown_name(f"{where}: files", "split", split, SPLITS)
+    check_named(f"{where}: files", "split", SPLITS, *given, *told.splits)
     found: dict[Split, str] = {
         split: given[split].replace("{split}", told.splits.get(split, split))
         for split in SPLITS
@@ -205,9 +201,7 @@ def _hub_splits(told: Description, where: str) -> dict[Split, str]:
             f"{where}: languages: those of a dataset of the hub are not looked up. Write them "
             f'(languages = ["sw", "ha"], or what stands for {{language}}: {{ sw = "swa" }}).'
         )
-    for split in told.splits:
-        if split not in SPLITS:
-            raise unknown_name(f"{where}: splits", "split", split, SPLITS)
+    check_named(f"{where}: splits", "split", SPLITS, *told.splits)
     names: Mapping[Any, str] = told.splits or ALL
     return {split: f"{told.config}/{names[split]}" for split in SPLITS if split in names}
 
@@ -241,8 +235,7 @@ def _format(told: Description, files: Mapping[Split, str], where: str) -> FileFo
     if told.hub:
         return "jsonl"
     if told.format:
-        if told.format not in get_args(FileFormat):
-            raise unknown_name(f"{where}: format", "format", told.format, get_args(FileFormat))
+        check_named(f"{where}: format", "format", get_args(FileFormat), told.format)
         return told.format  # type: ignore[return-value]
     path = next(iter(files.values())).removesuffix(".gz").removesuffix(".xz")
     suffixes = FORMS[told.kind].suffixes  # type: ignore[index]
@@ -259,12 +252,10 @@ def _columns(told: Description, kind: Kind, form: FileFormat, where: str) -> Col
     usual, several = FORMS[kind].columns, (*FORMS[kind].several, ID)
     if told.predicts == "labels":
         several = ("label", *several)
-    if form not in usual:
-        raise unknown_name(f"{where}: format", f"format of {kind}", form, usual)
+    check_named(f"{where}: format", f"format of {kind}", usual, form)
     known = [*usual[form], *FORMS[kind].more, ID] if form != "squad" else []
     for part, found in told.columns.items():
-        if part not in known:
-            raise unknown_name(f"{where}: columns", "part of an example", part, known)
+        check_named(f"{where}: columns", "part of an example", known, part)
         if isinstance(found, tuple) and (part not in several or not found):
             raise ConfigError(
                 f"{where}: columns: {part} stands in {len(found)} columns; expected one. A list of one or "

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from isogloss.core.errors import ConfigError, ModelError, unknown_name
+from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.data.parallel_examples import check_parallel
 from isogloss.data.sources import combined_fingerprint
 from isogloss.experiments.alignments import AlignmentRequest, alignments
@@ -53,8 +53,8 @@ def of_parallel(request: MeasureRequest) -> Iterator[Measure]:
     if bitext:
         yield from of_states(request)
         return
-    if choice.inputs not in (ORIGINAL_INPUTS, PAIRED):
-        raise unknown_name(f"{request.where}: inputs", "kind of inputs here", choice.inputs, (PAIRED,))
+    if choice.inputs != ORIGINAL_INPUTS:
+        check_named(f"{request.where}: inputs", "kind of inputs here", (PAIRED,), choice.inputs)
     for encoder in () if choice.inputs else request.encoders:
         yield _on_test_set(request, encoder, encoder, _languages(request, encoder), None)
     for model, languages, cell in chosen_models(request):

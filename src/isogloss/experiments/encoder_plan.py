@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, check_named, did_you_mean, unknown_name
 from isogloss.core.run_parts import precision_of
 from isogloss.data.sources import Sources
 from isogloss.encoders.decoders import check_attention
@@ -144,8 +144,7 @@ def _adjusted(
     refuse_unknown(table, names(kind, AdjustTable), f"adjustment {kind.name}", where)
     choice, method = part_of(table, AdjustTable, where), part_of(table, kind, where)
     check_precision(precision_of(method), f"{where}: precision")
-    if choice.start not in there.values():
-        raise unknown_name(f"{where}: start", "encoder of this recipe", choice.start, set(there.values()))
+    check_named(f"{where}: start", "encoder of this recipe", there.values(), choice.start)
     sizes = choice.examples if isinstance(choice.examples, tuple) else (choice.examples,)
     refuse_empty_or_twice(sizes, f"{where}: examples")
     refuse_empty_or_twice(choice.pairs, f"{where}: pairs")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named
 
 if TYPE_CHECKING:
     from isogloss.experiments.context import RunContext
@@ -34,8 +34,7 @@ class EngineRequest:
 
     def __post_init__(self) -> None:
         """Raise ConfigError for an unknown engine, or options of another one."""
-        if self.engine not in ENGINES:
-            raise unknown_name("--engine", "engine", self.engine, ENGINES)
+        check_named("--engine", "engine", ENGINES, self.engine)
         for option in ("address", "slurm"):
             engine = next(name for name, one in ENGINES.items() if one.option == option)
             if getattr(self, option) and self.engine != engine:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby, product
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import check_language
 from isogloss.core.plug_ins import package_named
 from isogloss.data import CORPORA
@@ -159,9 +159,7 @@ def _add(
 def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
     """Return whether a method is trained in a cell: from its source, for its target, on its encoder."""
     choice = entry.choice
-    for label in choice.encoders:
-        if label not in built.values():
-            raise unknown_name(f"{entry.where}: encoders", "encoder of this recipe", label, {*built.values()})
+    check_named(f"{entry.where}: encoders", "encoder of this recipe", {*built.values()}, *choice.encoders)
     of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
     of_source = not choice.sources or "+".join(cell.source) in choice.sources
     return of_encoder and of_source and cell.target in (choice.targets or grid.targets)
@@ -349,9 +347,7 @@ def _check_lists(grid: GridTable, where: str) -> None:
             f"{where}.targets: {list(grid.targets)} holds only the source. Name another language."
         )
     known = [*chain(*sources, *targets)]
-    for code in grid.treebanks:
-        if code not in known:
-            raise unknown_name(f"{where}.treebanks", "language of this grid", code, known)
+    check_named(f"{where}.treebanks", "language of this grid", known, *grid.treebanks)
 
 
 def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
@@ -366,9 +362,7 @@ def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[
     with located(f"{where}: grid.corpus"):
         there = [task for task in sources.corpus(corpus).tasks if task in task_names()]
     asked = many(grid.task)
-    for task in asked:
-        if task not in task_names():
-            raise unknown_name(f"{where}: grid.task", "task", task, task_names())
+    check_named(f"{where}: grid.task", "task", task_names(), *asked)
     if not there:
         fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
         raise ConfigError(

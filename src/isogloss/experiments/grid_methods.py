@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named, unknown_name
 from isogloss.core.plug_ins import plugged_names
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpora import is_translation
@@ -71,12 +71,8 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> M
     kind = plug_in(table, METHODS, "method", where, added=("methods", Method))
     refuse_unknown(table, names(kind, Optimization, MethodTable), f"method {kind.name}", where)
     choice = part_of(table, MethodTable, where)
-    for target in choice.targets:
-        if target not in grid.targets:
-            raise unknown_name(f"{where}: targets", "target of this grid", target, grid.targets)
-    for source in choice.sources:
-        if source not in many(grid.source):
-            raise unknown_name(f"{where}: sources", "source of this grid", source, many(grid.source))
+    check_named(f"{where}: targets", "target of this grid", grid.targets, *choice.targets)
+    check_named(f"{where}: sources", "source of this grid", many(grid.source), *choice.sources)
     if issubclass(kind, Given | Average):
         return _untrained(part_of(table, kind, where), choice, grid, where)
     if choice.of or choice.size != 1:

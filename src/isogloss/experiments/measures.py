@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import cast
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named, unknown_name
 from isogloss.core.languages import check_language, language_of_text
 from isogloss.data.corpora import SPLITS, Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
@@ -84,16 +84,13 @@ def measure_request(table: Table, planning: Planning, grid: Sequence[Cell], wher
     choosing = {"name", *CHOICE[kind.subject]}
     refuse_unknown(table, names(kind) | choosing, f"diagnostic {kind.name}", where)
     choice = part_of(table, MeasureTable, where, only=choosing)
-    if choice.split not in SPLITS:
-        raise unknown_name(f"{where}: split", "split", choice.split, SPLITS)
+    check_named(f"{where}: split", "split", SPLITS, choice.split)
     if choice.languages:
         refuse_empty_or_twice(choice.languages, f"{where}: languages")
     for code in choice.languages:
         check_language(code, f"{where}: languages")
     built = planning.encoders
-    for label in choice.encoders:
-        if label not in built.values():
-            raise unknown_name(f"{where}: encoders", "encoder of this recipe", label, {*built.values()})
+    check_named(f"{where}: encoders", "encoder of this recipe", {*built.values()}, *choice.encoders)
     encoders = [one for one, label in built.items() if not choice.encoders or label in choice.encoders]
     return MeasureRequest(
         diagnostic=part_of(table, kind, where),
@@ -115,10 +112,8 @@ def check_names(request: MeasureRequest) -> None:
         "methods": {label for cell in request.cells for label in cell.models},
     }
     for name, there in known.items():
-        for value in getattr(request.choice, name):
-            if value not in there:
-                what = f"{name[:-1]} of the grid"
-                raise unknown_name(f"{request.where}: {name}", what, str(value), map(str, there))
+        named = map(str, getattr(request.choice, name))
+        check_named(f"{request.where}: {name}", f"{name[:-1]} of the grid", [*map(str, there)], *named)
 
 
 def chosen_models(request: MeasureRequest) -> Iterator[tuple[FineTune, tuple[str, ...], Cell]]:
@@ -200,9 +195,7 @@ def of_cells(request: MeasureRequest) -> Iterator[Measure]:
     """One measurement of the models named by ``between`` in each cell that has them."""
     wanted: tuple[str, ...] = getattr(request.diagnostic, "between")  # noqa: B009 (only these have it)
     labels = {label for cell in request.cells for label in cell.models}
-    for label in wanted:
-        if label not in labels:
-            raise unknown_name(f"{request.where}: between", "method of this recipe", label, labels)
+    check_named(f"{request.where}: between", "method of this recipe", labels, *wanted)
     for cell in filter(request.takes, request.cells):
         if all(label in cell.models for label in wanted):
             subjects = tuple(cell.models[label] for label in wanted)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.run_parts import Architecture, Replay, precision_of
 from isogloss.data.sources import Sources, combined_fingerprint
@@ -56,9 +56,7 @@ def planned_pretraining(
     elif start:
         _check_start(table, start, method, sources.encoders, where)
     _check_bitext(table, method, where)
-    for code in table.lines:
-        if code not in table.languages:
-            raise unknown_name(f"{where}.lines", "language of this encoder", code, table.languages)
+    check_named(f"{where}.lines", "language of this encoder", table.languages, *table.lines)
     run = Pretrain(
         text=table.text,
         languages=table.languages,

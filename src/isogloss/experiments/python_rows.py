@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from isogloss.core.caches import user_cache
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.records import write_text
 from isogloss.data.corpora import SPLITS
 from isogloss.data.described_hub import json_lines
@@ -25,8 +25,7 @@ def written(told: Mapping[str, object], rows: Mapping[str, Mapping[str, Rows]]) 
     files: dict[str, str] = {}
     for language, by_split in rows.items():
         for split, own in by_split.items():
-            if split not in SPLITS:
-                raise unknown_name(f"rows[{language!r}]", "split", split, SPLITS)
+            check_named(f"rows[{language!r}]", "split", SPLITS, split)
             files[f"{language}.{split}.jsonl"] = "".join(json_lines(own, f"rows[{language!r}][{split!r}]"))
     taken = told.keys() & {"files", "format", "languages"}
     if taken:

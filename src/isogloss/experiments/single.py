@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isogloss.core.errors import ConfigError, StorageError, unknown_name
+from isogloss.core.errors import ConfigError, StorageError, check_named
 from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Record, Row
@@ -99,8 +99,7 @@ def align_bitext(
 
 
 def _split(name: str) -> Split:
-    if name not in SPLITS:
-        raise unknown_name("--split", "split", name, SPLITS)
+    check_named("--split", "split", SPLITS, name)
     return next(one for one in SPLITS if one == name)
 
 

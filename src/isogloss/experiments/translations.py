@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import check_language, is_built_in
 from isogloss.core.run_parts import Count, Whole, precision_of
 from isogloss.data.corpora import Split, is_translation
@@ -374,11 +374,9 @@ def _bitext_files(
 
 
 def _check_answers(choice: TranslateTable, knows_links: bool, where: str) -> None:
-    for way in choice.answers:
-        if way not in WAYS:
-            raise unknown_name(f"{where}.answers", "way to find them again", way, WAYS)
-        if way == "links" and not knows_links:
-            raise ConfigError(
-                f"{where}.answers: translator {choice.name} does not tell which words belong together. Take "
-                f"marks, alignment or alone."
-            )
+    check_named(f"{where}.answers", "way to find them again", WAYS, *choice.answers)
+    if "links" in choice.answers and not knows_links:
+        raise ConfigError(
+            f"{where}.answers: translator {choice.name} does not tell which words belong together. Take "
+            f"marks, alignment or alone."
+        )

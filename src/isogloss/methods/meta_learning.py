@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
 from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.encoders.language_parameters import language_parameters
@@ -99,10 +99,8 @@ class MetaLearning:
                 **{name: rate is None or rate >= 0 for name, rate in rates.items()},
             },
         )
-        if self.second_order not in SECOND_ORDER:
-            raise unknown_name(f"{self.name}: second_order", "form", self.second_order, SECOND_ORDER)
-        if self.inner_step not in INNER_STEPS:
-            raise unknown_name(f"{self.name}: inner_step", "step", self.inner_step, INNER_STEPS)
+        check_named(f"{self.name}: second_order", "form", SECOND_ORDER, self.second_order)
+        check_named(f"{self.name}: inner_step", "step", INNER_STEPS, self.inner_step)
 
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ConfigError for an encoder without modules of single languages, or with one language."""

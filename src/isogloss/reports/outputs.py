@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeGuard
 import numpy as np
 
 from isogloss.core.contributions import ByMeasure, Contributions, total
-from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
 from isogloss.data.files import File, numbered_objects, short
 from isogloss.data.tag_projection import are_bio
 from isogloss.metrics.correlation import correlation_contributions
@@ -103,8 +103,8 @@ def compare_outputs(
     with file and line, for lines that are no outputs or do not fit together; ConfigError for an unknown
     measure.
     """
-    if by not in ("", "id", "order"):
-        raise unknown_name("--by", "way to pair examples", by, ("id", "order"))
+    if by:
+        check_named("--by", "way to pair examples", ("id", "order"), by)
     read = {file.name: (file, list(_outputs(file))) for file in (baseline, *files)}
     right = list(_outputs(gold, only_gold=True)) if gold else []
     every = [*right, *(one for _, outputs in read.values() for one in outputs)]

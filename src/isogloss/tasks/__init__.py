@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from isogloss.core.errors import unknown_name
+from isogloss.core.errors import check_named
 from isogloss.core.plug_ins import check_value, find_plug_in, plugged_names
 from isogloss.tasks.classification import (
     NLI,
@@ -48,8 +48,7 @@ def find_task(name: str, labels: Sequence[str] = ()) -> Task:
         return replace(OF_ANY_LABELS[name], labels=tuple(labels))
     if name in TASKS:
         return TASKS[name]
-    if name not in task_names():
-        raise unknown_name("task", "task", name, task_names())
+    check_named("task", "task", task_names(), name)
     found: Task = find_plug_in("tasks", name, ALL_TASKS)
     check_value(found, Task, name)
     return found

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import BOTH
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.run_parts import Optimization
@@ -331,8 +331,8 @@ Read = Callable[[str], list[Example]]
 
 def check_inputs(inputs: str, task: str, where: str) -> None:
     """Raise ConfigError unless there are such inputs, and the task's examples have the parts they mix."""
-    if inputs not in (ORIGINAL_INPUTS, TRANSLATED, PAIRED, *MIXED):
-        raise unknown_name(where, "kind of inputs", inputs, (TRANSLATED, PAIRED, *MIXED))
+    if inputs != ORIGINAL_INPUTS:
+        check_named(where, "kind of inputs", (TRANSLATED, PAIRED, *MIXED), inputs)
     kind, mixed = _parts_of(find_task(task)), PARTS.get(inputs)
     if mixed not in (None, kind):
         fitting = [TRANSLATED, *(name for name, one in PARTS.items() if one == kind)]

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, ModelError, unknown_name
+from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.data.examples import Example, Translation
 from isogloss.data.parallel_examples import matched
 from isogloss.encoders import family_of
@@ -148,7 +148,7 @@ def word_states(
     Layer 0 is the embeddings, -1 the last. A sentence is cut where the encoder has no more positions: what is
     returned are the words that are whole before the cut, nearly always all.
     """
-    check_words(words, "word states")
+    check_named("word states", "way to make a word of its subwords", WORDS, words)
     opening, closing = special_subwords(tokenizer)
     room = family_of(model).longest_text(model.config) - 2
     split = [cut(one, room) for one in split_words(sentences, tokenizer)]
@@ -168,13 +168,6 @@ def word_states(
         model, texts, aggregate, layers=layers, padding=tokenizer.pad_token_id, precision=precision
     )
     return found
-
-
-def check_words(name: str, where: str) -> str:
-    """Return the name of a way to make a word's state if it is known; ConfigError otherwise."""
-    if name not in WORDS:
-        raise unknown_name(where, "way to make a word of its subwords", name, WORDS)
-    return name
 
 
 def cut(sentence: SplitWords, room: int) -> SplitWords:

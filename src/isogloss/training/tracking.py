@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.locking import locked
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.records import Row
@@ -103,9 +103,8 @@ TRACKERS: Mapping[str, _Library] = {
 
 def check_trackers(names: Iterable[str]) -> None:
     """Raise ConfigError for a tracker that is unknown or not installed."""
+    check_named("--track", "tracker", TRACKERS, *names)
     for name in names:
-        if name not in TRACKERS:
-            raise unknown_name("--track", "tracker", name, TRACKERS)
         if lacking := [module for module in TRACKERS[name].modules if find_spec(module) is None]:
             raise ConfigError(
                 f"--track {name}: {' and '.join(lacking)} not installed. Install: "

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.data.examples import Example
 from isogloss.data.files import File, short
 from isogloss.tasks import Task
@@ -136,8 +136,7 @@ def format_of(file: File, kind: Kind, task: str, wanted: str = "") -> tuple[Form
     """
     formats = {one.name: one for one in kind.formats}
     if wanted:
-        if wanted not in formats:
-            raise unknown_name("--format", f"format of task {task}", wanted, formats)
+        check_named("--format", f"format of task {task}", formats, wanted)
         return formats[wanted], file
     ending = next((names for end, names in ENDINGS.items() if file.plain_name.endswith(end)), ())
     if not ending:

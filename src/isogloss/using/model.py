@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
@@ -287,8 +287,7 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     own = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
     elsewhere = None if own else provenance_elsewhere(folder, given)
     provenance, weights = (elsewhere, folder) if elsewhere else provenance_of(folder)
-    if provenance.task not in task_names():
-        raise unknown_name(str(folder), "task", provenance.task, task_names())
+    check_named(str(folder), "task", task_names(), provenance.task)
     task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))
     network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
     return Model(network, load_tokenizer(str(weights)), task, provenance, precision, load_mixup(weights))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, tee
 from pathlib import Path
 
-from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.examples import Example
@@ -286,8 +286,7 @@ def input_translator(
     ``translator_model`` is the folder or hub name of the model that translates, ``folder`` a work folder of
     the translator. ConfigError for options that contradict each other.
     """
-    if name not in TRANSLATORS:
-        raise unknown_name("--translator", "translator", name, TRANSLATORS)
+    check_named("--translator", "translator", TRANSLATORS, name)
     model.check_mixes("--translator")
     language = canonical_language(language)
     _check_translation_languages(model, language)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from isogloss.core.atomic_files import atomic_file
-from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import Row, Value
@@ -48,8 +48,7 @@ class EvaluateOptions:
         for language in self.languages:
             for code in language.split("-"):  # A pair, as in en-sw, is one of two languages together.
                 check_language(code, "--language")
-        if self.split not in SPLITS:
-            raise unknown_name("--split", "split", self.split, SPLITS)
+        check_named("--split", "split", SPLITS, self.split)
 
     @property
     def unpaired_inputs(self) -> str:

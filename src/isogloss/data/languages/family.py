@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args, get_origin, get_type_hints
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named, unknown_name
 
 VERSION = 2
 """Raised whenever the generated data change; part of the ids of runs that read them."""
@@ -129,8 +129,7 @@ def find_language(language: str | Language) -> Language:
     """Return the language of a code (or the language itself); ConfigError where there is none."""
     if isinstance(language, Language):
         return language
-    if language not in LANGUAGES:
-        raise unknown_name("built-in languages", "language", language, LANGUAGES)
+    check_named("built-in languages", "language", LANGUAGES, language)
     return LANGUAGES[language]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from isogloss.core.errors import unknown_name
+from isogloss.core.errors import check_named
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Translation
 from isogloss.data.languages.draws import Draws
@@ -42,8 +42,7 @@ def examples(corpus: str, language: str | Language, split: str, *, seed: int = 0
     Test and dev splits say the same in every language, in the same order under the same ids; training
     splits and running text do not.
     """
-    if corpus not in GENERATORS:
-        raise unknown_name("built-in languages", "corpus", corpus, GENERATORS)
+    check_named("built-in languages", "corpus", GENERATORS, corpus)
     found, count = find_language(language), split_size(corpus, language, split)
     own = found.code if split == "train" or corpus == "text" else ""
     draws = Draws(derive(seed, corpus, split, own))
@@ -67,9 +66,7 @@ def translations(
 
 def split_size(corpus: str, language: str | Language, split: str) -> int:
     """Return how many examples a split has."""
-    if corpus not in SIZES:
-        raise unknown_name("built-in languages", "corpus", corpus, SIZES)
-    if split not in SIZES[corpus]:
-        raise unknown_name(f"built-in {corpus}", "split", split, SIZES[corpus])
+    check_named("built-in languages", "corpus", SIZES, corpus)
+    check_named(f"built-in {corpus}", "split", SIZES[corpus], split)
     full = SIZES[corpus][split]
     return round(full * find_language(language).size) if split == "train" else full

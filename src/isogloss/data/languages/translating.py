@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from itertools import chain, pairwise
 from typing import Any, Literal
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.seeds import derive
 from isogloss.data.answer_projection import SpanLink, by_links
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
@@ -60,8 +60,7 @@ class Translator:
         find_language(self.target)
         if not 0 <= self.noise <= 1:
             raise ConfigError(f"translator: noise is {self.noise}; it is a rate, from 0 to 1.")
-        if self.unknown not in ("error", "copy"):
-            raise unknown_name("translator", "choice for unknown words", self.unknown, ("copy", "error"))
+        check_named("translator", "choice for unknown words", ("error", "copy"), self.unknown)
 
     def translate(self, text: str) -> str:
         """Translate running text of any number of sentences; DataError at a word of another language."""
@@ -226,8 +225,7 @@ def translated(corpus: str, languages: str, split: str, *, noise: float = 0.0) -
     first, *others = languages.split("-")
     if not others:
         raise ConfigError(f"built-in translations: {languages!r} is no pair; expected two as in qaa-qab.")
-    if corpus not in _TRANSLATED:
-        raise unknown_name("built-in translations", "corpus", corpus, _TRANSLATED)
+    check_named("built-in translations", "corpus", _TRANSLATED, corpus)
     found: Iterable[Example] = examples(corpus, first, split)
     for source, target in pairwise((first, *others)):
         translator = Translator(source, target, noise=noise)
