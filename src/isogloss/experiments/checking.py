@@ -14,7 +14,7 @@ from isogloss.core.errors import ConfigError, InputError, check_named, did_you_m
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
 from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Replay, keys_of
 from isogloss.experiments.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
-from isogloss.experiments.recipe_text import from_toml
+from isogloss.experiments.recipe_text import from_toml, merged
 from isogloss.training.gradient_conflict import Conflict
 
 _EXPECTED = {
@@ -263,17 +263,9 @@ def _with_shared(body: Table, where: str) -> Table:
 
 
 def _completed(own: Table, shared: Table) -> Table:
-    """Merge two tables, and the tables within; the first one's values win.
-
-    With a start of its own a table has that one's architecture, and takes none from what is shared.
-    """
-    if own.get("start"):
-        shared = {key: value for key, value in shared.items() if key != "architecture"}
-    found = {**shared, **own}
-    for key in own.keys() & shared.keys():
-        if isinstance(own[key], dict) and isinstance(shared[key], dict):
-            found[key] = _completed(own[key], shared[key])
-    return found
+    """Merge two tables; one with a start of its own has the architecture of that."""
+    left_out = "architecture" if own.get("start") else ""
+    return merged({key: value for key, value in shared.items() if key != left_out}, own)
 
 
 def _is_pretrained_here(table: object) -> TypeGuard[Table]:

@@ -131,7 +131,7 @@ def recipe_folder(recipe: Source) -> Path:
     return Path(packaged_recipes().get(str(recipe), recipe)).parent
 
 
-def merged(base: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
+def merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return two tables as one: tables within field by field; anything else, lists too, is the own one's."""
     found = {**base, **own}
     for key in base.keys() & own.keys():
