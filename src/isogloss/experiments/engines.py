@@ -108,10 +108,11 @@ class SlurmCluster:
         self, context: "RunContext", runs: "Sequence[Run]", begun: "Callable[[Run], None]"
     ) -> "AbstractContextManager[Workers]":
         """Submit jobs while there are runs for them; they outlive this process."""
-        from isogloss.experiments.slurm_jobs import JobRequest, slurm_workers
+        from isogloss.experiments.slurm_jobs import slurm_workers
 
-        how = JobRequest(jobs=self.jobs, parameters=self.parameters, cluster=self.cluster)
-        return slurm_workers(context, runs, begun, how)
+        return slurm_workers(
+            context, runs, begun, jobs=self.jobs, parameters=self.parameters, cluster=self.cluster
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

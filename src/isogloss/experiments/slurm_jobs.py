@@ -56,18 +56,15 @@ def check_parameters(given: Mapping[str, object]) -> None:
         raise ConfigError(f"--slurm time={given['time']}: expected minutes, a whole number.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobRequest:
-    """How many jobs there may be, and what they are given."""
-
-    jobs: int
-    parameters: Mapping[str, object]
-    cluster: str
-
-
 @contextmanager
 def slurm_workers(
-    context: RunContext, runs: Sequence[Run], begun: Callable[[Run], None], how: JobRequest
+    context: RunContext,
+    runs: Sequence[Run],
+    begun: Callable[[Run], None],
+    *,
+    jobs: int,
+    parameters: Mapping[str, object],
+    cluster: str,
 ) -> Iterator[Workers]:
     """Yield what looks after jobs: they go on without this process, unless there is nothing left to make."""
     if context.store.remote:
@@ -77,23 +74,23 @@ def slurm_workers(
         )
     logging.getLogger("submitit").setLevel(logging.ERROR)  # It speaks on standard output.
     plan = blake2s("".join(map(identity, runs)).encode(), digest_size=6).hexdigest()
-    executor = _executor(context, how, context.store.root / FOLDER / plan)
-    jobs = SlurmJobs(context, runs, begun, executor, how.jobs)
-    if how.cluster == "slurm":
-        jobs.find_again()
-    yield jobs
-    jobs.close()
+    executor = _executor(context, parameters, cluster, context.store.root / FOLDER / plan)
+    workers = SlurmJobs(context, runs, begun, executor, jobs)
+    if cluster == "slurm":
+        workers.find_again()
+    yield workers
+    workers.close()
 
 
-def _executor(context: RunContext, how: JobRequest, folder: Path) -> submitit.AutoExecutor:
+def _executor(
+    context: RunContext, parameters: Mapping[str, object], cluster: str, folder: Path
+) -> submitit.AutoExecutor:
     """Return what submits jobs; ConfigError where there is no Slurm."""
-    minutes = how.parameters.get("time", MINUTES)
+    minutes = parameters.get("time", MINUTES)
     usual = {"job_name": f"isogloss-{context.store.root.name}", "cpus_per_task": context.threads}
-    given = {f"slurm_{name}": value for name, value in {**usual, **how.parameters}.items()}
+    given = {f"slurm_{name}": value for name, value in {**usual, **parameters}.items()}
     try:
-        executor = submitit.AutoExecutor(
-            folder, cluster=how.cluster, **{f"{how.cluster}_max_num_timeout": OFTEN}
-        )
+        executor = submitit.AutoExecutor(folder, cluster=cluster, **{f"{cluster}_max_num_timeout": OFTEN})
         executor.update_parameters(timeout_min=minutes, **given)
     except (RuntimeError, ValueError, TypeError) as error:
         raise ConfigError(f"--engine slurm: {error} Start it where jobs are submitted.") from error
