@@ -572,7 +572,7 @@ def test_a_hub_encoder_that_cannot_be_looked_at_is_planned_without_its_commit(pl
 def test_no_more_processes_are_asked_for_than_the_plan_has_use_for(plan, monkeypatch):
     from isogloss.experiments import engine
 
-    monkeypatch.setattr(engine.os, "sched_getaffinity", lambda _: range(64), raising=False)
+    monkeypatch.setattr(engine, "cores", lambda: 64)
     chain = {"grid__seeds": [0], "grid__method": [{"name": "source-only"}], "measure": [{"name": "scores"}]}
     assert engine.default_jobs(plan(**chain)) == 1
     assert engine.default_jobs(plan()) == MODELS + 2  # scores of the models, and two paths

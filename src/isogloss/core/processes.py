@@ -8,6 +8,11 @@ from pathlib import Path
 from uuid import getnode
 
 
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def this_process() -> str:
     """Return the name of this process, as no other one has it that runs at the same time, on any machine.
 

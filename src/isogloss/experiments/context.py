@@ -104,11 +104,6 @@ class RunResult:
     predictions: tuple[Predictions, ...] = ()
 
 
-def device() -> torch.device:
-    """Return what runs are made on."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
 def precision_here(store: Store) -> str:
     """Return what precision "auto" comes to on this machine."""
     from isogloss.training.precision import measured_precision

@@ -8,7 +8,6 @@ Several engines may work in one folder, on one machine or on many: runs are clai
 what others make is waited for, and all end with all records.
 """
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -20,6 +19,7 @@ import torch
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
+from isogloss.core.processes import cores
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.run_parts import Updates
 from isogloss.data.sources import Sources
@@ -207,8 +207,7 @@ def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -
 
 def default_jobs(runs: Sequence[Run], threads: int = 1, devices: Sequence[Device] = ()) -> int:
     """Return how many runs to make side by side: as many as the plan allows, and there are GPUs or cores."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    most = cores // threads if CPU in devices or not devices else len(devices)
+    most = cores() // threads if CPU in devices or not devices else len(devices)
     return max(1, min(most, _width(runs)))
 
 

@@ -19,7 +19,7 @@ from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting, Subject
 from isogloss.encoders import fastest_attention, load_masked_lm, load_model, load_tokenizer
 from isogloss.encoders.loading import unmerge
 from isogloss.encoders.mixup import load_mixup
-from isogloss.experiments.context import RunContext, RunResult, device
+from isogloss.experiments.context import RunContext, RunResult
 from isogloss.experiments.encoder_runs import Encoder, Pretrain, Pretrained
 from isogloss.experiments.runs import FineTune, Measure, Run, tasks_of
 from isogloss.tasks import find_task
@@ -34,6 +34,7 @@ from isogloss.training.evaluation import (
     examples_of,
     language_read,
 )
+from isogloss.training.precision import device
 from isogloss.training.states import BitextSentences, ParallelExamples, ParallelText
 
 

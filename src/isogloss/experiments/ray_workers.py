@@ -31,7 +31,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import ask_to_leave, heeding
-from isogloss.core.processes import this_process
+from isogloss.core.processes import cores, this_process
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.version import VERSION
 from isogloss.experiments.attempts import Ending, answer
@@ -85,8 +85,7 @@ def _connected(address: str, places: int) -> Iterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    own = {"num_cpus": max(cores, places), "object_store_memory": OBJECTS, "include_dashboard": False}
+    own = {"num_cpus": max(cores(), places), "object_store_memory": OBJECTS, "include_dashboard": False}
     handler = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(
