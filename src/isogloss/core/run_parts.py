@@ -4,9 +4,9 @@ A nested value is one field of its owner in code, while in recipes and records i
 the owner: ``learning_rate = 1e-4`` in a method's table goes to the method's ``updates``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import Field as DataclassField
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import Field, model_validator
@@ -68,6 +68,15 @@ def values_of(value: object) -> dict[str, object]:
         own = getattr(value, one.name)
         found |= values_of(own) if is_nested(one) else {one.name: own}
     return found
+
+
+def parts_within(value: object) -> Iterator[object]:
+    """Yield every dataclass within a run, or a tuple of runs, each before what stands in its fields."""
+    if is_dataclass(value) and not isinstance(value, type):
+        yield value
+        value = tuple(getattr(value, one.name) for one in fields(value))
+    for part in value if isinstance(value, tuple) else ():
+        yield from parts_within(part)
 
 
 def precision_of(value: object) -> str:

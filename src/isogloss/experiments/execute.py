@@ -19,7 +19,7 @@ from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, Row
 from isogloss.core.rows import as_row
-from isogloss.core.run_parts import is_nested, with_fields
+from isogloss.core.run_parts import is_nested, parts_within, with_fields
 from isogloss.core.seeds import derive
 from isogloss.core.training_rows import Parameters
 from isogloss.core.version import VERSION
@@ -292,15 +292,10 @@ def _plug_ins_named(run: Run) -> Iterator[None]:
         ) from error
 
 
-def _packages_of(part: object) -> list[str]:
+def _packages_of(run: Run) -> list[str]:
     """List the packages, with versions, that a run's plug-ins come from."""
-    if isinstance(part, tuple):
-        return list(dict.fromkeys(name for one in part for name in _packages_of(one)))
-    if not is_dataclass(part) or isinstance(part, type):
-        return []
-    own = [package_of(type(part).__module__), *([part.package or ""] if isinstance(part, FineTune) else ())]
-    inside = _packages_of(tuple(getattr(part, one.name) for one in fields(part)))
-    return list(dict.fromkeys(filter(None, (*own, *inside))))
+    each = ((package_of(type(one).__module__), getattr(one, "package", None)) for one in parts_within(run))
+    return list(dict.fromkeys(name for two in each for name in two if name))
 
 
 @contextmanager

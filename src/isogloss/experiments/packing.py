@@ -5,11 +5,12 @@ import pickle
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import parts_within
 from isogloss.experiments.runs import Run
 
 
@@ -52,14 +53,5 @@ def check_importable(runs: Sequence[Run], instead: str) -> None:
 
 def of_script(runs: Sequence[Run]) -> str:
     """Return the name of a class among the runs' parts that the started script defines; empty if none."""
-    return next(filter(None, map(_of_script, runs)), "")
-
-
-def _of_script(part: object) -> str:
-    if isinstance(part, tuple):
-        return next(filter(None, map(_of_script, part)), "")
-    if not is_dataclass(part):
-        return ""
-    if type(part).__module__ == "__main__":
-        return type(part).__qualname__
-    return _of_script(tuple(getattr(part, one.name) for one in fields(part)))
+    kinds = (type(part) for part in parts_within(tuple(runs)))
+    return next((kind.__qualname__ for kind in kinds if kind.__module__ == "__main__"), "")
