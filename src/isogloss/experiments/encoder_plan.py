@@ -26,7 +26,7 @@ from isogloss.experiments.encoders import (
     pretrained,
 )
 from isogloss.experiments.pretrain_plan import planned_pretraining
-from isogloss.experiments.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table
+from isogloss.experiments.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table, many
 from isogloss.methods import ADJUSTMENTS, Adjustment
 from isogloss.training.precision import check_precision
 
@@ -105,7 +105,7 @@ def _each_after_its_start(parts: Sequence[_Part]) -> list[dict[Encoder, str]]:
 
 
 def _entries(recipe: Recipe, sources: Sources, where: str) -> list[_Part]:
-    entries = encoder_entries(recipe)
+    entries: tuple[str | EncoderTable, ...] = many(recipe.encoder)
 
     def part(entry: str | EncoderTable, label: str) -> _Part:
         start = entry.pretrain.start if isinstance(entry, EncoderTable) and entry.pretrain else ""
@@ -145,7 +145,7 @@ def _adjusted(
     choice, method = part_of(table, AdjustTable, where), part_of(table, kind, where)
     check_precision(precision_of(method), f"{where}: precision")
     check_named(f"{where}: start", "encoder of this recipe", there.values(), choice.start)
-    sizes = choice.examples if isinstance(choice.examples, tuple) else (choice.examples,)
+    sizes = many(choice.examples)
     refuse_empty_or_twice(sizes, f"{where}: examples")
     refuse_empty_or_twice(choice.pairs, f"{where}: pairs")
     if choice.sample and not any(sizes):
@@ -186,7 +186,7 @@ def _starts(choice: AdjustTable, there: Mapping[Encoder, str], where: str) -> di
 
     Several encoders under one label are adjusted with their own seeds, where there is a list of these.
     """
-    seeds = choice.seed if isinstance(choice.seed, tuple) else (choice.seed,)
+    seeds = many(choice.seed)
     refuse_empty_or_twice(seeds, f"{where}: seed")
     starts = [one for one, label in there.items() if label == choice.start]
     if len(seeds) == 1:
@@ -210,16 +210,12 @@ def _entry_labels(entries: Sequence[str | EncoderTable]) -> list[str]:
     return [ORIGINAL if isinstance(entry, str) else entry.label or ORIGINAL for entry in entries]
 
 
-def encoder_entries(recipe: Recipe) -> tuple[str | EncoderTable, ...]:
-    """List the entries of a recipe's encoders."""
-    return recipe.encoder if isinstance(recipe.encoder, tuple) else (recipe.encoder,)
-
-
 def encoder_sources(recipe: Recipe) -> list[str]:
     """List the encoders that exist already and that a recipe names."""
     made = chain.from_iterable(map(_adjust_labels, recipe.adjust))
-    labels, found = {*made, *_entry_labels(encoder_entries(recipe))}, list[str]()
-    for entry in encoder_entries(recipe):
+    entries: tuple[str | EncoderTable, ...] = many(recipe.encoder)
+    labels, found = {*made, *_entry_labels(entries)}, list[str]()
+    for entry in entries:
         if isinstance(entry, str):
             found.append(entry)
         else:
@@ -246,7 +242,7 @@ def _encoders(
             f"attends as its start does."
         )
     table, where = entry.pretrain, f"{where}: encoder.pretrain"
-    seeds = table.seed if isinstance(table.seed, tuple) else (table.seed,)
+    seeds = many(table.seed)
     refuse_empty_or_twice(seeds, f"{where}.seed")
     starts = {seed: _start(table, seed, there, where) for seed in seeds}
     made = {start: planned_pretraining(table, start, align, sources, where) for start in starts.values()}

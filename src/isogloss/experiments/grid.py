@@ -21,13 +21,12 @@ from isogloss.experiments.encoders import check_read, family_of_encoder, place_o
 from isogloss.experiments.grid_methods import (
     MethodEntry,
     comes_after,
-    many,
     method_entries,
     of_seed,
     starts_first,
 )
 from isogloss.experiments.grid_optimization import changes_of, check_patience, optimization_of
-from isogloss.experiments.recipe import GridTable, Recipe, Table
+from isogloss.experiments.recipe import GridTable, Recipe, Table, many
 from isogloss.experiments.runs import FineTune, Translate
 from isogloss.experiments.translations import (
     RecipeTranslator,

@@ -15,7 +15,7 @@ from isogloss.experiments.checking import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
-from isogloss.experiments.recipe import GridTable, MethodTable, OneOrMany, Recipe, Table
+from isogloss.experiments.recipe import GridTable, MethodTable, Recipe, Table, many
 from isogloss.experiments.translations import RecipeTranslator
 from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
 from isogloss.methods.average import Average
@@ -220,8 +220,3 @@ def _never_there(missing: Sequence[tuple[MethodEntry, str, str]], labels: Sequen
         )
     others = [label for label in labels if label != entry.label]
     return unknown_name(f"{entry.where}: {field}", "method of this grid", wanted, others)
-
-
-def many(value: OneOrMany) -> tuple[str, ...]:
-    """Return one or several as several."""
-    return (value,) if isinstance(value, str) else tuple(value)

@@ -1,7 +1,7 @@
 """A recipe: what the TOML file that describes an experiment may hold, as frozen values."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator
 
@@ -20,8 +20,14 @@ from isogloss.encoders.decoders import TextAttention
 
 Table = dict[str, Any]
 OneOrMany = str | tuple[str, ...]
+T = TypeVar("T")
 Language = Annotated[str, AfterValidator(canonical_language)]
 """A language, a pair or several joined by plus, as BCP 47 or FLORES write them: zh-Hant, eng_Latn."""
+
+
+def many(value: T | tuple[T, ...]) -> tuple[T, ...]:
+    """Return one or several as several."""
+    return value if isinstance(value, tuple) else (value,)
 
 
 @dataclass(frozen=True, kw_only=True)

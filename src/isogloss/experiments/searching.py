@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.records import Row, write_text
 from isogloss.experiments.checking import names, read_recipe, set_key
-from isogloss.experiments.grid_methods import many
 from isogloss.experiments.needs import in_order
 from isogloss.experiments.plan import Planned, plan_recipe
-from isogloss.experiments.recipe import GridTable, Recipe
+from isogloss.experiments.recipe import GridTable, Recipe, many
 from isogloss.experiments.recipe_text import Source, as_table, packaged_recipes, recipe_text, to_toml
 from isogloss.experiments.runs import Measure, Run
 from isogloss.experiments.search_spaces import EXPECTED, Choices, Space, space_of
