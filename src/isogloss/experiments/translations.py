@@ -149,11 +149,10 @@ class RecipeTranslator:
     align: Table
     label: str = ""
     """The fields in which it differs from others of the recipe; empty when there is one."""
-    where: str
 
     def run(self, request: TranslationRequest, sources: Sources) -> Translate:
         """Build the run that translates as requested; ConfigError where this cannot be."""
-        where = f"{request.where}: {self.where}"
+        where = f"{request.where}: translate"
         source, target = last_step(request.languages)
         start = self._start(request, sources)
         with located(where):
@@ -292,7 +291,6 @@ def translators(recipe: Recipe, sources: Sources, where: str) -> tuple[RecipeTra
                 answers=choice.answers,
                 align=recipe.align,
                 label=", ".join(f"{key}={said[key]}" for key in several),
-                where="translate",
             )
         )
     return tuple(found)
