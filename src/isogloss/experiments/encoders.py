@@ -17,7 +17,6 @@ from isogloss.encoders import (
 )
 from isogloss.encoders.differences import whole_folder
 from isogloss.encoders.families import is_causal
-from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.folders import (
     HUB_NAME,
     SHIPPED,
@@ -86,23 +85,23 @@ def places(sources: Iterable[str], model_named: Callable[[str], Pretrained] = pr
 
 
 class Facts(NamedTuple):
-    """What the files of an encoder's folder say of it."""
+    """What is known of an encoder by its architecture or the files of its folder."""
 
     family: str
     dim: int
     """Width of its states."""
     positions: int
     """The longest text it has positions for."""
-    masked_lm: bool
+    masked_lm: bool = True
     """Whether it has a masked-LM head."""
-    text_head: bool
+    text_head: bool = True
     """Whether it has that, or a decoder's."""
-    causal: bool
+    causal: bool = False
     """Whether it is a decoder whose mask is not lifted."""
-    adapters: tuple[str, ...]
+    adapters: tuple[str, ...] = ()
     """Languages that the family's own adapters are for; none in most families."""
-    modules: LanguageModules | None
-    maps: tuple[str, ...] | None
+    modules: LanguageModules | None = None
+    maps: tuple[str, ...] | None = None
     """Languages with maps, their source first."""
 
 
@@ -125,34 +124,13 @@ def _read_facts(folder: str, _data: str) -> Facts:
     )
 
 
-def _facts(encoder: Encoder, folders: Mapping[str, str]) -> Facts | None:
-    """Return the facts of the encoder that one was made from; None where it is not here, or not made yet."""
+def facts_of(encoder: Encoder, folders: Mapping[str, str]) -> Facts | None:
+    """Return the facts of the encoder that one was made from; None where that is not on this machine yet."""
     first, where = first_of(encoder), place_of(encoder, folders)
+    if isinstance(first, Pretrain):
+        shape = first.architecture
+        return Facts(shape.family, shape.dim, shape.positions) if shape else None
     return _read_facts(where, first.data) if where else None
-
-
-def most_subwords(encoder: Encoder, folders: Mapping[str, str]) -> int | None:
-    """Return the longest text an encoder has positions for; None when it is not known yet."""
-    first, facts = first_of(encoder), _facts(encoder, folders)
-    if isinstance(first, Pretrain):
-        return first.architecture.positions if first.architecture else None
-    return facts.positions if facts else None
-
-
-class Shape(NamedTuple):
-    """The family of an encoder and the width of its states."""
-
-    family: str
-    dim: int
-
-
-def shape_of(encoder: Encoder, folders: Mapping[str, str]) -> Shape | None:
-    """Return the shape of an encoder; None when it is not known yet."""
-    first, facts = first_of(encoder), _facts(encoder, folders)
-    if isinstance(first, Pretrain):
-        own = first.architecture
-        return Shape(own.family, own.dim) if own else None
-    return Shape(facts.family, facts.dim) if facts else None
 
 
 def place_of(encoder: Encoder, folders: Mapping[str, str]) -> str:
@@ -161,27 +139,21 @@ def place_of(encoder: Encoder, folders: Mapping[str, str]) -> str:
     return folders.get(first.data, "") if isinstance(first, Pretrained) else ""
 
 
-def family_of_encoder(encoder: Encoder, folders: Mapping[str, str]) -> EncoderFamily | None:
-    """Return the family of an encoder; None for one that is not on this machine yet."""
-    shape = shape_of(encoder, folders)
-    return FAMILIES.get(shape.family) if shape else None
-
-
 def has_masked_lm(encoder: Encoder, folders: Mapping[str, str]) -> bool:
     """Return whether an encoder has a masked-LM head; True for one that is not on this machine yet."""
-    facts = None if isinstance(encoder.original, Pretrain) else _facts(encoder, folders)
-    return facts is None or facts.masked_lm
+    facts = facts_of(encoder, folders)
+    return isinstance(encoder.original, Pretrain) or facts is None or facts.masked_lm
 
 
 def predicts_text(encoder: Encoder, folders: Mapping[str, str]) -> bool:
     """Return whether an encoder has the head of its pretraining; True for one that is not here yet."""
-    facts = None if isinstance(encoder.original, Pretrain) else _facts(encoder, folders)
-    return facts is None or facts.text_head
+    facts = facts_of(encoder, folders)
+    return isinstance(encoder.original, Pretrain) or facts is None or facts.text_head
 
 
 def reads_causally(encoder: Encoder, folders: Mapping[str, str]) -> bool:
     """Return whether an encoder is a decoder with its mask; False for one that is not here yet."""
-    first, facts = first_of(encoder), _facts(encoder, folders)
+    first, facts = first_of(encoder), facts_of(encoder, folders)
     said = first.attention if isinstance(first, Pretrained) else None
     return said == "causal" if said else facts is not None and facts.causal
 
@@ -222,13 +194,13 @@ def mapped_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[
         if not encoder.method.maps:
             return mapped_languages(encoder.encoder, folders)
         return frozenset(code for one in encoder.aligned for code in one.languages.split("-"))
-    facts = _facts(encoder, folders)
+    facts = facts_of(encoder, folders)
     return frozenset(facts.maps) if facts and facts.maps else None
 
 
 def module_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[str] | None:
     """Return the languages an encoder has modules for; None where it reads any."""
-    facts = _facts(encoder, folders)
+    facts = facts_of(encoder, folders)
     if facts and facts.adapters:
         return frozenset(facts.adapters)
     about = modules_of(encoder, folders)
@@ -245,5 +217,5 @@ def modules_of(encoder: Encoder, folders: Mapping[str, str]) -> LanguageModules 
             return before
         known = before.languages if before else ()
         return LanguageModules(first.modules, tuple(dict.fromkeys((*known, *first.languages))))
-    facts = _facts(encoder, folders)
+    facts = facts_of(encoder, folders)
     return facts.modules if facts else None

@@ -11,13 +11,13 @@ from isogloss.core.plug_ins import package_named
 from isogloss.data import CORPORA
 from isogloss.data.corpora import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
-from isogloss.encoders import load_encoder_config
+from isogloss.encoders import FAMILIES, load_encoder_config
 from isogloss.experiments.alignments import AlignmentRequest, alignments, links_subwords
 from isogloss.experiments.averages import AverageRequest, averaged
 from isogloss.experiments.checking import located, refuse_empty_or_twice
 from isogloss.experiments.encoder_plan import seeds_for
 from isogloss.experiments.encoder_runs import Align, Encoder
-from isogloss.experiments.encoders import check_read, family_of_encoder, place_of, pretrained
+from isogloss.experiments.encoders import check_read, facts_of, place_of, pretrained
 from isogloss.experiments.grid_methods import (
     MethodEntry,
     comes_after,
@@ -232,10 +232,10 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
     optimization = optimization_of(changes, cell.encoder, cell.task, sources, entry.where)
     check_patience(optimization, entry.method.name, reads, entry.where)
-    family = family_of_encoder(cell.encoder, sources.encoders)
-    if entry.peft and family:
+    facts = facts_of(cell.encoder, sources.encoders)
+    if entry.peft and facts:
         with located(entry.where):
-            entry.peft.check(family)
+            entry.peft.check(FAMILIES[facts.family])
     fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
     with located(f"{planning.where}: grid"):
         files = [fingerprint(code, split) for split, code in from_files]

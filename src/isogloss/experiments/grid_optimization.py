@@ -9,7 +9,7 @@ from isogloss.core.run_parts import Optimization
 from isogloss.data.sources import Sources
 from isogloss.experiments.checking import checked, names, refuse_empty_or_twice, refuse_unknown
 from isogloss.experiments.encoder_runs import Encoder
-from isogloss.experiments.encoders import most_subwords
+from isogloss.experiments.encoders import facts_of
 from isogloss.experiments.recipe import Table
 from isogloss.tasks import Task, find_task
 from isogloss.training.precision import check_precision
@@ -35,7 +35,8 @@ def optimization_of(
     changes: Table, encoder: Encoder, task: str, sources: Sources, where: str
 ) -> Optimization:
     """Check a model's optimization, also against what its encoder has positions for."""
-    most = most_subwords(encoder, sources.encoders)
+    facts = facts_of(encoder, sources.encoders)
+    most = facts.positions if facts else None
     found = _lengths(changes, find_task(task), most, where)
     check_precision(found.updates.precision, f"{where}: precision")
     _check_averaged(found, where)

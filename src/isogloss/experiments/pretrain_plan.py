@@ -15,12 +15,11 @@ from isogloss.experiments.checking import Added, checked, located, plug_in, refu
 from isogloss.experiments.encoder_runs import Align, Encoder, Pretrain
 from isogloss.experiments.encoders import (
     check_read,
+    facts_of,
     mapped_languages,
     modules_of,
-    most_subwords,
     predicts_text,
     reads_causally,
-    shape_of,
 )
 from isogloss.experiments.recipe import PretrainTable, Table
 from isogloss.methods import PRETRAINING, Pretraining
@@ -176,26 +175,25 @@ def _check_start(
             f"{where}.start: {table.start!r} maps each language's states, and what changes it would leave "
             f"its maps behind. Start from the encoder without maps, and map last."
         )
-    about, shape = modules_of(start, folders), shape_of(start, folders)
+    about, facts = modules_of(start, folders), facts_of(start, folders)
     if table.modules is not None and about is not None:
         with located(f"{where}: start {table.start!r}"):
             check_same_modules(about, table.modules)
     if table.modules is None:
         codes = (*table.languages, *(table.replay.languages if table.replay else ()))
         check_read(start, codes, folders, f"{where}.languages: encoder {table.start!r}")
-    positions = most_subwords(start, folders)
-    if positions is not None and method.training.block > positions:
+    if facts and method.training.block > facts.positions:
         raise ConfigError(
-            f"{where}.method.block: rows of {method.training.block} subwords do not fit into the {positions} "
-            f"positions of {table.start!r}. Lower block."
+            f"{where}.method.block: rows of {method.training.block} subwords do not fit into the "
+            f"{facts.positions} positions of {table.start!r}. Lower block."
         )
     with located(where):
         modules = table.modules or (about.how if about else None)
-        method.check(shape.family if shape else "", modules, table.languages)
+        method.check(facts.family if facts else "", modules, table.languages)
         if isinstance(method, MaskedNextToken):
             method.check_mask(repr(table.start), causal=reads_causally(start, folders))
-        if table.modules is not None and shape is not None:
-            check_modules(table.modules, table.languages, dim=shape.dim)
+        if table.modules is not None and facts is not None:
+            check_modules(table.modules, table.languages, dim=facts.dim)
 
 
 def _check_trained(
