@@ -12,7 +12,7 @@ import torch
 import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
-from isogloss.core.records import MADE, RECORD
+from isogloss.core.records import FAILED, MADE, RECORD
 from isogloss.experiments import engine
 from isogloss.experiments.attempts import attempt
 from isogloss.experiments.claims import FOLDER
@@ -34,7 +34,7 @@ from isogloss.experiments.devices import (
 from isogloss.experiments.engine import Making, default_jobs, make_planned
 from isogloss.experiments.memory import peak_memory
 from isogloss.experiments.runs import FineTune
-from isogloss.experiments.store import FAILED, PRECISION, Store
+from isogloss.experiments.store import PRECISION, Store
 from isogloss.experiments.workers import Processes
 from isogloss.training.memory import Machine
 from tiny import tiny

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 import isogloss
-from isogloss.core.records import RECORD
+from isogloss.core.records import PLAN, RECORD
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.remote import Remote
-from isogloss.experiments.store import PLAN, PRECISION, WORK
+from isogloss.experiments.store import PRECISION, WORK
 from isogloss.experiments.store_places import store_at
 from killed import wait_until
 from s3_server import BUCKET, S3, s3_server

@@ -6,9 +6,9 @@ import pytest
 
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
-from isogloss.core.records import Record
+from isogloss.core.records import FAILED, Record
 from isogloss.experiments.encoder_runs import Pretrained
-from isogloss.experiments.store import FAILED, Store
+from isogloss.experiments.store import Store
 from isogloss.experiments.store_places import local_folder, store_at
 
 RUN = Pretrained(source="shipped", data="0")

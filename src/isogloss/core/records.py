@@ -21,8 +21,8 @@ from isogloss.core.errors import StorageError
 from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, this_process
 
-RECORD = "record.json"
-MADE = "made.json"
+RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
+PLAN = "plan.json"
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of the system that more disk space would solve."""
@@ -79,6 +79,13 @@ def read_record(folder: Path) -> Record:
     if body["id"] != folder.name:
         raise _damaged(path, f"id {body['id']!r} in folder {folder.name!r}")
     return Record(**{**body, "needs": tuple(body["needs"]), "warnings": tuple(body["warnings"])})
+
+
+def read_made(folder: Path) -> dict[str, Any]:
+    """Return when, where and how a run was made; empty where that is not known."""
+    with suppress(OSError, TypeError, ValueError):
+        return dict(json.loads((folder / MADE).read_text(encoding="utf-8")))
+    return {}
 
 
 def _damaged(path: Path, what: str) -> StorageError:

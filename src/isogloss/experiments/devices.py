@@ -4,12 +4,11 @@ A process of its own sees one GPU alone: the variable that says so is set before
 reads it once. What GPUs there are is asked in a process that ends: here, the answer would cost memory of one.
 """
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import cycle, islice
@@ -20,7 +19,7 @@ from typing import TypeVar
 import torch
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.records import MADE
+from isogloss.core.records import read_made
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.memory import peak_memory
 from isogloss.experiments.runs import Run
@@ -244,7 +243,5 @@ class Needs:
         return peak_memory(run, self.context.sources.encoders, on=Machine(half=half, gpu=True))
 
     def _peak(self, run: Run, names: Sequence[str]) -> int | None:
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            made = json.loads((self.context.store.folder(run) / MADE).read_text(encoding="utf-8"))
-            return int(made["peak_memory"]) if made["device"] in names else None
-        return None
+        made = read_made(self.context.store.folder(run))
+        return made.get("peak_memory") if made.get("device") in names else None

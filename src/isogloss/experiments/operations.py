@@ -6,14 +6,12 @@ each. An example counts as one row that is as long as allowed: most are shorter,
 All of this is known from the plan and configurations alone.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from contextlib import suppress
 
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
-from isogloss.core.records import MADE
+from isogloss.core.records import read_made
 from isogloss.data.sources import built_in_size
 from isogloss.experiments.encoder_runs import Adjust, Pretrain
 from isogloss.experiments.memory import Folders, encoder_in, shape_in, subwords_of, translator_shape
@@ -109,8 +107,7 @@ def seconds_left(runs: Iterable[Run], done: Collection[str], store: Store) -> tu
         if identity(run) not in done:
             left.append(like)
             continue
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            made = json.loads((store.folder(run) / MADE).read_text(encoding="utf-8"))
-            took[like].append(float(made["seconds"]))
+        if (seconds := read_made(store.folder(run)).get("seconds")) is not None:
+            took[like].append(float(seconds))
     means = [sum(took[like]) / len(took[like]) for like in left if like in took]
     return sum(means), len(left) - len(means)

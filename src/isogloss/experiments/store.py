@@ -22,7 +22,9 @@ from isogloss.core.leaving import Left
 from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
+    FAILED,
     MADE,
+    PLAN,
     RECORD,
     Record,
     read_record,
@@ -41,8 +43,6 @@ from isogloss.experiments.remote_claims import claims_of
 if TYPE_CHECKING:
     from isogloss.experiments.runs import Run
 
-FAILED = "failed.json"
-PLAN = "plan.json"
 PRECISION = "precision.json"
 WORK = "work"
 """Folder within a run's of what only an unfinished run needs: checkpoints, tokenized text."""

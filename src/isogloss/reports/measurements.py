@@ -20,12 +20,10 @@ from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain, without_folders
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import MADE, RECORD, Record, read_record
+from isogloss.core.records import FAILED, PLAN, RECORD, Record, read_made, read_record
 from isogloss.core.rows import ROWS, kind_of
 from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
 from isogloss.reports.run_facts import Content, Facts, model_facts, models_in, tested_inputs, treebanks_of
-
-PLAN, FAILED = "plan.json", "failed.json"
 
 FRAMES = {kind.frame: kind for kinds in ROWS.values() for kind in kinds}
 """The kinds of rows, by the name of their frame."""
@@ -276,8 +274,7 @@ def _read_run(folder: Path) -> Run:
             record = read_record(folder)
         except StorageError as error:
             return Run(id=folder.name, state="damaged", folder=folder, error=without_folders(error))
-        made, _ = _read_json(folder / MADE)
-        return Run(id=folder.name, state="finished", folder=folder, record=record, made=made)
+        return Run(id=folder.name, state="finished", folder=folder, record=record, made=read_made(folder))
     if not (folder / FAILED).exists():
         return Run(id=folder.name, state="missing", folder=folder)
     failed, notes = _read_json(folder / FAILED)

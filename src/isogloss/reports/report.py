@@ -18,13 +18,13 @@ from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError
 from isogloss.core.plug_ins import find_plug_in, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import MADE, RECORD, write_bytes, writing
+from isogloss.core.records import FAILED, MADE, PLAN, RECORD, write_bytes, writing
 from isogloss.core.stamps import package_stamp, stamp
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.checks import Check
 from isogloss.reports.comparison import SYSTEM, main_scores
-from isogloss.reports.measurements import FAILED, PLAN, Measurements, read_measurements
+from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import and_list, count, language, percent, slug
 from isogloss.reports.page import (
     SECTIONS,

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from isogloss.core.errors import ModelError, StorageError
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import MADE, RECORD, Record, Row, read_record
+from isogloss.core.records import RECORD, Record, Row, read_made, read_record
 from isogloss.data.examples import Example
 from isogloss.encoders.annotations import Model as Network
 from isogloss.encoders.annotations import Tokenizer
@@ -240,11 +240,7 @@ def _score(row: Row, corpus: str) -> Row:
 
 def _versions(folder: Path) -> Mapping[str, str]:
     """Return the versions the run was made with; empty if unknown."""
-    try:
-        made = json.loads((folder / MADE).read_text(encoding="utf-8"))
-        return {str(name): str(number) for name, number in made["versions"].items()}
-    except (OSError, ValueError, LookupError, AttributeError):
-        return {}
+    return {str(name): str(number) for name, number in read_made(folder).get("versions", {}).items()}
 
 
 def _nearby(folder: Path) -> str:
