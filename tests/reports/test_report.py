@@ -31,7 +31,7 @@ SCORES = Summary(
     frame="scores",
     title="Scores",
     caption="In percent.",
-    by={"name": "system", "language": "language"},
+    by=("name", "language"),
     values={"score": Number(column="score", scale=100, digits=1)},
     keep=("name", "language"),
 )

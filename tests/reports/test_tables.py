@@ -81,7 +81,7 @@ SUMMARY = Summary(
     frame="transfer-gap",
     title="Gap",
     caption="",
-    by={"corpus": "corpus", "task": "task", "method": "method"},
+    by=("corpus", "task", "method"),
     values={"gap": Number(column="gap", scale=100, digits=1)},
     keep=("method",),
 )
@@ -103,7 +103,7 @@ def test_a_summary_writes_mean_and_deviation_of_each_line_by_the_columns_that_di
 
 
 def test_a_summary_turns_a_column_into_columns() -> None:
-    summary = Summary(**{**vars(SUMMARY), "pivot": "task", "by": {"method": "method"}})
+    summary = Summary(**{**vars(SUMMARY), "pivot": "task", "by": ("method",)})
     rows = [{"task": task, "method": "m", "gap": gap} for task, gap in (("a", 0.1), ("b", 0.3))]
     (table,) = summary.tables(gaps(*rows))
     assert texts(table) == [["method", "a", "b", "seeds"], ["m", "10.0", "30.0", "1"]]

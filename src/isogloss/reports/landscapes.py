@@ -18,7 +18,7 @@ from isogloss.reports import drawing
 from isogloss.reports.drawing import FAINT, MARK, MARKERS, PALETTE, TINT, Figure, FigureText, Lines
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, encoder_names, slug, way_names
-from isogloss.reports.tables import Summary, heads, numbers
+from isogloss.reports.tables import Summary, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -271,7 +271,7 @@ DELTA_TABLE = Summary(
     name="deltas-by-pair",
     title="Lengths and angle, pair by pair",
     caption="Mean ± standard deviation over seeds of ‖δ₁‖, ‖δ₂‖, their ratio and the angle in degrees.",
-    by=heads("corpus", "task", "encoder.label", *PAIR),
+    by=("corpus", "task", "encoder.label", *PAIR),
     keep=PAIR,
     values={
         **numbers({"‖δ₁‖": "norm_first", "‖δ₂‖": "norm_second", "ratio": "ratio"}),

@@ -12,7 +12,7 @@ from isogloss.reports.drawing import MOST_PANELS, SOURCE, TARGET, Figure, Lines
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, language, name_systems, slug
 from isogloss.reports.summaries import COMPARABLE, spreads, with_role
-from isogloss.reports.tables import Summary, heads, percents
+from isogloss.reports.tables import Summary, percents
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -207,9 +207,7 @@ BITEXT_SIZE = Summary(
     name="bitext-size",
     title="Scores by the number of translations",
     caption="Source-only models on adjusted encoders, percent, mean ± standard deviation over seeds.",
-    by=heads(
-        *TEST[:-3], "source", "metric", "split", "encoder.name", "encoder.pairs", "how", "language", "line"
-    ),
+    by=(*TEST[:-3], "source", "metric", "split", "encoder.name", "encoder.pairs", "how", "language", "line"),
     keep=("language", "line"),
     values=percents({"score": "score"}),
     choose=lambda rows: rows.sort_values(["corpus", "task", "inputs", "language", "line", "translations"]),

@@ -31,7 +31,7 @@ from isogloss.reports.comparison import (
 )
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, language, name_systems, percent, plus_minus, slug
-from isogloss.reports.tables import POINTS, Cell, Number, Summary, Table, cells, plain_table
+from isogloss.reports.tables import Cell, Summary, Table, cells, percents, plain_table
 
 GAP = "gap"
 
@@ -409,8 +409,8 @@ INTERFERENCE = Summary(
         "Scores by each task's metric, percent, mean ± standard deviation over pretraining seeds. Within: "
         "trained and tested in one language; an arrow is zero-shot. Tests stand in the tables of scores."
     ),
-    by={"corpus": "corpus", "encoder.label": "encoder"},
-    values={"score": Number(column="score", **POINTS)},
+    by=("corpus", "encoder.label"),
+    values=percents({"score": "score"}),
     choose=_within_or_zero_shot,
     keep=("encoder.label",),
     pivot="cell",

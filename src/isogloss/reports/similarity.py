@@ -21,7 +21,7 @@ from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems, slug
 from isogloss.reports.summaries import with_role
-from isogloss.reports.tables import Summary, heads, numbers, percents
+from isogloss.reports.tables import Summary, numbers, percents
 
 NOISE = 0.05
 """Similarities within languages below this are too noisy to divide by."""
@@ -102,7 +102,7 @@ SIMILARITY_TABLES = tuple(
             f"{one.text}, mean ± standard deviation over models, beside the mean of the two languages' own; "
             "corrected for noise: divided by the geometric mean of these."
         ),
-        by=heads("about", "layer", "module", "pair"),
+        by=("about", "layer", "module", "pair"),
         keep=("layer", "module", "pair"),
         values=numbers({one.column: one.column, "of one language": "own", "corrected": "corrected"}),
         over="models",
@@ -253,7 +253,7 @@ GATE_TABLES = (
         frame="language-gates-perplexity",
         title="Perplexity under masks",
         caption="Perplexity of held-out text without a mask (whole) and under each language's, over draws.",
-        by=heads("encoder.label", "corpus", "mask"),
+        by=("encoder.label", "corpus", "mask"),
         keep=("mask",),
         pivot="language",
         values=numbers({"perplexity": "perplexity"}, 1),
@@ -264,7 +264,7 @@ GATE_TABLES = (
         frame="language-gates-kept",
         title="What masks keep",
         caption="Percent of the parameters with gates that a mask keeps, and that its π keep on average.",
-        by=heads("encoder.label", "corpus", "mask"),
+        by=("encoder.label", "corpus", "mask"),
         keep=("mask",),
         values=percents({"kept": "kept", "expected": "expected"}),
         over="masks",
@@ -275,7 +275,7 @@ GATE_TABLES = (
         frame="language-gates-specific",
         title="Gates that only one language keeps",
         caption="Gates that all masks of one language keep and all of the other prune, and their parameters.",
-        by=heads("encoder.label", "corpus", "keeps", "prunes", "module"),
+        by=("encoder.label", "corpus", "keeps", "prunes", "module"),
         keep=("keeps", "prunes", "module"),
         values={
             **numbers({"gates": "gates", "parameters": "parameters"}, 0),
@@ -299,7 +299,7 @@ CKA_TABLE = Summary(
     frame="cka",
     title="CKA of languages' sentence states",
     caption="Linear CKA of translations' mean-pooled states, too high with few sentences (CSV: debiased).",
-    by=heads("corpus", "first", "task", "name", "target", "layer", "sentences"),
+    by=("corpus", "first", "task", "name", "target", "layer", "sentences"),
     keep=("first", "name", "layer"),
     pivot="second",
     values=numbers({"cka": "cka"}),
@@ -352,7 +352,7 @@ CORRELATION_TABLE = Summary(
         "Spearman's ρ, over target languages, of CKA with the source and score, means over seeds; p is not "
         "corrected for the number of layers; from, to: 95 %, bootstrap over languages, rough with few."
     ),
-    by=heads("corpus", "inputs", "task", "encoder.label", "system", "states", "layer", "points"),
+    by=("corpus", "inputs", "task", "encoder.label", "system", "states", "layer", "points"),
     keep=("states", "layer", "points"),
     values={**numbers({"ρ": "rho", "from": "low", "to": "high"}), **numbers({"p": "p_value"}, 3)},
     over="tests",

@@ -15,7 +15,7 @@ from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Dashes, Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.mixup_comparisons import with_map_languages
 from isogloss.reports.names import and_list, distinguishing_names, name_systems, original_names, percent, slug
-from isogloss.reports.tables import Summary, heads, numbers, percents
+from isogloss.reports.tables import Summary, numbers, percents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,7 +148,7 @@ AUC_TABLE = Summary(
         f"{AUC}; its change against the original encoder; mean distances. Mean ± standard deviation over "
         "models. Adjusted encoders stand with the pair they were adjusted to."
     ),
-    by=heads("base", "distance", "layer", "pair", "stage"),
+    by=("base", "distance", "layer", "pair", "stage"),
     keep=("distance", "pair", "stage"),
     values={
         **numbers({"AUC": "auc", "change": "change"}, 3),
@@ -164,7 +164,7 @@ MAP_TABLE = Summary(
         "Percent of the variance of sentence states between the languages' centroids, over all dimensions, "
         "and along the two axes of the map. Mean ± standard deviation over seeds."
     ),
-    by=heads("corpus", "task", "name", "target", "languages", "layer", "sentences"),
+    by=("corpus", "task", "name", "target", "languages", "layer", "sentences"),
     keep=("name", "layer"),
     values=percents({"between": "between", "first": "explained_x", "second": "explained_y"}),
     choose=lambda rows: (

@@ -8,7 +8,7 @@ from isogloss.reports.comparison import SYSTEM, TEST_SET, main_scores, model_lan
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
 from isogloss.reports.run_facts import fields_of
-from isogloss.reports.tables import Summary, heads, numbers, percents
+from isogloss.reports.tables import Summary, numbers, percents
 
 TEST = ("corpus", "treebank", "inputs", "task")
 MODEL = ("name", "source", "target")
@@ -119,7 +119,7 @@ SUMMARIES = (
             "Source score minus mean over all other languages scored, or over its own targets where a model "
             "was made for some, in points; 0: no loss. Gaps beside scores are all over the same targets."
         ),
-        by=heads(*TEST, *MODEL, "split", "metric"),
+        by=(*TEST, *MODEL, "split", "metric"),
         keep=("name",),
         values=percents({"source score": "source_score", "mean target": "target_mean", "gap": "gap"}),
         group_by=WHERE,
@@ -129,7 +129,7 @@ SUMMARIES = (
         name="retrieval-by-layer",
         title="Translation retrieval",
         caption="Percent of translations found. Centred: each language's mean is taken off first.",
-        by=heads("corpus", "task", *MODEL, "first", "second", "layer", "similarity", "centred", "candidates"),
+        by=("corpus", "task", *MODEL, "first", "second", "layer", "similarity", "centred", "candidates"),
         keep=("name", "first", "second", "layer", "similarity", "centred"),
         values=percents({"forward": "accuracy_forward", "backward": "accuracy_backward", "chance": "chance"}),
         group_by=("encoder", "way", "treebank"),
@@ -138,7 +138,7 @@ SUMMARIES = (
         frame="mining",
         title="Bitext mining",
         caption="Percent of the mined pairs, and of the gold ones, at the threshold with the best F1 on dev.",
-        by=heads(
+        by=(
             *("corpus", "task", *MODEL, "first", "second", "split"),
             *("layer", "centred", "margin", "neighbours", "gold"),
         ),
@@ -153,7 +153,7 @@ SUMMARIES = (
         frame="anisotropy",
         title="Anisotropy",
         caption="Mean cosine between different sentences of a language; near 1 all states point one way.",
-        by=heads("corpus", *MODEL, "language", "layer", "sentences"),
+        by=("corpus", *MODEL, "language", "layer", "sentences"),
         keep=("name", "language", "layer"),
         values=numbers({"mean cosine": "mean_cosine"}, 3),
         group_by=("encoder", "way"),
@@ -162,7 +162,7 @@ SUMMARIES = (
         frame="mixup-ratio",
         title="Mixing ratio by language",
         caption="Share λ of the translation (Eq. 5) over examples, each ± standard deviation over seeds.",
-        by=heads(*TEST, *MODEL, "language", "split"),
+        by=(*TEST, *MODEL, "language", "split"),
         keep=("name", "language"),
         values=numbers(
             {"mean λ": "mean", "spread": "std", "5 %": "q05", "median": "median", "95 %": "q95"}, 3
@@ -173,7 +173,7 @@ SUMMARIES = (
         frame="link-attention",
         title="Attention on translated words",
         caption="Percent of the weights of Eq. 3 of X-Mixup on the linked word, and largest weights there.",
-        by=heads("corpus", "task", *MODEL, "first", "second", "look", "layer"),
+        by=("corpus", "task", *MODEL, "first", "second", "look", "layer"),
         keep=("name", "first", "second", "look", "layer"),
         values=percents({"on the linked word": "mass", "found": "hits", "chance": "chance"}),
         group_by=("encoder", "way", "treebank"),
@@ -182,7 +182,7 @@ SUMMARIES = (
         frame="mixup-sweep",
         title="Mixing more, less, or elsewhere at inference",
         caption="Percent; best: at the λ₀ chosen on the very examples it is scored on, so it flatters.",
-        by=heads(*TEST, *MODEL, "language", "split", "layer"),
+        by=(*TEST, *MODEL, "language", "split", "layer"),
         keep=("name", "language", "layer"),
         values={
             **percents({"unmixed": "unmixed", "as trained": "as_trained", "best": "best"}),
@@ -197,7 +197,7 @@ SUMMARIES = (
         title="Perplexity on held-out text",
         caption=f"After the last epoch, whose weights are kept, and at its lowest; before the first step, "
         f"where one was trained further. {COMPARABLE}",
-        by=heads("language", "encoder.label"),
+        by=("language", "encoder.label"),
         keep=("language", "encoder.label"),
         values={
             **numbers({"before": "before", "last": "score", "lowest": "lowest"}),
@@ -211,7 +211,7 @@ SUMMARIES = (
         title="Subwords that encoders gained",
         caption="Added to the vocabulary, and how many start from translations, old subwords, or random "
         "numbers.",
-        by=heads("encoder.label"),
+        by=("encoder.label",),
         keep=("encoder.label",),
         values=numbers(
             {
@@ -229,7 +229,7 @@ SUMMARIES = (
         frame="parameters",
         title="Parameters of the encoders",
         caption="With masked-LM heads; a text is read by what is shared and what its own language has.",
-        by=heads("encoder.label"),
+        by=("encoder.label",),
         values=numbers(
             {"shared": "shared", "of a language": "own", "that read a text": "read", "in all": "total"}, 0
         ),
@@ -241,7 +241,7 @@ SUMMARIES = (
         frame="trained-parameters",
         title="Trained parameters",
         caption="Of each model, its head included; the others stay as they are in the encoder.",
-        by=heads("corpus", "task", *MODEL),
+        by=("corpus", "task", *MODEL),
         keep=("name",),
         values={**numbers({"trained": "trained", "of": "parameters"}, 0), **numbers({"percent": "percent"})},
         choose=trained_shares,
@@ -251,7 +251,7 @@ SUMMARIES = (
         frame="stopping",
         title="Early stopping",
         caption="Where trainings with patience ended: updates made of those planned, epochs run and chosen.",
-        by=heads("corpus", "task", *MODEL),
+        by=("corpus", "task", *MODEL),
         keep=("name",),
         values=numbers(
             {"updates": "updates", "of": "planned", "epochs": "last_epoch", "chosen": "chosen_epoch"}, 1
@@ -263,7 +263,7 @@ SUMMARIES = (
         name="word-alignment",
         title="Word alignments against gold links",
         caption="Percent, on the pairs that have gold links. AER: alignment error rate, 0 is best.",
-        by=heads("bitext", "languages", "split", "aligner", "settings", "pairs"),
+        by=("bitext", "languages", "split", "aligner", "settings", "pairs"),
         keep=("languages", "split", "pairs"),
         values={
             **numbers({"links": "links", "gold pairs": "gold_pairs"}, 0),
@@ -277,7 +277,7 @@ SUMMARIES = (
         name="translations",
         title="Translations",
         caption="Lost: label not found, left out. Tagged: words with a tag. chrF against the corpus's own.",
-        by=heads("corpus", "languages", "split", "translator", "settings"),
+        by=("corpus", "languages", "split", "translator", "settings"),
         keep=("languages", "split"),
         values={
             **numbers({"examples": "examples", "lost": "lost", "cuts": "cuts"}, 0),

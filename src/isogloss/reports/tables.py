@@ -49,19 +49,12 @@ class Number:
         return plus_minus(values.mean(), values.std(), scale=self.scale, digits=self.digits)
 
 
-POINTS = {"scale": 100, "digits": 1}
-
 HEADS = {
     **{"encoder.label": "encoder", "name": "model", "base": "encoder", "first": "from", "second": "to"},
     **{"origin.name": "origin", "first.name": "to", "second.name": "and to", "about": "model"},
     **{"encoder.name": "encoder", "encoder.pairs": "bitext", "line": "adjusted", "how": "adjustment"},
 }
 """Heads of columns that differ from their names."""
-
-
-def heads(*columns: str) -> dict[str, str]:
-    """Return columns of a frame with the head of each."""
-    return {name: HEADS.get(name, name) for name in columns}
 
 
 def percents(columns: Mapping[str, str]) -> dict[str, Number]:
@@ -82,8 +75,8 @@ class Summary:
     """The name of a frame, or a function that returns one."""
     title: str
     caption: str
-    by: Mapping[str, str]
-    """Columns and their heads; constant columns are shown only if in ``keep``."""
+    by: tuple[str, ...]
+    """Columns; constant ones are shown only if in ``keep``."""
     values: Mapping[str, Number]
     over: str = "seeds"
     """Head of the column that counts the rows of a line."""
@@ -104,7 +97,7 @@ class Summary:
             return []
         rows = name_systems(rows, m.labels) if "method" in rows and "name" not in rows else rows
         by = [one for one in self.by if one in self.keep or rows[one].nunique(dropna=False) > 1]
-        by = by or list(self.by)[:1]
+        by = by or [self.by[0]]
         keys = list(dict.fromkeys([*by, *self.group_by]))
         shown, values = self._pivoted(rows) if self.pivot else (rows, self.values)
         values = {head: one for head, one in values.items() if shown[one.column].notna().any()}
@@ -113,7 +106,7 @@ class Summary:
         for key, own in shown[list(used)].groupby(keys, sort=False, dropna=False):
             most = own[self.pivot].value_counts().max() if self.pivot else len(own)
             texts.append([*map(_plain, key[: len(by)]), *(one.of(own) for one in values.values()), f"{most}"])
-        head = [*(self.by[one] for one in by), *values, self.over]
+        head = [*(HEADS.get(one, one) for one in by), *values, self.over]
         words = {"name": slug(self.name or str(self.frame)), "title": self.title, "caption": self.caption}
         return [text_table(words, len(by), pd.DataFrame(texts, columns=head), rows)]
 
