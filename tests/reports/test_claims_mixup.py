@@ -377,6 +377,17 @@ def test_gains_in_cka_are_those_of_unmixed_states():
     assert found(measured(**both))["2m"] == found(measured(**rows))["2m"]
 
 
+def test_gains_of_two_targets_take_nothing_from_those_of_many():
+    many, two = gained(MIXED_UP), {"corpus": "masakhapos", "task": "upos", "model.corpus": "masakhapos"}
+    both = {
+        name: rows
+        + [{**row, **two, **{key: f"{row[key]} of two" for key in ("run", "model")}} for row in few]
+        for (name, rows), few in zip(many.items(), gained([0, 1]).values(), strict=True)
+    }
+    (check,) = outcomes(measured(**both))["2m"].checks
+    assert len(check.values) == len(MIXED_UP)
+
+
 def mapped(between, *languages, **about):
     """A map of these languages for each seed."""
     return [

@@ -165,14 +165,17 @@ def compare_centroids(m: Measurements) -> list[Check]:
 
 
 def correlate_gains(m: Measurements) -> list[Check]:
-    """Correlate the gains over translate-train in CKA and in score, over languages (2m)."""
+    """Correlate the gains over translate-train in CKA and in score, over languages (2m).
+
+    Models of too few targets say nothing where others have enough.
+    """
     found, bounds = [], {"above": -UNCORRELATED, "below": UNCORRELATED}
     for one in scored_mixups(m):
         if len(one.trained):
             cka = _target_means(cka_of(m, one.full)) - _target_means(cka_of(m, one.trained))
             score = _target_means(one.on(one.full, "target")) - _target_means(one.on(one.trained, "target"))
             found += check_correlation(f"{one.about}: ρ of gains in CKA and in score", cka, score, bounds)
-    return found
+    return [check for check in found if check.values] or found
 
 
 def _layer(one: MixupComparison) -> int:
