@@ -282,11 +282,8 @@ class Sources:
         there = self.corpus(name).tasks
         if kind not in there:
             fitting = [other for other, corpus in CORPORA.items() if kind in corpus.tasks]
-            listed = f"one of: {', '.join(fitting)}, or " if fitting else ""
-            raise ConfigError(
-                f"corpus {name!r} holds {', '.join(there)}, not {kind}. Choose {listed}a described one "
-                f"(isogloss list corpora)."
-            )
+            choice = f"one of: {', '.join(fitting)}" if fitting else "a described one (isogloss list corpora)"
+            raise ConfigError(f"corpus {name!r} holds {', '.join(there)}, not {kind}. Choose {choice}.")
 
     def stream(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
