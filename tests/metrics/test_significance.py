@@ -66,7 +66,7 @@ def test_the_paired_t_test_is_scipys(values):
 
 @pytest.mark.parametrize(
     ("system", "baseline", "p_value"),
-    [([0.5], [0.1], 1.0), ([0.3, 0.7], [0.3, 0.7], 1.0), ([0.5, 0.6, 0.7], [0.4, 0.5, 0.6], 0.0)],
+    [([0.5], [0.1], 1.0), ([0.3, 0.7], [0.3, 0.7], 1.0), ([0.5, 0.6, 0.7], [0.4, 0.5, 0.6], 0.25)],
     ids=["one example", "no difference", "the same difference everywhere"],
 )
 def test_the_paired_t_test_has_an_answer_where_there_is_no_spread(system, baseline, p_value):
@@ -290,6 +290,8 @@ def test_parallel_examples_are_one_unit():
     )
     assert parallel.p_value == pytest.approx(alone.p_value)
     assert apart.p_value < alone.p_value
+    lost = {"de": (ids[:3], -np.ones(3)), "fr": (ids[:3], -np.ones(3))}
+    assert paired_t_test_over_languages(lost).p_value == mcnemar_test([0, 0, 0], [1, 1, 1]).p_value == 0.25
     with pytest.raises(InputError, match="no language"):
         paired_t_test_over_languages({})
 

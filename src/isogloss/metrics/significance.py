@@ -106,7 +106,8 @@ def paired_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -> Sig
 def paired_t_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> SignificanceTest:
     """Test whether the mean difference of paired values [example] is 0.
 
-    p is 1 for a single example, and 0 where all differ by the same amount.
+    p is 1 for a single example. Where all differ by the same amount, and t would be infinite, it is that of
+    the exact sign test.
     """
     x, y = _paired(system, baseline)
     values = x - y
@@ -123,7 +124,7 @@ def paired_t_test_over_languages(differences: Differences) -> SignificanceTest:
     A test set says the same in several languages, so a sentence that is hard in one is hard in others:
     examples with equal ids are one unit. With one language it is the paired t-test on its examples; with
     languages that share no id, the test of a sum of independent means (Liang & Zeger 1986: variance by
-    clusters).
+    clusters). Without any spread it is the exact sign test.
     """
     mean, error, n = error_over_languages(differences)
     return _t_test("paired t over languages", mean, 0.0 if error <= TIE else error, n)
@@ -234,7 +235,7 @@ def _t_test(name: str, mean: float, error: float, n: int) -> SignificanceTest:
     if abs(mean) <= TIE or n < 2:
         return SignificanceTest(name, 0.0, 1.0)
     if error == 0:
-        return SignificanceTest(name, math.copysign(math.inf, mean), 0.0)
+        return SignificanceTest(name, math.copysign(math.inf, mean), float(2 ** (1 - n)))
     return SignificanceTest(name, mean / error, t_p_value(mean / error, n - 1))
 
 
