@@ -32,7 +32,7 @@ Every check of the claims of all four papers, at built-in scale. It is the comma
 [papers](../../papers.md#all-claims-from-one-command) but for these: X-Mixup in NLI has four seeds of
 eight, and the systems that 2i and 2k compare ([nli_claims.toml](../x_mixup/nli_claims.toml)), the
 adjustment's NLI three seeds ([nli.toml](nli.toml)), interference four seeds of six
-([interference.toml](interference.toml)), a third language one. X-Mixup in NLI, with eight targets (2m,
+([interference.toml](interference.toml)). X-Mixup in NLI, with eight targets (2m,
 [eight_targets.toml](../x_mixup/eight_targets.toml)), and in the adjustment's NLI fewer translations and [CLS]
 alone (3b and 3i), were made later in folders of their own, with Holm's correction over all checks of a claim.
 Written by `python docs/results/claims/table.py` from [checks.csv](checks.csv), which the report makes.
