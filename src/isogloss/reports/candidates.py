@@ -23,7 +23,7 @@ from isogloss.metrics.model_choice import (
     regret,
     rule,
 )
-from isogloss.reports.comparison import main_scores, model_languages
+from isogloss.reports.comparison import main_scores, model_languages, rows_of
 from isogloss.reports.measurements import Measurements, cached
 from isogloss.reports.names import name_systems
 
@@ -198,9 +198,7 @@ def _level(estimates: Sequence[Array], count: int) -> Array:
 
 def _scores(m: Measurements, about: Mapping[str, str], keys: Sequence[str]) -> tuple[pd.DataFrame, str]:
     """Return the candidates' scores by the task's metric on the best split, and the metric."""
-    scores = m.frame("scores")
-    for name in TEST_SET:
-        scores = scores[scores[name] == about[name]]
+    scores = rows_of(m.frame("scores"), {name: about[name] for name in TEST_SET})
     scores = main_scores(scores) if len(scores) else scores
     keyed = scores.assign(candidate=_candidate(scores) if len(scores) else [])
     keyed = keyed[keyed["candidate"].isin(keys)]

@@ -15,7 +15,7 @@ import pandas as pd
 
 from isogloss.metrics.correlation import spearman
 from isogloss.reports.checks import HELPS, Bounds, Check, check_of, check_std_ratio, not_measured
-from isogloss.reports.comparison import TEST_SET, best_split, labelled_groups
+from isogloss.reports.comparison import FEWEST, TEST_SET, best_split, labelled_groups, rows_of
 from isogloss.reports.measurements import Measurements, cached
 from isogloss.reports.verdicts import Claim
 
@@ -67,7 +67,7 @@ def compare_stds(m: Measurements) -> list[Check]:
 
 def compare_parts(m: Measurements) -> list[Check]:
     """Compare the gain of moving the encoder alone or the head alone with that of the whole model (1i)."""
-    rows = _of(_paths(m), {"start.method": "source-only", **TARGET})
+    rows = rows_of(_paths(m), {"start.method": "source-only", **TARGET})
     near = {"above": -HARDLY, "below": HARDLY}
     less = _mean("gain of the whole − of the encoder", "gain", near, WHOLE, {"part": "encoder"})
     head = _mean("gain of the head", "gain", near, {"part": "head"})
@@ -76,19 +76,13 @@ def compare_parts(m: Measurements) -> list[Check]:
 
 def check_target_paths(m: Measurements) -> list[Check]:
     """Check that source and target are swapped along Eq. 2 (1j)."""
-    stays, rises = (_of(_paths(m), EQ_2 | role) for role in (TARGET, SOURCE))
+    stays, rises = (rows_of(_paths(m), EQ_2 | role) for role in (TARGET, SOURCE))
     return [*_each(m, stays, lambda about, own: _fall(f"{about} targets", own)), *_each(m, rises, *RISES)]
 
 
 def _published(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return which rows have unmodified encoders and inputs, as in the paper."""
     return (rows[["encoder.adjusted", "encoder.modules", "inputs"]] == "").all(axis=1)
-
-
-def _of(rows: pd.DataFrame, values: Mapping[str, str]) -> pd.DataFrame:
-    for name, value in values.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 @cached
@@ -106,8 +100,8 @@ def _paths(m: Measurements) -> pd.DataFrame:
 
 def _shape(scores: "pd.Series[float]") -> dict[str, float]:
     """Return statistics of scores along a path, by α in [0, 1]; nan where there are too few points."""
-    line = rho = 0.0 if len(scores) > 2 else math.nan
-    if len(scores) > 2 and scores.max() > scores.min():
+    line = rho = 0.0 if len(scores) >= FEWEST else math.nan
+    if len(scores) >= FEWEST and scores.max() > scores.min():
         line = np.corrcoef(scores.index, scores)[0, 1]
         rho = spearman([*scores.index], [*scores]).rho
     first, last = scores.get(0.0, math.nan), scores.get(1.0, math.nan)
@@ -129,7 +123,7 @@ def _triples(m: Measurements, frame: str) -> pd.DataFrame:
     """Return the rows about the paper's three whole models."""
     names = {"method": "bilingual", "first.method": "source-only", "second.method": "target-only"}
     rows = m.frame(frame)
-    rows = _of(rows[_published(rows)], names | WHOLE)
+    rows = rows_of(rows[_published(rows)], names | WHOLE)
     return rows.assign(**{"start.way": rows["first.way"] + rows["second.way"]})
 
 
@@ -179,7 +173,7 @@ def _mean(
     """Return a function that checks the mean over seeds of a column: of some rows, minus that of others."""
 
     def check(about: str, own: pd.DataFrame) -> list[Check]:
-        values, less = (_of(own, of).groupby(["seed", "target"])[name].mean() for of in (of, minus))
+        values, less = (rows_of(own, of).groupby(["seed", "target"])[name].mean() for of in (of, minus))
         return _check(f"{about}: {words}", values - less if minus else values, bounds)
 
     return check
@@ -243,7 +237,7 @@ CLAIMS = (
         says="The source score hardly moves on the way from the source-only to the bilingual model.",
         rule="Highest minus lowest source score over α in [0, 1] of Eq. 1 of whole models: below 3 points.",
         needs=("interpolation",),
-        test=lambda m: _each(m, _of(_paths(m), EQ_1 | SOURCE), _fall),
+        test=lambda m: _each(m, rows_of(_paths(m), EQ_1 | SOURCE), _fall),
     ),
     Claim(
         id="1b",
@@ -254,7 +248,7 @@ CLAIMS = (
             "gain from α = 0 to α = 1: above 0."
         ),
         needs=("interpolation",),
-        test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), *RISES),
+        test=lambda m: _each(m, rows_of(_paths(m), EQ_1 | TARGET), *RISES),
     ),
     Claim(
         id="1c",
@@ -284,7 +278,7 @@ CLAIMS = (
             "better one at α = 0 (zero-shot), above 0. A high start leaves less to climb."
         ),
         needs=("interpolation",),
-        test=lambda m: _flatter(m, _of(_paths(m), EQ_1 | TARGET)),
+        test=lambda m: _flatter(m, rows_of(_paths(m), EQ_1 | TARGET)),
     ),
     Claim(
         id="1f",
@@ -292,7 +286,7 @@ CLAIMS = (
         says="The target score rises linearly.",
         rule="R² of a straight line through the target score over α in [0, 1] of Eq. 1: above .9.",
         needs=("interpolation",),
-        test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), STRAIGHT),
+        test=lambda m: _each(m, rows_of(_paths(m), EQ_1 | TARGET), STRAIGHT),
     ),
     Claim(
         id="1g",
@@ -311,7 +305,7 @@ CLAIMS = (
             "seeds or more, root of the mean variance over targets."
         ),
         needs=("interpolation",),
-        test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), _variances),
+        test=lambda m: _each(m, rows_of(_paths(m), EQ_1 | TARGET), _variances),
     ),
     Claim(
         id="1i",
@@ -346,6 +340,6 @@ CLAIMS = (
         says="The better encoder has the flatter target surface, in the plane.",
         rule="As 1e, with the mean |dscore/dα| over the grid of Eq. 3 within [0, 1].",
         needs=("plane",),
-        test=lambda m: _flatter(m, _of(_planes(m), TARGET)),
+        test=lambda m: _flatter(m, rows_of(_planes(m), TARGET)),
     ),
 )

@@ -35,6 +35,9 @@ TEST_SET = ["corpus", "treebank", "task", "source", "split", "metric"]
 SYSTEM = ["encoder", "way", "inputs", "inputs.translator"]
 """Columns that identify a system: encoder (over its seeds), way of training, and form of the inputs."""
 
+FEWEST = 3
+"""Pairs of which a rank correlation says anything; fewer always give 1 or -1."""
+
 K = TypeVar("K")
 
 SURE, ON_EXAMPLES = "*", "°"
@@ -146,6 +149,11 @@ def filter_rows(rows: pd.DataFrame, condition: Callable[..., bool], *columns: st
     return rows[np.array(keep, dtype=bool)]
 
 
+def rows_of(rows: pd.DataFrame, values: Mapping[str, object]) -> pd.DataFrame:
+    """Return the rows with these values, by column."""
+    return rows[(rows[[*values]] == [*values.values()]).all(axis=1)]
+
+
 def where_any(rows: pd.DataFrame, name: str, value: object) -> pd.DataFrame:
     """Return the rows with a value in a column, or all where none has it."""
     own = rows[rows[name] == value]
@@ -157,10 +165,10 @@ def rank_correlations(
 ) -> pd.Series:
     """Return Spearman's ρ of two columns for each unit: the mean of those within groups of other columns.
 
-    Groups of fewer than three rows are skipped; ρ is 0 where a column is constant.
+    Groups of fewer than FEWEST rows are skipped; ρ is 0 where a column is constant.
     """
     by = [*unit, *within]
-    several = rows[rows.groupby(by, dropna=False)[x].transform("size") > 2]
+    several = rows[rows.groupby(by, dropna=False)[x].transform("size") >= FEWEST]
     if several.empty:
         return pd.Series(dtype=float)
     groups = several.groupby(by, dropna=False)[[x, y]]

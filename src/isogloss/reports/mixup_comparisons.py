@@ -19,6 +19,7 @@ from isogloss.reports.comparison import (
     filter_rows,
     labelled_groups,
     main_scores,
+    rows_of,
     unit_of,
     where_any,
 )
@@ -147,9 +148,8 @@ def source_cka(m: Measurements) -> pd.DataFrame:
 
 def cka_of(m: Measurements, own: pd.DataFrame) -> pd.DataFrame:
     """Return the CKA of a system's models: on the corpus that was scored, or else on any; unmixed states."""
-    rows, one = source_cka(m), own.iloc[0]
-    for name in ("task", "source", "encoder", "way"):
-        rows = rows[rows[name] == one[name]]
+    one = own.iloc[0]
+    rows = rows_of(source_cka(m), dict(one[["task", "source", "encoder", "way"]]))
     return where_any(where_any(rows, "corpus", one["corpus"]), "inputs", "")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from isogloss.metrics.estimates import mean_std
+from isogloss.reports.comparison import FEWEST
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.mixup_comparisons import deepest_layer
 from isogloss.reports.names import percent, plus_minus
@@ -19,9 +20,6 @@ ORIGINAL = "original"
 
 ALL_LANGUAGES = "mean"
 """Stands for the mean over all languages, the source among them."""
-
-FEWEST = 3
-"""Languages of which a rank correlation says anything."""
 
 GAIN = " gain"
 """Ends a measure that is the difference from the original encoder."""

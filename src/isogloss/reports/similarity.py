@@ -15,7 +15,15 @@ import pandas as pd
 from isogloss.core.errors import StorageError
 from isogloss.data.result_files import ENDING, LOG_ALPHA, MASKS, read_tensors
 from isogloss.metrics.correlation import bootstrap_interval, spearman
-from isogloss.reports.comparison import SYSTEM, TEST_SET, main_scores, model_languages, where_any
+from isogloss.reports.comparison import (
+    FEWEST,
+    SYSTEM,
+    TEST_SET,
+    main_scores,
+    model_languages,
+    rows_of,
+    where_any,
+)
 from isogloss.reports.drawing import Lines
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
@@ -25,9 +33,6 @@ from isogloss.reports.tables import Summary, numbers, percents
 
 NOISE = 0.05
 """Similarities within languages below this are too noisy to divide by."""
-
-FEWEST = 3
-"""Minimum languages of a correlation; fewer always give 1 or -1."""
 
 WINDOWS = 25
 """Curves are smoothed over one part in so many of their points: single batches are noisy."""
@@ -325,7 +330,7 @@ def transfer_correlations(m: Measurements) -> pd.DataFrame:
     for key, own in scores[scores["role"] == "target"].groupby(keys, sort=False, dropna=False):
         about = dict(zip(keys, key, strict=True))
         similar = cka[(cka["encoder"] == about["encoder"]) & cka["first"].isin(about["source"].split("+"))]
-        models = similar[(similar[trained] == [about[name] for name in trained]).all(axis=1)]
+        models = rows_of(similar, {name: about[name] for name in trained})
         models = where_any(models, "corpus", about["corpus"])
         models = where_any(where_any(models, "inputs", about["inputs"]), "inputs", "")
         states = {"encoder": similar[similar["way"] == ""], "model": models}
