@@ -10,7 +10,7 @@ from isogloss.experiments.store_places import local_folder
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
 from isogloss.reports.measurements import Measurements, read_measurements
-from isogloss.reports.names import percent
+from isogloss.reports.names import percent, test_set_name
 
 
 def print_choices(place: str, languages: Sequence[str], *, quiet: bool, as_json: bool) -> None:
@@ -60,6 +60,6 @@ def _show_candidates(one: Candidates, code: str) -> None:
     numbers = data.columns.drop(["candidate", RULE])
     texts = data.assign(**{RULE: data[RULE].map("{:+.2f}".format)})
     texts[numbers] = data[numbers].map(percent)
-    about = " ".join(one.about[name] for name in ("corpus", "treebank", "task") if one.about[name])
-    show_line(f"{about}, source {one.about['source']}: candidates for {code}, the rule's choice first")
+    about = f"{test_set_name(one.about)}, source {one.about['source']}"
+    show_line(f"{about}: candidates for {code}, the rule's choice first")
     Display().table([*texts], texts.to_numpy().tolist())

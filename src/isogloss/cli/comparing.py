@@ -23,7 +23,7 @@ from isogloss.experiments.store_places import local_folder
 from isogloss.metrics.power import MOST_SEEDS, seeds_needed
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison
 from isogloss.reports.measurements import Measurements, read_measurements
-from isogloss.reports.names import count, name_systems, percent
+from isogloss.reports.names import count, name_systems, percent, test_set_name
 from isogloss.reports.outputs import ComparedOutputs, compare_outputs
 from isogloss.reports.scores import UNITS, Key, ScoredSet, key_of, numbers_of, scored_sets, tested
 from isogloss.reports.verdicts import p_text
@@ -152,7 +152,7 @@ def _title(group: Sequence[Compared]) -> str:
     )
     encoder = f", {one.system['encoder.label']}" if same else ""
     source = f", source {about['source']}" if about["source"] else ""
-    name = " ".join(about[part] for part in ("corpus", "treebank", "mixed", "task") if about[part])
+    name = test_set_name(about)
     many = count(examples[0], "example") if len(set(examples)) == 1 else f"{min(examples)} examples or more"
     measure = f"{about['metric']} on {about['split']}"
     return f"{name}{encoder}{source}: {system} against {baseline}, {measure}, {many}"

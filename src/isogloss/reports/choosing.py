@@ -15,7 +15,7 @@ from isogloss.metrics.estimates import mean_std
 from isogloss.metrics.model_choice import Prediction, labelled_languages, leave_one_out, regret
 from isogloss.reports.candidates import FALLING, RANDOM, RULE, SOURCE, Candidates, all_candidates
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import language, percent, slug
+from isogloss.reports.names import language, percent, slug, test_set_name
 from isogloss.reports.tables import Table, text_table
 
 DO_NOT_KNOW = "don't know"
@@ -162,10 +162,9 @@ REGRET = (
 
 
 def _words(one: Candidates, kind: str, what: str, caption: str) -> dict[str, str]:
-    about = " ".join(one.about[name] for name in ("corpus", "treebank", "task") if one.about[name])
     return {
         "name": slug(kind, *one.about.values()),
-        "title": f"{about}, source {one.about['source']}: {what}",
+        "title": f"{test_set_name(one.about)}, source {one.about['source']}: {what}",
         "caption": caption,
     }
 

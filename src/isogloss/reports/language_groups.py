@@ -14,7 +14,7 @@ from isogloss.core.languages import is_built_in
 from isogloss.metrics.estimates import mean_std
 from isogloss.reports.comparison import SYSTEM
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import and_list, count, language, percent, slug
+from isogloss.reports.names import and_list, language, percent, slug, test_set_name
 from isogloss.reports.scores import UNITS, ScoredSet, key_of, mean_scores, scored_sets
 from isogloss.reports.tables import Cell, Table, cells
 
@@ -58,11 +58,10 @@ def _group_table(one: ScoredSet, groups: Groups, data: pd.DataFrame) -> Table:
     for (by, group), codes in groups.items():
         numbers = (shown.get((by, group, name), Cell("–")) for name in names)
         lines.append((*cells(by, group, str(len(codes))), *numbers))
-    title = " ".join(one.about[name] for name in ("corpus", "treebank", "task", "mixed") if one.about[name])
-    source = f", source {one.about['source']}" if one.sources else ""
+    title = test_set_name(one.about) + (f", source {one.about['source']}" if one.sources else "")
     return Table(
         name=slug("language-groups", *one.about.values()),
-        title=f"{title}{source}: mean {one.about['metric']} on {one.about['split']}, by kind of language",
+        title=f"{title}: mean {one.about['metric']} on {one.about['split']}, by kind of language",
         caption=_caption(one, data, groups),
         header=cells("by", "group", "languages", *names),
         align="ll" + "r" * (1 + len(names)),
@@ -89,8 +88,7 @@ def _data(one: ScoredSet, groups: Groups) -> pd.DataFrame:
 
 
 def _caption(one: ScoredSet, data: pd.DataFrame, groups: Groups) -> str:
-    unit, units = UNITS[one.unit], sorted({*data["units"]})
-    over = count(units[-1], unit) if len(units) == 1 else f"{units[0]} to {count(units[-1], unit)}"
+    unit, over = UNITS[one.unit], one.units_of(data)
     unknown = [
         f"{by} of {and_list(map(language, codes))}"
         for (by, group), codes in groups.items()

@@ -185,6 +185,11 @@ def language(code: str) -> str:
     return code if name == code else f"{name} ({code})"
 
 
+def test_set_name(about: Mapping[str, str]) -> str:
+    """Return "corpus treebank task", and how inputs are mixed, of those that a test set has."""
+    return " ".join(filter(None, map(about.get, ("corpus", "treebank", "task", "mixed"))))
+
+
 def slug(*parts: object) -> str:
     """Return a file name of lowercase letters, digits and dashes, with a digest where that loses letters."""
     text = "-".join(str(part) for part in parts if str(part))

@@ -30,7 +30,16 @@ from isogloss.reports.comparison import (
     unit_of,
 )
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import and_list, count, language, name_systems, percent, plus_minus, slug
+from isogloss.reports.names import (
+    and_list,
+    count,
+    language,
+    name_systems,
+    percent,
+    plus_minus,
+    slug,
+    test_set_name,
+)
 from isogloss.reports.tables import Cell, Summary, Table, cells, percents, plain_table
 
 GAP = "gap"
@@ -77,6 +86,11 @@ class ScoredSet:
         found = {code: (code,) for code in (*self.sources, *self.targets, *self.unseen)}
         means = {MEAN: self.targets, UNSEEN: self.unseen}
         return found | {name: codes for name, codes in means.items() if len(codes) > 1}
+
+    def units_of(self, data: pd.DataFrame) -> str:
+        """Return how many units the numbers are means over: "3 seeds", "1 to 3 seeds"."""
+        least, most = data["units"].min(), count(data["units"].max(), UNITS[self.unit])
+        return most if data["units"].nunique() == 1 else f"{least} to {most}"
 
     @property
     def systems(self) -> list[Facts]:
@@ -262,8 +276,7 @@ def mean_scores(one: ScoredSet, groups: Mapping[K, Sequence[str]]) -> pd.DataFra
 def _score_table(m: Measurements, one: ScoredSet) -> Table:
     values, about, rows = values_of(one), one.about, one.rows
     data, heads = _data(m, one, values), {"encoder.label": "encoder", "system": "method, inputs"}
-    title = [" ".join(about[name] for name in ("corpus", "treebank", "task", "mixed") if about[name])]
-    title += [f"source {about['source']}"] * bool(one.sources)
+    title = [test_set_name(about), *[f"source {about['source']}"] * bool(one.sources)]
     if rows["encoder"].nunique() == 1:
         title.append(rows["encoder.label"].iloc[0])
         del heads["encoder.label"]
@@ -341,8 +354,7 @@ def _head(one: ScoredSet, column: str) -> Cell:
 
 
 def _caption(one: ScoredSet, data: pd.DataFrame) -> str:
-    units, unit, tests = sorted({*data["units"]}), UNITS[one.unit], data[data["difference"].notna()]
-    over = count(units[-1], unit) if len(units) == 1 else f"{units[0]} to {count(units[-1], unit)}"
+    unit, over, tests = UNITS[one.unit], one.units_of(data), data[data["difference"].notna()]
     crossed, how = tests["p_value"].count(), [TESTS[name] for name in tests["test"].unique() if name]
     star = (
         f'{SURE} the difference from the system under "against" stands on {unit}s and examples: p < 0.05 '
