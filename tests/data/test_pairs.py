@@ -195,7 +195,7 @@ def below(head, row):
             for line, said in (
                 ("{", "no JSON"),
                 ("[" * 100_000, "no JSON"),
-                ("[1]", r"'\[1\]'; expected a JSON object on each line"),
+                ("[1]", r"'\[1\]'; expected a JSON object\."),
                 ('{"sentence1": "a", "gold_label": "neutral"}', "no text sentence2 or hypo or hypothesis"),
                 ('{"sentence1": "a", "sentence2": 3, "gold_label": "neutral"}', "no text sentence2"),
                 (OBJECT.strip().replace("neutral", "nuetral"), "label 'nuetral'.*Did you mean 'neutral'?"),

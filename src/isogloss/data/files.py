@@ -94,7 +94,7 @@ def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, object]]]
         if not line.strip():
             continue
         try:
-            body = json.loads(line)
+            body = json.loads(line, object_pairs_hook=unique_keys)
             json.dumps(body, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise file.broken(number, f"no JSON ({error})", "a JSON object") from error

@@ -7,7 +7,6 @@ Without ids of their own, examples are numbered from 1 within their language, so
 have equal ids in all languages.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -31,7 +30,7 @@ from isogloss.data.corpora import (
     with_byte_order_mark,
 )
 from isogloss.data.examples import Example, SentencePair
-from isogloss.data.files import File, Folder, is_unicode, some, unique_keys
+from isogloss.data.files import File, Folder, numbered_objects, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,8 +301,7 @@ def _place(row: list[str], names: tuple[str, ...]) -> int | None:
 
 def _objects(file: File, header: Header) -> Iterator[_Row]:
     seen: dict[str, int] = {}
-    for number, line in file.lines():
-        thing = _parsed(file, number, line)
+    for number, _, thing in numbered_objects(file):
         name = _value(thing, header.id) or str(number)
         yield _Row(
             number=number,
@@ -312,20 +310,6 @@ def _objects(file: File, header: Header) -> Iterator[_Row]:
             second=_text(file, number, thing, header.second),
             label=_value(thing, header.label),
         )
-
-
-def _parsed(file: File, number: int, line: str) -> dict[str, object]:
-    try:
-        thing = json.loads(line, object_pairs_hook=unique_keys)
-    except (ValueError, RecursionError) as error:
-        raise _no_object(file, number, f"no JSON ({error})") from error
-    if not isinstance(thing, dict):
-        raise _no_object(file, number, f"{line[:60]!r}")
-    return thing
-
-
-def _no_object(file: File, number: int, found: str) -> DataError:
-    return file.broken(number, found, "a JSON object on each line", "Fetch the file again")
 
 
 def _value(thing: dict[str, object], names: tuple[str, ...]) -> str | None:
@@ -338,8 +322,6 @@ def _text(file: File, number: int, thing: dict[str, object], names: tuple[str, .
     if text is None:
         there = ", ".join(map(repr, thing))
         raise file.broken(number, f"no text {' or '.join(names)} among {there}", "that text")
-    if not is_unicode(text):
-        raise file.broken(number, f"{text[:40]!r} with half a surrogate pair", "whole Unicode characters")
     return text
 
 
