@@ -15,7 +15,7 @@ from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import MLQA, XNLI
 from isogloss.data.concatenated import concatenated
 from isogloss.data.conllu import Ud, read_conllu, text_comment, with_tree, write_conllu
-from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
+from isogloss.data.parallel_examples import matched, mixed_pairs, mixed_questions
 from isogloss.data.sources import Sources
 from isogloss.data.tokenization import detokenize, tokenize
 from isogloss.encoders import load_tokenizer
@@ -92,7 +92,7 @@ def test_parallel_test_sets_can_be_mixed(real_data):
         return [list(CORPORA[corpus].read(real_data, code, "test")) for code in (language, "en")]
 
     assert len(mixed_questions(*both("squad", "ar"))) == 1190
-    assert len(mixed_pairs(*both("pawsx", "de"), partial=True)) == 1994 - 8
+    assert len(matched(*both("pawsx", "de"), names=("de", "en"), partial=True)) == 1994 - 8
     with pytest.raises(DataError, match="6 of the target are not in the source"):
         mixed_pairs(*both("pawsx", "de"))
 

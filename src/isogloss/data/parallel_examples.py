@@ -5,8 +5,8 @@ Equal ids alone do not say so: many formats number their examples, whatever thes
 
 Mixed-language test sets put half of each example back in the source language (cross-lingual adjustment,
 Section 4): the premise or the hypothesis of XNLI, at random; a question in one language about a passage in
-the other, both ways. Which half of a pair it is depends on the seed and the id alone, so that it is the
-same half in every target language.
+the other, both ways. Which half of a pair it is depends on the id alone, so that it is the same half in
+every target language.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,6 +36,9 @@ PUD = "pud"
 
 FEW = 0.05
 """Share of labels that may differ between languages: in PAWS-X 8 of 1,994, in files of another order half."""
+
+MIXED = "the target", "the source"
+"""What messages call the two that are mixed."""
 
 One = TypeVar("One", bound=Example)
 Other = TypeVar("Other", bound=Example)
@@ -96,42 +99,29 @@ def matched(
 
 
 def mixed_pairs(
-    target: Iterable[SentencePair],
-    source: Iterable[SentencePair],
-    *,
-    side: Side = "random",
-    seed: int = 0,
-    names: tuple[str, str] = ("the target", "the source"),
-    partial: bool = False,
+    target: Iterable[SentencePair], source: Iterable[SentencePair], *, side: Side = "random"
 ) -> list[SentencePair]:
     """Put one text of each target pair back in the source language; DataError for what does not match."""
     return [
         replace(one, first=other.first)
-        if side_of(one.id, side=side, seed=seed) == "first"
+        if (_drawn(one.id) if side == "random" else side) == "first"
         else replace(one, second=other.second)
-        for one, other in matched(target, source, names=names, partial=partial)
+        for one, other in matched(target, source, names=MIXED)
     ]
 
 
-def side_of(name: str, *, side: Side, seed: int) -> Side:
-    """Return the side of the pair with this id that is back in the source language."""
-    if side != "random":
-        return side
-    return "second" if derive(seed, "mixed", name) % 2 else "first"
+def _drawn(name: str) -> Side:
+    """Draw the side of the pair with this id that is back in the source language."""
+    return "second" if derive(0, "mixed", name) % 2 else "first"
 
 
 def mixed_questions(
-    target: Iterable[Question],
-    source: Iterable[Question],
-    *,
-    part: Part = "question",
-    names: tuple[str, str] = ("the target", "the source"),
-    partial: bool = False,
+    target: Iterable[Question], source: Iterable[Question], *, part: Part = "question"
 ) -> list[Question]:
     """Put the question, or the passage with its answers, back in the source language."""
     return [
         replace(one, question=other.question) if part == "question" else replace(other, question=one.question)
-        for one, other in matched(target, source, names=names, partial=partial)
+        for one, other in matched(target, source, names=MIXED)
     ]
 
 
