@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import tee
 from typing import Any, Literal, NamedTuple, cast
 
-from isogloss.core.errors import ConfigError, check_named, unknown_name
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.data.answer_projection import (
     MARKS,
     Answer,
-    Mark,
     SpanLink,
     by_links,
     by_text,
@@ -91,15 +90,14 @@ class Projection:
     links: TagWay | None = None
     """How words of sentences are linked to those of their translations, which then keep the links: links (the
     translator's own) or alignment; None keeps none."""
-    marks: tuple[Mark, ...] = MARKS
     find_links: FindLinks | None = None
 
     def __post_init__(self) -> None:
         """Refuse unknown ways, and alignment without an aligner."""
         check_named("answers", "way to find them again", WAYS, *self.answers)
         for name, found in (("tags", self.tags), ("links", self.links)):
-            if found is not None and found not in TAG_WAYS:
-                raise unknown_name(name, "way to find them again", found, TAG_WAYS)
+            if found is not None:
+                check_named(name, "way to find them again", TAG_WAYS, found)
         if "alignment" in (*self.answers, self.tags, self.links) and self.find_links is None:
             raise ConfigError("alignment finds labels and links with a word aligner, and none was given.")
 
@@ -337,7 +335,7 @@ class _Questions:
 
     def _by_marks(self, questions: list[Question]) -> None:
         """Locate answers by each kind of marks in turn; the passage is the unmarked translation."""
-        for mark in self.how.marks:
+        for mark in MARKS:
             missing = [one for one in questions if one.id not in self.answers]
             ways = {one.id: marked(one.passage, one.answers[0], mark) for one in missing if one.answers}
             texts = self._texts(text for text in ways.values() if text is not None)

@@ -102,11 +102,11 @@ def format_links(pair: Translation, corpus: str) -> str:
     return " ".join(links) or NO_LINKS
 
 
-def write_pharaoh(alignments: Iterable[Aligned], *, scores: bool = False) -> Iterator[str]:
-    """Yield a line for each pair, with scores (six digits) where there are any and ``scores`` is set."""
+def write_pharaoh(alignments: Iterable[Aligned]) -> Iterator[str]:
+    """Yield a line for each pair, with scores (six digits) where there are any."""
     for aligned in alignments:
         links = [f"{i}-{j}" for i, j in aligned.links]
-        if scores and aligned.scores:
+        if aligned.scores:
             links = [f"{link}:{score:.6g}" for link, score in zip(links, aligned.scores, strict=True)]
         yield " ".join(links)
 

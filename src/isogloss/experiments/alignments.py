@@ -111,7 +111,7 @@ def align(context: RunContext, run: Align) -> RunResult:
     wanted = read[run.split]
     first = len(pairs) - len(wanted)
     found = run.aligner.align(setting)[first:]
-    lines = write_pharaoh(found, scores=True)
+    lines = write_pharaoh(found)
     write_text(context.store.folder(run) / LINKS, "".join(f"{line}\n" for line in lines))
     warnings = check_bitext(wanted, *two_languages(run.languages)).warnings
     if run.alone:
