@@ -9,12 +9,10 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_masked_lm
 from isogloss.training.precision import (
     _trim,
     autocast,
-    check_precision,
     faster,
     matrices_converted,
     matrix_speeds,
@@ -92,14 +90,6 @@ def test_measuring_draws_no_random_number():
     before = torch.get_rng_state()
     assert min(matrix_speeds("cpu", rounds=1).values()) > 0
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_an_unknown_precision_is_an_error_with_the_nearest():
-    assert check_precision("auto", "here") == "auto"
-    with pytest.raises(
-        ConfigError, match=r"^recipe: no precision 'bfloat61'. Did you mean 'bfloat16'\? Known: "
-    ):
-        check_precision("bfloat61", "recipe")
 
 
 IDS = torch.tensor([[2, 9, 10, 11, 3], [2, 12, 3, 0, 0]])

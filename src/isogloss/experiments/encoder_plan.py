@@ -28,7 +28,7 @@ from isogloss.experiments.encoders import (
 from isogloss.experiments.pretrain_plan import planned_pretraining
 from isogloss.experiments.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table, many
 from isogloss.methods import ADJUSTMENTS, Adjustment
-from isogloss.training.precision import check_precision
+from isogloss.training.precision import PRECISIONS
 
 ORIGINAL = "original"
 """What recipes call encoders that were not adjusted."""
@@ -143,7 +143,7 @@ def _adjusted(
     kind = plug_in(table, ADJUSTMENTS, "way to adjust an encoder", where, added=("methods", Adjustment))
     refuse_unknown(table, names(kind, AdjustTable), f"adjustment {kind.name}", where)
     choice, method = part_of(table, AdjustTable, where), part_of(table, kind, where)
-    check_precision(precision_of(method), f"{where}: precision")
+    check_named(f"{where}: precision", "precision", PRECISIONS, precision_of(method))
     check_named(f"{where}: start", "encoder of this recipe", there.values(), choice.start)
     sizes = many(choice.examples)
     refuse_empty_or_twice(sizes, f"{where}: examples")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.run_parts import Optimization
 from isogloss.data.sources import Sources
 from isogloss.experiments.checking import checked, names, refuse_empty_or_twice, refuse_unknown
@@ -12,7 +12,7 @@ from isogloss.experiments.encoder_runs import Encoder
 from isogloss.experiments.encoders import facts_of
 from isogloss.experiments.recipe import Table
 from isogloss.tasks import Task, find_task
-from isogloss.training.precision import check_precision
+from isogloss.training.precision import PRECISIONS
 from isogloss.training.setting import Reads
 
 SPECIAL = 2
@@ -27,7 +27,8 @@ def changes_of(table: Table, where: str) -> Iterator[Table]:
         refuse_empty_or_twice(values, f"{where}.{key}")
     for combination in product(*lists.values()):
         changes = dict(zip(lists, combination, strict=True))
-        check_precision(checked(Optimization, changes, where).updates.precision, f"{where}.precision")
+        found = checked(Optimization, changes, where)
+        check_named(f"{where}.precision", "precision", PRECISIONS, found.updates.precision)
         yield changes
 
 
@@ -38,7 +39,7 @@ def optimization_of(
     facts = facts_of(encoder, sources.encoders)
     most = facts.positions if facts else None
     found = _lengths(changes, find_task(task), most, where)
-    check_precision(found.updates.precision, f"{where}: precision")
+    check_named(f"{where}: precision", "precision", PRECISIONS, found.updates.precision)
     _check_averaged(found, where)
     if found.overlap >= found.limit - SPECIAL:
         raise ConfigError(

@@ -25,7 +25,7 @@ from isogloss.experiments.recipe import PretrainTable, Table
 from isogloss.methods import PRETRAINING, Pretraining
 from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.methods.meta_learning import MetaLearning
-from isogloss.training.precision import check_precision
+from isogloss.training.precision import PRECISIONS
 
 
 def planned_pretraining(
@@ -42,7 +42,7 @@ def planned_pretraining(
     )
     values = {key: value for key, value in table.method.items() if key != "name"}
     method = checked(kind, values, f"{where}.method")
-    check_precision(precision_of(method), f"{where}.method.precision")
+    check_named(f"{where}.method.precision", "precision", PRECISIONS, precision_of(method))
     refuse_empty_or_twice(table.text, f"{where}.text")
     refuse_empty_or_twice(table.languages, f"{where}.languages")
     for code in table.languages:

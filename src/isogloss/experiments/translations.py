@@ -37,7 +37,7 @@ from isogloss.experiments.runs import (
 )
 from isogloss.methods import TRANSLATION_TRAINING, Method, ReadsLinks, UsesTeacher
 from isogloss.tasks import find_task
-from isogloss.training.precision import check_precision
+from isogloss.training.precision import PRECISIONS
 from isogloss.translators import TRANSLATORS, Translator
 
 
@@ -343,7 +343,7 @@ def _trained(table: Table, sources: Sources, where: str) -> TrainTranslator:
     )
     refuse_unknown(table, names(kind, TrainTable), f"training {kind.name}", where)
     choice, method = part_of(table, TrainTable, where), part_of(table, kind, where)
-    check_precision(precision_of(method), f"{where}: precision")
+    check_named(f"{where}: precision", "precision", PRECISIONS, precision_of(method))
     refuse_empty_or_twice(choice.pairs, f"{where}.pairs")
     files = _bitext_files(choice.bitext, "train", choice.pairs, sources, f"{where}.bitext")
     if choice.dev:

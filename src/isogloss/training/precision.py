@@ -12,7 +12,6 @@ from time import perf_counter
 import torch
 from torch import nn
 
-from isogloss.core.errors import ConfigError, did_you_mean
 from isogloss.training.distributed import is_sharded
 
 PRECISIONS = ("auto", "float32", "bfloat16")
@@ -25,15 +24,6 @@ _WIDTHS = (256, 1024)
 _ROWS = {"cpu": 256}
 _ROWS_ELSEWHERE = 2048
 """A processor multiplies few rows before other programs interrupt it; a GPU is idle with few."""
-
-
-def check_precision(name: str, where: str) -> str:
-    """Return the name if it is known; ConfigError otherwise."""
-    if name not in PRECISIONS:
-        raise ConfigError(
-            f"{where}: no precision {name!r}.{did_you_mean(name, PRECISIONS)} Known: {', '.join(PRECISIONS)}."
-        )
-    return name
 
 
 def device() -> torch.device:

@@ -20,7 +20,7 @@ from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.tasks import Task, find_task, task_names
 from isogloss.tasks.task import Answer
 from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
-from isogloss.training.precision import check_precision, device
+from isogloss.training.precision import PRECISIONS, device
 from isogloss.using.elsewhere import provenance_elsewhere
 from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import (
@@ -281,7 +281,7 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
 
     One that was fine-tuned elsewhere is read too, if it has a token, sequence or question-answering head.
     """
-    check_precision(precision, "load_model")
+    check_named("load_model", "precision", PRECISIONS, precision)
     given, folder = str(folder), folder_of(folder)
     of_run = any((place / RECORD).exists() for place in (folder, folder.parent))
     own = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
