@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from isogloss.core.errors import DataError
+from isogloss.core.records import temporary_beside
 from isogloss.data.downloading import checksum, megabytes, storing
 
 EXPANSION = 100
@@ -76,11 +77,11 @@ def unpack(archive: Path, targets: Targets, folder: Path, *, asked: dict[int, st
                 raise unofficial_file(folder / target, digest)
         for target in written:
             with storing(folder / target):
-                _temporary(folder, target).replace(folder / target)
+                temporary_beside(folder / target, "tmp").replace(folder / target)
     finally:
         for target in written:
             with suppress(OSError):
-                _temporary(folder, target).unlink()
+                temporary_beside(folder / target, "tmp").unlink()
     return written
 
 
@@ -103,7 +104,7 @@ def _take_all(archive: Path, targets: Targets, folder: Path, written: dict[str, 
                     _check(archive, member, target, taken=target in written)
                     found.add(number)
                     written[target] = ""
-                    written[target] = _write(member, _temporary(folder, target))
+                    written[target] = _write(member, temporary_beside(folder / target, "tmp"))
     except _BROKEN as error:
         raise DataError(f"{archive}: the archive is damaged ({error}). Delete it and fetch again.") from error
     return found
@@ -164,11 +165,6 @@ def _write(member: _Member, path: Path) -> str:
             output.flush()
             os.fsync(output.fileno())
     return digest.hexdigest()
-
-
-def _temporary(folder: Path, target: str) -> Path:
-    path = folder / target
-    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
 
 class _Budget:

@@ -23,9 +23,8 @@ from isogloss.core.checksums import Checksum, as_text, difference, from_text
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError
 from isogloss.core.leaving import asked_to_leave
 from isogloss.core.locking import locked
-from isogloss.core.processes import this_process
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import FULL, storage_error, write_bytes, writing
+from isogloss.core.records import FULL, storage_error, temporary_beside, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
 
 if TYPE_CHECKING:
@@ -222,7 +221,7 @@ class Remote:
 
     def _brought(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
         """Bring files down under temporary names, and give those that are right their own; return these."""
-        parts = {name: _part(root / name) for name in told}
+        parts = {name: temporary_beside(root / name, "tmp") for name in told}
         with writing(root):
             for part in parts.values():
                 part.parent.mkdir(parents=True, exist_ok=True)
@@ -358,7 +357,3 @@ def _one_at_a_time(path: Path) -> Iterator[None]:
         with suppress(OSError):  # Without a lock each brings it down for itself.
             stack.enter_context(locked(path.with_name(f".{path.name}.lock"), wait=True))
         yield
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{this_process()}.tmp")

@@ -7,7 +7,7 @@ What is anchored has a reference state f⁰ from before the training: computed o
 disk. Files are read in pieces and not mapped, so that what was read does not count as the process's memory.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,9 +18,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from isogloss.core.presence import make_folder
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.records import writing
+from isogloss.core.records import open_atomically, writing
 from isogloss.nn.distance import Form, squared_distance
 from isogloss.tasks.batch import forward, row_ranges
 from isogloss.tasks.task import Model
@@ -276,23 +275,12 @@ def cache_states(
     dtype = np.dtype(kept)
     with main_process_first():
         if not path.exists():
-            _write(path, (compute(group) for group in groups), dtype)
+            with open_atomically(path, "wb") as file:
+                for group in groups:
+                    found = compute(group).float().cpu().numpy().astype(dtype).tobytes()
+                    with writing(path):
+                        file.write(found)
     return CachedStates(path, dim, dtype, starts, counts)
-
-
-def _write(path: Path, states: Iterable[Tensor], dtype: np.dtype[np.generic]) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    with writing(path):
-        make_folder(path.parent)
-        temporary.unlink(missing_ok=True)
-    for some in states:
-        found = some.float().cpu().numpy().astype(dtype).tobytes()
-        with writing(path), temporary.open("ab") as file:
-            file.write(found)
-    with writing(path):
-        if not temporary.exists():
-            temporary.touch()
-        temporary.replace(path)
 
 
 STATES = "states.bin"
