@@ -276,11 +276,6 @@ def encode(
 ) -> list[EncodedRow]:
     """Encode examples; with ``pseudo`` the setting's teacher labels translations (``language`` as en-sw)."""
     how, labelled = setting.optimization, pseudo and is_translation(language)
-    if labelled and not setting.teacher:
-        raise ConfigError(
-            f"pseudo-labels: {setting.task.name} needs a model trained on the source alone, which labels the "
-            f"translations; found none. Make a source-only run and name its folder (Setting.teacher)."
-        )
     if not examples:
         return []
     rows = setting.task.encode(examples, tokenizer, limit=how.limit, overlap=how.overlap)
