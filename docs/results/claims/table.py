@@ -29,13 +29,13 @@ isogloss run --out runs/claims papers/under-specified/claims papers/x-mixup/clai
 ```
 
 Every check of the claims of all four papers, at built-in scale. It is the command of
-[papers](../../papers.md#all-claims-from-one-command) but for these: X-Mixup in NLI has four seeds of
-eight, and the systems that 2i and 2k compare ([nli_claims.toml](../x_mixup/nli_claims.toml)), the
-adjustment's NLI three seeds ([nli.toml](nli.toml)), interference four seeds of six
-([interference.toml](interference.toml)). X-Mixup in NLI, with eight targets (2m,
-[eight_targets.toml](../x_mixup/eight_targets.toml)), and in the adjustment's NLI fewer translations and [CLS]
-alone (3b and 3i), were made later in folders of their own, with Holm's correction over all checks of a claim.
-Written by `python docs/results/claims/table.py` from [checks.csv](checks.csv), which the report makes.
+[papers](../../papers.md#all-claims-from-one-command) but for these: X-Mixup in NLI has six seeds of eight
+and nine systems of twelve ([nli_claims.toml](../x_mixup/nli_claims.toml)), the adjustment's NLI three seeds
+([nli.toml](nli.toml)), interference four seeds of six ([interference.toml](interference.toml)). X-Mixup in
+NLI, with eight targets (2m, [eight_targets.toml](../x_mixup/eight_targets.toml)), and in the adjustment's NLI
+fewer translations and [CLS] alone (3b and 3i), were made later in folders of their own, with Holm's
+correction over all checks of a claim. Written by `python docs/results/claims/table.py` from
+[checks.csv](checks.csv), which the report makes.
 
 A check is a number with its 95 % interval and the range that the claim gives it. p is of the bound that
 decides, after Holm's correction over the claim's checks. A claim is **supported** where all its checks are,
@@ -73,7 +73,7 @@ def line(row: pd.Series) -> str:
 def subject(about: str) -> str:
     """Return what a check is about, without the numbers that it remarks on."""
     where, _, what = about.partition(": ")
-    return f"{where}: {re.sub(r' [(][^)]*[)]$', '', what)}"
+    return f"{where}: {re.sub(r'( [(][^)]*[)]|, [0-9.]+)$', '', what)}"
 
 
 def merged(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
