@@ -1,6 +1,6 @@
-"""Do systems add up? `python docs/results/combinations/table.py [RUNS]` writes effects.csv from scores.csv.
+"""Do systems add up? `python docs/results/combinations/table.py TASK [RUNS]` writes effects.csv from scores.csv.
 
-With RUNS, the folder of examples/combinations.toml, scores.csv (in each model's target and in the source) and
+In the folder of the task (upos, ner). With RUNS, that of examples/combinations.toml, scores.csv (in each model's target and in the source) and
 paths.csv (points from the source-only model to each other one) are written from its records first. Effects
 are paired by seed, on the mean of both targets, with 95 % t intervals.
 """
@@ -24,7 +24,7 @@ def labels(m: Measurements) -> dict[str, str]:
 
 
 def scores(m: Measurements) -> pd.DataFrame:
-    """Return the test accuracy of each model in a target and in the source, in percent."""
+    """Return the main test score of each model in a target and in the source, in percent."""
     rows = m.frame("scores")
     rows = rows[rows["main"].eq(True)]
     encoder = rows["encoder.adjusted"].map(lambda name: "adjusted" if name else "original")
@@ -39,7 +39,7 @@ def scores(m: Measurements) -> pd.DataFrame:
 
 
 def paths(m: Measurements) -> pd.DataFrame:
-    """Return the accuracy at each point of a path, in percent."""
+    """Return the main score at each point of a path, in percent."""
     rows = m.frame("interpolation")
     rows = rows.assign(end=rows["end"].map(labels(m)), score=100 * rows["score"])
     keys = ["end", "target", "seed", "role", "alpha"]
@@ -73,8 +73,9 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        measured = read_measurements(Path(sys.argv[1]))
-        scores(measured).to_csv(HERE / "scores.csv", index=False)
-        paths(measured).to_csv(HERE / "paths.csv", index=False)
-    effects(pd.read_csv(HERE / "scores.csv")).to_csv(HERE / "effects.csv", index=False)
+    folder = HERE / sys.argv[1]
+    if sys.argv[2:]:
+        measured = read_measurements(Path(sys.argv[2]))
+        scores(measured).to_csv(folder / "scores.csv", index=False)
+        paths(measured).to_csv(folder / "paths.csv", index=False)
+    effects(pd.read_csv(folder / "scores.csv")).to_csv(folder / "effects.csv", index=False)
