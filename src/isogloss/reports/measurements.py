@@ -165,7 +165,7 @@ class Measurements:
         texts = [name for name in FACTS if name not in numbers]
         # A fact that no model has is a column of nan, which must become one of objects to take texts.
         kinds = {**dict.fromkeys(numbers, "Int64"), **dict.fromkeys(texts, object)}
-        return frame.astype(kinds).fillna(dict.fromkeys(texts, ""))
+        return frame.astype(kinds).fillna(dict.fromkeys(texts, "")).copy()  # In one piece: it may be wide.
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
