@@ -1,8 +1,9 @@
-"""Do systems add up? `python docs/results/combinations/table.py TASK [RUNS]` writes effects.csv from scores.csv.
+"""Do systems add up? `python docs/results/combinations/table.py TASK [RUNS]`, TASK being upos or ner.
 
-In the folder of the task (upos, ner). With RUNS, that of examples/combinations.toml, scores.csv (in each model's target and in the source) and
-paths.csv (points from the source-only model to each other one) are written from its records first. Effects
-are paired by seed, on the mean of both targets, with 95 % t intervals.
+It writes effects.csv from scores.csv in the task's folder. With RUNS, that of examples/combinations.toml,
+scores.csv (in each model's target and in the source) and paths.csv (points from the source-only model to each
+other one) are written from its records first. Effects are paired by seed, on the mean of both targets, with
+95 % t intervals.
 """
 
 import sys
