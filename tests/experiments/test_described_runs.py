@@ -1,6 +1,7 @@
 """Corpora that somebody described go through recipes, methods, measurements, models in use, and commands."""
 
 import json
+import shutil
 from itertools import islice
 from pathlib import Path
 
@@ -189,6 +190,12 @@ def test_several_recipes_on_described_corpora_are_planned_together(folder, tmp_p
     alone, both = plan_recipe(recipe), plan_recipes([recipe, recipe], out=tmp_path)
     assert both.sources.described == alone.sources.described
     assert both.runs == alone.runs
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    with pytest.raises(
+        isogloss.IsoglossError, match="corpus 'topics': these recipes describe it in two ways"
+    ):
+        plan_recipes([recipe, str(other / "own.toml")], out=tmp_path)
 
 
 def test_what_does_not_fit_is_refused_in_the_plan(folder):

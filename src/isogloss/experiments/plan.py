@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import content, identity
-from isogloss.data.described import KNOWN
+from isogloss.data.described import KNOWN, DescribedCorpus
 from isogloss.data.sources import Sources
 from isogloss.experiments.asking import request
 from isogloss.experiments.checking import located, read_recipe
@@ -193,7 +193,13 @@ def plan_recipes(
 def _joined(plans: Sequence[Planned]) -> Planned:
     """Return the plan of all recipes; what they share is there once."""
     places = {name: place for one in plans for name, place in one.sources.encoders.items()}
-    described = {corpus.name: corpus for one in plans for corpus in one.sources.described}
+    described: dict[str, DescribedCorpus] = {}
+    for corpus in (corpus for one in plans for corpus in one.sources.described):
+        if described.setdefault(corpus.name, corpus) != corpus:
+            raise ConfigError(
+                f"corpus {corpus.name!r}: these recipes describe it in two ways, and it is known by its name "
+                f"alone. Give one of them another (name = …), or run the recipes in folders of their own."
+            )
     sources = replace(plans[0].sources, encoders=places, described=tuple(described.values()))
     methods: dict[str, dict[str, None]] = {}
     for one in plans:
