@@ -110,9 +110,11 @@ def test_probabilities_of_conllu_go_into_the_last_column():
 
 
 def test_files_of_conll_keep_their_comments_and_columns():
-    text = "# id 5\nAnna _ O\n# _ O\n\n# id 6\nhome _ O"
+    text = "-DOCSTART- _ O\n\n# id 5\nAnna _ O\n# _ O\n\n# id 6\nhome _ O"
     out = through("ner", text, [("B-PER", "O"), ("O",)], scores=[(1, 0.5), (1,)])
-    assert out == ("# id 5\nAnna _ O B-PER 1.0000\n# _ O O 0.5000\n\n# id 6\nhome _ O O 1.0000\n")
+    assert out == (
+        "-DOCSTART- _ O\n\n# id 5\nAnna _ O B-PER 1.0000\n# _ O O 0.5000\n\n# id 6\nhome _ O O 1.0000\n"
+    )
     words = [json.loads(line)["words"] for line in through("ner", text, "AB", as_json=True).splitlines()]
     assert words == [["Anna", "#"], ["home"]]
 

@@ -38,6 +38,8 @@ from isogloss.using.formats import (
     rounded,
 )
 
+DOCUMENT = "-DOCSTART-"
+"""Begins a line of CoNLL-2003's files that stands before a document."""
 _BIO = re.compile(r"O|[BIESLU]-\S+")
 """Tags of spans in any scheme (IOB, BIOES, BILOU)."""
 
@@ -211,7 +213,7 @@ def _sentences(file: File, is_comment: Callable[[str], bool], word: Callable[[st
     """Yield sentences, and the empty lines after and comments before them."""
     start, lines = 1, list[str]()
     for number, line in file.lines():
-        if line.strip() and (lines or not is_comment(line)):
+        if line.strip() and (lines or not (is_comment(line) or line.startswith(DOCUMENT))):
             if line.startswith("\t"):
                 raise file.broken(number, "a line that begins with a tab", "a word before the first tab")
             lines.append(line)
