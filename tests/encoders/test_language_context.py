@@ -147,7 +147,7 @@ CHANGES = {
     "kind": ("kind", "ffn", "no kind of module 'ffn'"),
     "languages": ("languages", "", "is no language code"),
     "reduction": ("reduction", "four", "invalid literal"),
-    "fallback": ("fallback", "fr", "'fr' has no modules itself"),
+    "fallback": ("fallback", "fr", "no language with modules 'fr'"),
 }
 
 

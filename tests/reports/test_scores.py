@@ -19,7 +19,8 @@ from isogloss.reports.comparison import unit_of
 from isogloss.reports.line_figures import BITEXT_SIZE
 from isogloss.reports.measurements import Measurements, Run
 from isogloss.reports.report import headline
-from isogloss.reports.scores import GAP, INTERFERENCE, reference_of, score_tables, scored_sets, values_of
+from isogloss.reports.scores import GAP, reference_of, score_tables, scored_sets, values_of
+from isogloss.reports.summaries import INTERFERENCE
 
 EXAMPLES = 60
 

@@ -321,7 +321,7 @@ class Ud:
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the one file of a split in the language's treebank."""
         treebank = self.named(language) or _only_one(folder, language)
-        found = folder.find(_patterns(treebank, language, split))
+        found = folder.find(ud_paths(treebank, language, split))
         if not found:
             raise _missing(folder, language, split, treebank)
         return found
@@ -351,27 +351,17 @@ def treebanks_there(folder: Folder, language: str, split: Split) -> list[str]:
     found, codes = set[str](), spellings(language)
     for place in TREEBANKS:
         for file in folder.find([f"{place}UD_*/*_*-ud-{split}.conllu"]):
-            match = _FILE.fullmatch(file.base_name)
-            if match and match[1] in codes:
+            if (match := _FILE.fullmatch(file.base_name)) and match[1] in codes:
                 found.add(match[2])
     return sorted(found)
 
 
-def _patterns(treebank: str, language: str, split: Split) -> list[str]:
-    if "/" in treebank:
-        return [f"{treebank}/{code}*-ud-{split}.conllu" for code in _codes(language)]
-    return treebank_patterns(language, treebank, split)
-
-
-def treebank_patterns(language: str, treebank: str, split: Split) -> list[str]:
-    """Return where a treebank of a language may lie: ``UD_*/sme_giella-ud-test.conllu``."""
-    end, codes = f"{treebank.lower()}-ud-{split}.conllu", _codes(language)
-    return [f"{place}UD_*/{code}_{end}" for place in TREEBANKS for code in codes]
-
-
-def _codes(language: str) -> list[str]:
-    """Return how treebanks spell a language: without a script."""
-    return [one for one in spellings(language) if one == language or one.isalpha()]
+def ud_paths(treebank: str, language: str, split: Split) -> list[str]:
+    """Return where a treebank, by its name or its folder, may lie: ``UD_*/sme_giella-ud-test.conllu``."""
+    codes = [one for one in spellings(language) if one == language or one.isalpha()]  # None with a script.
+    of_all = [f"{place}UD_*" for place in TREEBANKS], f"_{treebank.lower()}"
+    folders, name = ([treebank], "*") if "/" in treebank else of_all
+    return [f"{folder}/{code}{name}-ud-{split}.conllu" for folder in folders for code in codes]
 
 
 def _only_one(folder: Folder, language: str) -> str:
@@ -386,7 +376,7 @@ def _only_one(folder: Folder, language: str) -> str:
 
 def _missing(folder: Folder, language: str, split: Split, treebank: str) -> DataError:
     others = treebanks_there(folder, language, split)
-    splits = [other for other in SPLITS if treebank and folder.find(_patterns(treebank, language, other))]
+    splits = [other for other in SPLITS if treebank and folder.find(ud_paths(treebank, language, other))]
     of_it = f"treebank {treebank!r} of language {language!r}" if treebank else f"language {language!r}"
     facts = [
         f"{folder.name}: no {split} split of corpus 'ud' for {of_it}."

@@ -27,7 +27,7 @@ from zlib import crc32
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import spellings
-from isogloss.data.conllu import read_conllu, text_comment, treebank_patterns
+from isogloss.data.conllu import read_conllu, text_comment, ud_paths
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import File, Folder, short
@@ -333,7 +333,7 @@ def _margin(text: str) -> float | None:
 
 def find_treebanks(folder: Folder, name: str, split: Split, first: str, second: str) -> list[File]:
     """Find the treebanks of this name (pud) of both languages; none unless both are there."""
-    sides = [folder.find(treebank_patterns(language, name, split)) for language in (first, second)]
+    sides = [folder.find(ud_paths(name, language, split)) for language in (first, second)]
     return [side[0] for side in sides] if name.isalnum() and all(sides) else []
 
 

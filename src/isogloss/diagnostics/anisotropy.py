@@ -35,7 +35,7 @@ class Anisotropy:
     def measure(self, setting: MeasureSetting) -> list[AnisotropyRow]:
         """Return a row for each language and layer; sentences are those of the bitext with the first one."""
         loaded = setting.encoder(setting.subjects[0])
-        layers = layers_once(loaded[0], self.layers)
+        layers = layers_once(loaded[0], self.layers, self.name)
         wanted = StatesWanted(layers=layers, limit=self.limit, precision=setting.precision)
         first, *others = setting.languages
         texts: dict[str, list[str]] = {}

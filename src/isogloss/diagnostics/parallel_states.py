@@ -6,9 +6,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from isogloss.core.errors import ConfigError
 from isogloss.diagnostics.setting import LoadedEncoder
-from isogloss.training.states import Pair, ParallelText, StatesWanted
+from isogloss.training.states import Pair, ParallelText, StatesWanted, layers_once
 
 BLOCK = 1024
 """Pairs in memory together: enough to be batched by length with little padding."""
@@ -43,11 +42,5 @@ def directions(states: Float[Tensor, "item dim"], *, centred: bool) -> Float[Ten
 
 def layer_numbers(layers: Sequence[int], loaded: LoadedEncoder, where: str) -> list[int]:
     """Return layers counted from 0 (the embeddings); -1 is the last, and none named means all."""
-    last: int = loaded[0].config.num_hidden_layers
-    for layer in layers:
-        if not -last - 1 <= layer <= last:
-            raise ConfigError(
-                f"{where}: no layer {layer}: this encoder has {last} layers: use 0 (the embeddings) to "
-                f"{last}, or -1 (the last)."
-            )
-    return list(dict.fromkeys(layer % (last + 1) for layer in layers)) or list(range(last + 1))
+    count: int = loaded[0].config.num_hidden_layers + 1
+    return [layer % count for layer in layers_once(loaded[0], layers, where)] or list(range(count))

@@ -93,7 +93,7 @@ class WordDistance:
     def measure(self, setting: MeasureSetting) -> list[WordDistanceRow | DistanceBin]:
         """Return, for each pair of the first language with another, a row of means and AUC, then the bins."""
         loaded = setting.encoder(setting.subjects[0])
-        once = replace(self, layers=layers_once(loaded[0], self.layers))
+        once = replace(self, layers=layers_once(loaded[0], self.layers, self.name))
         first, *others = setting.languages
         rows: list[WordDistanceRow | DistanceBin] = []
         for other in others:

@@ -354,11 +354,10 @@ MT5 = replace(
 )
 """The first layer's attention holds the weights of distances for all layers."""
 
-_ALL = (
+FAMILIES = {family.name: family for family in (
     BERT, CAMEMBERT, DEBERTA, DISTILBERT, EUROBERT, GEMMA3, LLAMA, M2M_100, MODERNBERT, MT5, QWEN3, REMBERT,
     ROBERTA, XLM_ROBERTA, XLM_ROBERTA_XL, XMOD,
-)  # fmt: skip
-FAMILIES = {family.name: family for family in _ALL}
+)}  # fmt: skip
 
 
 def family_of(model: Model) -> EncoderFamily:
@@ -397,5 +396,5 @@ def require(family: EncoderFamily, *abilities: Ability, what: str) -> None:
     """
     for ability in abilities:
         if ability in family.lacks:
-            able = [one.name for one in _ALL if not one.lacks.keys() & set(abilities)]
+            able = [one.name for one in FAMILIES.values() if not one.lacks.keys() & set(abilities)]
             raise ModelError(f"{what}; {family.name} {family.lacks[ability]}. Use {' or '.join(able)}.")

@@ -162,11 +162,8 @@ def check_reduction(reduction: int, dim: int, where: str) -> None:
 
 def check_fallback(fallback: str, languages: tuple[str, ...]) -> None:
     """Raise ConfigError for a fallback language without modules."""
-    if fallback and fallback not in languages:
-        raise ConfigError(
-            f"{WHERE}: fallback: {fallback!r} has no modules itself.{did_you_mean(fallback, languages)} "
-            f"Choose one of {', '.join(languages)}."
-        )
+    if fallback:
+        check_named(f"{WHERE}: fallback", "language with modules", languages, fallback)
 
 
 def modules_of(model: nn.Module) -> LanguageModules | None:

@@ -210,7 +210,7 @@ TABLES: Mapping[str, Part] = {
     **{
         one.name or str(one.frame): one.tables
         for one in (
-            *(*summaries.SUMMARIES, scores.INTERFERENCE, line_figures.BITEXT_SIZE, landscapes.DELTA_TABLE),
+            *(*summaries.SUMMARIES, line_figures.BITEXT_SIZE, landscapes.DELTA_TABLE),
             *(*similarity.SIMILARITY_TABLES, *similarity.GATE_TABLES, similarity.CORRELATION_TABLE),
             *(similarity.CKA_TABLE, states.AUC_TABLE, states.MAP_TABLE),
         )

@@ -23,9 +23,7 @@ from isogloss.reports.comparison import (
     Comparison,
     best_split,
     compare,
-    filter_rows,
     holm_corrected,
-    main_scores,
     model_languages,
     unit_of,
 )
@@ -40,7 +38,7 @@ from isogloss.reports.names import (
     slug,
     test_set_name,
 )
-from isogloss.reports.tables import Cell, Summary, Table, cells, percents, plain_table
+from isogloss.reports.tables import Cell, Table, cells, plain_table
 
 GAP = "gap"
 
@@ -392,39 +390,3 @@ def _significance(tests: pd.DataFrame) -> list[Table]:
     title = f"Tests of differences ({count(len(tests), 'comparison')})"
     table = plain_table("significance", title, tests[[*about, *NUMBERS]], shown=len(tests))
     return [replace(table, caption=caption, folded=True)]
-
-
-def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return models trained in one language, on encoders pretrained here on it and on the one tested."""
-    rows = main_scores(scores[scores["inputs"].eq("") & scores["encoder.kind"].eq("pretrain")])
-    across = rows["method"] == "source-only"
-    rows = rows.assign(plain=~across, trained=rows["source"].where(across, rows["target"]))
-    within = rows["trained"] == rows["language"]
-    arrow = (rows["trained"] + " → " + rows["language"]).mask(within, rows["language"] + " within")
-    rows = rows.assign(within=~within, cell=rows["task"] + " " + arrow)
-    rows = rows[across | (within & rows["method"].eq("target-only"))]
-    read = ("encoder.languages", "trained", "language")
-    rows = filter_rows(rows, lambda languages, *codes: {*codes} <= {*languages.split("+")}, *read)
-    if rows["encoder"].nunique() < 2:
-        return rows.head(0)
-    one = ["encoder", "encoder.seed", "corpus", "cell"]
-    rows = rows.sort_values(["within", "task", "cell", "plain"], kind="stable")
-    rows = rows.drop_duplicates([*one, "seed"])
-    return rows.assign(score=rows.groupby(one)["score"].transform("mean")).drop_duplicates(one)
-
-
-INTERFERENCE = Summary(
-    frame="scores",
-    name="interference",
-    title="One encoder for each language, one for all, and what each language has for itself",
-    caption=(
-        "Scores by each task's metric, percent, mean ± standard deviation over pretraining seeds. Within: "
-        "trained and tested in one language; an arrow is zero-shot. Tests stand in the tables of scores."
-    ),
-    by=("corpus", "encoder.label"),
-    values=percents({"score": "score"}),
-    choose=_within_or_zero_shot,
-    keep=("encoder.label",),
-    pivot="cell",
-)
-"""Within languages and zero-shot ("On Negative Interference …", Table 2), encoder by encoder."""

@@ -4,7 +4,7 @@ from functools import partial
 
 import pandas as pd
 
-from isogloss.reports.comparison import SYSTEM, TEST_SET, main_scores, model_languages
+from isogloss.reports.comparison import SYSTEM, TEST_SET, filter_rows, main_scores, model_languages
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
 from isogloss.reports.run_facts import fields_of
@@ -109,6 +109,41 @@ def data_runs(m: Measurements, kind: str, part: str) -> pd.DataFrame:
     about = about.rename(columns={"examples": "requested"}).sort_values("languages", kind="stable")
     return about.merge(rows[["run", *rows.columns.difference(about.columns, sort=False)]], on="run")
 
+
+def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return models trained in one language, on encoders pretrained here on it and on the one tested."""
+    rows = main_scores(scores[scores["inputs"].eq("") & scores["encoder.kind"].eq("pretrain")])
+    across = rows["method"] == "source-only"
+    rows = rows.assign(plain=~across, trained=rows["source"].where(across, rows["target"]))
+    within = rows["trained"] == rows["language"]
+    arrow = (rows["trained"] + " → " + rows["language"]).mask(within, rows["language"] + " within")
+    rows = rows.assign(within=~within, cell=rows["task"] + " " + arrow)
+    rows = rows[across | (within & rows["method"].eq("target-only"))]
+    read = ("encoder.languages", "trained", "language")
+    rows = filter_rows(rows, lambda languages, *codes: {*codes} <= {*languages.split("+")}, *read)
+    if rows["encoder"].nunique() < 2:
+        return rows.head(0)
+    one = ["encoder", "encoder.seed", "corpus", "cell"]
+    rows = rows.sort_values(["within", "task", "cell", "plain"], kind="stable")
+    rows = rows.drop_duplicates([*one, "seed"])
+    return rows.assign(score=rows.groupby(one)["score"].transform("mean")).drop_duplicates(one)
+
+
+INTERFERENCE = Summary(
+    frame="scores",
+    name="interference",
+    title="One encoder for each language, one for all, and what each language has for itself",
+    caption=(
+        "Scores by each task's metric, percent, mean ± standard deviation over pretraining seeds. Within: "
+        "trained and tested in one language; an arrow is zero-shot. Tests stand in the tables of scores."
+    ),
+    by=("corpus", "encoder.label"),
+    values=percents({"score": "score"}),
+    choose=_within_or_zero_shot,
+    keep=("encoder.label",),
+    pivot="cell",
+)
+"""Within languages and zero-shot ("On Negative Interference …", Table 2), encoder by encoder."""
 
 SUMMARIES = (
     Summary(
@@ -285,4 +320,5 @@ SUMMARIES = (
         },
         over="translations",
     ),
+    INTERFERENCE,
 )

@@ -62,23 +62,23 @@ def encoder_states(
     release_memory()
 
 
-def layers_once(model: Model, layers: Sequence[int]) -> tuple[int, ...]:
+def layers_once(model: Model, layers: Sequence[int], where: str) -> tuple[int, ...]:
     """Return layers without those named before, as -1 is after 12 of 12; ConfigError for one there is not."""
-    check_layers(model, layers)
+    check_layers(model, layers, where)
     named: dict[int, int] = {}
     for layer in layers:
         named.setdefault(layer % (model.config.num_hidden_layers + 1), layer)
     return tuple(named.values())
 
 
-def check_layers(model: Model, layers: Sequence[int]) -> None:
-    """Raise ConfigError for a layer that the encoder has not."""
+def check_layers(model: Model, layers: Sequence[int], where: str = "") -> None:
+    """Raise ConfigError, saying where, for a layer that the encoder has not."""
     last = model.config.num_hidden_layers
     for layer in layers:
         if not -last - 1 <= layer <= last:
             raise ConfigError(
-                f"no layer {layer}: this encoder has {last} layers: use 0 (the embeddings) to {last}, "
-                f"or -1 (the last)."
+                f"{where and f'{where}: '}no layer {layer}: this encoder has {last} layers: use 0 (the "
+                f"embeddings) to {last}, or -1 (the last)."
             )
 
 
