@@ -14,7 +14,7 @@ import typer
 
 from isogloss.cli.app import app
 from isogloss.cli.display import print_nowhere, terminals
-from isogloss.core.errors import IsoglossError, did_you_mean
+from isogloss.core.errors import IsoglossError, did_you_mean, one_line
 from isogloss.core.leaving import Left, ask_to_leave
 from isogloss.core.plain_text import plain
 
@@ -86,7 +86,7 @@ def _status(given: list[str], *, debug: bool) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        message = f"this should not have happened ({type(error).__name__}: {error}). "
+        message = f"this should not have happened ({one_line(error)}). "
         return _explain(message + "Run again with --debug and report what it prints.", 1, debug)
     if status == INTERRUPTED:
         return _explain(_interrupted(given), status, debug)

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from isogloss.core.errors import one_line
+
 CHECKSUMS = "checksums.json"
 
 BLOCK = 1 << 20
@@ -67,7 +69,7 @@ def from_text(content: str | bytes) -> dict[str, Checksum]:
         found = json.loads(content)
         return {name: Checksum(int(one["size"]), str(one["crc32"])) for name, one in found.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{type(error).__name__}: {error}") from error
+        raise ValueError(one_line(error)) from error
 
 
 def read_checksums(folder: Path) -> dict[str, Checksum]:

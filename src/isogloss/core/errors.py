@@ -72,3 +72,8 @@ def check_named(where: str, what: str, known: Collection[str], *names: str) -> N
     for name in names:
         if name not in known:
             raise unknown_name(where, what, name, known)
+
+
+def one_line(error: Exception) -> str:
+    """Return an error's type and message in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())

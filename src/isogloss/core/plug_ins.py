@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
-from isogloss.core.errors import ConfigError, did_you_mean
+from isogloss.core.errors import ConfigError, did_you_mean, one_line
 from isogloss.core.run_parts import values_of
 
 Group = Literal["methods", "tasks", "corpora", "diagnostics", "claims"]
@@ -54,8 +54,7 @@ def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
         owner = import_module(module)
     except Exception as error:  # Whatever the code of others raises when it is imported.
         raise ConfigError(
-            f"{where}: it cannot be imported ({type(error).__name__}: {error}). Mend or install it, or leave "
-            f"it out."
+            f"{where}: it cannot be imported ({one_line(error)}). Mend or install it, or leave it out."
         ) from error
     if not hasattr(owner, attribute):
         near = did_you_mean(attribute, vars(owner))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
 
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
-from isogloss.core.errors import StorageError
+from isogloss.core.errors import StorageError, one_line
 from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, this_process
 
@@ -69,7 +69,7 @@ def read_record(folder: Path) -> Record:
             raise _damaged(path, wrong)
         body = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+        raise _damaged(path, one_line(error)) from error
     except OSError as error:
         raise StorageError(
             f"{path}: cannot read this record ({error.strerror or error}). Check the folder, or run again."

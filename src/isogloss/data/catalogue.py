@@ -5,45 +5,15 @@ from collections.abc import Mapping
 from isogloss.data.bitext import Bitext
 from isogloss.data.comparable import Bucc
 from isogloss.data.conllu import UPOS, Ud
-from isogloss.data.corpora import SPLITS, Corpus, Layouts, Split, every_split
+from isogloss.data.corpora import Corpus, Split, every_split, in_places, joined, of_english
 from isogloss.data.pairs import Header, PairCorpus
-from isogloss.data.questions import QuestionCorpus
+from isogloss.data.questions import QuestionCorpus, released_with_mlqa, translated_questions
 from isogloss.data.tagged import TaggedCorpus
 from isogloss.data.text import Bible, RawText
 
 NLI = {label: label for label in ("entailment", "neutral", "contradiction")}
 PARAPHRASE = {"0": "0", "1": "1"}
 """1: a paraphrase."""
-
-
-def _places(places: tuple[str, ...], files: Mapping[Split, tuple[str, ...]]) -> Layouts:
-    """Return the files of each split, place by place."""
-    return {
-        split: tuple(place + file for place in places for file in names) for split, names in files.items()
-    }
-
-
-def _joined(*layouts: Layouts) -> Layouts:
-    """Return all layouts of each split."""
-    return {split: tuple(one for each in layouts for one in each.get(split, ())) for split in SPLITS}
-
-
-def _english(name: str, official: Layouts) -> Layouts:
-    """Return the official files of a corpus of English, then those of one's own in other languages."""
-    ends = {split: tuple(f"{file}{{en}}" for file in files) for split, files in official.items()}
-    return _joined(ends, every_split(f"{name}/{{split}}-{{language}}.tsv"))
-
-
-def _translated(own: str, official: str, split: str) -> tuple[str, ...]:
-    """Return the layouts of XTREME's translations of questions."""
-    file = f"translate-{split}/{own}.translate.{split}.{{language}}.json"
-    return tuple(f"{place}/{file}" for place in (own, official, f"xtreme_translations/{official}"))
-
-
-def _with_mlqa(split: str) -> tuple[str, ...]:
-    """Return the layouts of the translations of SQuAD that were released with MLQA."""
-    file = f"mlqa-translate-train/{{language}}_squad-translate-train-{split}-v1.1.json"
-    return f"mlqa/{file}", file
 
 
 CAD_NLI = PairCorpus(
@@ -57,7 +27,7 @@ CAD_NLI = PairCorpus(
     licence="Apache-2.0",
     labels=NLI,
     header=Header(id=()),
-    layouts=_english(
+    layouts=of_english(
         "cad-nli",
         every_split(
             "counterfactually-augmented-data/NLI/{collection}/{split}.tsv",
@@ -86,7 +56,7 @@ MLQA = QuestionCorpus(
         )
         for split in ("dev", "test")
     },
-    translations={split: _translated("mlqa", "MLQA", split) for split in ("dev", "test")},
+    translations={split: translated_questions("mlqa", "MLQA", split) for split in ("dev", "test")},
     written="mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{questions}.json",
     version=1.0,
     own_rules=("ar", "de", "en", "es", "hi", "vi", "zh"),
@@ -106,9 +76,9 @@ MRPC = PairCorpus(
     licence="Microsoft Research Shared Source licence (non-commercial)",
     labels=PARAPHRASE,
     header=Header(first=("#1 String",), second=("#2 String",), label=("Quality",), id=()),
-    layouts=_english(
+    layouts=of_english(
         "mrpc",
-        _places(
+        in_places(
             ("mrpc/", "MRPC/", "glue_data/MRPC/"),
             {
                 "train": ("msr_paraphrase_train.txt", "train.tsv", "msr-para-train.tsv"),
@@ -136,7 +106,7 @@ MULTINLI = PairCorpus(
     licence="OANC's, CC BY-SA 3.0 and others, by genre",
     labels=NLI,
     header=Header(id=("pairID",), left_out=("-",)),
-    layouts=_english(
+    layouts=of_english(
         "multinli",
         {
             split: (
@@ -163,8 +133,8 @@ PAWSX = PairCorpus(
     url="https://github.com/google-research-datasets/paws/tree/master/pawsx",
     licence="free for any purpose; Google LLC as the source is to be acknowledged",
     labels=PARAPHRASE,
-    layouts=_joined(
-        _places(
+    layouts=joined(
+        in_places(
             ("pawsx/x-final/{language}/", "x-final/{language}/", "pawsx/{language}/"),
             {
                 "train": ("train.tsv", "translated_train.tsv"),
@@ -174,8 +144,8 @@ PAWSX = PairCorpus(
         ),
         every_split("pawsx/{split}-{language}.tsv"),
     ),
-    translations=_joined(
-        _places(
+    translations=joined(
+        in_places(
             ("pawsx/", "PAWSX/", "xtreme_translations/PAWSX/"),
             {
                 "train": (
@@ -213,7 +183,7 @@ SICK = PairCorpus(
         part="SemEval_set",
     ),
     parts={"train": "TRAIN", "dev": "TRIAL", "test": "TEST"},
-    layouts=_english(
+    layouts=of_english(
         "sick",
         {
             split: tuple(
@@ -238,7 +208,7 @@ SNLI = PairCorpus(
     licence="CC BY-SA 4.0",
     labels=NLI,
     header=Header(id=("pairID",), left_out=("-",)),
-    layouts=_english(
+    layouts=of_english(
         "snli",
         every_split(
             *(
@@ -266,22 +236,22 @@ SQUAD = QuestionCorpus(
             "squad/train-v1.1.rebuilt.json{en}",
             "squad/train-{language}.json",
             "squad/squad.translate.train.en-{language}.json",
-            *_with_mlqa("train"),
+            *released_with_mlqa("train"),
         ),
         "dev": (
             *("squad/dev-v1.1.json{en}", "squad/dev-v1.1.rebuilt.json{en}", "squad/dev-{language}.json"),
-            *_with_mlqa("dev"),
+            *released_with_mlqa("dev"),
         ),
         "test": ("xquad/xquad.{language}.json", "squad/test-{language}.json"),
     },
     translations={
         "train": (
-            *_translated("squad", "SQuAD", "train"),
+            *translated_questions("squad", "SQuAD", "train"),
             "squad/translate-train-en/squad.translate.train.{language}.json",
             "squad/squad.translate.train.{language}.json",
         ),
-        "dev": _translated("squad", "SQuAD", "dev"),
-        "test": _translated("xquad", "XQuAD", "test"),
+        "dev": translated_questions("squad", "SQuAD", "dev"),
+        "test": translated_questions("xquad", "XQuAD", "test"),
     },
     written="squad/{split}-{language}.json",
     version="1.1",
@@ -313,10 +283,10 @@ TYDIQA = QuestionCorpus(
     },
     translations={
         "train": (
-            *_translated("tydiqa", "TyDiQA-GoldP", "train"),
+            *translated_questions("tydiqa", "TyDiQA-GoldP", "train"),
             "tydiqa/translate-train-en/tydiqa.translate.train.{language}.json",
         ),
-        "dev": _translated("tydiqa", "TyDiQA-GoldP", "test"),
+        "dev": translated_questions("tydiqa", "TyDiQA-GoldP", "test"),
     },
     written=_TYDIQA_BY_CODE,
     all_languages=_TYDIQA_TOGETHER,
@@ -383,16 +353,16 @@ XNLI = PairCorpus(
     all_languages=every_split(
         "xnli/xnli.{split}.tsv", "XNLI-1.0/xnli.{split}.tsv", "xnli/XNLI-1.0/xnli.{split}.tsv"
     ),
-    layouts=_joined(
-        _places(
+    layouts=joined(
+        in_places(
             ("xnli/", "XNLI-MT-1.0/multinli/", "xnli/XNLI-MT-1.0/multinli/"),
             {"train": ("multinli.train.{language}.tsv",)},
         ),
         every_split("xnli/{split}-{language}.tsv", "xnli/xtreme-format/{split}-{language}.tsv"),
-        _places(("multinli_1.0/", "xnli/multinli_1.0/"), {"train": ("multinli_1.0_train.txt{en}",)}),
+        in_places(("multinli_1.0/", "xnli/multinli_1.0/"), {"train": ("multinli_1.0_train.txt{en}",)}),
     ),
-    translations=_joined(
-        _places(
+    translations=joined(
+        in_places(
             ("xnli/", "XNLI/", "xtreme_translations/XNLI/"),
             {
                 "train": (

@@ -21,7 +21,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from isogloss.core.atomic_files import atomic_file
-from isogloss.core.errors import ConfigError, DataError, StorageError
+from isogloss.core.errors import ConfigError, DataError, StorageError, one_line
 from isogloss.core.seeds import derive
 from isogloss.data.files import is_unicode
 
@@ -201,7 +201,7 @@ def _example(line: str, path: Path, number: int) -> Example:
         kind = KINDS[body.pop("kind")]
         found: Example = kind(**{name: _frozen(value) for name, value in body.items()})
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        what = " ".join(f"{type(error).__name__}: {error}".split())
+        what = one_line(error)
         raise _damaged(path, f"line {number} is no example ({what[:120]})") from error
     for one in fields(kind):
         if not _fits(getattr(found, one.name), one.type):

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import ConfigError, DataError, one_line
 from isogloss.core.languages import NAMES, language_name
 from isogloss.data.catalogue import CORPORA, MLQA
 from isogloss.data.conllu import DEFAULTS, Ud
@@ -140,7 +140,7 @@ def _examples(one: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Example
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise DataError(
                 f"{name}: its columns are not those of {one.repository} "
-                f"({type(error).__name__}: {error}). Look at the dataset's card; save it with these columns."
+                f"({one_line(error)}). Look at the dataset's card; save it with these columns."
             ) from error
         if example is None:
             return

@@ -122,6 +122,18 @@ class QuestionCorpus:
         return layout.replace("{questions}", self.questions or "{language}")
 
 
+def translated_questions(own: str, official: str, split: str) -> tuple[str, ...]:
+    """Return the layouts of XTREME's translations of questions."""
+    file = f"translate-{split}/{own}.translate.{split}.{{language}}.json"
+    return tuple(f"{place}/{file}" for place in (own, official, f"xtreme_translations/{official}"))
+
+
+def released_with_mlqa(split: str) -> tuple[str, ...]:
+    """Return the layouts of the translations of SQuAD that were released with MLQA."""
+    file = f"mlqa-translate-train/{{language}}_squad-translate-train-{split}-v1.1.json"
+    return f"mlqa/{file}", file
+
+
 def read_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
     """Read all questions; DataError for an answer that cannot be located in its passage.
 

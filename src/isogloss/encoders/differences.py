@@ -13,11 +13,12 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from isogloss.core.errors import ModelError
+from isogloss.core.errors import ModelError, one_line
 from isogloss.core.paths import from_home
 from isogloss.core.records import write_text
 from isogloss.encoders import folders, peft_adapters, sparse_deltas
 from isogloss.encoders.folders import DIFFERENCE
+from isogloss.encoders.hub import is_hub_name
 from isogloss.encoders.task_adapter import read_task_adapter
 
 FORMATS: Mapping[str, Callable[[nn.Module, Path], set[str]]] = {
@@ -45,7 +46,7 @@ class Difference:
 def write_difference(folder: Path, base: str, *, form: str, weights: str) -> Difference:
     """Write and return what the weights in a folder are the difference from: a folder or hub name."""
     name, fingerprint = base, ""
-    if not folders.is_hub_name(base):
+    if not is_hub_name(base):
         place = from_home(base).resolve()
         name, fingerprint = _named(place, folder.resolve()), folders.fingerprint(place)
     found = Difference(format=form, weights=weights, base=name, fingerprint=fingerprint)
@@ -75,7 +76,7 @@ def difference_of(folder: Path) -> Difference | None:
         found = Difference(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise ModelError(
-            f"{path}: this file is damaged ({folders.one_line(error)}). Copy the folder again; if a run of "
+            f"{path}: this file is damaged ({one_line(error)}). Copy the folder again; if a run of "
             f"isogloss made it, delete the run's folder and run again."
         ) from error
     if found.format not in FORMATS:

@@ -1,17 +1,14 @@
 """Model folders: found locally or on the Hugging Face hub, checked, and loaded safely.
 
-A folder is checked before anything is loaded from it. A name on the hub is looked up in the local cache, then
-downloaded. No code that comes with a model is ever run.
+A folder is checked before anything is loaded from it. No code that comes with a model is ever run.
 """
 
-import errno
 import json
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from copy import deepcopy
-from functools import lru_cache, partial
+from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.resources import files
@@ -20,11 +17,11 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from isogloss.core.errors import IsoglossError, ModelError, did_you_mean
+from isogloss.core.errors import ModelError, did_you_mean, one_line
 from isogloss.core.paths import from_home, is_there
-from isogloss.core.records import storage_error
 from isogloss.encoders.annotations import Config
 from isogloss.encoders.families import family_named
+from isogloss.encoders.hub import hub_folder, is_hub_name
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -52,9 +49,6 @@ Shape: TypeAlias = tuple[int, ...] | None
 SHIPPED = "shipped"
 """The small encoder that comes with the package."""
 
-HUB_NAME = re.compile(r"(?![^@]*(--|\.\.|\.git(@|$)))(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b(@[\w.-]+)?")
-"""A model's name on the hub, as its client takes it; what follows @ is a branch, tag or commit."""
-
 
 def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
     """Return the folder of a path or hub name; hub files matching the patterns are downloaded."""
@@ -66,13 +60,6 @@ def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[
 def shipped_folder() -> Path:
     """Return the folder of the encoder that comes with the package."""
     return Path(str(files("isogloss") / SHIPPED))
-
-
-def is_hub_name(source: str) -> bool:
-    """Return whether a text is a hub name: of its form, and neither it nor its parent is a path."""
-    path = from_home(source)
-    path_exists = is_there(path) or ("/" in source and path.parent.is_dir())
-    return bool(HUB_NAME.fullmatch(source)) and not path_exists
 
 
 def existing_folder(path: Path) -> Path:
@@ -262,39 +249,6 @@ def differing_shapes(
             yield name, found.get(name), expected.get(name)
 
 
-def one_line(error: Exception) -> str:
-    """Return an error's type and message in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
-
-
-def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
-    """Return the folder of a hub model (``name`` or ``name@revision``), with the files matching the patterns.
-
-    A ``complete`` folder in the cache is used without the network. Interrupted downloads are resumed.
-    ModelError if the hub lacks required files.
-    """
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    repository, _, revision = name.partition("@")
-    download = partial(
-        snapshot_download, repository, revision=revision or None, allow_patterns=list(patterns)
-    )
-    try:
-        cached: Path | None = Path(download(local_files_only=True))
-    except LocalEntryNotFoundError:
-        cached = None
-    if cached and complete(cached):
-        return cached
-    try:
-        folder = Path(download(ignore_patterns=["*/*"]))  # Subfolders hold the weights in other formats.
-    except Exception as error:  # The hub's client raises errors of several HTTP libraries.
-        raise _download_error(name, error) from error
-    if not complete(folder):
-        raise _incomplete(name, folder, patterns)
-    return folder
-
-
 def hub_commit(name: str) -> str | None:
     """Return the commit of a hub name in the cache, else on the hub; None if the hub cannot be reached.
 
@@ -308,61 +262,6 @@ def hub_commit(name: str) -> str | None:
         if isinstance(error.__cause__, LocalEntryNotFoundError):
             return None
         raise
-
-
-def pinned_name(name: str, commit: str | None) -> str:
-    """Return a hub name at a commit, replacing its own revision; the name itself without a commit."""
-    return f"{name.partition('@')[0]}@{commit}" if commit else name
-
-
-def unreachable(name: str) -> ModelError:
-    """Return the error for a model that is not in the cache while the hub cannot be reached."""
-    return ModelError(
-        f"{name}: not found locally, and the Hugging Face hub cannot be reached. On a connected machine: "
-        f"hf download {name.replace('@', ' --revision ')} --local-dir FOLDER; then give that folder instead "
-        f"of the name."
-    )
-
-
-def _download_error(name: str, error: Exception) -> IsoglossError:
-    from huggingface_hub.errors import (
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    repository, _, revision = name.partition("@")
-    if isinstance(error, RevisionNotFoundError):
-        return ModelError(
-            f"{name}: {repository} is on the Hugging Face hub, and has no revision {revision!r}. Give one of "
-            f"its branches, tags or commits, or leave @{revision} out."
-        )
-    if isinstance(error, RepositoryNotFoundError):
-        return ModelError(
-            f"{name}: neither a folder here nor a model on the Hugging Face hub (or one that needs a login). "
-            f"Check the name, or give the folder."
-        )
-    if isinstance(error, LocalEntryNotFoundError):
-        return unreachable(name)
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return storage_error(Path(name), error)
-    return ModelError(
-        f"{name}: the download was interrupted ({one_line(error)}). Run the same command again: it resumes. "
-        f"If it keeps failing: hf download {name} --local-dir FOLDER, and give that folder."
-    )
-
-
-def _incomplete(name: str, folder: Path, patterns: Sequence[str]) -> ModelError:
-    found = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
-    repository, _, revision = name.partition("@")
-    given = f"{repository!r}, revision={revision!r}" if revision else repr(repository)
-    return ModelError(
-        f"{name}: of {', '.join(patterns)} the Hugging Face hub has {found}, which is not enough. If its "
-        f"weights are only there as pickle (.bin), which can run code when it is read, convert them, if you "
-        f"trust where they come from: from transformers import AutoModel, AutoTokenizer; "
-        f"AutoModel.from_pretrained({given}).save_pretrained('FOLDER'); "
-        f"AutoTokenizer.from_pretrained({given}).save_pretrained('FOLDER'). Then give FOLDER."
-    )
 
 
 def load_encoder_config(source: str | Path) -> Config:

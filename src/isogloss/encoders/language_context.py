@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.languages import language_of_text
 from isogloss.core.records import writing
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.annotations import Model, Output
-from isogloss.encoders.folders import differing_shapes, one_line
+from isogloss.encoders.folders import differing_shapes
 from isogloss.encoders.language_modules import (
     TASK,
     TREE,
@@ -320,7 +320,7 @@ def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
         maps = {one: LanguageMap(weights[f"{one}.matrix"], weights[f"{one}.shift"]) for one in languages}
     except (SafetensorError, OSError, KeyError) as error:
         raise ModelError(
-            f"{path}: these language maps are damaged ({type(error).__name__}: {error}). Adjust the encoder "
+            f"{path}: these language maps are damaged ({one_line(error)}). Adjust the encoder "
             f"again, or delete the file to use it without."
         ) from error
     for language, one in maps.items():

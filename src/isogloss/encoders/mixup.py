@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.records import write_text
 from isogloss.encoders.annotations import Config, Model, Output
 from isogloss.encoders.families import family_named, family_of, require
@@ -314,6 +314,6 @@ def load_mixup(folder: str | Path) -> Mixup | None:
         )
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ModelError(
-            f"{folder}: {SETTINGS} and {WEIGHTS} there are damaged ({type(error).__name__}: {error}). "
+            f"{folder}: {SETTINGS} and {WEIGHTS} there are damaged ({one_line(error)}). "
             f"Copy the folder again, or delete it and run again."
         ) from error

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.encoders.annotations import Model
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import EncoderFamily, encoder_prefix, head_parameters
-from isogloss.encoders.folders import one_line
 from isogloss.encoders.language_context import read_weights
 from isogloss.encoders.language_modules import encoder_of
 from isogloss.nn.frozen import freeze, thaw

@@ -26,7 +26,7 @@ from isogloss.core.run_parts import (
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Treebanks
 from isogloss.encoders.decoders import TextAttention
-from isogloss.encoders.folders import pinned_name
+from isogloss.encoders.hub import pinned_name
 from isogloss.methods import Adjustment, Pretraining
 
 

@@ -18,7 +18,6 @@ from isogloss.encoders import (
 from isogloss.encoders.differences import whole_folder
 from isogloss.encoders.families import is_causal
 from isogloss.encoders.folders import (
-    HUB_NAME,
     SHIPPED,
     check_tokenizer,
     check_weights,
@@ -28,6 +27,7 @@ from isogloss.encoders.folders import (
     read_config,
     shipped_folder,
 )
+from isogloss.encoders.hub import HUB_NAME
 from isogloss.encoders.language_context import read_language_maps, read_module_info
 from isogloss.encoders.language_modules import SHARED_ADAPTER, LanguageModules
 from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained, first_of

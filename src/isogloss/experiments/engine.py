@@ -23,7 +23,7 @@ from isogloss.core.processes import cores
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.run_parts import Updates
 from isogloss.data.sources import Sources
-from isogloss.encoders.folders import unreachable
+from isogloss.encoders.hub import unreachable
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.devices import CPU, Device, devices_of, precision_on

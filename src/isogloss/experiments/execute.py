@@ -14,7 +14,7 @@ from typing import Any, cast
 import torch
 from torch.nn import Module
 
-from isogloss.core.errors import IsoglossError, RunError
+from isogloss.core.errors import IsoglossError, RunError, one_line
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, Row
@@ -287,7 +287,7 @@ def _plug_ins_named(run: Run) -> Iterator[None]:
             raise
         place = extract_tb(error.__traceback__)[-1]
         raise RunError(
-            f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno}), in a run with "
+            f"{one_line(error)} ({Path(place.filename).name}:{place.lineno}), in a run with "
             f"plug-ins of {', '.join(packages)}. Mend them, or leave them out."
         ) from error
 

@@ -20,7 +20,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, TypeVar
 
 from isogloss.core.checksums import Checksum, as_text, difference, from_text
-from isogloss.core.errors import ConfigError, IsoglossError, StorageError
+from isogloss.core.errors import ConfigError, IsoglossError, StorageError, one_line
 from isogloss.core.leaving import asked_to_leave
 from isogloss.core.locking import locked
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
@@ -276,13 +276,13 @@ class Remote:
 
     def _refused(self, error: OSError) -> StorageError:
         return StorageError(
-            f"{self.url}: the store refuses ({type(error).__name__}: {error}). Look whether the bucket is "
+            f"{self.url}: the store refuses ({one_line(error)}). Look whether the bucket is "
             f"there and your credentials may read and write it; the same command goes on where it stopped."
         )
 
     def _away(self, error: Exception) -> StorageError:
         return StorageError(
-            f"{self.url}: the store does not answer ({type(error).__name__}: {error}). What is finished is "
+            f"{self.url}: the store does not answer ({one_line(error)}). What is finished is "
             f"kept in {self.root}; the same command goes on where it stopped."
         )
 
@@ -319,8 +319,7 @@ def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
         ) from error
     except Exception as error:  # Some connect at once, and have errors of their own.
         raise ConfigError(
-            f"{url}: the store cannot be opened ({type(error).__name__}: {error}). Expected a URL as in "
-            f"s3://bucket/study."
+            f"{url}: the store cannot be opened ({one_line(error)}). Expected a URL as in s3://bucket/study."
         ) from error
     return files, path.rstrip("/")
 

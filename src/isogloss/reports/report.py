@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from isogloss.core import plug_ins
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, one_line
 from isogloss.core.plug_ins import find_plug_in, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, MADE, PLAN, RECORD, write_bytes, writing
@@ -74,7 +74,7 @@ def _added(name: str, claim: Claim, taken: Collection[str]) -> Claim:
             judge([replace(claim, needs=(), test=lambda _: checks)], m)  # Their numbers may fail, too.
             return checks
         except Exception as error:  # Whatever the code of others raises.
-            return [Check(about=f"its rule failed ({type(error).__name__}: {error}), not tested")]
+            return [Check(about=f"its rule failed ({one_line(error)}), not tested")]
 
     return replace(claim, test=test)
 

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.errors import ConfigError, check_named, one_line
 from isogloss.core.locking import locked
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.records import Row
@@ -184,7 +184,7 @@ class Tracking:
         except Exception as error:  # Whatever it is, a training is worth more than its curves.
             self.open.pop(name, None)
             warnings.warn(
-                f"{name} could not be written to ({type(error).__name__}: {error}). Runs go on without it.",
+                f"{name} could not be written to ({one_line(error)}). Runs go on without it.",
                 stacklevel=2,
             )
 

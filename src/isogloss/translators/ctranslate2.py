@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from isogloss.core.atomic_files import atomic_folder
-from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.data.label_projection import Translated
 from isogloss.encoders.folders import quiet
 from isogloss.encoders.seq2seq import (
@@ -145,7 +145,7 @@ def _converted(folder: Path, converted: Path) -> Path:
             with quiet():
                 TransformersConverter(str(folder)).convert(str(temporary), force=True)
         except (ValueError, KeyError, AttributeError, NotImplementedError) as error:
-            what = " ".join(f"{type(error).__name__}: {error}".split())
+            what = one_line(error)
             raise ModelError(
                 f"{folder}: CTranslate2 cannot convert this model ({what[:200]}). Use the translator seq2seq."
             ) from error

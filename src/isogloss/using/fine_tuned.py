@@ -15,7 +15,7 @@ from isogloss.core.records import RECORD, Record, Row, read_made, read_record
 from isogloss.data.examples import Example
 from isogloss.encoders.annotations import Model as Network
 from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.folders import is_hub_name, pinned_name
+from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.encoders.loading import model_folder
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import Task

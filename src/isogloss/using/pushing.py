@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from isogloss.core.errors import ConfigError, RunError
+from isogloss.core.errors import ConfigError, RunError, one_line
 from isogloss.core.version import VERSION
 from isogloss.using.exporting import CARD, card, export
 from isogloss.using.fine_tuned import FineTuned
@@ -93,7 +93,7 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
         raise _refused(options, error.response.status_code, error.server_message or str(error)) from error
     except (client_error, ConnectionError) as error:
         raise RunError(
-            f"push: the Hugging Face hub ({endpoint}) cannot be reached ({type(error).__name__}: {error}). "
+            f"push: the Hugging Face hub ({endpoint}) cannot be reached ({one_line(error)}). "
             f"Run the same command again where it can; what was uploaded already is not uploaded twice."
         ) from error
 
