@@ -5,8 +5,11 @@ from functools import cache
 import pytest
 from made_up_rows import MIXES, TRANSLATES, centroid, cka, kept, measured, mixup_ratio, score
 
+from isogloss.reports.mixup_comparisons import CLASSIFICATION
 from isogloss.reports.report import CLAIMS as ALL
 from isogloss.reports.verdicts import judge
+from isogloss.tasks import ALL_TASKS
+from isogloss.tasks.one_answer import one_answer
 
 CLAIMS = [one for one in ALL if one.paper == 2]
 
@@ -323,6 +326,18 @@ def test_kl_is_no_part_where_an_input_has_many_answers():
     rows = [row for row in bench(0.1) if row["method"] != "x-mixup"]
     one = outcomes(measured(scores=rows + system({**MIXES, "method.kl": 0.0}, 0.8)))
     assert one["2a"].verdict == "supported" and "2d" not in one
+
+
+@pytest.mark.parametrize("task", CLASSIFICATION)
+def test_kl_is_a_part_wherever_predictions_are_kept_consistent(task):
+    rows = bench(0.1, task=task) + system({**MIXES, "task": task, "method.kl": 0.0}, 0.6)
+    one = outcomes(measured(scores=rows))
+    assert len(one["2a"].checks) == 2 and "without KL" in one["2d"].checks[0].about
+
+
+def test_predictions_are_kept_consistent_in_classification_alone():
+    consistent = {name for name, task in ALL_TASKS.items() if (one := one_answer(task)) and one.divergence}
+    assert consistent == set(CLASSIFICATION)
 
 
 def test_every_target_that_a_model_was_made_for_counts():

@@ -25,8 +25,11 @@ from isogloss.reports.comparison import (
 )
 from isogloss.reports.measurements import Measurements, cached
 
-CLASSIFICATION = ("nli", "paraphrase")
-"""Tasks with one answer per input: predictions are kept consistent by KL in these alone."""
+CLASSIFICATION = (
+    *("nli", "paraphrase", "text-classification", "pair-classification"),
+    *("multi-label-classification", "multiple-choice"),
+)
+"""Tasks whose answers belong to a whole input: predictions are kept consistent by KL in these alone."""
 
 ABLATIONS = {
     "ratio": ("without mixup", {"method.ratio", "method.learned_ratio", "method.layer"}),
