@@ -108,13 +108,14 @@ def table(*rows):
     ("broken", "said"),
     [
         (files(french="x\n"), "train.en-fr.fr:2: the file ends; .* expected the partner of line 2"),
-        (files(english="a b\n"), "train.en-fr.en:2: the file ends"),
+        (files(english="a b\n"), "en:2: the file ends.*partner of line 2 of .*train.en-fr.fr, and as many"),
         (files(links="0-0\n"), "train.en-fr.align:2: the file ends"),
         (
             files(french="x\ny z\nu\nv\n"),
             "train.en-fr.en has 2, .*train.en-fr.fr has 4, .*Fetch or make these files again, together",
         ),
-        (files(french="x\n \n"), "train.en-fr.fr:2: an empty line"),
+        (files(french="x\n \n"), "train.en-fr.fr:2: an empty line; .* line 2 of .*train.en-fr.en. Corr"),
+        (files(english="a b\n \n"), "train.en-fr.en:2: an empty line; .* line 2 of .*train.en-fr.fr. Corr"),
         (files(links="0-0\n0:1\n"), "train.en-fr.align:2: link '0:1'"),
         (files(links="0-0\n1-1\n"), "train.en-fr.align:2: link '1-1'; expected i-j"),
         (files(links="0-1\n0-0\n"), "train.en-fr.align:1: .* from 0 for 2 and 1 words"),

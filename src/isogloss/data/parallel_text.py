@@ -244,7 +244,7 @@ def read_lines(files: list[File]) -> Iterator[Translation]:
             raise _unequal(files, number)
         for file, numbered in zip(files[:2], row, strict=False):
             if not numbered[1].strip():
-                raise file.broken(number, "an empty line", f"the partner of line {number} of {files[0].name}")
+                raise file.broken(number, "an empty line", _partner(files, file, number))
         pair = Translation(id=str(number), first=row[0][1], second=row[1][1])
         yield linked(pair, row[2][1], files[2], number) if len(files) > 2 else pair
 
@@ -279,9 +279,15 @@ def _unequal(files: list[File], number: int) -> DataError:
     return ends.broken(
         number,
         f"the file ends; {there} lines",
-        f"the partner of line {number} of {files[0].name}, and as many lines in each file",
+        f"{_partner(files, ends, number)}, and as many lines in each file",
         "Fetch or make these files again, together",
     )
+
+
+def _partner(files: list[File], file: File, number: int) -> str:
+    """Name what a line of one of the files of a text belongs to, in another."""
+    other = next(one for one in files if one is not file)
+    return f"the partner of line {number} of {other.name}"
 
 
 def spelled_pairs(folder: Folder, pattern: str, first: str, second: str) -> list[tuple[str, str]]:
