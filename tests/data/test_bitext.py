@@ -162,6 +162,11 @@ def test_raw_text_has_the_words_of_the_tokenizer(put):
     assert pair_words(flipped(pair)) == pair_words(pair)[::-1]
 
 
+def test_a_table_without_ids_is_told_that_they_come_first(message):
+    said = message(OWN, {"own/verses.tsv": "en\tfr\na\tb\n"}, "en-fr")
+    assert "Its tables have: fr." in said and "both columns after one of ids" in said
+
+
 @pytest.mark.parametrize("name", ["mined/WikiMatrix.en-es.tsv", "mined/train.en-es.tsv"])
 def test_mined_pairs_below_the_margin_are_left_out(put, name):
     folder = put({name: MINED})

@@ -150,9 +150,9 @@ class Bitext:
             if others
             else "",
             f"The folder holds: {some(folder.inside())}. Looked for {self.collection}/*.tsv with both columns"
-            f", {self.collection}/NAME.{language}.{first} with NAME.{language}.{second} (or languages "
-            f"exchanged) and mined {self.collection}/NAME.{language}.tsv. Put them there, or choose another "
-            f"pair.",
+            f" after one of ids, {self.collection}/NAME.{language}.{first} with NAME.{language}.{second} (or "
+            f"languages exchanged) and mined {self.collection}/NAME.{language}.tsv. Put them there, or "
+            f"choose another pair.",
         ]
         return DataError(" ".join(fact for fact in facts if fact))
 
