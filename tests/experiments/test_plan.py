@@ -173,6 +173,16 @@ def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, refused, inpu
         assert len(measures(plan(**mixed), "interpolation")) == 2
 
 
+@pytest.mark.parametrize(
+    "other", [{"layer": 2}, {"attends": "cosine"}, {"learned_ratio": False}, {"residual": "summed"}]
+)
+def test_a_path_between_models_that_mix_otherwise_is_refused_in_the_plan(refused, other):
+    methods = [{"name": "x-mixup", "layer": 1}, {"name": "x-mixup", "layer": 1, "label": "other", **other}]
+    table = {"name": "interpolation", "inputs": "paired", "between": ["other", "x-mixup"]}
+    said = refused(grid__corpus="pawsx", grid__targets=["qab"], grid__method=methods, measure=[table])
+    assert "measure[0]: inputs: these models read inputs beside translations, and do not all mix" in said
+
+
 def test_titles_of_a_plan_say_what_tells_runs_of_one_method_apart(planned):
     twice = [{"name": "source-only"}, {"name": "source-only", "label": "long", "epochs": 3}]
     titles = planned(grid__method=twice, grid__seeds=[0], measure=[]).titles

@@ -38,6 +38,12 @@ PARTS = ("all", "encoder", "head")
 FACTORS = "factors"
 """The adapters of models with LoRA (DoRA, IA3) before they are merged, with the head."""
 
+MIX_OTHERWISE = (
+    "these models read inputs beside translations, and do not all mix them in one layer and way: a point "
+    "between them would infer as neither does. Take models of x-mixup that differ in ratio and weights "
+    "alone, or leave inputs out."
+)
+
 Weights = list[Tensor]
 
 Point = TypeVar("Point")
@@ -260,11 +266,7 @@ def _mixups(setting: MeasureSetting) -> list[Mixup]:
     found = [] if setting.paired is None else [setting.mixup(subject) for subject in setting.subjects]
     for one in found:
         if one is None or replace(one, largest=0.0) != replace(found[0] or one, largest=0.0):
-            raise ModelError(
-                "these models read inputs beside translations, and do not all mix them in one layer and way: "
-                "a point between them would infer as neither does. Take models of x-mixup that differ in "
-                "ratio and weights alone, or leave inputs out."
-            )
+            raise ModelError(MIX_OTHERWISE)
     return [one for one in found if one is not None]
 
 

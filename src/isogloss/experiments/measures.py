@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from operator import itemgetter
 from typing import cast
 
@@ -10,7 +11,7 @@ from isogloss.core.languages import check_language, language_of_text
 from isogloss.data.corpora import SPLITS, Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
-from isogloss.diagnostics.weight_space import FACTORS
+from isogloss.diagnostics.weight_space import FACTORS, MIX_OTHERWISE
 from isogloss.experiments.averages import seedless
 from isogloss.experiments.checking import (
     located,
@@ -27,6 +28,7 @@ from isogloss.experiments.recipe import MeasureTable, Table
 from isogloss.experiments.runs import FineTune, Measure, Run, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels, needs_links
 from isogloss.methods import WITH_FACTORS, Mixing
+from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import ChecksTask, find_task
 from isogloss.training.evaluation import PAIRED, check_inputs, codes_read, language_read
 
@@ -215,6 +217,15 @@ def _check_paired(request: MeasureRequest, models: Sequence[FineTune]) -> None:
             f"translations: a point between them would infer as neither does. Leave inputs out, or let "
             f"between name models of x-mixup alone."
         )
+    mixing = [one.method for one in models if isinstance(one.method, XMixup)]
+    if request.choice.inputs == PAIRED and any(_mix_otherwise(*pair) for pair in combinations(mixing, 2)):
+        raise ConfigError(f"{request.where}: inputs: {MIX_OTHERWISE}")
+
+
+def _mix_otherwise(one: XMixup, other: XMixup) -> bool:
+    """Return whether two methods mix in other layers or ways; layer 0, the paper's, may be any."""
+    ways = {(mixup.learned_ratio, mixup.residual, mixup.attends) for mixup in (one, other)}
+    return len(ways) > 1 or len({one.layer, other.layer} - {0}) > 1
 
 
 def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:
