@@ -11,6 +11,7 @@ from isogloss.core.identity import identity
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import FineTune
 from tiny import TINY, tiny
 
 
@@ -59,6 +60,13 @@ def test_what_cannot_be_is_refused_in_the_plan(bert_folder, tmp_path, said, mess
     with pytest.raises(ConfigError) as caught:
         plan_recipe(recipe(tmp_path, bert_folder, **said), out=tmp_path)
     assert message in str(caught.value)
+
+
+def test_a_decoder_that_cannot_be_looked_at_is_planned_with_its_mask_lifted(tmp_path):
+    path = recipe(tmp_path, "somebody/small-decoder", attention="bidirectional")
+    (model,) = {run.encoder for run in plan_recipe(path, out=tmp_path).runs if isinstance(run, FineTune)}
+    assert isinstance(model, Pretrained)
+    assert (model.source, model.attention) == ("somebody/small-decoder", "bidirectional")
 
 
 def test_a_decoder_is_not_pretrained_from_scratch(tmp_path):

@@ -293,11 +293,10 @@ def _not_looked_at(planned: "Planned") -> Iterator[str]:
             f"not looked at: {each}: not on this machine. The runs get other ids when their data is there "
             f"(--data DIR)."
         )
-    for model in not_looked_up(planned.runs):
-        size = " Its published size is assumed." if model.source in ASSUMED_SHAPES else ""
+    for source in dict.fromkeys(model.source for model in not_looked_up(planned.runs)):
+        size = " Its published size is assumed." if source in ASSUMED_SHAPES else ""
         yield (
-            f"{model.source}: not looked at: not on this machine, and the Hugging Face hub cannot be reached."
-            f"{size}"
+            f"{source}: not looked at: not on this machine, and the Hugging Face hub cannot be reached.{size}"
         )
 
 

@@ -252,8 +252,9 @@ def _encoders(
 def _pretrained(entry: EncoderTable, where: str) -> Pretrained:
     with located(f"{where}: encoder"):
         found = pretrained(entry.pretrained)
-        if entry.attention:
-            check_attention(model_folder(entry.pretrained) or found.pinned, entry.attention)
+        here = model_folder(entry.pretrained) or (found.pinned if found.revision else None)
+        if entry.attention and here:
+            check_attention(here, entry.attention)
         return replace(found, attention=entry.attention)
 
 
