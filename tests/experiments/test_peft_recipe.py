@@ -84,7 +84,7 @@ def test_a_method_is_labelled_by_its_own_peft(plan):
     ("peft", "said"),
     [
         ({"kind": "lroa"}, "kind: no kind of peft 'lroa'. Did you mean 'lora'?"),
-        ({"rank": 4}, "kind: no kind of peft 'None'."),
+        ({"rank": 4}, "kind: this field is missing. Add it to the recipe: one of adapter,"),
         ({"kind": "lora", "rnak": 4}, "rnak: peft lora has no such field. Did you mean 'rank'?"),
         ({"kind": "lora", "rank": 0}, "rank: found 0; expected at least 1."),
         ({"kind": "lora", "modules": ["qeury"]}, "modules.0: found 'qeury'; expected"),

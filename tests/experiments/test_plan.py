@@ -409,7 +409,7 @@ grid.corpus = "rawtext" -> grid.corpus: 'rawtext' has no labels that a task here
 grid.task = "nre" -> grid.task: no task 'nre'. Did you mean 'ner'?
 grid.task = "upos" -> grid.task: corpus 'wikiann' has no labels for 'upos', only for ner.
 grid.method = [] -> grid.method: the list is empty
-grid.method.0 = {} -> grid.method[0]: no method 'None'
+grid.method.0 = {} -> grid.method[0]: name: this field is missing.
 grid.method.0.epoch = 1 -> grid.method[0]: epoch: method source-only has no such field.
 grid.method.0.epochs = [1, 2] -> grid.method[0]: epochs: found [1, 2]; expected a whole number.
 grid.method.0.label = 3 -> grid.method[0]: label: found 3; expected a text.
@@ -445,7 +445,8 @@ encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], modules
     reduction = 512 } } } -> encoder.pretrain: modules: a bottleneck of 256 / 512 (reduction): nothing goes
     through.
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { step = 3 } } } ->
-    encoder.pretrain.method: step: no such field. Did you mean 'steps'?
+    encoder.pretrain.method: step: pretraining method masked-language-modelling has no such field. Did you
+    mean 'steps'?
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { translation = 0.5 } } }
     -> encoder.pretrain: bitext ('') and method.translation (0.5) belong together.
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { family = "brt" } }
@@ -457,7 +458,10 @@ encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], archite
     1 wide, and modernbert
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { positions = 64 } }
     } -> encoder.pretrain.method.block: rows of 128 subwords do not fit into 64 positions.
-measure.0 = {} -> measure[0]: no diagnostic 'None'
+measure.0 = { split = "dev" } -> measure[0]: name: this field is missing. Add it to the recipe: one of
+    anisotropy,
+grid.method.0.peft = { rank = 4 } -> grid.method[0]: peft: kind: this field is missing. Add it to the recipe:
+    one of adapter, dora, ia3, layer-freezing, lora, lt-sft, none.
 measure.0.splt = "dev" -> measure[0]: splt: diagnostic scores has no such field. Did you mean 'split'?
 measure.0.split = "dve" -> measure[0]: split: no split 'dve'. Did you mean 'dev'?
 measure.0.split = 3 -> measure[0]: split: found 3; expected a text.

@@ -62,6 +62,10 @@ encoder = { pretrain = { text = [], languages = [], architecture = { layers = 0 
     encoder.pretrain.architecture.layers: found 0; expected at least 1.
 encoder = ["shipped", { pretrain = { text = [], languages = [], seed = "x" } }] -> r.toml:
     encoder.1.pretrain.seed: found 'x'; expected a whole number.
+encoder = { pretrain = { text = [], languages = [], trained = "layer" } } -> r.toml: encoder.pretrain.trained:
+    found 'layer'; expected 'modules' or 'layers'. Did you mean 'layers'? Correct the recipe.
+encoder = { pretrain = { text = [], languages = [], modules = { kind = "adapter", invertible = "ja" } } } ->
+    r.toml: encoder.pretrain.modules.invertible: found 'ja'; expected true or false. Correct the recipe.
 """
 """Changes of the tiny recipe, and what is said of them; indented lines continue the one before."""
 

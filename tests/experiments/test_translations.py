@@ -240,7 +240,7 @@ def test_tags_come_from_a_teacher_where_translations_are_made(plan):
             {"translate": {"name": "bulit-in"}},
             "translate: no translator 'bulit-in'. Did you mean 'built-in'?",
         ),
-        ({"translate": {"noise": 0.1}}, "translate: no translator 'None'"),
+        ({"translate": {"noise": 0.1}}, "translate: name: this field is missing"),
         (
             {"translate": {**BUILT_IN, "nois": 0.1}},
             "nois: translator built-in has no such field. Did you mean 'noise'?",

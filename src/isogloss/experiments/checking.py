@@ -3,6 +3,7 @@
 Unknown fields and names are refused with the nearest match, wrong types and ranges with what was found.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -26,6 +27,8 @@ _EXPECTED = {
     "finite_number": "a finite number",
     "string_type": "a text",
     "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "literal_error": "{expected}",
     "tuple_type": "a list",
     "dict_type": "a table",
     "dataclass_type": "a table",
@@ -35,6 +38,9 @@ _EXPECTED = {
     "less_than_equal": "at most {le:g}",
 }
 """What was expected, by pydantic's error types."""
+
+_QUOTED = re.compile(r"'([^']+)'")
+"""The names that an expectation lists."""
 
 _NOT_OF_RECIPES = frozenset({"str", "int", "float", "training", "updates"})
 """Parts of pydantic's locations: types that were tried, and fields whose own fields stand in their place."""
@@ -88,7 +94,17 @@ def plug_in(
     name = table.get("name", default or None)
     if isinstance(name, str) and (found := named(name, kinds, where, added)):
         return found
-    raise unknown_name(where, what, str(name), [*kinds, *(plugged_names(added[0]) if added else ())])
+    known = [*kinds, *(plugged_names(added[0]) if added else ())]
+    if name is None:
+        raise missing_name(f"{where}: name", known)
+    raise unknown_name(where, what, str(name), known)
+
+
+def missing_name(where: str, known: Collection[str]) -> ConfigError:
+    """Build the error for a table that does not name what it describes."""
+    return ConfigError(
+        f"{where}: this field is missing. Add it to the recipe: one of {', '.join(sorted({*known}))}."
+    )
 
 
 def named(name: str, kinds: Mapping[str, type[Part]], where: str, added: Added | None) -> type[Part] | None:
@@ -188,7 +204,10 @@ def _explain(error: ValidationError, kind: type[object], where: str) -> str:
     if first["type"] in {"missing", "missing_argument"}:
         return f"{where}: {name}: this field is missing. Add it to the recipe."
     expected = _EXPECTED.get(first["type"], first["msg"]).format(**first.get("ctx", {}))
-    return f"{where}: {name}: found {repr(first['input'])[:60]}; expected {expected}. Correct the recipe."
+    near = did_you_mean(str(first["input"]), _QUOTED.findall(expected))
+    return (
+        f"{where}: {name}: found {repr(first['input'])[:60]}; expected {expected}.{near} Correct the recipe."
+    )
 
 
 def _is_of_recipes(part: str) -> bool:

@@ -8,6 +8,7 @@ from isogloss.core.plug_ins import plugged_names
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpora import is_translation
 from isogloss.experiments.checking import (
+    missing_name,
     named,
     names,
     part_of,
@@ -164,10 +165,12 @@ def _peft(table: Table, where: str) -> Peft | None:
     if not table or table.get("kind") == ALL_WEIGHTS:
         refuse_unknown(table, {"kind"}, f"peft {ALL_WEIGHTS}", where)
         return None
-    kind = str(table.get("kind"))
+    known = (ALL_WEIGHTS, *PEFT, *plugged_names("methods"))
+    if "kind" not in table:
+        raise missing_name(f"{where}: kind", known)
+    kind = str(table["kind"])
     found = named(kind, PEFT, where, ("methods", Peft))
     if found is None:
-        known = (ALL_WEIGHTS, *PEFT, *plugged_names("methods"))
         raise unknown_name(f"{where}: kind", "kind of peft", kind, known)
     refuse_unknown(table, {"kind", *names(found)}, f"peft {kind}", where)
     return part_of(table, found, where)

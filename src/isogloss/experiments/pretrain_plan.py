@@ -11,7 +11,15 @@ from isogloss.encoders import FAMILIES
 from isogloss.encoders.families import check_new
 from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules, check_same_modules
 from isogloss.experiments.alignments import AlignmentRequest, alignments
-from isogloss.experiments.checking import Added, checked, located, plug_in, refuse_empty_or_twice
+from isogloss.experiments.checking import (
+    Added,
+    located,
+    names,
+    part_of,
+    plug_in,
+    refuse_empty_or_twice,
+    refuse_unknown,
+)
 from isogloss.experiments.encoder_runs import Align, Encoder, Pretrain
 from isogloss.experiments.encoders import (
     check_read,
@@ -40,8 +48,8 @@ def planned_pretraining(
     kind = plug_in(
         table.method, PRETRAINING, "pretraining method", f"{where}.method", default=default, added=added
     )
-    values = {key: value for key, value in table.method.items() if key != "name"}
-    method = checked(kind, values, f"{where}.method")
+    refuse_unknown(table.method, {"name", *names(kind)}, f"pretraining method {kind.name}", f"{where}.method")
+    method = part_of(table.method, kind, f"{where}.method")
     check_named(f"{where}.method.precision", "precision", PRECISIONS, precision_of(method))
     refuse_empty_or_twice(table.text, f"{where}.text")
     refuse_empty_or_twice(table.languages, f"{where}.languages")
