@@ -2,11 +2,21 @@
 
 import pytest
 
+from isogloss.aligners.eflomal import Eflomal
+from isogloss.aligners.encoder_similarity import EncoderSimilarity
+from isogloss.aligners.fast_align import FastAlign
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, Optimization
+from isogloss.diagnostics.retrieval import Retrieval
+from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.experiments.asking import parse_change
 from isogloss.experiments.checking import checked, located, read_recipe
 from isogloss.experiments.recipe_text import to_toml
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.meta_learning import MetaLearning
+from isogloss.methods.translation_modelling import TranslationModelling
+from isogloss.translators.built_in import BuiltIn
+from isogloss.translators.seq2seq import Seq2Seq
 from tiny import TINY, body, lines
 
 
@@ -105,6 +115,22 @@ def test_a_missing_field_is_named():
         (Optimization, {"precision": 16}, "a text"),
         *((Architecture, {name: 0}, "at least 1") for name in ("layers", "dim", "heads", "positions")),
         (Architecture, {"dropout": 2}, "at most 1"),
+        (FastAlign, {"iterations": 0}, "at least 1"),
+        (FastAlign, {"tension": -1.0}, "at least 0"),
+        (FastAlign, {"none": 1.0}, "less than 1"),
+        (Eflomal, {"samplers": True}, "a whole number"),
+        (EncoderSimilarity, {"layer": "5"}, "a whole number"),
+        (EncoderSimilarity, {"distortion": 1.5}, "at most 1"),
+        (BuiltIn, {"seed": "5"}, "a whole number"),
+        (Seq2Seq, {"beams": True}, "a whole number"),
+        (TranslationModelling, {"layers": -1}, "at least 1"),
+        (TranslationModelling, {"dropout": -0.5}, "at least 0"),
+        (TranslationModelling, {"dev_sentences": 0}, "at least 1"),
+        (MaskedLanguageModelling, {"steps": True}, "a whole number"),
+        (MaskedLanguageModelling, {"temperature": 0}, "more than 0"),
+        (MetaLearning, {"own_learning_rate": -1.0}, "at least 0"),
+        (Retrieval, {"limit": -1}, "at least 1"),
+        (WordDistance, {"bins": "60"}, "a whole number"),
     ],
 )
 def test_a_number_out_of_range_is_refused_with_what_is_allowed(kind, values, expected):

@@ -245,7 +245,7 @@ def test_tags_come_from_a_teacher_where_translations_are_made(plan):
             {"translate": {**BUILT_IN, "nois": 0.1}},
             "nois: translator built-in has no such field. Did you mean 'noise'?",
         ),
-        ({"translate": {**BUILT_IN, "noise": 2.0}}, "noise is 2.0; it is a rate, from 0 to 1"),
+        ({"translate": {**BUILT_IN, "noise": 2.0}}, "noise: found 2.0; expected at most 1"),
         ({"translate": {**BUILT_IN, "noise": [0.1, 0.1]}}, "translate.noise: 0.1 is named twice"),
         ({"translate": {**BUILT_IN, "model": "x"}}, "translator built-in takes no model"),
         (
@@ -274,7 +274,7 @@ def test_tags_come_from_a_teacher_where_translations_are_made(plan):
             {"translate": {"name": "seq2seq", "train": {**TRAIN, "pairs": ["qaa"]}}},
             "'qaa' is no pair of languages",
         ),
-        ({"translate": {"name": "seq2seq", "train": {**TRAIN, "steps": 0}}}, "steps cannot be 0"),
+        ({"translate": {"name": "seq2seq", "train": {**TRAIN, "steps": 0}}}, "steps: found 0; expected at least 1"),
         (
             {"translate": {"name": "seq2seq", "train": TRAIN, "model": "x"}},
             "give either model (one that exists) or",

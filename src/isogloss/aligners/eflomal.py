@@ -13,11 +13,14 @@ from importlib.util import find_spec
 from math import sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.progress import Progress
+from isogloss.core.run_parts import Positive, Rate
 from isogloss.data.files import disk_file
 from isogloss.data.word_links import Aligned, Symmetrization, pair_words, read_pharaoh, symmetrized
 
@@ -45,13 +48,13 @@ class Eflomal:
     model: Literal[1, 2, 3] = 3
     """1: words alone (IBM 1), 2: order too (HMM), 3: fertility too."""
 
-    samplers: int = 3
+    samplers: Positive = 3
     """Samplers whose links are averaged."""
 
-    length: float = 1.0
+    length: Rate = 1.0
     """Sampling iterations, relative to the program's usual number."""
 
-    none: float = 0.2
+    none: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.2
     """Prior probability that a word has no counterpart."""
 
     lowercase: bool = True

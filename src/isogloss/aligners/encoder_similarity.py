@@ -18,6 +18,7 @@ from isogloss.aligners.layer_states import default_layer, subword_states
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
+from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.data.word_links import Aligned, pair_words
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.subwords import SplitWords, split_words
@@ -52,16 +53,16 @@ class EncoderSimilarity:
     matching: Matching = "argmax"
     """Which subwords are linked: argmax (mutual best), itermax (repeatedly) or match (one-to-one)."""
 
-    layer: int | None = None
+    layer: Whole | None = None
     """Layer whose states are compared: 0 the embeddings, -1 the last; default at two thirds of the depth."""
 
     unit: Literal["subword", "word"] = "subword"
     """Whether subwords are matched, or words as the mean of their subwords."""
 
-    rounds: int = 2
+    rounds: Positive = 2
     """Iterations of itermax."""
 
-    distortion: float = 0.0
+    distortion: Share = 0.0
     """Penalty on the similarity of words at different relative positions (kappa), 0 to 1."""
 
     def align(self, setting: AlignSetting) -> list[Aligned]:

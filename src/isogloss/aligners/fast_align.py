@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from isogloss.aligners.diagonal_model import (
     EMSettings,
@@ -16,6 +17,7 @@ from isogloss.aligners.diagonal_model import (
 )
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.progress import Progress
+from isogloss.core.run_parts import Positive, Weight
 from isogloss.data.word_links import Aligned, Symmetrization, pair_words, symmetrized
 
 EMPTY = Lexicon(np.empty(0, np.int64), np.empty(0, np.float32))
@@ -36,19 +38,19 @@ class FastAlign:
     """How both directions become one: intersection (one-to-one), union, grow-diag, grow-diag-final-and, or
     forward or backward alone."""
 
-    iterations: int = 5
+    iterations: Positive = 5
     """Iterations of expectation maximisation; the last one's expectations are the links."""
 
     lowercase: bool = True
     """Whether words are lowercased."""
 
-    tension: float = 4.0
+    tension: Weight = 4.0
     """Strength of the preference for the diagonal (lambda)."""
 
-    prior: float = 0.01
+    prior: Weight = 0.01
     """Dirichlet prior of the lexicon (alpha); 0 for plain maximum likelihood."""
 
-    none: float = 0.08
+    none: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.08
     """Probability that a word has no counterpart (p0)."""
 
     def align(self, setting: AlignSetting) -> list[Aligned]:

@@ -224,21 +224,21 @@ class Updates:
 class TextTraining:
     """How an encoder is trained on raw text, by whatever method."""
 
-    steps: int = 10000
+    steps: Count = 10000
     """Updates; 0 leaves the encoder as it was, or as it was drawn."""
-    batch_subwords: int = 4096
+    batch_subwords: Positive = 4096
     """Subwords of one update, padding included."""
-    block: int = 128
+    block: Positive = 128
     """Subwords of one row of text, special ones included."""
-    masked: float = 0.15
+    masked: Share = 0.15
     """Share of the subwords that are predicted."""
-    temperature: float = 1.43
+    temperature: Rate = 1.43
     """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
-    vocabulary_lines: int = 200_000
+    vocabulary_lines: Positive = 200_000
     """Lines the vocabulary is trained on, the same number of each language."""
     dropout: Share | None = None
     """Dropout while it is trained on text (XLM: 0.1); none when left out, as small encoders underfit."""
-    evaluate_every: int | None = None
+    evaluate_every: Positive | None = None
     """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
     when left out, nothing is held out."""
 

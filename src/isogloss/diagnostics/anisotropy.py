@@ -14,6 +14,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError
 from isogloss.core.representation_rows import Anisotropy as AnisotropyRow
+from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.training.states import StatesWanted, layers_once
 
@@ -26,10 +27,10 @@ class Anisotropy:
     subject: ClassVar[str] = "states"
     version: ClassVar[int] = 1
 
-    layers: tuple[int, ...] = (0, -1)
+    layers: tuple[Whole, ...] = (0, -1)
     """Layers whose states are averaged over a sentence; -1 is the last, 0 the embeddings."""
 
-    limit: int = 128
+    limit: Positive = 128
     """Maximum sentence length in subwords; longer ones are truncated."""
 
     def measure(self, setting: MeasureSetting) -> list[AnisotropyRow]:

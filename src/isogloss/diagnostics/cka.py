@@ -20,6 +20,7 @@ from torch import Tensor
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
 from isogloss.core.representation_rows import Cka as CkaRow
+from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
 from isogloss.training.states import StatesWanted
@@ -39,10 +40,10 @@ class Cka:
     subject: ClassVar[str] = "parallel"
     version: ClassVar[int] = 2
 
-    layers: tuple[int, ...] = ()
+    layers: tuple[Whole, ...] = ()
     """Layers that are compared: 0 is the embeddings, -1 the last; all if empty."""
 
-    limit: int = 128
+    limit: Positive = 128
     """Maximum sentence length in subwords; longer ones are truncated."""
 
     def measure(self, setting: MeasureSetting) -> list[CkaRow]:

@@ -18,6 +18,7 @@ from torch import Tensor
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
 from isogloss.core.rows import LinkAttention as LinkAttentionRow
+from isogloss.core.run_parts import Positive
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
 from isogloss.encoders.mixup import Mixup, mixing
 from isogloss.encoders.subwords import pad_rows, padding_mask
@@ -39,7 +40,7 @@ class LinkAttention:
     looks: tuple[Looks, ...] = ("attention", "cosine")
     """What the weights are made of: attention (the paper), or cosine (`attends = "cosine"` of x-mixup)."""
 
-    longest: int = 64
+    longest: Positive = 64
     """Maximum sentence length in words; longer translations are skipped."""
 
     def measure(self, setting: MeasureSetting) -> list[LinkAttentionRow]:

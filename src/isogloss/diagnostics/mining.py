@@ -19,7 +19,7 @@ from torch import Tensor
 from isogloss.core.errors import DataError, check_named
 from isogloss.core.progress import Progress
 from isogloss.core.representation_rows import Mining as MiningRow
-from isogloss.core.run_parts import Positive
+from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.corpora import Split
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics.parallel_states import directions
@@ -54,13 +54,13 @@ class Mining:
     subject: ClassVar[str] = "comparable"
     version: ClassVar[int] = 1
 
-    layer: int = -1
+    layer: Whole = -1
     """Layer whose states are pooled; -1 is the last, 0 the embeddings."""
 
-    layers: tuple[int, ...] = ()
+    layers: tuple[Whole, ...] = ()
     """Several layers, instead of ``layer``."""
 
-    limit: int = 128
+    limit: Positive = 128
     """Maximum sentence length in subwords; longer ones are truncated."""
 
     centred: bool = False

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError
 from isogloss.core.representation_rows import MapPoint
-from isogloss.core.run_parts import Positive
+from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.parallel_states import layer_numbers
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.training.states import StatesWanted
@@ -38,7 +38,7 @@ class RepresentationMap:
     subject: ClassVar[str] = "parallel"
     version: ClassVar[int] = 2
 
-    layer: int = -1
+    layer: Whole = -1
     """Layer whose states are mapped; -1 is the last, 0 the embeddings."""
 
     sentences: Positive = 1000
@@ -47,7 +47,7 @@ class RepresentationMap:
     points: Positive = 100
     """Sentences of each language recorded as points of the map."""
 
-    limit: int = 128
+    limit: Positive = 128
     """Maximum sentence length in subwords; longer ones are truncated."""
 
     def measure(self, setting: MeasureSetting) -> list[MapPoint]:

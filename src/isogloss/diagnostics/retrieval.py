@@ -16,6 +16,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.representation_rows import Retrieval as RetrievalRow
+from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.training.states import StatesWanted
@@ -35,19 +36,19 @@ class Retrieval:
     subject: ClassVar[str] = "states"
     version: ClassVar[int] = 3
 
-    layer: int = -1
+    layer: Whole = -1
     """Layer whose states are pooled; -1 is the last, 0 the embeddings."""
 
-    layers: tuple[int, ...] = ()
+    layers: tuple[Whole, ...] = ()
     """Several layers, instead of ``layer``."""
 
-    limit: int = 128
+    limit: Positive = 128
     """Maximum sentence length in subwords; longer ones are truncated."""
 
     centred: bool | None = None
     """Whether each language's mean is subtracted first; both ways if not given."""
 
-    csls: int = 10
+    csls: Count = 10
     """Neighbours of CSLS, in addition to cosine; 0 for cosine alone."""
 
     def __post_init__(self) -> None:

@@ -23,6 +23,7 @@ from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
 from isogloss.core.progress import Progress
 from isogloss.core.representation_rows import DistanceBin
 from isogloss.core.representation_rows import WordDistance as WordDistanceRow
+from isogloss.core.run_parts import Positive, Whole
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import pair_words
@@ -61,7 +62,7 @@ class WordDistance:
     subject: ClassVar[str] = "words"
     version: ClassVar[int] = 2
 
-    layers: tuple[int, ...] = (-1,)
+    layers: tuple[Whole, ...] = (-1,)
     """Layers whose states are compared; -1 is the last, 0 the embeddings."""
 
     distances: tuple[str, ...] = ("l2", "cosine")
@@ -70,16 +71,16 @@ class WordDistance:
     words: str = "average"
     """State of a word: the average of its subwords, or the first or last one."""
 
-    unrelated: int = 1
+    unrelated: Positive = 1
     """Unrelated pairs for each related one."""
 
-    bins: int = 60
+    bins: Positive = 60
     """Bins of the histograms."""
 
-    longest: int = 64
+    longest: Positive = 64
     """Maximum sentence length in words, as in the released code; longer translations are skipped."""
 
-    seed: int = 0
+    seed: Whole = 0
     """Seed of the draw of unrelated pairs."""
 
     def __post_init__(self) -> None:

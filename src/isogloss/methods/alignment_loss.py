@@ -14,7 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import Positive, Weight
+from isogloss.core.run_parts import Positive, Weight, Whole
 from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_model
 from isogloss.encoders.annotations import Tokenizer
@@ -59,7 +59,7 @@ class AlignmentLoss:
     pairs: Positive = 16
     """Sentence pairs a step."""
 
-    layer: int = -1
+    layer: Whole = -1
     """Layer whose states are aligned; -1 is the last, 0 the embeddings."""
 
     word: Word = "average"

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.run_parts import NESTED, Count, Positive, Rate, Updates, Weight, nested_fields
+from isogloss.core.run_parts import NESTED, Count, Positive, Rate, Updates, Weight, Whole, nested_fields
 from isogloss.nn.distance import bidirectional_contrast, squared_distance
 from isogloss.tasks.task import Model
 from isogloss.training.adjustment import PairTraining, adjust
@@ -35,7 +35,7 @@ class ContrastiveAlignment:
     stay: Weight = 0.0
     """Weight of anchoring the source (the second term of cross-lingual adjustment, a mean)."""
 
-    layer: int = -1
+    layer: Whole = -1
     """Layer whose states are aligned; -1 is the last, 0 the embeddings."""
 
     word: Word = "average"

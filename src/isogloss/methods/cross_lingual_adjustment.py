@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from isogloss.core.run_parts import NESTED, Count, Positive, Updates, Weight, nested_fields
+from isogloss.core.run_parts import NESTED, Count, Positive, Updates, Weight, Whole, nested_fields
 from isogloss.nn.distance import Form
 from isogloss.tasks.task import Model
 from isogloss.training.adjustment import PairTraining, adjust
@@ -35,7 +35,7 @@ class CrossLingualAdjustment:
     stay: Weight = 1.0
     """Weight of the second term, which anchors source words at their states before the training."""
 
-    layer: int = -1
+    layer: Whole = -1
     """Layer whose states are adjusted; -1 is the last, 0 the embeddings. Those above it stay as they are."""
 
     word: Word = "average"

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
+from isogloss.core.run_parts import NESTED, Modules, Share, TextTraining, Updates, nested_fields
 from isogloss.encoders import FAMILIES, fastest_attention, require
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_modules import SHARED_ADAPTER
@@ -45,7 +45,7 @@ class MaskedLanguageModelling:
     mixed: bool = False
     """True: rows of one batch come from all languages; False: a batch holds one language (paper 4)."""
 
-    translation: float = 0.0
+    translation: Share = 0.0
     """Share of the updates that are translation LM."""
 
     updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)

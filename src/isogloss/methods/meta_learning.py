@@ -10,7 +10,16 @@ from typing import ClassVar
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, check_named
-from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
+from isogloss.core.run_parts import (
+    NESTED,
+    Modules,
+    Positive,
+    Share,
+    TextTraining,
+    Updates,
+    Weight,
+    nested_fields,
+)
 from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.encoders.language_parameters import language_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
@@ -62,17 +71,17 @@ class MetaLearning:
     """The step that is imagined: plain, gradient descent as in Algorithm 1 (so short at Adam's rate that the
     term hardly counts: see second_term in the record), or preconditioned, as long as the optimiser's own."""
 
-    own_learning_rate: float | None = None
+    own_learning_rate: Weight | None = None
     """Highest rate of the languages' own modules (alpha); learning_rate when left out, as in the paper."""
 
-    inner_learning_rate: float | None = None
+    inner_learning_rate: Weight | None = None
     """Highest rate of the step that is imagined (beta); learning_rate when left out, as in the paper."""
 
-    validation: float = 0.05
+    validation: Share = 0.05
     """Share of each language's training text that is set apart for the validation losses; with 0 their
     batches are drawn from the text that is trained on, as the released code can."""
 
-    validation_subwords: int | None = None
+    validation_subwords: Positive | None = None
     """Subwords of each language's validation batch, padding included; batch_subwords when left out."""
 
     own_on_train: bool | None = None

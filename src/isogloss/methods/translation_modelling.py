@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import NESTED, Updates, nested_fields
+from isogloss.core.run_parts import NESTED, Positive, Share, Updates, nested_fields
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import fastest_attention, write_tokenizer
@@ -49,37 +49,37 @@ class TranslationModelling:
 
     name: ClassVar[str] = "translation-modelling"
 
-    steps: int = 20000
+    steps: Positive = 20000
     """Updates."""
 
-    batch_subwords: int = 4096
+    batch_subwords: Positive = 4096
     """Subwords of one update, padding included: those of the longer side of each pair."""
 
-    layers: int = 3
+    layers: Positive = 3
     """Transformer layers of the encoder, and as many of the decoder."""
 
-    dim: int = 256
+    dim: Positive = 256
     """Width of the states."""
 
-    heads: int = 4
+    heads: Positive = 4
     """Attention heads; must divide dim."""
 
-    feed_forward: int = 1024
+    feed_forward: Positive = 1024
     """Width of the feed-forward layer."""
 
-    vocabulary: int = 12000
+    vocabulary: Positive = 12000
     """Subwords of the vocabulary, which all languages share."""
 
-    vocabulary_lines: int = 200_000
+    vocabulary_lines: Positive = 200_000
     """Lines the vocabulary is trained on, the same number of each side of each pair."""
 
-    longest: int = 128
+    longest: Positive = 128
     """Subwords of the longest text trained on; longer pairs are left out."""
 
-    smoothing: float = 0.1
+    smoothing: Share = 0.1
     """Share of a label that is spread over the whole vocabulary."""
 
-    dropout: float = 0.1
+    dropout: Share = 0.1
     """Dropout of states."""
 
     updates: Updates = field(
@@ -88,10 +88,10 @@ class TranslationModelling:
     )
     """How weights are updated."""
 
-    dev_sentences: int = 200
+    dev_sentences: Positive = 200
     """Translations of each direction, the first ones, by whose chrF the weights are chosen."""
 
-    evaluations: int = 5
+    evaluations: Positive = 5
     """Times on the way, evenly spaced and at the end, that they are translated."""
 
     _nested = nested_fields()

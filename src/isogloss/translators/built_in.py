@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import is_built_in
+from isogloss.core.run_parts import Share, Whole
 from isogloss.data.label_projection import Translated
 from isogloss.data.languages import Translator as BuiltInTranslator
 from isogloss.data.languages import find_language, words_of
@@ -20,10 +21,10 @@ class BuiltIn:
     needs_model: ClassVar[bool] = False
     knows_links: ClassVar[bool] = True
 
-    noise: float = 0.05
+    noise: Share = 0.05
     """Rate at which words are dropped, at which they are replaced, and at which neighbours are swapped."""
 
-    seed: int = 0
+    seed: Whole = 0
     """Seed of the noise; the same sentence always has the same noise."""
 
     unknown: Literal["error", "copy"] = "error"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from isogloss.core.run_parts import Positive
 from isogloss.data.label_projection import Translated
 from isogloss.encoders.seq2seq import generate, load_seq2seq, load_subwords
 from isogloss.training.precision import device, scoring
@@ -20,16 +21,16 @@ class Seq2Seq:
     needs_model: ClassVar[bool] = True
     knows_links: ClassVar[bool] = False
 
-    beams: int = 1
+    beams: Positive = 1
     """Beam size; 1 is greedy search, 4 or 5 is usual and that many times slower."""
 
-    longest: int = 256
+    longest: Positive = 256
     """Subwords of the longest piece of text and of its translation; what is longer is cut."""
 
     sentences: bool = True
     """Whether a text's sentences are translated one by one, as most models were trained."""
 
-    batch_subwords: int = 4096
+    batch_subwords: Positive = 4096
     """Subwords of one batch, padding included."""
 
     prompt: str = ""
