@@ -300,6 +300,8 @@ def test_neither_order_nor_names_change_what_an_average_is(tmp_path):
         ({"of": ["source-only", "bilingual"], "weights": [1.0, -1.0]}, "methods whose weights sum to 0"),
         ({"density": 0.0}, "density"),
         ({"start": "bilingual"}, "trains nothing, so it has no start"),
+        ({"epochs": 3}, "epochs: average trains nothing, so it has no optimization of its own"),
+        ({"precision": "half"}, "precision: average trains nothing, so it has no optimization of its own"),
     ],
 )
 def test_what_cannot_be_averaged_is_refused_in_the_plan(tmp_path, changes, message):

@@ -75,6 +75,7 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> M
     check_named(f"{where}: targets", "target of this grid", grid.targets, *choice.targets)
     check_named(f"{where}: sources", "source of this grid", many(grid.source), *choice.sources)
     if issubclass(kind, Given | Average):
+        _refuse_training(table, kind, where)
         return _untrained(part_of(table, kind, where), choice, grid, where)
     if choice.of or choice.size != 1:
         raise ConfigError(
@@ -94,6 +95,16 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> M
         peft=own if choice.peft else of_grid,
         teacher_peft=of_grid,
     )
+
+
+def _refuse_training(table: Table, kind: type[Method], where: str) -> None:
+    """Raise ConfigError where the model of a method that trains nothing is to be trained in some way."""
+    own = sorted(names(Optimization) & set(table))
+    if own:
+        raise ConfigError(
+            f"{where}: {own[0]}: {kind.name} trains nothing, so it has no optimization of its own. Leave it "
+            f"out."
+        )
 
 
 def _untrained(method: Given | Average, choice: MethodTable, grid: GridTable, where: str) -> MethodEntry:
