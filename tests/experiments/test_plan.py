@@ -495,6 +495,15 @@ measure.2.between = ["source-only", "x"] -> measure[2]: between: no method of th
 measure.2.between = ["source-only"] -> measure[2]: interpolation: between names 1 methods, but 2
 measure.2.between = "source-only" -> measure[2]: between: found 'source-only'; expected a list.
 measure.2.part = "hed" -> measure[2]: interpolation: no part 'hed'. Did you mean 'head'?
+measure = [{ name = "deltas", between = ["source-only"] }] -> measure[0]: deltas: between names 1 methods, but
+    3 are needed
+measure.2.alphas = [] -> measure[2]: alphas: the list is empty. Name at least one.
+measure.2.alphas = [0.5, 0.5] -> measure[2]: alphas: 0.5 is named twice. Name it once.
+measure.2.between = ["bilingual", "bilingual"] -> measure[2]: between: 'bilingual' is named twice.
+measure.0.seeds = [1, 1] -> measure[0]: seeds: 1 is named twice. Name it once.
+measure.0.treebanks = { fr = "GSD" } -> measure[0]: treebanks: no language that is measured 'fr'. Known: qaa,
+measure = [{ name = "word-distance", corpus = "bitext", distances = ["l2", "l2"] }] -> measure[0]: distances:
+    'l2' is named twice.
 measure.2.targets = ["qad"] -> measure[2]: interpolation finds nothing in the grid to look at.
 measure = [{ name = "run-variance" }]; grid.seeds = [0] -> measure[0]: run-variance compares seeds, and
 measure = [{ name = "retrieval" }] -> measure[0]: retrieval needs bitext: name it in the field corpus.

@@ -274,7 +274,10 @@ def test_tags_come_from_a_teacher_where_translations_are_made(plan):
             {"translate": {"name": "seq2seq", "train": {**TRAIN, "pairs": ["qaa"]}}},
             "'qaa' is no pair of languages",
         ),
-        ({"translate": {"name": "seq2seq", "train": {**TRAIN, "steps": 0}}}, "steps: found 0; expected at least 1"),
+        (
+            {"translate": {"name": "seq2seq", "train": {**TRAIN, "steps": 0}}},
+            "steps: found 0; expected at least 1",
+        ),
         (
             {"translate": {"name": "seq2seq", "train": TRAIN, "model": "x"}},
             "give either model (one that exists) or",

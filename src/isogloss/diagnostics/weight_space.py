@@ -94,6 +94,10 @@ class Deltas:
     between: tuple[str, ...] = ("bilingual", "source-only", "target-only")
     """The origin, and the two models whose differences from it are compared."""
 
+    def __post_init__(self) -> None:
+        """Refuse a wrong number of models."""
+        _check_count(self.name, self.between, count=3)
+
     def measure(self, setting: MeasureSetting) -> list[Delta]:
         """Return a row for all parameters, one for the encoder's and one for the head's."""
         models = [setting.load(subject) for subject in setting.subjects]
@@ -344,6 +348,10 @@ def replaced_parameters(model: nn.Module, weights: dict[str, nn.Parameter]) -> I
 
 def _check(where: str, part: str, between: tuple[str, ...], *, count: int) -> None:
     check_named(where, "part", (*PARTS, FACTORS), part)
+    _check_count(where, between, count=count)
+
+
+def _check_count(where: str, between: tuple[str, ...], *, count: int) -> None:
     if len(between) != count:
         raise ConfigError(
             f"{where}: between names {len(between)} methods, but {count} are needed: {list(between)}."

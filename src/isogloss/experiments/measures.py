@@ -1,7 +1,7 @@
 """From a [[measure]] table to what it asks for, and to the measurements of models."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from operator import itemgetter
 from typing import cast
@@ -87,15 +87,15 @@ def measure_request(table: Table, planning: Planning, grid: Sequence[Cell], wher
     refuse_unknown(table, names(kind) | choosing, f"diagnostic {kind.name}", where)
     choice = part_of(table, MeasureTable, where, only=choosing)
     check_named(f"{where}: split", "split", SPLITS, choice.split)
-    if choice.languages:
-        refuse_empty_or_twice(choice.languages, f"{where}: languages")
+    diagnostic = part_of(table, kind, where)
+    _check_lists(choice, diagnostic, table, where)
     for code in choice.languages:
         check_language(code, f"{where}: languages")
     built = planning.encoders
     check_named(f"{where}: encoders", "encoder of this recipe", {*built.values()}, *choice.encoders)
     encoders = [one for one, label in built.items() if not choice.encoders or label in choice.encoders]
     return MeasureRequest(
-        diagnostic=part_of(table, kind, where),
+        diagnostic=diagnostic,
         choice=choice,
         align=planning.recipe.align,
         where=where,
@@ -105,8 +105,17 @@ def measure_request(table: Table, planning: Planning, grid: Sequence[Cell], wher
     )
 
 
+def _check_lists(choice: MeasureTable, diagnostic: Diagnostic, table: Table, where: str) -> None:
+    """Refuse lists that name a thing twice, and empty ones of a diagnostic that then measures nothing."""
+    for part in (choice, diagnostic):
+        for one in fields(part):
+            values = getattr(part, one.name)
+            if one.name in table and isinstance(values, tuple) and (values or one.default):
+                refuse_empty_or_twice(values, f"{where}: {one.name}")
+
+
 def check_names(request: MeasureRequest) -> None:
-    """Refuse tasks, targets, seeds and methods that are not in the grid."""
+    """Refuse tasks, targets, seeds and methods that are not in the grid, treebanks of other languages."""
     known: dict[str, set[object]] = {
         "tasks": {cell.task for cell in request.cells},
         "targets": {cell.target for cell in request.cells},
@@ -116,6 +125,10 @@ def check_names(request: MeasureRequest) -> None:
     for name, there in known.items():
         named = map(str, getattr(request.choice, name))
         check_named(f"{request.where}: {name}", f"{name[:-1]} of the grid", [*map(str, there)], *named)
+    chosen, own = request.choice.languages, request.choice.treebanks
+    read = chosen or {code for cell in request.cells for code in (*cell.source, *cell.targets)}
+    if read and not isinstance(own, str):
+        check_named(f"{request.where}: treebanks", "language that is measured", read, *own)
 
 
 def chosen_models(request: MeasureRequest) -> Iterator[tuple[FineTune, tuple[str, ...], Cell]]:
