@@ -248,7 +248,7 @@ def test_people_are_told_how_it_was_paired_and_tested(command, written):
         (lambda one: [], "{a}:1: the file is empty; expected a JSON object a line."),
         (
             lambda one: [{**two, "gold": None} for two in one],
-            "{a}:1: label None; expected {b}:1 has: label 'a'.",
+            "{a}:1: no gold; expected a key gold beside the answer. Add it, or give --gold FILE.",
         ),
     ],
 )
@@ -256,6 +256,12 @@ def test_what_does_not_fit_is_named_with_file_and_line(command, written, change,
     a, b = written("a.jsonl", change(labels({1}))), written("b.jsonl", labels({2}))
     message = command("compare", "--predictions", a, b).message
     assert said.format(a=a, b=b) in message
+
+
+def test_languages_are_the_same_however_they_are_written(command, written):
+    a, b = written("a.jsonl", labels({1}, language="swh_Latn")), written("b.jsonl", labels({2}))
+    (found,) = command("compare", "--predictions", a, b, "--json").lines
+    assert found["language"] == "sw"
 
 
 def test_what_is_asked_for_and_not_there_is_refused(command, written):

@@ -17,6 +17,7 @@ import numpy as np
 
 from isogloss.core.contributions import ByMeasure, Contributions, total
 from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
+from isogloss.core.languages import canonical_language
 from isogloss.data.files import File, numbered_objects, short
 from isogloss.data.tag_projection import are_bio
 from isogloss.metrics.correlation import correlation_contributions
@@ -149,7 +150,7 @@ def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: b
     return Output(
         line=number,
         id="" if body.get("id") is None else str(body["id"]),
-        language=str(body.get("language") or ""),
+        language=canonical_language(str(body.get("language") or "")),
         kind=kind,
         answer=None if only_gold else body[kind],
         gold=body[kind] if only_gold else body.get("gold"),
@@ -197,7 +198,7 @@ def _add_sample(file: File, number: int, body: Mapping[str, object], samples: di
     samples[key] = Output(
         line=before.line if before else number,
         id=key,
-        language=str(body.get("language") or said or ""),
+        language=canonical_language(str(body.get("language") or said or "")),
         kind=HARNESS,
         document=str(body.get("doc_hash", "")),
         values={**(before.values or {} if before else {}), **values},
@@ -303,6 +304,8 @@ def _check_same(file: File, baseline: File, ours: Keyed, theirs: Keyed) -> None:
             raise one.broken(own[lacking[0]].line, what, counts, "Predict for the same file")
     for key, mine in ours.items():
         yours = theirs[key]
+        if (mine.gold is None) is not (yours.gold is None):
+            raise _no_gold(*((file, mine) if mine.gold is None else (baseline, yours)))
         if mine.kind != yours.kind or mine.document != yours.document or mine.gold != yours.gold:
             said = f"{mine.kind} {mine.document or repr(mine.gold)}"
             there = f"{baseline.name}:{yours.line} has: {yours.kind} {yours.document or repr(yours.gold)}"
@@ -374,7 +377,7 @@ def _check_gold(file: File, one: Output) -> None:
     """Raise DataError where there is nothing right, or nothing like the answer."""
     gold, answer = one.gold, one.answer
     if gold is None:
-        raise file.broken(one.line, "no gold", "a key gold beside the answer", "Add it, or give --gold FILE")
+        raise _no_gold(file, one)
     if one.kind == "labels":
         fits = _is_answer("labels", gold) and len(gold) == len(answer)
     elif one.kind == "label":
@@ -384,3 +387,8 @@ def _check_gold(file: File, one: Output) -> None:
     if not fits:
         what = f"{len(answer)} labels" if one.kind == "labels" else f"what fits {one.kind} {answer!r:.40}"
         raise file.broken(one.line, f"gold {str(gold)[:60]!r}", what)
+
+
+def _no_gold(file: File, one: Output) -> DataError:
+    """Return the error for an answer of which nothing says what is right."""
+    return file.broken(one.line, "no gold", "a key gold beside the answer", "Add it, or give --gold FILE")
