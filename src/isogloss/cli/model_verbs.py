@@ -80,7 +80,10 @@ def evaluate(
     ] = "",
     predictions: Annotated[
         Path | None,
-        typer.Option("--predictions", help="Folder for what was predicted, in the corpus's own format."),
+        typer.Option(
+            "--predictions",
+            help="Folder for what was predicted, in the corpus's own format (a described one: JSON lines).",
+        ),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
