@@ -96,7 +96,7 @@ def continual(m: Measurements, tasks: Mapping[str, Bounds], separation: Iterable
     found = _continual(m, ALL, tasks, separation)
     if not any(one.values for one in found):
         about = "no continual model of an adjusted encoder, the paper's system, beside a source-only one"
-        found = [Check(about=about)]
+        found = [Check(about=f"{about}, in {', '.join(TASKS)}")]
     others = [one for one in _continual(m, ORIGINAL, dict.fromkeys(TASKS, HELPS), TASKS) if one.values]
     return with_note(found, ["on the original encoder", *(one.text for one in others)] if others else [])
 
