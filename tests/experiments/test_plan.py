@@ -507,6 +507,12 @@ measure = [{ name = "word-distance", corpus = "bitext", distances = ["l2", "l2"]
 measure.2.targets = ["qad"] -> measure[2]: interpolation finds nothing in the grid to look at.
 measure = [{ name = "run-variance" }]; grid.seeds = [0] -> measure[0]: run-variance compares seeds, and
 measure = [{ name = "retrieval" }] -> measure[0]: retrieval needs bitext: name it in the field corpus.
+measure = [{ name = "retrieval", corpus = "bitext", layers = [1, 9] }] -> measure[0]: layers: no layer 9: this
+    encoder has 4 layers
+grid.method = [{ name = "source-only", auxiliary = { name = "alignment-loss", bitext = "bitext", layer = -9 }
+    }] -> grid.method[0]: auxiliary: layer: no layer -9: this encoder has 4 layers
+adjust = [{ name = "cross-lingual-adjustment", bitext = "bitext", pairs = ["qaa-qab"], layer = 9 }] ->
+    adjust[0]: layer: no layer 9: this encoder has 4 layers
 measure = [{ name = "retrieval", corpus = "ud" }] -> measure[0]: corpus: corpus 'ud' holds upos, parsing,
     not
 measure = [{ name = "retrieval", corpus = "bitxt" }] -> measure[0]: corpus: no corpus 'bitxt'. Did you mean

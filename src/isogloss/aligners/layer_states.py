@@ -47,7 +47,7 @@ def subword_states(
     Layer 0 is the embeddings, -1 the last; ConfigError if there is no such layer. ``languages``, one per
     sentence, are required by an encoder with language modules or maps. Long sentences are split into windows.
     """
-    check_layers(model, [layer])
+    check_layers(model.config.num_hidden_layers, [layer])
     layer %= model.config.num_hidden_layers + 1
     opening, closing = special_subwords(tokenizer)
     limit = tokenizer.model_max_length - 2

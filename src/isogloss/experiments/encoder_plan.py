@@ -19,6 +19,7 @@ from isogloss.experiments.checking import (
 )
 from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained
 from isogloss.experiments.encoders import (
+    check_layers_read,
     check_read,
     mapped_languages,
     model_folder,
@@ -162,6 +163,7 @@ def _adjusted(
             )
         codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
         check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
+        check_layers_read(method, encoder, sources.encoders, where)
         for size in sizes:
             request = AlignmentRequest(
                 recipe.align, where, links=method.needs_links, subwords=links_subwords(method)

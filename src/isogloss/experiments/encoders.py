@@ -31,6 +31,7 @@ from isogloss.encoders.hub import HUB_NAME
 from isogloss.encoders.language_context import read_language_maps, read_module_info
 from isogloss.encoders.language_modules import SHARED_ADAPTER, LanguageModules
 from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained, first_of
+from isogloss.training.states import check_layers
 
 
 def pretrained(source: str) -> Pretrained:
@@ -92,6 +93,7 @@ class Facts(NamedTuple):
     """Width of its states."""
     positions: int
     """The longest text it has positions for."""
+    layers: int
     masked_lm: bool = True
     """Whether it has a masked-LM head."""
     text_head: bool = True
@@ -115,6 +117,7 @@ def _read_facts(folder: str, _data: str) -> Facts:
         family=family.name,
         dim=config.hidden_size,
         positions=family.longest_text(config),
+        layers=config.num_hidden_layers,
         masked_lm=has_masked_lm_head(config),
         text_head=has_text_head(config),
         causal=is_causal(config),
@@ -129,7 +132,7 @@ def facts_of(encoder: Encoder, folders: Mapping[str, str]) -> Facts | None:
     first, where = first_of(encoder), place_of(encoder, folders)
     if isinstance(first, Pretrain):
         shape = first.architecture
-        return Facts(shape.family, shape.dim, shape.positions) if shape else None
+        return Facts(shape.family, shape.dim, shape.positions, shape.layers) if shape else None
     return _read_facts(where, first.data) if where else None
 
 
@@ -186,6 +189,14 @@ def check_read(encoder: Encoder, codes: Iterable[str], folders: Mapping[str, str
                 f"Known: {', '.join(sorted(maps))}. Adjust it with bitext of {code} too, or name other "
                 f"languages (or encoders)."
             )
+
+
+def check_layers_read(part: object, encoder: Encoder, folders: Mapping[str, str], where: str) -> None:
+    """Raise ConfigError, naming ``where``, for a layer that a part reads and an encoder here lacks."""
+    if facts := facts_of(encoder, folders):
+        for name in ("layer", "layers"):
+            read = getattr(part, name, None) or ()
+            check_layers(facts.layers, read if isinstance(read, tuple) else (read,), f"{where}: {name}")
 
 
 def mapped_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[str] | None:

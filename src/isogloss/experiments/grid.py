@@ -17,7 +17,7 @@ from isogloss.experiments.averages import AverageRequest, averaged
 from isogloss.experiments.checking import located, refuse_empty_or_twice
 from isogloss.experiments.encoder_plan import seeds_for
 from isogloss.experiments.encoder_runs import Align, Encoder
-from isogloss.experiments.encoders import check_read, facts_of, place_of, pretrained
+from isogloss.experiments.encoders import check_layers_read, check_read, facts_of, place_of, pretrained
 from isogloss.experiments.grid_methods import (
     MethodEntry,
     comes_after,
@@ -290,7 +290,8 @@ def _made(
 
 def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
     """Raise ConfigError for a task or an encoder that a method or its auxiliary loss does not take."""
-    place = place_of(cell.encoder, planning.sources.encoders)
+    folders = planning.sources.encoders
+    place = place_of(cell.encoder, folders)
     parts: tuple[object, ...] = (entry.method, entry.auxiliary)
     with located(entry.where):
         for part in parts:
@@ -298,6 +299,8 @@ def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
                 part.check_task(find_task(cell.task))
         if isinstance(entry.method, Mixing) and place:
             entry.method.check(cell.task, load_encoder_config(place))
+    check_layers_read(entry.method, cell.encoder, folders, entry.where)
+    check_layers_read(entry.auxiliary, cell.encoder, folders, f"{entry.where}: auxiliary")
 
 
 def _teacher(

@@ -22,7 +22,7 @@ from isogloss.experiments.checking import (
     refuse_unknown,
 )
 from isogloss.experiments.encoder_runs import Encoder
-from isogloss.experiments.encoders import check_read
+from isogloss.experiments.encoders import check_layers_read, check_read
 from isogloss.experiments.grid import Cell, Planning
 from isogloss.experiments.recipe import MeasureTable, Table
 from isogloss.experiments.runs import FineTune, Measure, Run, Translate
@@ -94,6 +94,8 @@ def measure_request(table: Table, planning: Planning, grid: Sequence[Cell], wher
     built = planning.encoders
     check_named(f"{where}: encoders", "encoder of this recipe", {*built.values()}, *choice.encoders)
     encoders = [one for one, label in built.items() if not choice.encoders or label in choice.encoders]
+    for encoder in encoders:
+        check_layers_read(diagnostic, encoder, planning.sources.encoders, where)
     return MeasureRequest(
         diagnostic=diagnostic,
         choice=choice,

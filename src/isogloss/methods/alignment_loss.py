@@ -93,7 +93,7 @@ class AlignmentLoss:
         """Encode the setting's bitext, cache f⁰ of the pairs that some step draws; None without weight."""
         if not self.alpha and self.weighs == "both":
             return None
-        check_layers(model, [self.layer])
+        check_layers(model.config.num_hidden_layers, [self.layer])
         check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
         encoding = PairEncoding(
             word=self.word,

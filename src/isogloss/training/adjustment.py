@@ -118,7 +118,7 @@ def _read(
     """Load the encoder and encode the bitext; ConfigError where one is not for the other."""
     model, tokenizer = load_whole(setting.start, attention=attention), load_tokenizer(setting.start)
     refuse_mapped(model, setting.start)
-    check_layers(model, [encoding.layer])
+    check_layers(model.config.num_hidden_layers, [encoding.layer])
     check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
     return model, tokenizer, encode_pairs(setting.bitext, tokenizer, encoding)
 

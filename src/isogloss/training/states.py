@@ -45,7 +45,7 @@ def encoder_states(
 
     Layer 0 is the embeddings, -1 the last. ``padding`` is the number of the subword that fills up a batch.
     """
-    check_layers(model, layers)
+    check_layers(model.config.num_hidden_layers, layers)
     model.eval()
     encoder: Any = model.base_model
     with scoring(encoder, precision) as device:
@@ -64,16 +64,16 @@ def encoder_states(
 
 def layers_once(model: Model, layers: Sequence[int], where: str) -> tuple[int, ...]:
     """Return layers without those named before, as -1 is after 12 of 12; ConfigError for one there is not."""
-    check_layers(model, layers, where)
+    last = model.config.num_hidden_layers
+    check_layers(last, layers, where)
     named: dict[int, int] = {}
     for layer in layers:
-        named.setdefault(layer % (model.config.num_hidden_layers + 1), layer)
+        named.setdefault(layer % (last + 1), layer)
     return tuple(named.values())
 
 
-def check_layers(model: Model, layers: Sequence[int], where: str = "") -> None:
-    """Raise ConfigError, saying where, for a layer that the encoder has not."""
-    last = model.config.num_hidden_layers
+def check_layers(last: int, layers: Sequence[int], where: str = "") -> None:
+    """Raise ConfigError, saying where, for a layer that an encoder of ``last`` layers has not."""
     for layer in layers:
         if not -last - 1 <= layer <= last:
             raise ConfigError(
