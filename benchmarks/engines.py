@@ -59,15 +59,15 @@ def twice(made: Counter[str]) -> int:
 def seconds(engine: str, runs: int, out: Path) -> float:
     """Make a plan in this process; return how long that took without planning."""
     from isogloss.experiments.engine import make_planned
-    from isogloss.experiments.engines import EngineRequest
+    from isogloss.experiments.engines import Making
     from isogloss.experiments.plan import plan_recipe
     from millisecond import quick
 
     planned = plan_recipe(recipe(runs), out=out)
     planned = replace(planned, sources=quick(planned.sources))
-    asked = EngineRequest(engine=engine, jobs=2)
+    how = Making(engine=engine, jobs=2)
     begin = time.perf_counter()
-    outcome = make_planned(planned, asked.making())
+    outcome = make_planned(planned, how)
     if outcome.failed:
         raise SystemExit(str(outcome.failed))
     return time.perf_counter() - begin

@@ -50,7 +50,8 @@ def simulate(count: int) -> list[str]:
     from isogloss.core.records import Record
     from isogloss.experiments import attempts
     from isogloss.experiments.context import RunContext
-    from isogloss.experiments.engine import Making, make_planned
+    from isogloss.experiments.engine import make_planned
+    from isogloss.experiments.engines import Making
     from isogloss.experiments.plan import plan_recipe
     from isogloss.experiments.runs import Measure, Run
     from isogloss.reports import write_report

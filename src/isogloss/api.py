@@ -25,7 +25,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
 from isogloss.experiments.asking import request
-from isogloss.experiments.engines import EngineRequest
+from isogloss.experiments.engines import Making
 from isogloss.experiments.recipe_text import Source, folder_for, recipe_folder, recipe_text
 from isogloss.experiments.store import Outcome, Store
 from isogloss.experiments.store_places import store_at, store_for
@@ -179,9 +179,15 @@ def run(
     with ``retry_failed`` alone. ``track`` names trackers that follow the runs while they train: tensorboard,
     mlflow, wandb.
     """
-    trackers = _checked_trackers(track)
-    asked = EngineRequest(
-        engine=engine, jobs=jobs, devices=_written(devices), address=address, slurm=slurm or {}
+    how = Making(
+        engine=engine,
+        jobs=jobs,
+        devices=_written(devices),
+        threads=threads,
+        address=address,
+        slurm=slurm or {},
+        track=_listed(track),
+        retry_failed=retry_failed,
     )
     recipes: list[Source] = [*recipe] if isinstance(recipe, list | tuple) else [cast("Source", recipe)]
     if len(recipes) == 1 and (
@@ -193,7 +199,6 @@ def run(
     from isogloss.experiments.plan import plan_recipes
 
     refuse_several_processes()
-    how = asked.making(threads=threads, track=trackers, retry_failed=retry_failed)
     planned = plan_recipes(recipes, out=out, data=data, changes=changes, scale=scale)
     names = [Path(one).name if isinstance(one, str | Path) else "(in Python)" for one in recipes]
     planned.write(command or f"isogloss run {' '.join(names)}")
@@ -239,10 +244,16 @@ def search(
     ordinary runs in the folder, so the same call, or one with more ``trials``, goes on where it was. The
     best one's recipe is written ``to`` a file that extends the recipe. All else is as for ``run``.
     """
-    asked = EngineRequest(
-        engine=engine, jobs=jobs, devices=_written(devices), address=address, slurm=slurm or {}
+    how = Making(
+        engine=engine,
+        jobs=jobs,
+        devices=_written(devices),
+        threads=threads,
+        address=address,
+        slurm=slurm or {},
+        track=_listed(track),
+        retry_failed=retry_failed,
     )
-    trackers = _checked_trackers(track)
     from isogloss.experiments.engine import make_planned
     from isogloss.experiments.searching import SearchRequest
     from isogloss.experiments.searching import search as search_plans
@@ -260,7 +271,6 @@ def search(
         changes=changes or {},
         scale=scale,
     )
-    how = asked.making(threads=threads, track=trackers, retry_failed=retry_failed)
     make = partial(make_planned, how=how, announce=announce, on_progress=on_progress)
     place = Path(to) if to else None
     found = search_plans(request, make, to=place, command=command, on_trial=on_trial)
@@ -330,19 +340,12 @@ def finished(
     return Result(store.root, Outcome(done=plan["runs"]), tuple(plan["runs"]))
 
 
+def _listed(track: str | Sequence[str]) -> tuple[str, ...]:
+    return tuple(filter(None, (track,) if isinstance(track, str) else track))
+
+
 def _written(devices: str | Sequence[str | int]) -> str:
     return devices if isinstance(devices, str) else ",".join(map(str, devices))
-
-
-def _checked_trackers(track: str | Sequence[str]) -> tuple[str, ...]:
-    """Return trackers by name; ConfigError for one that is unknown or not installed."""
-    if not track:
-        return ()
-    from isogloss.training.tracking import check_trackers
-
-    names = (track,) if isinstance(track, str) else tuple(track)
-    check_trackers(names)
-    return names
 
 
 SEVERAL = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")

@@ -17,7 +17,8 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of, plugged_names
 from isogloss.experiments.asking import request
-from isogloss.experiments.engine import Making, make_planned
+from isogloss.experiments.engine import make_planned
+from isogloss.experiments.engines import Making
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune
 from isogloss.reports.checks import Check

@@ -31,7 +31,8 @@ from isogloss.experiments.devices import (
     precision_on,
     starting,
 )
-from isogloss.experiments.engine import Making, default_jobs, make_planned
+from isogloss.experiments.engine import default_jobs, make_planned
+from isogloss.experiments.engines import Making
 from isogloss.experiments.memory import peak_memory
 from isogloss.experiments.runs import FineTune
 from isogloss.experiments.store import PRECISION, Store

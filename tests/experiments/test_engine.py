@@ -25,7 +25,7 @@ from isogloss.core.records import RECORD, read_record
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.experiments import attempts, execute, workers
 from isogloss.experiments.claims import FOLDER
-from isogloss.experiments.engine import Making
+from isogloss.experiments.engines import Making
 from tiny import RUNS, TINY, as_precise_as, tiny
 
 DIVERGING = TINY.replace('name = "bilingual"', 'name = "bilingual"\nlearning_rate = 1e30')

@@ -209,28 +209,21 @@ def test_a_search_goes_on_where_it_was_and_writes_the_best_recipe(tmp_path):
     assert list(found.frame().columns) == ["trial", *found.best.values, "score", "std", "failed"]
 
 
-class Elsewhere:
-    """An engine beyond this machine, which is here."""
-
-    follows = False
-
-    def __init__(self):
-        self.made = []
-
-    @contextmanager
-    def workers(self, context, runs, begun):
-        self.made += [run for run in runs if not context.store.is_finished(run)]
-        yield ThisProcess(context)
-
-
 @pytest.mark.slow
 def test_the_engine_that_is_asked_for_makes_the_trials(tmp_path, monkeypatch):
-    elsewhere = Elsewhere()
-    monkeypatch.setitem(ENGINES, "slurm", replace(ENGINES["slurm"], package="", opened=lambda _: elsewhere))
-    asked = {"engine": "slurm", "slurm": {"partition": "gpu"}, "scale": "least"}
+    made = []
+
+    @contextmanager
+    def workers(how, context, runs, begun):
+        assert how.address == "auto"
+        made.extend(run for run in runs if not context.store.is_finished(run))
+        yield ThisProcess(context)
+
+    monkeypatch.setitem(ENGINES, "ray", replace(ENGINES["ray"], package="json", workers=workers))
+    asked = {"engine": "ray", "address": "auto", "scale": "least"}
     epochs = {"optimization.epochs": [1, 2]}
     found = isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **asked)
     assert [one.score is not None for one in found.trials] == [True, True]
-    assert len(elsewhere.made) == sum(one.made for one in found.trials) > 2
-    with pytest.raises(ConfigError, match="--slurm is for --engine slurm; found --engine serial"):
+    assert len(made) == sum(one.made for one in found.trials) > 2
+    with pytest.raises(ConfigError, match="--address is for --engine ray; found --engine serial"):
         isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **{**asked, "engine": "serial"})

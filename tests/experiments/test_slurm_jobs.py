@@ -4,6 +4,7 @@ import os
 import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.experiments.claims import claims_in
-from isogloss.experiments.engine import Making, make_planned
+from isogloss.experiments.engine import make_planned
+from isogloss.experiments.engines import ENGINES, Making
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.store import WORK
 from killed import LONG, descendants, is_alive, left, made, records, wait_until
@@ -19,12 +21,17 @@ from tiny import as_precise_as
 
 pytest.importorskip("submitit")
 
-from isogloss.experiments.engines import SlurmCluster
-from isogloss.experiments.slurm_jobs import FOLDER
+from isogloss.experiments.slurm_jobs import FOLDER, slurm_workers
 
 
 @pytest.mark.slow
-def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_queued_again(tmp_path):
+def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_queued_again(
+    tmp_path, monkeypatch
+):
+    def workers(how, *asked):
+        return slurm_workers(*asked, jobs=how.jobs, parameters=how.slurm, cluster="local")
+
+    monkeypatch.setitem(ENGINES, "slurm", replace(ENGINES["slurm"], workers=workers))
     recipe, said = tmp_path / "r.toml", []
     recipe.write_text(LONG)
     whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, report=False).out
@@ -33,7 +40,7 @@ def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_q
         gone = beside.submit(pre_empt_one, out)
         outcome = make_planned(
             plan_recipe(recipe, out=out),
-            Making(elsewhere=SlurmCluster(2, {"time": 10}, "local")),
+            Making(engine="slurm", jobs=2, slurm={"time": 10}),
             announce=lambda begun: said.append((begun.number, begun.total)),
         )
     assert (len(outcome.made), outcome.done, outcome.failed) == (3, [], {})

@@ -72,12 +72,10 @@ def quickstart(
 ) -> None:
     """Show the main job on the built-in languages: transfer, its reliability, and why (three minutes)."""
     from isogloss.cli.runs import RecipeRequest, run_and_report
-    from isogloss.experiments.engines import EngineRequest
+    from isogloss.experiments.engines import Making
 
     request = RecipeRequest(recipes=("quickstart",), out=out)
-    run_and_report(
-        request, engine=EngineRequest(jobs=jobs), quiet=quiet, as_json=as_json, command="isogloss quickstart"
-    )
+    run_and_report(request, Making(jobs=jobs), quiet=quiet, as_json=as_json, command="isogloss quickstart")
 
 
 @app.command()
@@ -116,21 +114,27 @@ def run(
     0 all is done, 1 some runs failed, 2 invalid input, 130 Ctrl-C, 143 asked to end (SIGTERM; 129 SIGHUP).
     """
     from isogloss.cli import runs
+    from isogloss.experiments.engines import Making
 
-    asked = runs.engine_request(engine, jobs=jobs, devices=devices, address=address, slurm=slurm or ())
-    request = runs.RecipeRequest(
-        recipes=recipes, out=out, data=data, scale=scale, change=change or (), track=tuple(track or ())
+    how = Making(
+        engine=engine,
+        jobs=jobs,
+        devices=devices,
+        threads=threads,
+        address=address,
+        slurm=dict(map(runs.slurm_parameter, slurm or ())),
+        track=tuple(track or ()),
+        retry_failed=retry_failed,
     )
+    request = runs.RecipeRequest(recipes=recipes, out=out, data=data, scale=scale, change=change or ())
     if dry_run:
         runs.print_plan(request, speed=speed, as_json=as_json)
         return
-    make = runs.run_together if runs.were_started_together(engine) else runs.run_and_report
+    make = runs.run_together if runs.were_started_together(how) else runs.run_and_report
     make(
         request,
-        engine=asked,
-        threads=threads,
+        how,
         report=write_report,
-        retry_failed=retry_failed,
         quiet=quiet,
         as_json=as_json,
         command=f"isogloss {' '.join(sys.argv[1:])}",

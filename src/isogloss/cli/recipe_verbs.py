@@ -205,12 +205,11 @@ def search(
     """
     from isogloss import api
     from isogloss.cli.display import Display
-    from isogloss.cli.runs import engine_request
+    from isogloss.cli.runs import slurm_parameter
     from isogloss.experiments.asking import parse_change
     from isogloss.experiments.search_spaces import parse_over
     from isogloss.experiments.searching import NO_ZERO_SHOT
 
-    asked = engine_request(engine, jobs=jobs, devices=devices, address=address, slurm=slurm or ())
     with Display(quiet=quiet, as_json=as_json) as display:
         found = api.search(
             recipe,
@@ -224,12 +223,12 @@ def search(
             data=data,
             changes=dict(map(parse_change, change or ())),
             scale=scale,
-            engine=asked.engine,
-            jobs=asked.jobs,
-            devices=asked.devices,
+            engine=engine,
+            jobs=jobs,
+            devices=devices,
             threads=threads,
-            address=asked.address,
-            slurm=asked.slurm,
+            address=address,
+            slurm=dict(map(slurm_parameter, slurm or ())),
             retry_failed=retry_failed,
             track=track or (),
             on_progress=display.on_progress,

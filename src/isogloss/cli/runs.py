@@ -12,7 +12,7 @@ from isogloss.cli.display import Display, emit, show_report
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
-from isogloss.experiments.engines import ENGINES, EngineRequest
+from isogloss.experiments.engines import Making
 
 if TYPE_CHECKING:
     from isogloss.experiments.plan import Planned
@@ -29,7 +29,6 @@ class RecipeRequest:
     data: str | None = None
     scale: str = ""
     change: Sequence[str] = ()
-    track: tuple[str, ...] = ()
 
     @property
     def changes(self) -> Mapping[str, object]:
@@ -39,14 +38,12 @@ class RecipeRequest:
         return dict(map(parse_change, self.change))
 
     def plan(self, *, assume: bool = False) -> "Planned":
-        """Return the plan of all runs; ConfigError for a tracker that cannot follow them.
+        """Return the plan of all runs.
 
         ``assume`` that the data is there, where none is named: for a look at the plan alone.
         """
         from isogloss.experiments.plan import plan_recipes
-        from isogloss.training.tracking import check_trackers
 
-        check_trackers(self.track)
         return plan_recipes(
             self.recipes,
             out=self.out,
@@ -59,11 +56,9 @@ class RecipeRequest:
 
 def run_and_report(
     request: RecipeRequest,
+    how: Making,
     *,
-    engine: EngineRequest,
-    threads: int = 1,
     report: bool = True,
-    retry_failed: bool = False,
     quiet: bool = False,
     as_json: bool = False,
     command: str = "",
@@ -78,15 +73,15 @@ def run_and_report(
             data=request.data,
             scale=request.scale,
             changes=request.changes,
-            engine=engine.engine,
-            jobs=engine.jobs,
-            devices=engine.devices,
-            threads=threads,
-            address=engine.address,
-            slurm=engine.slurm,
+            engine=how.engine,
+            jobs=how.jobs,
+            devices=how.devices,
+            threads=how.threads,
+            address=how.address,
+            slurm=how.slurm,
             report=report,
-            retry_failed=retry_failed,
-            track=request.track,
+            retry_failed=how.retry_failed,
+            track=how.track,
             on_progress=display.on_progress,
             announce=display.announce,
             command=command,
@@ -117,15 +112,7 @@ def _exit_if(failed: Mapping[str, str]) -> None:
         raise typer.Exit(1)
 
 
-def engine_request(
-    engine: str, *, jobs: int, devices: str, address: str, slurm: Sequence[str]
-) -> EngineRequest:
-    """Return what the options about engines ask for; ConfigError where they do not fit together."""
-    parameters = dict(map(_parameter, slurm))
-    return EngineRequest(engine=engine, jobs=jobs, devices=devices, address=address, slurm=parameters)
-
-
-def _parameter(text: str) -> tuple[str, object]:
+def slurm_parameter(text: str) -> tuple[str, object]:
     """Read one --slurm key=value; the value is TOML or, as for 4G and gpu, a text."""
     key, equals, value = text.partition("=")
     if not equals or not key:
@@ -136,7 +123,7 @@ def _parameter(text: str) -> tuple[str, object]:
         return key, value
 
 
-def were_started_together(engine: str) -> bool:
+def were_started_together(how: Making) -> bool:
     """Return whether this is one of several processes; torch is imported only if a launcher says so.
 
     ConfigError if all are to make runs beyond this machine.
@@ -147,48 +134,39 @@ def were_started_together(engine: str) -> bool:
         return False
     from isogloss.training.distributed import world_size
 
-    if world_size() > 1 and ENGINES[engine].package:
+    if world_size() > 1 and how.beyond:
         raise ConfigError(
-            f"--engine {engine}: this is one of {world_size()} processes that a launcher started, which make "
-            f"all runs together. Start it without one, or leave --engine out."
+            f"--engine {how.engine}: this is one of {world_size()} processes that a launcher started, which "
+            f"make all runs together. Start it without one, or leave --engine out."
         )
     return world_size() > 1
 
 
 def run_together(
     request: RecipeRequest,
+    how: Making,
     *,
-    engine: EngineRequest,
-    threads: int,
     report: bool,
-    retry_failed: bool,
     quiet: bool,
     as_json: bool,
     command: str,
 ) -> None:
     """Run a recipe as one of several processes; the main one alone speaks, and writes the report."""
     from isogloss import api
-    from isogloss.experiments.engine import Making
     from isogloss.experiments.together import make_together
     from isogloss.training.distributed import is_main_process, prepare_sharding, world_size
 
-    if engine.devices:
+    if how.devices:
         raise ConfigError(
             "--devices: under a launcher each process has a GPU of its own. Leave it out; set "
             "CUDA_VISIBLE_DEVICES for the launcher instead."
         )
     prepare_sharding()
     planned, main = request.plan(), is_main_process()
-    how = Making(jobs=1, threads=threads, track=request.track, retry_failed=retry_failed)
     with Display(quiet=quiet or not main, as_json=as_json and main) as display:
         if main:
             planned.write(command)
-        outcome = make_together(
-            planned,
-            how,
-            announce=display.announce,
-            on_progress=display.on_progress,
-        )
+        outcome = make_together(planned, how, announce=display.announce, on_progress=display.on_progress)
         _show_outcome(outcome, display, processes=world_size())
         written = api.report_alone(planned.store, display.on_progress) if main and report else None
     if written:

@@ -10,13 +10,11 @@ what others make is waited for, and all end with all records.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from typing import Protocol
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 import torch
 
-from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.processes import cores
@@ -29,6 +27,7 @@ from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.devices import CPU, Device, devices_of, precision_on
 from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.encoders import fetch
+from isogloss.experiments.engines import Making
 from isogloss.experiments.needs import needs, not_looked_up, parts_of
 from isogloss.experiments.packing import check_importable, of_script
 from isogloss.experiments.plan import Announce, Planned
@@ -38,46 +37,6 @@ from isogloss.experiments.store import Outcome
 from isogloss.experiments.translations import fetch_translators
 from isogloss.experiments.workers import Processes, ThisProcess, Workers
 from isogloss.training.optimizer import check_optimizer_states
-
-
-class Elsewhere(Protocol):
-    """An engine beyond this machine."""
-
-    @property
-    def follows(self) -> bool:
-        """Whether its workers follow what other processes make."""
-        ...
-
-    def workers(
-        self, context: RunContext, runs: Sequence[Run], begun: Callable[[Run], None]
-    ) -> AbstractContextManager[Workers]:
-        """Open workers for the runs of a plan; they call ``begun`` once one is being made."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Making:
-    """How runs are made; their records do not depend on it, but for ``threads`` in the last digits."""
-
-    jobs: int = 0
-    """Runs made side by side; 0: as many as this machine has cores for, or GPUs."""
-    devices: str = ""
-    """What they are made on: all GPUs if empty, or some by number or UUID, or the processor (cpu)."""
-    threads: int = 1
-    """Threads of each run."""
-    track: tuple[str, ...] = ()
-    """Trackers that follow the runs."""
-    retry_failed: bool = False
-    """Whether runs are made again that failed in an earlier call."""
-    elsewhere: Elsewhere | None = None
-    """Where, if not on this machine; then it knows how many at once."""
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that are none, or too small."""
-        for name, least in (("jobs", 0), ("threads", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise ConfigError(f"{name}: found {value!r}; expected a whole number, {least} or more.")
 
 
 def make_planned(
@@ -92,23 +51,23 @@ def make_planned(
     def begins(run: Run, number: int, total: int) -> None:
         announce(planned.begun(run, number, total))
 
-    chosen = how.elsewhere is None and (how.devices or how.jobs != 1)
-    devices = devices_of(how.devices) if chosen else ()
+    beyond, jobs = how.beyond, 1 if how.engine == "serial" else how.jobs
+    devices = devices_of(how.devices) if not beyond and (how.devices or jobs != 1) else ()
     context, damaged = prepared(planned, how, on_progress, devices)
     runs = planned.runs
     missing = [run for run in runs if not planned.store.is_finished(run)]
-    if how.elsewhere and missing:
+    if beyond and beyond.workers and missing:
         check_importable(missing, "engine='serial'")
         begun, begins = _numbered(begins, len(runs) - len(missing), len(runs)), lambda *_: None
-        opened = how.elsewhere.workers(context, runs, begun)
+        opened = beyond.workers(how, context, runs, begun)
     else:
-        jobs = how.jobs or (1 if of_script(missing) else default_jobs(missing, how.threads, devices))
+        jobs = jobs or (1 if of_script(missing) else default_jobs(missing, how.threads, devices))
         jobs = min(jobs, max(1, len(missing)))
         asked = devices if how.devices or jobs > 1 else ()  # One job alone computes where the caller does.
         opened = _workers(context, missing, jobs, asked)
-    follows = how.elsewhere is not None and how.elsewhere.follows
     with opened as workers:
-        outcome = Schedule(planned.store, runs, workers, begins, follows=follows).run()
+        schedule = Schedule(planned.store, runs, workers, begins, follows=bool(beyond and beyond.follows))
+        outcome = schedule.run()
     return replace(outcome, damaged={**damaged, **outcome.damaged})
 
 
@@ -139,7 +98,7 @@ def prepared(
         threads=how.threads,
         track=how.track,
     )
-    if missing and how.elsewhere is None:  # Else it is found where they are made.
+    if missing and not how.beyond:  # Else it is found where they are made.
         precision = precision_on(devices, store) if devices else precision_here(store)
         context = replace(context, precision=precision)
     return context, damaged

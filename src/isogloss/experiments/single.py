@@ -16,7 +16,8 @@ from isogloss.experiments.context import EXAMPLES, LINKS
 from isogloss.experiments.descriptions import known_as
 from isogloss.experiments.encoder_runs import Align, Pretrained
 from isogloss.experiments.encoders import places, pretrained
-from isogloss.experiments.engine import Making, make_planned
+from isogloss.experiments.engine import make_planned
+from isogloss.experiments.engines import Making
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.recipe import Recipe
 from isogloss.experiments.runs import Run, Translate, tasks_of, translator_label

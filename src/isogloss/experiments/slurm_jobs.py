@@ -64,9 +64,12 @@ def slurm_workers(
     *,
     jobs: int,
     parameters: Mapping[str, object],
-    cluster: str,
+    cluster: str = "slurm",
 ) -> Iterator[Workers]:
-    """Yield what looks after jobs: they go on without this process, unless there is nothing left to make."""
+    """Yield what looks after jobs: they go on without this process, unless there is nothing left to make.
+
+    ``cluster`` is one of submitit's; "local" are processes of this machine.
+    """
     if context.store.remote:
         raise ConfigError(
             f"--engine slurm: jobs are told what to do by files in a folder that all nodes see, and --out is "

@@ -22,7 +22,8 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.experiments.absence import GONE
 from isogloss.experiments.attempts import Ending, attempt
 from isogloss.experiments.context import RunContext
-from isogloss.experiments.engine import Making, prepared
+from isogloss.experiments.engine import prepared
+from isogloss.experiments.engines import Making
 from isogloss.experiments.execute import compute_without_recording, trains
 from isogloss.experiments.needs import needs
 from isogloss.experiments.plan import Announce, Planned
