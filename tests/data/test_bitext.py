@@ -81,6 +81,14 @@ def test_own_files_without_split_names_are_train_and_several_are_joined(put):
     assert [pair.id for pair in read(folder, "en-fr", collection="mine")] == ["a.en-fr.en:1", "b.en-fr.en:1"]
 
 
+def test_pairs_with_an_empty_line_are_left_out_and_the_others_keep_their_numbers(put):
+    folder = put(files(english="a b\n\nc\nd\n", french="x\ny\n \nz\n", links="0-0\n\n\n0-0\n"))
+    assert [(one.id, one.second, one.links) for one in read(folder, "en-fr", collection="own")] == [
+        ("1", "x", ((0, 0),)),
+        ("4", "z", ((0, 0),)),
+    ]
+
+
 @pytest.mark.parametrize("pair", ["en", "en-", "-fr", "en-fr-de", "en-en"])
 def test_what_is_no_pair_is_refused(fixtures, pair):
     with pytest.raises(ConfigError, match="is no pair of languages"):
@@ -114,8 +122,7 @@ def table(*rows):
             files(french="x\ny z\nu\nv\n"),
             "train.en-fr.en has 2, .*train.en-fr.fr has 4, .*Fetch or make these files again, together",
         ),
-        (files(french="x\n \n"), "train.en-fr.fr:2: an empty line; .* line 2 of .*train.en-fr.en. Corr"),
-        (files(english="a b\n \n"), "train.en-fr.en:2: an empty line; .* line 2 of .*train.en-fr.fr. Corr"),
+        (files(english=" \n\n"), "train.en-fr.en:1: the split is empty"),
         (files(links="0-0\n0:1\n"), "train.en-fr.align:2: link '0:1'"),
         (files(links="0-0\n1-1\n"), "train.en-fr.align:2: link '1-1'; expected i-j"),
         (files(links="0-1\n0-0\n"), "train.en-fr.align:1: .* from 0 for 2 and 1 words"),

@@ -490,7 +490,8 @@ grid.method = [{ name = "source-only", targets = ["qab"] }, { name = "few-shot",
 measure.0.corpus = "wikiann:de" -> measure[0]: corpus 'wikiann' has no choice after a
 measure.0.corpus = "mlqa:" -> measure[0]: corpus 'mlqa:': 'mlqa:' is no corpus; expected names
 measure.0.corpus = "mlqa:de" -> measure[0]: corpus 'mlqa:de' holds qa, not ner.
-measure.1.methods = ["bilingual"] -> measure[1]: transfer-gap finds nothing in the grid to look at.
+measure.1.methods = ["bilingual"] -> measure[1]: transfer-gap finds nothing in the grid to look at: it is of
+    models trained on the source alone.
 measure.2.between = ["source-only", "x"] -> measure[2]: between: no method of this recipe 'x'.
 measure.2.between = ["source-only"] -> measure[2]: interpolation: between names 1 methods, but 2
 measure.2.between = "source-only" -> measure[2]: between: found 'source-only'; expected a list.

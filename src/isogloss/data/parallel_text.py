@@ -237,16 +237,15 @@ def _find_split_last(folder: Folder, stem: str, first: str, second: str) -> list
 
 
 def read_lines(files: list[File]) -> Iterator[Translation]:
-    """Read line by line; ids are line numbers."""
+    """Read line by line, without pairs that have an empty side; ids are line numbers."""
     rows = zip_longest(*(file.lines() for file in files))
     for number, row in enumerate(rows, start=1):
         if None in row:
             raise _unequal(files, number)
-        for file, numbered in zip(files[:2], row, strict=False):
-            if not numbered[1].strip():
-                raise file.broken(number, "an empty line", _partner(files, file, number))
-        pair = Translation(id=str(number), first=row[0][1], second=row[1][1])
-        yield linked(pair, row[2][1], files[2], number) if len(files) > 2 else pair
+        first, second, *links = (text for _, text in row)
+        if first.strip() and second.strip():
+            pair = Translation(id=str(number), first=first, second=second)
+            yield linked(pair, links[0], files[2], number) if links else pair
 
 
 def _find_gold(folder: Folder, stem: str, first: str, second: str) -> list[File]:
@@ -275,19 +274,14 @@ def _unequal(files: list[File], number: int) -> DataError:
     """Build the error for files of different lengths, which are read to their ends to be counted."""
     counts = [sum(1 for _ in file.lines()) for file in files]
     ends = next(file for file, count in zip(files, counts, strict=True) if count < number)
+    other = next(file for file in files if file is not ends)
     there = ", ".join(f"{file.name} has {count}" for file, count in zip(files, counts, strict=True))
     return ends.broken(
         number,
         f"the file ends; {there} lines",
-        f"{_partner(files, ends, number)}, and as many lines in each file",
+        f"the partner of line {number} of {other.name}, and as many lines in each file",
         "Fetch or make these files again, together",
     )
-
-
-def _partner(files: list[File], file: File, number: int) -> str:
-    """Name what a line of one of the files of a text belongs to, in another."""
-    other = next(one for one in files if one is not file)
-    return f"the partner of line {number} of {other.name}"
 
 
 def spelled_pairs(folder: Folder, pattern: str, first: str, second: str) -> list[tuple[str, str]]:

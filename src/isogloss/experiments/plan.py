@@ -257,8 +257,9 @@ def _measurements(planning: Planning, grid: Sequence[Cell]) -> Iterator[Run]:
         each = [replace(request, translator=one) for one in by] or [request]
         found = [run for one in each for run in _MEASURES[subject](one)]
         if not found:
+            which = ": it is of models trained on the source alone" if subject == "scores" else ""
             raise ConfigError(
-                f"{request.where}: {name} finds nothing in the grid to look at. "
+                f"{request.where}: {name} finds nothing in the grid to look at{which}. "
                 f"Change its targets, seeds or methods, or those of the grid."
             )
         yield from found
