@@ -29,8 +29,8 @@ isogloss run --out runs/claims papers/under-specified/claims papers/x-mixup/clai
 ```
 
 Every check of the claims of all four papers, at built-in scale. It is the command of
-[papers](../../papers.md#all-claims-from-one-command) but for these: X-Mixup in NLI has six seeds of eight
-and nine systems of twelve ([nli_claims.toml](../x_mixup/nli_claims.toml)), the adjustment's NLI three seeds
+[papers](../../papers.md#all-claims-from-one-command) but for these: X-Mixup in NLI has nine
+systems of twelve ([nli_claims.toml](../x_mixup/nli_claims.toml)), the adjustment's NLI three seeds
 ([nli.toml](nli.toml)), interference four seeds of six ([interference.toml](interference.toml)). X-Mixup in
 NLI, with eight targets (2m, [eight_targets.toml](../x_mixup/eight_targets.toml)), and in the adjustment's NLI
 fewer translations and [CLS] alone (3b and 3i), were made later in folders of their own, with Holm's
@@ -70,10 +70,21 @@ def line(row: pd.Series) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def subject(about: str) -> str:
-    """Return what a check is about, without the numbers that it remarks on."""
+def parts(about: str) -> tuple[str, str]:
+    """Split what a check is about: of which models, and what, without the numbers that it remarks on."""
     where, _, what = about.partition(": ")
-    return f"{where}: {re.sub(r'( [(][^)]*[)]|, [0-9.]+)$', '', what)}"
+    return where, re.sub(r"( [(][^)]*[)]|, [0-9.]+)$", "", what)
+
+
+def named_as(old: pd.DataFrame, about: str) -> str:
+    """Name a check as the one of the same task, source and kind, if there is one; alone it says less."""
+    where, what = parts(about)
+    alike = {
+        one
+        for one, other in old["about"].map(parts)
+        if other == what and one.split()[:2] == where.split()[:2]
+    }
+    return about.replace(where, alike.pop(), 1) if len(alike) == 1 else about
 
 
 def merged(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
@@ -81,7 +92,8 @@ def merged(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     found = []
     for claim, old in ours.groupby("claim", sort=False):
         new = theirs[theirs["claim"] == claim]
-        kept = old[~old["about"].map(subject).isin(new["about"].map(subject))]
+        new = new.assign(about=[named_as(old, about) for about in new["about"]])
+        kept = old[~old["about"].map(parts).isin(new["about"].map(parts))]
         found.append(judged(pd.concat([kept, new])) if len(new) else old)
     found += [judged(new) for claim, new in theirs.groupby("claim") if claim not in set(ours["claim"])]
     return pd.concat(found).sort_values("claim", kind="stable")
