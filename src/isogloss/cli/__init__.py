@@ -29,6 +29,9 @@ ENDING = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
 RESUMABLE = ("run", "quickstart", "search", "align", "fetch")
 """Verbs that resume after an interruption."""
 
+ENDS = (("ge", "more"), ("le", "less"))
+"""How pydantic calls the ends of a range, and what lies beyond them."""
+
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """The class of all errors in the use of verbs and options, which typer does not export."""
 
@@ -114,6 +117,8 @@ def _explain(message: str, status: int, debug: bool) -> int:
 def _usage(error: Any, given: Sequence[str]) -> str:
     """Return the message of a usage error in one line, with the nearest match."""
     verb = error.ctx.command_path if error.ctx else "isogloss"
+    if value := _wrong_value(error):
+        return f"{value} See: {verb} --help"
     message = error.format_message().strip().partition(" (Possible")[0].rstrip(".")
     known: list[str] = [name for part in error.ctx.command.params for name in part.opts] if error.ctx else []
     wrong = getattr(error, "option_name", "")
@@ -122,3 +127,17 @@ def _usage(error: Any, given: Sequence[str]) -> str:
         wrong = next((word for word in given if repr(word) in message), "")
     near = did_you_mean(wrong, known) if wrong else ""
     return f"{message[:1].lower()}{message[1:]}.{near} See: {verb} --help"
+
+
+def _wrong_value(error: Any) -> str:
+    """Return what was found as an option's value and what is expected; empty where typer says so itself."""
+    from pydantic import ValidationError
+
+    if not isinstance(error.__cause__, ValidationError):
+        return ""
+    first = error.__cause__.errors(include_url=False)[0]
+    ends = first.get("ctx", {})
+    number = "a whole number" if error.__cause__.title.endswith("int") else "a number"
+    least, most = (f", {ends[end]:g} or {word}" if end in ends else "" for end, word in ENDS)
+    found = first["input"] if least or most else repr(first["input"])
+    return f"{'/'.join(error.param.opts)}: found {found}; expected {number}{least}{most}."
