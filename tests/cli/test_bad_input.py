@@ -292,3 +292,18 @@ def test_a_prediction_of_what_is_no_text(command, tiny_runs, tmp_path):
     shutil.rmtree(tmp_path / model.name / "model")
     assert isinstance(command("predict", tmp_path / model.name, "-").message, str)
     assert ModelError.exit_code == 2
+
+
+def test_a_place_for_a_recipe_that_is_none(command, tmp_path):
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    for words in (("init",), ("recipes", "copy", "quickstart", "--to")):
+        for force in ((), ("--force",)):
+            said = command(*words, tmp_path / "folder", *force).message
+            assert said.startswith(
+                f"{tmp_path / 'folder'}: this is a folder, and a recipe is a file. Name one"
+            )
+        assert (
+            f"{tmp_path / 'file' / 'r.toml'}: cannot write"
+            in command(*words, tmp_path / "file/r.toml").message
+        )

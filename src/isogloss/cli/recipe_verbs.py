@@ -298,7 +298,8 @@ def _check_plan(text: str, file: Path, data: str | None) -> None:
         said = str(error).replace(trial.name, file.name)
         raise type(error)(f"init: nothing is written, for it could not be planned: {said}") from error
     finally:
-        trial.unlink(missing_ok=True)
+        if trial.is_file():  # Nothing is, below a file.
+            trial.unlink()
         for folder in missing:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
@@ -317,6 +318,10 @@ def _write(file: Path, text: str, *, force: bool) -> None:
 
 
 def _refuse_existing(file: Path, *, force: bool) -> None:
+    if file.is_dir():
+        raise ConfigError(
+            f"{file}: this is a folder, and a recipe is a file. Name one, as in {file}/my.toml."
+        )
     if file.exists() and not force:
         raise ConfigError(f"{file}: this file is there already. Name another, or replace it by --force.")
 
