@@ -38,6 +38,8 @@ def test_a_dry_run_prints_what_would_come_and_touches_nothing(command, tmp_path)
     assert "squad/train-v1.1.json" in ended.out
     assert "squad: 2 files, 35.1 MB. Licence: CC BY-SA 4.0. https://rajpurkar" in ended.err
     assert not (tmp_path / "d").exists()
+    quiet = command("fetch", "squad:squad", "--dry-run", "--to", tmp_path / "d", "--quiet")
+    assert (quiet.out, quiet.err) == (ended.out, "")
 
 
 def test_a_dry_run_for_machines_is_json_lines(command, tmp_path):

@@ -187,7 +187,7 @@ def fetch_corpora(
     languages = languages_named(languages)
     wanted = chosen(names, languages)
     if dry_run:
-        _print_plan(wanted, folder, languages, as_json=as_json)
+        _print_plan(wanted, folder, languages, quiet=quiet, as_json=as_json)
         return
     with Display(quiet=quiet, as_json=as_json) as display:
         for line in licences(wanted):
@@ -215,8 +215,10 @@ def licences(wanted: Sequence[Release]) -> list[str]:
     ]
 
 
-def _print_plan(wanted: Sequence[Release], folder: Path, languages: Sequence[str], *, as_json: bool) -> None:
-    display = Display(as_json=as_json)
+def _print_plan(
+    wanted: Sequence[Release], folder: Path, languages: Sequence[str], *, quiet: bool, as_json: bool
+) -> None:
+    display = Display(quiet=quiet, as_json=as_json)
     for line in licences(wanted):
         display.say(line)
     rows = [(*_row(one), "yes" if existing(one, folder, languages) else "no") for one in wanted]
