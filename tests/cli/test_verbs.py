@@ -149,6 +149,11 @@ def test_no_verb_at_all_shows_the_help(command):
         ("run tiny.toml --threads 0", "--threads: found 0; expected a whole number, 1 or more."),
         ("compare a --points 101", "--points: found 101; expected a number, 100 or less."),
         ("run tiny.toml --speed fast", "--speed: found 'fast'; expected a number."),
+        ("run quickstart --speed 3", "--speed is for --dry-run, which tells the hours. Add it, or leave --s"),
+        (
+            "push x me/x --to here",
+            "--to is for --dry-run: nothing else writes a folder. Add it, or leave --to",
+        ),
         ("run tiny.toml another.toml", "found 2 recipes and no folder."),
         ("init a.toml b.toml", "unexpected extra argument"),
         ("run", "missing argument 'RECIPE...'. See: isogloss run --help"),

@@ -130,6 +130,8 @@ def run(
     if dry_run:
         runs.print_plan(request, speed=speed, as_json=as_json)
         return
+    if speed:
+        raise ConfigError("--speed is for --dry-run, which tells the hours. Add it, or leave --speed out.")
     make = runs.run_together if runs.were_started_together(how) else runs.run_and_report
     make(
         request,

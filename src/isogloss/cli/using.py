@@ -137,6 +137,8 @@ def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) 
 def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, quiet: bool) -> None:
     """Push a model and print the commit; for a dry run, write its folder and print what would be uploaded."""
     check_name(options.name)
+    if to and not dry_run:
+        raise ConfigError("--to is for --dry-run: nothing else writes a folder. Add it, or leave --to out.")
     folder = from_home(to or options.name.rpartition("/")[2]).resolve()
     if dry_run:
         check_free(folder, force=False)
