@@ -178,6 +178,9 @@ def test_no_verb_at_all_shows_the_help(command):
             "runs/lost: there is no such folder, and no run is in gone",
         ),
         ("list method", f"no list 'method'. Did you mean 'methods'? Known: {', '.join(sorted(LISTS))}."),
+        ("list tasks --in runs", "--in is for papers and runs; found list tasks. Leave it out."),
+        ("list papers --in lost", "lost: there is no such folder of runs. Name one with --in."),
+        ("show x --in lost", "lost: there is no such folder of runs. Name one with --in."),
         ("doctor --jsn", "--jsn. Did you mean '--json'?"),
     ],
 )

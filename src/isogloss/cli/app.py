@@ -280,10 +280,12 @@ def list_(
 ) -> None:
     """List what there is."""
     from isogloss.cli.display import Display
-    from isogloss.cli.lists import LISTS, list_runs
+    from isogloss.cli.lists import LISTS, OF_A_FOLDER, list_runs
     from isogloss.experiments.store_places import local_folder
 
     check_named("list", "list", LISTS, what)
+    if what not in OF_A_FOLDER and folder != "runs/quickstart":
+        raise ConfigError(f"--in is for {' and '.join(OF_A_FOLDER)}; found list {what}. Leave it out.")
     with Display(quiet=quiet or as_json) as display:
         heads, rows = (
             list_runs(local_folder(folder, display.on_progress), display.on_progress)

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import ConfigError, StorageError
+from isogloss.core.errors import ConfigError
 from isogloss.core.plug_ins import (
     Group,
     check_any,
@@ -153,7 +153,10 @@ def _papers(folder: Path) -> Listing:
         published_file,
         recipe_text,
     )
+    from isogloss.experiments.store import check_there
 
+    if folder != QUICKSTART:
+        check_there(folder)
     rows: list[Sequence[str]] = []
     for name in packaged_recipes():
         if name.startswith(PAPERS):
@@ -199,9 +202,9 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
 def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
     """List the finished runs of a folder."""
     from isogloss.core.records import RECORD, read_record
+    from isogloss.experiments.store import check_there
 
-    if not folder.is_dir():
-        raise StorageError(f"{folder}: there is no such folder of runs. Name one with --in.")
+    check_there(folder)
     paths = sorted(folder.glob(f"*/{RECORD}"))
     records = [read_record(path.parent) for path in one_by_one(paths, "records", on_progress)]
     return ("run", "kind", "what"), [(one.id, one.kind, one.title) for one in records]
@@ -222,6 +225,9 @@ LISTS: dict[str, Callable[[Path], Listing]] = {
     "tasks": _tasks,
     "translators": _translators,
 }
+
+OF_A_FOLDER = ("papers", "runs")
+"""Lists of what lies in a folder."""
 
 
 def machine(data: str | None) -> Rows:

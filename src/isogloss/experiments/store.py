@@ -227,6 +227,7 @@ class Store:
 
     def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
         """Find a run's folder by its id or the beginning of it."""
+        check_there(self.root)
         folders = one_by_one(sorted(self.root.glob("*")), "runs", on_progress)
         finished = [folder for folder in folders if (folder / RECORD).exists()]
         found = [folder for folder in finished if folder.name.startswith(prefix)]
@@ -372,6 +373,12 @@ class Store:
         write_text(self.root / name, text)
         if self.remote:
             self.remote.write(name, text.encode())
+
+
+def check_there(folder: Path) -> None:
+    """Raise StorageError unless a folder of runs is there."""
+    if not folder.is_dir():
+        raise StorageError(f"{folder}: there is no such folder of runs. Name one with --in.")
 
 
 def _made(root: Path, key: str) -> Iterator[str]:
