@@ -71,6 +71,11 @@ def test_a_run_is_found_by_the_beginning_of_its_id(store):
     assert store.find(RECORD.id[:4]) == store.folder(RUN)
     with pytest.raises(StorageError, match=f"no finished run 'zz'. Finished runs: {RECORD.id}."):
         store.find("zz")
+    for number in range(12):
+        (store.root / f"{number:012}").mkdir()
+        (store.root / f"{number:012}" / "record.json").touch()
+    with pytest.raises(StorageError, match=r"000000000011 and 1 more\.$"):
+        store.find("zz")
 
 
 def test_precision_is_measured_once_for_a_device(store):

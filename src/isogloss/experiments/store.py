@@ -35,6 +35,7 @@ from isogloss.core.records import (
     write_text,
     writing,
 )
+from isogloss.data.files import some
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.claims import Claim, Claims, claims_in
 from isogloss.experiments.remote import Remote
@@ -233,7 +234,7 @@ class Store:
         found = [folder for folder in finished if folder.name.startswith(prefix)]
         if len(found) == 1:
             return found[0]
-        there = ", ".join(folder.name for folder in (found or finished)[:12]) or "none"
+        there = some(folder.name for folder in found or finished)
         what = f"{len(found)} runs begin with" if found else "no finished run"
         raise StorageError(f"{self.root}: {what} {prefix!r}. Finished runs: {there}.")
 
