@@ -52,6 +52,8 @@ def test_predict_writes_a_file_and_prints_its_name(command, fine_tuned, tmp_path
     assert (ended.status, ended.out, ended.err) == (0, f"{out}\n", "")
     assert out.read_text() == command("predict", fine_tuned, tmp_path / "text.txt").out
     assert b"\r" not in out.read_bytes()
+    machine = command("predict", fine_tuned, tmp_path / "text.txt", "--out", tmp_path / "json", "--json")
+    assert machine.lines == [{"file": str(tmp_path / "json")}]
     again = command("predict", fine_tuned, tmp_path / "text.txt", "--out", out, "--quiet")
     assert again.out == ""
 

@@ -76,7 +76,9 @@ def print_predictions(
             for line in lines:
                 with writing(out):
                     written.write(f"{line}\n")
-    if not quiet:
+    if options.as_json:
+        emit({"file": str(out)})
+    elif not quiet:
         show_line(out)
 
 
