@@ -122,7 +122,7 @@ def run(
         devices=devices,
         threads=threads,
         address=address,
-        slurm=dict(map(runs.slurm_parameter, slurm or ())),
+        slurm=runs.slurm_parameters(slurm or ()),
         track=tuple(track or ()),
         retry_failed=retry_failed,
     )

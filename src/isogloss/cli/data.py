@@ -16,7 +16,7 @@ from isogloss.core.records import writing
 from isogloss.data import CORPORA
 from isogloss.data.downloading import megabytes
 from isogloss.data.fetching import Release, Result, chosen, existing, fetch
-from isogloss.experiments.asking import parse_change
+from isogloss.experiments.asking import once_each, parse_change
 
 if TYPE_CHECKING:
     from isogloss.data.described import DescribedCorpus
@@ -63,7 +63,7 @@ def print_alignments(
 
 def recipe_table(changes: Sequence[str], **named: tuple[str, str]) -> dict[str, object]:
     """Return a table of a recipe from ``--set`` changes and from fields with own options: (option, value)."""
-    table: dict[str, object] = dict(map(parse_change, changes))
+    table: dict[str, object] = once_each("--set", map(parse_change, changes))
     for field, (option, _) in named.items():
         if field in table:
             raise ConfigError(f"--set {field}=…: this is said by {option}. Leave it out.")

@@ -205,15 +205,15 @@ def search(
     """
     from isogloss import api
     from isogloss.cli.display import Display
-    from isogloss.cli.runs import slurm_parameter
-    from isogloss.experiments.asking import parse_change
+    from isogloss.cli.runs import slurm_parameters
+    from isogloss.experiments.asking import once_each, parse_change
     from isogloss.experiments.search_spaces import parse_over
     from isogloss.experiments.searching import NO_ZERO_SHOT
 
     with Display(quiet=quiet, as_json=as_json) as display:
         found = api.search(
             recipe,
-            over=dict(map(parse_over, over)),
+            over=once_each("--over", map(parse_over, over)),
             trials=trials,
             by=by,
             target_dev=target_dev,
@@ -221,14 +221,14 @@ def search(
             to=to,
             out=out,
             data=data,
-            changes=dict(map(parse_change, change or ())),
+            changes=once_each("--set", map(parse_change, change or ())),
             scale=scale,
             engine=engine,
             jobs=jobs,
             devices=devices,
             threads=threads,
             address=address,
-            slurm=dict(map(slurm_parameter, slurm or ())),
+            slurm=slurm_parameters(slurm or ()),
             retry_failed=retry_failed,
             track=track or (),
             on_progress=display.on_progress,

@@ -2,7 +2,7 @@
 
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from isogloss.cli.display import Display, emit, show_report
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
+from isogloss.experiments.asking import once_each
 from isogloss.experiments.engines import Making
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class RecipeRequest:
         """Dotted keys of the recipe and their values."""
         from isogloss.experiments.asking import parse_change
 
-        return dict(map(parse_change, self.change))
+        return once_each("--set", map(parse_change, self.change))
 
     def plan(self, *, assume: bool = False) -> "Planned":
         """Return the plan of all runs.
@@ -112,7 +113,12 @@ def _exit_if(failed: Mapping[str, str]) -> None:
         raise typer.Exit(1)
 
 
-def slurm_parameter(text: str) -> tuple[str, object]:
+def slurm_parameters(texts: Iterable[str]) -> dict[str, object]:
+    """Read each --slurm key=value; ConfigError for a key that is given twice."""
+    return once_each("--slurm", map(_parameter, texts))
+
+
+def _parameter(text: str) -> tuple[str, object]:
     """Read one --slurm key=value; the value is TOML or, as for 4G and gpu, a text."""
     key, equals, value = text.partition("=")
     if not equals or not key:

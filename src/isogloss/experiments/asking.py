@@ -8,15 +8,18 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError
 from isogloss.core.paths import from_home, is_there
 from isogloss.core.stamps import package_stamp, stamp
 from isogloss.experiments.recipe_text import from_toml
+
+Value = TypeVar("Value")
 
 _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
 """What --set reads as text without quotes: a name or a path."""
@@ -43,6 +46,16 @@ def parse_change(text: str) -> tuple[str, object]:
         raise ConfigError(
             f"--set {key}: its lists or tables stand in one another too deeply to be read. Write it flatter."
         ) from error
+
+
+def once_each(option: str, pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    """Return values by their keys; ConfigError at a key that is given twice: only one of them would count."""
+    found: dict[str, Value] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ConfigError(f"{option} {key}: it is given twice. Give it once.")
+        found[key] = value
+    return found
 
 
 def request(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.records import Row, write_text
+from isogloss.experiments.asking import once_each
 from isogloss.experiments.checking import names, read_recipe, set_key
 from isogloss.experiments.needs import in_order
 from isogloss.experiments.plan import Planned, plan_recipe
@@ -65,10 +66,15 @@ class SearchRequest:
         if not self.over:
             raise ConfigError(f"search: nothing to search over. Add --over, {EXPECTED}.")
         within = names(GridTable) - names(Recipe)
-        found = {
-            f"grid.{key}" if key.partition(".")[0] in within else key: space_of(key, told)
-            for key, told in self.over.items()
-        }
+        found = once_each(
+            "--over",
+            (
+                (f"grid.{key}" if key.partition(".")[0] in within else key, space_of(key, told))
+                for key, told in self.over.items()
+            ),
+        )
+        for key in found.keys() & self.changes.keys():
+            raise ConfigError(f"--set {key}: --over says it, too. Leave one of them out.")
         return dict(sorted(found.items()))
 
     @property
