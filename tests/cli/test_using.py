@@ -127,6 +127,11 @@ def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
     assert "--treebank: 'fr'; expected a language and its treebank, as in fr=Sequoia" in refused(
         "--language", "qaa", "--treebank", "fr"
     )
+    assert refused("--language", "qaa", "--treebank", "qab=x").startswith(
+        "--treebank qab: qab is not scored, only qaa. Leave it out"
+    )
+    twice = ("--treebank", "qaa=x", "--treebank", "qaa=y")
+    assert refused("--language", "qaa", *twice).startswith("--treebank qaa: it is given twice.")
     assert "has no treebanks to choose from" in refused("--language", "qaa", "--treebank", "qaa=x")
     assert "qab: no such folder. Several languages are parted by commas: --language qaa,qab" in refused(
         "qab", "--language", "qaa"

@@ -49,6 +49,19 @@ class EvaluateOptions:
             for code in language.split("-"):  # A pair, as in en-sw, is one of two languages together.
                 check_language(code, "--language")
         check_named("--split", "split", SPLITS, self.split)
+        self._check_treebanks()
+
+    def _check_treebanks(self) -> None:
+        """Raise ConfigError for a treebank that is not read; inputs that are translated read the source's."""
+        named = [language for language, _ in self.treebanks]
+        for language in named:
+            if named.count(language) > 1:
+                raise ConfigError(f"--treebank {language}: it is given twice. Give it once.")
+            if self.inputs == ORIGINAL_INPUTS and language not in self.languages:
+                raise ConfigError(
+                    f"--treebank {language}: {language} is not scored, only {', '.join(self.languages)}. "
+                    f"Leave it out, or name it by --language."
+                )
 
     @property
     def unpaired_inputs(self) -> str:
