@@ -163,6 +163,10 @@ def test_no_verb_at_all_shows_the_help(command):
             "search quickstart --over seeds=1,2 --set grid.seeds=[3]",
             "--set grid.seeds: --over says it, too. Leave one of them out.",
         ),
+        (
+            "align bitext qaa-qab --encoder {bert}",
+            ": aligner 'fast-align' looks at none. Leave it out, or name an aligner that does: --aligner enc",
+        ),
         ("run tiny.toml another.toml", "found 2 recipes and no folder."),
         ("init a.toml b.toml", "unexpected extra argument"),
         ("run", "missing argument 'RECIPE...'. See: isogloss run --help"),
@@ -193,8 +197,8 @@ def test_no_verb_at_all_shows_the_help(command):
         ("doctor --jsn", "--jsn. Did you mean '--json'?"),
     ],
 )
-def test_wrong_use_is_one_line_with_the_nearest_match(command, arguments, said):
-    assert said in command(*arguments.split()).message
+def test_wrong_use_is_one_line_with_the_nearest_match(command, arguments, said, bert_folder):
+    assert said in command(*arguments.format(bert=bert_folder).split()).message
 
 
 def test_debug_shows_the_traceback_and_nothing_else_does(command):

@@ -84,6 +84,11 @@ def align_bitext(
         encoder = pretrained(wanted.encoder)
     request = AlignmentRequest(dict(wanted.aligner), WHERE, split)
     runs = alignments(request, sources, encoder, wanted.bitext, wanted.pairs)
+    if wanted.encoder != "shipped" and all(run.encoder is None for run in runs):
+        raise ConfigError(
+            f"--encoder {wanted.encoder}: aligner {runs[0].aligner.name!r} looks at none. Leave it out, or "
+            f"name an aligner that does: --aligner encoder."
+        )
     planned = Planned(
         recipe=Recipe(title=f"Word alignments of {wanted.bitext}"),
         text="",
