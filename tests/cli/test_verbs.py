@@ -194,6 +194,8 @@ def test_no_verb_at_all_shows_the_help(command):
         ("list tasks --in runs", "--in is for papers and runs; found list tasks. Leave it out."),
         ("list papers --in lost", "lost: there is no such folder of runs. Name one with --in."),
         ("show x --in lost", "lost: there is no such folder of runs. Name one with --in."),
+        ("recipes --json copy quickstart", "--json is for the list, not for copy. Leave it out."),
+        ("languages --json export x", "--json is for the list, not for export. Leave it out."),
         ("doctor --jsn", "--jsn. Did you mean '--json'?"),
     ],
 )

@@ -157,6 +157,8 @@ def languages(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """List the built-in languages."""
+    if as_json and context.invoked_subcommand:
+        raise ConfigError(f"--json is for the list, not for {context.invoked_subcommand}. Leave it out.")
     if context.invoked_subcommand is None:
         from isogloss.cli.display import Display
         from isogloss.cli.lists import LISTS

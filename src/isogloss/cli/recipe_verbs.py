@@ -44,6 +44,8 @@ Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
 @recipes_app.callback()
 def recipes(context: typer.Context, as_json: Json = False, debug: Debug = False) -> None:  # noqa: ARG001
     """List the recipes that come with the package."""
+    if as_json and context.invoked_subcommand:
+        raise ConfigError(f"--json is for the list, not for {context.invoked_subcommand}. Leave it out.")
     if context.invoked_subcommand is None:
         from isogloss.cli.display import Display
         from isogloss.cli.lists import LISTS
