@@ -41,6 +41,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(KEYS, VALUES, max_size=4))
 def test_what_is_written_as_toml_reads_back_the_same(table):
     assert tomllib.loads(to_toml(table)) == table
@@ -129,6 +130,7 @@ def test_what_cannot_be_extended_is_refused(tmp_path, text, said):
     assert said in str(error.value)
 
 
+@pytest.mark.slow
 def test_packaged_recipes_are_listed_and_copied_whole(command, tmp_path):
     assert {line["recipe"] for line in command("recipes", "--json").lines} == {*packaged_recipes()}
     ended = command("recipes", "copy", "quickstart", "--to", tmp_path / "mine.toml")

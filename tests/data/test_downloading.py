@@ -267,6 +267,7 @@ def test_a_packed_file_labelled_as_packing_stays_packed(get, server, tmp_path):
     assert found.sha256 == SUM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slow", [drip(0.02), hang])
 def test_a_server_too_slow_to_end_counts_as_silent(get, tmp_path, slow):
     right(get(slow, send(), timeout=0.2), tmp_path / "a.zip")

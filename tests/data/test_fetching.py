@@ -265,6 +265,7 @@ def test_what_came_before_a_failure_is_kept(served, tmp_path):
     assert not existing(bad, tmp_path)
 
 
+@pytest.mark.slow
 def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
     def slowly(handler, body):
         time.sleep(0.2)

@@ -43,6 +43,7 @@ def test_cosine_finds_every_word_of_a_text_in_itself(bert_folder):
     assert all(row.mass > row.chance for row in rows)
 
 
+@pytest.mark.slow
 def test_the_order_of_translations_changes_nothing(bert_folder):
     pairs = shuffled(20)
     there, back = (rows_of(bert_folder, own) for own in (pairs, pairs[::-1]))

@@ -168,6 +168,7 @@ def walk(model_and_paired):
     return models, mixups, paired, setting
 
 
+@pytest.mark.slow
 def test_paths_and_planes_end_in_models_that_mix_as_they_infer(walk):
     models, mixups, paired, setting = walk
     alone = [replace(paired("de"), mixup=mixups[n]).score(models[n]) for n in range(3)]

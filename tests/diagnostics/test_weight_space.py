@@ -260,6 +260,7 @@ def main_scores(model, data):
     return [row.score for row in Scores().measure(measure_setting([model], data)) if row.main]
 
 
+@pytest.mark.slow
 def test_scores_at_ends_and_corners_are_those_of_the_models(real):
     models, data = real
     alone = [main_scores(model, data) for model in models]

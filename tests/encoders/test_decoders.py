@@ -86,6 +86,7 @@ def test_padding_changes_nothing(read):
         torch.testing.assert_close(together[:1], model(IDS).last_hidden_state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["upos", "nli", "qa", "parsing"])
 def test_a_saved_model_attends_as_it_was_trained(read, attention, task, tmp_path):
     head = TASKS[task].head

@@ -186,6 +186,7 @@ def test_a_head_whose_labels_stand_in_another_order_is_kept_in_this_one(encoder_
     torch.testing.assert_close(after, before[..., order], rtol=0, atol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [("a", "b", "c"), ("a", "b"), (*LABELS[:2], "c")])
 def test_a_head_with_other_labels_is_replaced(encoder_folder, tmp_path, labels):
     save_model(tagger(encoder_folder, seed=1), load_tokenizer(encoder_folder), tmp_path / "tagger")
@@ -299,6 +300,7 @@ def test_names_of_norms_from_the_time_of_tensorflow_are_understood(encoder_folde
     assert same(load_masked_lm(copy), load_masked_lm(encoder_folder))
 
 
+@pytest.mark.slow
 def test_weights_of_the_encoder_alone_are_understood(encoder_folder, copy):
     prefix = f"{load_masked_lm(encoder_folder).base_model_prefix}."
 

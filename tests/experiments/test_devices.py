@@ -291,6 +291,7 @@ def test_each_process_sees_one_gpu_alone_and_its_progress_says_which(scarce, mon
     assert VARIABLE not in os.environ
 
 
+@pytest.mark.slow
 def test_a_script_of_ones_own_is_told_why_it_cannot_compute_on_a_device_elsewhere(planned, monkeypatch):
     planned = planned(scale="least")
     monkeypatch.setattr(engine, "devices_of", {"cpu": (CPU,)}.get)

@@ -144,6 +144,7 @@ def test_a_folder_as_a_url_is_a_folder(tmp_path):
     assert store_at(f"file://{tmp_path}") == Store(tmp_path) == store_at(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_store_that_does_not_answer_is_waited_for_and_then_given_up(faulty):
     Faulty.away = 1
     with pytest.raises(StorageError, match=r"does not answer .*nobody answers.* the same command goes on"):

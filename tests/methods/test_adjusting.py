@@ -123,6 +123,7 @@ def test_linked_subwords_come_together_by_their_own_links(bert_folder):
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_equation_1_with_every_choice_is_that_of_two_models(bert_folder, how, tmp_path):
     pairs = translations(5, seed=1)
     ours, moved = equation_1(bert_folder, pairs, tmp_path, **how)

@@ -112,6 +112,7 @@ def weights_in(trained, folder: Path):
     return load_file(folder / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_ends_of_paths_and_task_vectors_are_the_models_to_the_bit(parts, make_setting, tmp_path, bert_folder):
     setting = make_setting()
     ends = [load_file(Path(one.folder) / "model.safetensors") for one in parts]
@@ -370,6 +371,7 @@ def test_averages_are_models_like_any_other(tmp_path):
 # Epochs of one training
 
 
+@pytest.mark.slow
 def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, tmp_path, monkeypatch):
     from isogloss.methods.plain import SourceOnly
     from isogloss.training.batching import Bucketed

@@ -311,6 +311,7 @@ def test_modules_of_every_kind_move(kind, trained, with_modules):
     assert moved == {"en": True, "de": True, "fr": False}
 
 
+@pytest.mark.slow
 @EACH
 def test_modules_that_one_language_has_for_all_are_no_modules_to_the_bit(
     name, trained, bert_folder, with_modules

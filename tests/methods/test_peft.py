@@ -180,6 +180,7 @@ def test_frozen_layers_are_the_lowest_and_the_embeddings_and_no_others(encoder_f
         assert all(id(one) in trained for one in head_parameters(model).values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS_OF_MODULES)
 def test_the_modules_of_languages_in_frozen_layers_are_frozen_too(kind, bert_folder, tmp_path):
     encoder, model = tmp_path / "encoder", load_whole(bert_folder)

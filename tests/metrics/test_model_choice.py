@@ -71,6 +71,7 @@ def test_an_exact_line_is_found():
         assert regret(scores, language, decision.choice, np.ones(len(scores), dtype=bool)) == 0
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say():
     held, gained, count = 0, 0, 0
     for seed in range(150):
@@ -85,6 +86,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     assert 0.92 < gained / count < 0.98
 
 
+@pytest.mark.slow
 def test_signals_that_tell_nothing_are_hardly_ever_thought_to_know():
     told = [
         one.known for seed in range(100) for one in leave_one_out(*study(seed, slope=0, within=0.03)).values()

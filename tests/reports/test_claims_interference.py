@@ -149,6 +149,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 def test_every_pretraining_seed_counts_once_however_many_draws_it_has() -> None:
     found = outcomes(
         CLAIMS, measured(language_gates=masks(EITHER, MORE), gradient_conflict=parts(EITHER, MORE))

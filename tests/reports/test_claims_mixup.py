@@ -380,6 +380,7 @@ def test_a_paired_score_that_equals_a_plain_one_is_kept(study):
     assert nli.groupby("way").size().tolist() == [12, 12, 12]
 
 
+@pytest.mark.slow
 def test_gains_in_cka_are_those_of_unmixed_states():
     """To mixed states those of the source were added: their CKA is another number."""
     rows = gained(MIXED_UP)
@@ -392,6 +393,7 @@ def test_gains_in_cka_are_those_of_unmixed_states():
     assert found(measured(**both))["2m"] == found(measured(**rows))["2m"]
 
 
+@pytest.mark.slow
 def test_gains_of_two_targets_take_nothing_from_those_of_many():
     many, two = gained(MIXED_UP), {"corpus": "masakhapos", "task": "upos", "model.corpus": "masakhapos"}
     both = {

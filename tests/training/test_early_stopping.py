@@ -61,6 +61,7 @@ def test_what_is_trained_is_the_beginning_of_the_whole_training():
     assert equal(train(2)[0], seen[4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 3, 4])
 def test_an_interrupted_training_stops_where_it_would_have(tmp_path, every):
     whole, rows, _ = train(checkpoints=Checkpoints(tmp_path / "whole", every))

@@ -47,6 +47,7 @@ def test_words_are_tagged_as_transformers_tags_them(elsewhere):
     assert [tag[2:] for tag in found] == [SPANS[best[place]][2:] for place in places]
 
 
+@pytest.mark.slow
 def test_it_is_called_as_it_was_asked_for(elsewhere, hub_cache, monkeypatch):
     _, folder = elsewhere("AutoModelForTokenClassification", SPANS)
     hub_cache("me/their-tagger", folder, revision="v2")

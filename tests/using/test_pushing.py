@@ -66,6 +66,7 @@ def test_the_hub_receives_the_export_in_one_commit(hub, make_model, tmp_path):
     assert len(repository.messages) == 3
 
 
+@pytest.mark.slow
 def test_every_trouble_with_the_hub_says_what_to_do(hub, make_model, monkeypatch):
     model = make_model()
     with pytest.raises(
