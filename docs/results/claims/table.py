@@ -29,8 +29,8 @@ isogloss run --out runs/claims papers/under-specified/claims papers/x-mixup/clai
 ```
 
 Every check of the claims of all four papers, at built-in scale. It is the command of
-[papers](../../papers.md#all-claims-from-one-command) but for these: X-Mixup in NLI has nine
-systems of twelve ([nli_claims.toml](../x_mixup/nli_claims.toml)), the adjustment's NLI three seeds
+[papers](../../papers.md#all-claims-from-one-command) but for these: of X-Mixup in NLI three
+of twelve systems have six seeds of eight ([x_mixup](../x_mixup/README.md)), the adjustment's NLI three seeds
 ([nli.toml](nli.toml)), interference four seeds of six ([interference.toml](interference.toml)). X-Mixup in
 NLI, with eight targets (2m, [eight_targets.toml](../x_mixup/eight_targets.toml)), and in the adjustment's NLI
 fewer translations and [CLS] alone (3b and 3i), were made later in folders of their own, with Holm's
