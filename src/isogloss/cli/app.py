@@ -9,6 +9,7 @@ import typer
 from isogloss.cli.data_verbs import corpus_app, data_app, languages_app
 from isogloss.cli.model_verbs import model_verbs
 from isogloss.cli.options import (
+    QUICKSTART,
     Address,
     Data,
     Debug,
@@ -64,7 +65,7 @@ def options_of_all(
 
 @app.command()
 def quickstart(
-    out: Out = "runs/quickstart",
+    out: Out = QUICKSTART,
     jobs: Jobs = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -197,7 +198,7 @@ def compare(
     points: Annotated[
         float, typer.Option("--points", min=0.01, max=100, help="How many seeds would see this difference?")
     ] = 1.0,
-    folder: Folder = "runs/quickstart",
+    folder: Folder = QUICKSTART,
     quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
@@ -211,7 +212,7 @@ def compare(
     from isogloss.cli.comparing import ComparisonRequest, print_compared_outputs, print_comparisons
 
     if predictions:
-        if split or points != 1.0 or folder != "runs/quickstart":
+        if split or points != 1.0 or folder != QUICKSTART:
             raise ConfigError("--split, --points and --in are about runs. Leave them or --predictions out.")
         print_compared_outputs(runs, against=against, gold=gold, by=by, measure=measure, as_json=as_json)
         return
@@ -247,7 +248,7 @@ def choose(
 @app.command()
 def show(
     identity: Annotated[str, typer.Argument(help="The id of a run, or how it begins.")],
-    folder: Folder = "runs/quickstart",
+    folder: Folder = QUICKSTART,
     quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
@@ -273,7 +274,7 @@ def list_(
             "diagnostics, claims, recipes, papers or runs."
         ),
     ],
-    folder: Folder = "runs/quickstart",
+    folder: Folder = QUICKSTART,
     quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
@@ -284,7 +285,7 @@ def list_(
     from isogloss.experiments.store_places import local_folder
 
     check_named("list", "list", LISTS, what)
-    if what not in OF_A_FOLDER and folder != "runs/quickstart":
+    if what not in OF_A_FOLDER and folder != QUICKSTART:
         raise ConfigError(f"--in is for {' and '.join(OF_A_FOLDER)}; found list {what}. Leave it out.")
     with Display(quiet=quiet or as_json) as display:
         heads, rows = (

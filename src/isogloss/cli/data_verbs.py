@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from isogloss.cli.display import show_line
-from isogloss.cli.options import STANDARD_OUTPUT, Data, Debug, Json, Quiet
+from isogloss.cli.options import STANDARD_OUTPUT, Data, Debug, Json, Quiet, of_the_list
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import canonical_language
 
@@ -157,8 +157,7 @@ def languages(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """List the built-in languages."""
-    if as_json and context.invoked_subcommand:
-        raise ConfigError(f"--json is for the list, not for {context.invoked_subcommand}. Leave it out.")
+    of_the_list(context, as_json=as_json)
     if context.invoked_subcommand is None:
         from isogloss.cli.display import Display
         from isogloss.cli.lists import LISTS

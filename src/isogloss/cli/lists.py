@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
+from isogloss.cli.options import QUICKSTART
 from isogloss.core.errors import ConfigError
 from isogloss.core.plug_ins import (
     Group,
@@ -26,7 +27,7 @@ from isogloss.core.version import VERSION
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
 """In a requirement of a package: the name of the required package, and the extra that needs it."""
 
-QUICKSTART = Path("runs/quickstart")
+FIRST = Path(QUICKSTART)
 """Where runs are looked for that no --in names; those of papers in their own folders."""
 
 Rows = Sequence[Sequence[str]]
@@ -155,7 +156,7 @@ def _papers(folder: Path) -> Listing:
     )
     from isogloss.experiments.store import check_there
 
-    if folder != QUICKSTART:
+    if folder != FIRST:
         check_there(folder)
     rows: list[Sequence[str]] = []
     for name in packaged_recipes():
@@ -164,7 +165,7 @@ def _papers(folder: Path) -> Listing:
             numbers = read_published(published_file(name, recipe.published)) if recipe.published else []
             paper, item = name.removeprefix(PAPERS).split("/")
             own = folder_for(name)
-            here = _run_here(folder / own.name if folder != QUICKSTART else own)
+            here = _run_here(folder / own.name if folder != FIRST else own)
             about = (recipe.title, " ".join(recipe.scale), str(len(numbers) or ""))
             rows.append((paper, item, *about, *here))
     told = packaged_recipes()["quickstart"].parents[1] / PAPERS / "papers.toml"

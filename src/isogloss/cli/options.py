@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from isogloss.core.errors import ConfigError
 from isogloss.experiments.engines import ENGINES
 
 Out = Annotated[
@@ -78,4 +79,13 @@ Model = Annotated[
         help="A finished fine-tuning run's folder or URL, or an exported model's: its folder or hub name.",
     ),
 ]
+QUICKSTART = "runs/quickstart"
+"""Where ``isogloss quickstart`` leaves its runs, and others look for some unless told otherwise."""
+
 Folder = Annotated[str, typer.Option("--in", help="The folder of runs, or their URL.")]
+
+
+def of_the_list(context: typer.Context, *, as_json: bool) -> None:
+    """Raise ConfigError where --json stands before a verb of a group: it is for the group's list alone."""
+    if as_json and context.invoked_subcommand:
+        raise ConfigError(f"--json is for the list, not for {context.invoked_subcommand}. Leave it out.")

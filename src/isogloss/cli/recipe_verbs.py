@@ -25,6 +25,7 @@ from isogloss.cli.options import (
     Slurm,
     Threads,
     Track,
+    of_the_list,
 )
 from isogloss.core.errors import ConfigError, InputError, check_named
 
@@ -44,8 +45,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
 @recipes_app.callback()
 def recipes(context: typer.Context, as_json: Json = False, debug: Debug = False) -> None:  # noqa: ARG001
     """List the recipes that come with the package."""
-    if as_json and context.invoked_subcommand:
-        raise ConfigError(f"--json is for the list, not for {context.invoked_subcommand}. Leave it out.")
+    of_the_list(context, as_json=as_json)
     if context.invoked_subcommand is None:
         from isogloss.cli.display import Display
         from isogloss.cli.lists import LISTS

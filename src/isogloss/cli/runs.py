@@ -12,7 +12,7 @@ from isogloss.cli.display import Display, emit, show_report
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
-from isogloss.experiments.asking import once_each
+from isogloss.experiments.asking import once_each, parse_change
 from isogloss.experiments.engines import Making
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ class RecipeRequest:
     @property
     def changes(self) -> Mapping[str, object]:
         """Dotted keys of the recipe and their values."""
-        from isogloss.experiments.asking import parse_change
-
         return once_each("--set", map(parse_change, self.change))
 
     def plan(self, *, assume: bool = False) -> "Planned":
