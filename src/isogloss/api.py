@@ -325,11 +325,11 @@ def finished(
     """
     if launched():
         return None
+    text, _ = recipe_text(recipe)
     store = store_for(recipe, out)
     plan = store.plan()
     if not plan.get("asked"):
         return None
-    text, _ = recipe_text(recipe)
     if plan["asked"] != request(text, changes=changes, scale=scale, data=data, beside=recipe_folder(recipe)):
         return None
     from isogloss.reports import finished_report

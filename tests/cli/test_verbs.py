@@ -199,7 +199,11 @@ def test_no_verb_at_all_shows_the_help(command):
         ("doctor --jsn", "--jsn. Did you mean '--json'?"),
     ],
 )
-def test_wrong_use_is_one_line_with_the_nearest_match(command, arguments, said, bert_folder):
+def test_wrong_use_is_one_line_with_the_nearest_match(
+    command, arguments, said, bert_folder, tmp_path, monkeypatch
+):
+    (tmp_path / "runs").mkdir()  # As quickstart leaves one.
+    monkeypatch.chdir(tmp_path)
     assert said in command(*arguments.format(bert=bert_folder).split()).message
 
 
