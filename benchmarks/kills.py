@@ -188,7 +188,8 @@ class _Round:
 
 def _started(folder: Path, out: str, engine: str, *options: str) -> "subprocess.Popen[bytes]":
     words = [*(sys.executable, "-m", "isogloss", "run", str(folder / "recipe.toml")), "--out"]
-    words += [str(folder / out), "--engine", engine, "--jobs", "2", "--quiet", "--no-report", *options]
+    words += [str(folder / out), "--engine", engine, "--quiet", "--no-report", *options]
+    words += [] if engine == "serial" else ["--jobs", "2"]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
 
 

@@ -53,7 +53,7 @@ def command(folder: Path, out: str, engine: str, recipe: str = "r.toml") -> list
     as_precise_as(folder, folder / out)
     return [
         *(sys.executable, "-m", "isogloss", "run", str(folder / recipe), "--out", str(folder / out)),
-        *("--engine", engine, "--jobs", "2", "--quiet", "--no-report"),
+        *("--engine", engine, "--quiet", "--no-report", *(() if engine == "serial" else ("--jobs", "2"))),
     ]
 
 

@@ -150,6 +150,9 @@ def test_no_verb_at_all_shows_the_help(command):
         ("compare a --points 101", "--points: found 101; expected a number, 100 or less."),
         ("run tiny.toml --speed fast", "--speed: found 'fast'; expected a number."),
         ("run quickstart --speed 3", "--speed is for --dry-run, which tells the hours. Add it, or leave --s"),
+        ("run quickstart --dry-run --speed inf", "--speed: found inf; expected a number, 1e+09 or less."),
+        ("run quickstart --engine serial --jobs 2", "--jobs 2: --engine serial makes one run after the o"),
+        ("translate xnli --from en --into sw --out -", "--out - is for --text: a corpus goes into a folder"),
         (
             "push x me/x --to here",
             "--to is for --dry-run: nothing else writes a folder. Add it, or leave --to",
@@ -190,6 +193,7 @@ def test_no_verb_at_all_shows_the_help(command):
             "compare runs/lost --in gone --against x",
             "runs/lost: there is no such folder, and no run is in gone",
         ),
+        ("compare runs --in gone --against x", "--in gone: whatever is compared has a folder of its own."),
         ("list method", f"no list 'method'. Did you mean 'methods'? Known: {', '.join(sorted(LISTS))}."),
         ("list tasks --in runs", "--in is for papers and runs; found list tasks. Leave it out."),
         ("list papers --in lost", "lost: there is no such folder of runs. Name one with --in."),

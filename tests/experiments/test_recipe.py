@@ -46,10 +46,12 @@ MISTAKES = """
 tilte = "x" -> r.toml: tilte: no such field. Did you mean 'title'? Fields: adjust, align, encoder,
 Title = "x" -> r.toml: Title: no such field. Did you mean 'title'?
 training = { epochs = 3 } -> r.toml: training: no such field. Did you mean 'pretrain'? Fields: adjust,
+seeds = [0] -> r.toml: seeds: no such field. Did you mean 'grid.seeds'? Fields: adjust, align, encoder,
+optimization = {} -> r.toml: optimization: no such field. Did you mean 'grid.optimization'?
 grid.Sorce = "x" -> r.toml: grid.Sorce: no such field.
 grid.sorce = "x" -> r.toml: grid.sorce: no such field. Did you mean 'source'?
 grid = {} -> r.toml: grid.
-grid = 3 -> r.toml: grid: found 3; expected a table. Correct the recipe.
+grid = 3 -> r.toml: grid: found 3; expected a table. Correct it.
 grid.seeds = 3 -> r.toml: grid.seeds: found 3; expected a list.
 grid.seeds = ["0"] -> r.toml: grid.seeds.0: found '0'; expected a whole number.
 grid.seeds = [true] -> r.toml: grid.seeds.0: found True; expected a whole number.
@@ -73,9 +75,9 @@ encoder = { pretrain = { text = [], languages = [], architecture = { layers = 0 
 encoder = ["shipped", { pretrain = { text = [], languages = [], seed = "x" } }] -> r.toml:
     encoder.1.pretrain.seed: found 'x'; expected a whole number.
 encoder = { pretrain = { text = [], languages = [], trained = "layer" } } -> r.toml: encoder.pretrain.trained:
-    found 'layer'; expected 'modules' or 'layers'. Did you mean 'layers'? Correct the recipe.
+    found 'layer'; expected 'modules' or 'layers'. Did you mean 'layers'? Correct it.
 encoder = { pretrain = { text = [], languages = [], modules = { kind = "adapter", invertible = "ja" } } } ->
-    r.toml: encoder.pretrain.modules.invertible: found 'ja'; expected true or false. Correct the recipe.
+    r.toml: encoder.pretrain.modules.invertible: found 'ja'; expected true or false. Correct it.
 """
 """Changes of the tiny recipe, and what is said of them; indented lines continue the one before."""
 
@@ -137,7 +139,7 @@ def test_a_number_out_of_range_is_refused_with_what_is_allowed(kind, values, exp
     with pytest.raises(ConfigError) as error:
         checked(kind, values, "here")
     ((field, value),) = values.items()
-    assert str(error.value) == f"here: {field}: found {value!r}; expected {expected}. Correct the recipe."
+    assert str(error.value) == f"here: {field}: found {value!r}; expected {expected}. Correct it."
 
 
 def test_whole_numbers_do_for_rates():

@@ -14,6 +14,7 @@ from statistics import stdev
 import pandas as pd
 
 from isogloss.cli.display import Display, emit, show_line
+from isogloss.cli.options import QUICKSTART
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD
@@ -262,6 +263,10 @@ def _folders(request: ComparisonRequest, on_progress: OnProgress) -> tuple[list[
                 f"compare: {one}: there is no such folder, and no run is in {own} (--in). Give folders of "
                 f"runs, or ids of runs in --in."
             )
+    if own not in found and request.folder != QUICKSTART:
+        raise ConfigError(
+            f"--in {request.folder}: whatever is compared has a folder of its own. Leave it out."
+        )
     return [*found], names
 
 

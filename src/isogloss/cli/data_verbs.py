@@ -126,6 +126,10 @@ def translate(
         file = None if out == STANDARD_OUTPUT else out
         print_lines(direction, text, out=file, quiet=quiet, as_json=as_json)
         return
+    if out == STANDARD_OUTPUT:
+        raise ConfigError(
+            "--out - is for --text: a corpus goes into a folder of runs. Name it, or leave --out out."
+        )
     wanted = SplitToTranslate(corpus=corpus, split=split, examples=examples)
     print_split(direction, wanted, out=out or FOLDER, data=data, quiet=quiet, as_json=as_json)
 

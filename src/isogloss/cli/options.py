@@ -45,7 +45,10 @@ DryRun = Annotated[
 Speed = Annotated[
     float,
     typer.Option(
-        "--speed", min=0, help="With --dry-run: teraflops a second, to say how many hours it takes."
+        "--speed",
+        min=0,
+        max=1e9,
+        help="With --dry-run: teraflops a second, to say how many hours it takes.",
     ),
 ]
 Scale = Annotated[str, typer.Option("--scale", help="A named size of the recipe.")]

@@ -199,15 +199,14 @@ def _explain(error: ValidationError, kind: type[object], where: str) -> str:
     name = ".".join(filter(None, place)) or kind.__name__
     if unknown:
         known = _fields_at(kind, first["loc"])
-        near = did_you_mean(last, known)
+        within = [f"{table}.{last}" for table in known if last in _fields_at(kind, (*outer, table, last))]
+        near = f" Did you mean {within[0]!r}?" if within else did_you_mean(last, known)
         return f"{where}: {name}: no such field.{near} Fields: {', '.join(sorted(known))}."
     if first["type"] in {"missing", "missing_argument"}:
         return f"{where}: {name}: this field is missing. Add it to the recipe."
     expected = _EXPECTED.get(first["type"], first["msg"]).format(**first.get("ctx", {}))
     near = did_you_mean(str(first["input"]), _QUOTED.findall(expected))
-    return (
-        f"{where}: {name}: found {repr(first['input'])[:60]}; expected {expected}.{near} Correct the recipe."
-    )
+    return f"{where}: {name}: found {repr(first['input'])[:60]}; expected {expected}.{near} Correct it."
 
 
 def _is_of_recipes(part: str) -> bool:

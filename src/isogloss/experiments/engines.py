@@ -73,6 +73,10 @@ class Making:
                 raise ConfigError(
                     f"--{option} is for --engine {engine}; found --engine {self.engine}. Change either."
                 )
+        if self.engine == "serial" and self.jobs > 1:
+            raise ConfigError(
+                f"--jobs {self.jobs}: --engine serial makes one run after the other. Leave either out."
+            )
         if self.devices and self.beyond:
             raise ConfigError(
                 f"--devices is for this machine (--engine serial or processes); found --engine "

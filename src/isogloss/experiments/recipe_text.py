@@ -224,7 +224,7 @@ def _value(value: object, where: str) -> str:
         return f"{{ {', '.join(f'{_key(key)} = {_value(one, where)}' for key, one in value.items())} }}"
     raise ConfigError(
         f"{IN_PYTHON}: {where}: found {value!r:.60}; expected a text, a number, true or false, a list or a "
-        f"table. Correct the recipe."
+        f"table. Correct it."
     )
 
 
