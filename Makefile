@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-compile
 # Bytecode is kept whatever the shell says: without it each process compiles all that it imports anew.
 KEEP := PYTHONDONTWRITEBYTECODE=
-PYTEST := $(KEEP) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+# Some of all tests wait for other processes: there is room for one more of them than there are cores.
+PYTEST := $(KEEP) OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist worksteal
 OUT := runs/quickstart
 
 .DEFAULT_GOAL := help
@@ -22,7 +23,7 @@ install: $(VENV)/.installed ## Install the package into .venv
 	@echo "isogloss is installed: $(BIN)/isogloss --help"
 
 test: $(VENV)/.installed-dev ## Run every test
-	@$(PYTEST)
+	@$(PYTEST) -n 3
 
 check: lint fast ## Check form, types, floors and the fast tests (what a commit must pass)
 
@@ -32,7 +33,7 @@ lint: $(VENV)/.installed-dev ## Check form and types alone
 	@$(BIN)/mypy
 
 fast: $(VENV)/.installed-dev ## Run the fast tests alone
-	@$(PYTEST) -m "not slow"
+	@$(PYTEST) -n 2 -m "not slow"
 
 bench: $(VENV)/.installed-dev ## Compare speed with Hugging Face's Trainer (about six minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py
