@@ -184,10 +184,11 @@ def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, refused, inpu
 
 
 @pytest.mark.parametrize(
-    "other", [{"layer": 2}, {"attends": "cosine"}, {"learned_ratio": False}, {"residual": "summed"}]
+    "other",
+    [{"layer": 2}, {"layer": 0}, {"attends": "cosine"}, {"learned_ratio": False}, {"residual": "summed"}],
 )
 def test_a_path_between_models_that_mix_otherwise_is_refused_in_the_plan(refused, other):
-    methods = [{"name": "x-mixup", "layer": 1}, {"name": "x-mixup", "layer": 1, "label": "other", **other}]
+    methods = [{"name": "x-mixup", "layer": 3}, {"name": "x-mixup", "layer": 3, "label": "other", **other}]
     table = {"name": "interpolation", "inputs": "paired", "between": ["other", "x-mixup"]}
     said = refused(grid__corpus="pawsx", grid__targets=["qab"], grid__method=methods, measure=[table])
     assert "measure[0]: inputs: these models read inputs beside translations, and do not all mix" in said
@@ -524,6 +525,13 @@ grid.method = [{ name = "source-only", auxiliary = { name = "alignment-loss", bi
     }] -> grid.method[0]: auxiliary: layer: no layer -9: this encoder has 4 layers
 adjust = [{ name = "cross-lingual-adjustment", bitext = "bitext", pairs = ["qaa-qab"], layer = 9 }] ->
     adjust[0]: layer: no layer 9: this encoder has 4 layers
+grid.peft = { kind = "layer-freezing", layers = 5 } -> grid.method[0]: peft: layers: no layer 5: this encoder
+    has 4 layers
+align = { name = "encoder", layer = 9 }; adjust = [{ name = "cross-lingual-adjustment", bitext = "bitext",
+    pairs = ["qaa-qab"] }] -> adjust[0]: align: layer: no layer 9: this encoder has 4 layers
+align = { name = "encoder", layer = 9 }; translate = { name = "built-in", answers = ["alignment"] };
+    grid.corpus = "squad"; grid.method = [{ name = "translate-train" }]; measure = [] ->
+    grid.method[0]: align: layer: no layer 9: this encoder has 4 layers
 measure = [{ name = "retrieval", corpus = "ud" }] -> measure[0]: corpus: corpus 'ud' holds upos, parsing,
     not
 measure = [{ name = "retrieval", corpus = "bitxt" }] -> measure[0]: corpus: no corpus 'bitxt'. Did you mean

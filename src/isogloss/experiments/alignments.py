@@ -19,6 +19,7 @@ from isogloss.data.word_links import write_pharaoh
 from isogloss.experiments.checking import located, names, part_of, plug_in, refuse_unknown
 from isogloss.experiments.context import LINKS, RunContext, RunResult
 from isogloss.experiments.encoder_runs import Align, Encoder, counts_words
+from isogloss.experiments.encoders import check_layers_read
 from isogloss.experiments.recipe import Table
 from isogloss.metrics.alignment_error import alignment_scores
 from isogloss.training.aligned_pairs import ALIGNED_SUBWORDS
@@ -47,6 +48,7 @@ def alignments(
     """
     where, split, aligner = request.where, request.split, aligner_of(request.table, request.where)
     aligner = aligner if request.links else Unlinked()
+    check_layers_read(aligner, encoder.original, sources.encoders, f"{where}: align")
     subwords = request.subwords and request.links
     if subwords and not counts_words(aligner):
         raise ConfigError(

@@ -236,6 +236,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     if entry.peft and facts:
         with located(entry.where):
             entry.peft.check(FAMILIES[facts.family])
+        check_layers_read(entry.peft, cell.encoder, sources.encoders, f"{entry.where}: peft")
     fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
     with located(f"{planning.where}: grid"):
         files = [fingerprint(code, split) for split, code in from_files]

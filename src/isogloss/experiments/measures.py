@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import combinations
 from operator import itemgetter
 from typing import cast
 
@@ -22,13 +21,13 @@ from isogloss.experiments.checking import (
     refuse_unknown,
 )
 from isogloss.experiments.encoder_runs import Encoder
-from isogloss.experiments.encoders import check_layers_read, check_read
+from isogloss.experiments.encoders import check_layers_read, check_read, facts_of
 from isogloss.experiments.grid import Cell, Planning
 from isogloss.experiments.recipe import MeasureTable, Table
 from isogloss.experiments.runs import FineTune, Measure, Run, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels, needs_links
 from isogloss.methods import WITH_FACTORS, Mixing
-from isogloss.methods.x_mixup import XMixup
+from isogloss.methods.x_mixup import XMixup, mixup_task
 from isogloss.tasks import ChecksTask, find_task
 from isogloss.training.evaluation import PAIRED, check_inputs, codes_read, language_read
 
@@ -217,13 +216,13 @@ def of_cells(request: MeasureRequest) -> Iterator[Measure]:
         if all(label in cell.models for label in wanted):
             subjects = tuple(cell.models[label] for label in wanted)
             _check_factors(request, subjects)
-            _check_paired(request, subjects)
+            _check_paired(request, subjects, cell)
             if not all(_has_its_translator(request, one) for one in subjects):
                 continue
             yield _on_labels(request, subjects, (*cell.source, *cell.targets), cell)
 
 
-def _check_paired(request: MeasureRequest, models: Sequence[FineTune]) -> None:
+def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cell) -> None:
     """Raise ConfigError where inputs are paired and a model, or the diagnostic, reads no pairs."""
     unpaired = [one.label for one in models if not isinstance(one.method, Mixing)]
     if request.choice.inputs == PAIRED and unpaired:
@@ -233,14 +232,16 @@ def _check_paired(request: MeasureRequest, models: Sequence[FineTune]) -> None:
             f"between name models of x-mixup alone."
         )
     mixing = [one.method for one in models if isinstance(one.method, XMixup)]
-    if request.choice.inputs == PAIRED and any(_mix_otherwise(*pair) for pair in combinations(mixing, 2)):
+    if request.choice.inputs == PAIRED and _mix_otherwise(mixing, request, cell):
         raise ConfigError(f"{request.where}: inputs: {MIX_OTHERWISE}")
 
 
-def _mix_otherwise(one: XMixup, other: XMixup) -> bool:
-    """Return whether two methods mix in other layers or ways; layer 0, the paper's, may be any."""
-    ways = {(mixup.learned_ratio, mixup.residual, mixup.attends) for mixup in (one, other)}
-    return len(ways) > 1 or len({one.layer, other.layer} - {0}) > 1
+def _mix_otherwise(mixing: Sequence[XMixup], request: MeasureRequest, cell: Cell) -> bool:
+    """Return whether methods mix in other layers or ways; the paper's layer is that of an encoder here."""
+    ways = {(mixup.learned_ratio, mixup.residual, mixup.attends) for mixup in mixing}
+    facts = facts_of(cell.encoder, request.sources.encoders)
+    own = mixup_task(cell.task).layer_of(facts.layers) if facts else 0
+    return len(ways) > 1 or len({mixup.layer or own for mixup in mixing} - {0}) > 1
 
 
 def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:

@@ -25,7 +25,7 @@ from isogloss.experiments.checking import (
     refuse_unknown,
 )
 from isogloss.experiments.encoder_runs import Encoder, Pretrained
-from isogloss.experiments.encoders import in_folder, model_folder, on_hub, places
+from isogloss.experiments.encoders import check_layers_read, in_folder, model_folder, on_hub, places
 from isogloss.experiments.recipe import Language, Recipe, Table
 from isogloss.experiments.runs import (
     Run,
@@ -167,6 +167,8 @@ class RecipeTranslator:
         aligns = "alignment" in (*(answers or ()), tags, links)
         aligner = aligner_of(self.align, where) if aligns else None
         compared = request.encoder if aligner is not None and aligner.needs_encoder else None
+        if compared is not None:
+            check_layers_read(aligner, compared.original, sources.encoders, f"{request.where}: align")
         return Translate(
             corpus=request.corpus,
             languages=request.languages,
