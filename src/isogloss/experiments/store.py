@@ -229,11 +229,9 @@ class Store:
     def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
         """Find a run's folder by its id or the beginning of it."""
         check_there(self.root)
-        if not prefix:
-            raise StorageError(f"{self.root}: the id of a run is missing. Write how it begins, at least.")
         folders = one_by_one(sorted(self.root.glob("*")), "runs", on_progress)
         finished = [folder for folder in folders if (folder / RECORD).exists()]
-        found = [folder for folder in finished if folder.name.startswith(prefix)]
+        found = [folder for folder in finished if prefix and folder.name.startswith(prefix)]
         if len(found) == 1:
             return found[0]
         there = some(folder.name for folder in found or finished)
