@@ -258,10 +258,31 @@ def test_runs_and_homes_are_never_replaced(make_model, tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to(home)
     monkeypatch.setenv("HOME", str(tmp_path / "link"))
     monkeypatch.chdir(here)
-    for folder in (run, run.parent, home, home.parent, tmp_path / "link", here, here.parent):
+    (run / "model").mkdir()
+    (run / "model/config.json").touch()
+    (tmp_path / "studies/one/.claims").mkdir(parents=True)  # Of runs that are being made.
+    of_runs = (run, run.parent, tmp_path, run / "model", tmp_path / "studies")
+    for folder in (*of_runs, home, home.parent, tmp_path / "link", here, here.parent):
         with pytest.raises(StorageError, match="not even --force replaces them"):
             export(make_model(), folder, force=True)
     assert (run / "record.json").exists()
+    for _ in range(2):
+        export(make_model(), run / "exported")
+
+
+def test_what_lies_in_an_earlier_export_is_not_replaced_unasked(make_model, tmp_path):
+    model, folder = make_model(), tmp_path / "out"
+    export(model, folder)
+    (folder / ".git").mkdir()
+    with pytest.raises(StorageError, match=r"an earlier export with folders in it \(.git …\).* --force"):
+        export(model, folder)
+    export(model, folder, force=True)
+    assert not (folder / ".git").exists()
+    (folder / "runs/0123456789ab").mkdir(parents=True)
+    (folder / "runs/0123456789ab/record.json").touch()
+    for force in (False, True):
+        with pytest.raises(StorageError, match="not even --force replaces them"):
+            export(model, folder, force=force)
 
 
 def test_an_export_that_fails_leaves_what_was_there(make_model, tmp_path, monkeypatch):

@@ -31,6 +31,7 @@ from isogloss.encoders.language_modules import COPIES, modules_of
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces
 from isogloss.encoders.task_adapter import TASK_FILE, task_adapter
+from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.tasks.classification import PAIR
 from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, exported_entry
 from isogloss.using.front_matter import corpus_of, front_matter, non_commercial, of_built_in
@@ -93,25 +94,29 @@ def check_free(folder: Path, *, force: bool) -> None:
     """Raise StorageError unless a folder is new or empty, or may be replaced."""
     if folder.exists() and not folder.is_dir():
         raise StorageError(f"{folder}: this is a file; an export needs a folder. Choose another.")
-    if not folder.exists() or not any(folder.iterdir()) or exported_entry(folder) is not None:
+    inside = sorted(folder.iterdir()) if folder.exists() else []
+    if not inside:
         return
     if _is_protected(folder):
         raise StorageError(
             f"{folder}: runs, your home or the current folder are here; not even --force replaces them. "
             f"Choose another folder."
         )
-    if not force:
-        names = ", ".join(sorted(path.name for path in folder.iterdir())[:4])
+    exported = exported_entry(folder) is not None
+    others = [path.name for path in inside if not exported or path.is_dir()]
+    if others and not force:
+        found = "an earlier export with folders in it" if exported else "no earlier export and not empty"
         raise StorageError(
-            f"{folder}: this folder is no earlier export and not empty ({names} …). Choose another, or "
-            f"replace all that is in it with --force."
+            f"{folder}: this folder is {found} ({', '.join(others[:4])} …). Choose another, or let "
+            f"isogloss export --force replace all that is in it."
         )
 
 
 def _is_protected(folder: Path) -> bool:
     """Return whether a folder holds anything that no export may ever replace."""
     outer = any(folder == path or folder in path.parents for path in (Path.cwd(), Path.home().resolve()))
-    return outer or (folder / RECORD).exists() or any(folder.glob(f"*/{RECORD}"))
+    of_run = exported_entry(folder) is None and any((path / RECORD).exists() for path in folder.parents)
+    return outer or of_run or any(any(folder.rglob(name)) for name in (RECORD, CLAIMS))
 
 
 def _complete(folder: Path, model: FineTuned) -> None:
