@@ -118,6 +118,7 @@ def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_pat
         ("--text x --from eng_Latn --into en --translator built-in", "--into: en is what --from says, too."),
         ("--text x --from qaa --into qab --model ./nothere", "nothere: no such folder"),
         ("--text x --from qaa --into qab --translator built-in --examples 1", "--text is translated whole"),
+        ("--text x --from qaa --into qab --translator built-in --out y.gz", "what is written is not packed"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(command, arguments, said, tmp_path, monkeypatch):

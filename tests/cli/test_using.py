@@ -82,6 +82,8 @@ def test_predict_refuses_what_it_cannot_do(command, fine_tuned, tmp_path):
     )
     said = command("predict", fine_tuned, tmp_path).message
     assert said == f"{tmp_path}: this is a folder. Give a file, or - for standard input."
+    said = command("predict", fine_tuned, text, "--out", tmp_path / "out.txt.gz").message
+    assert said.endswith("out.txt.gz: what is written is not packed. Leave .gz out of the name.")
     assert (
         "--format: no format of task ner 'squad'"
         in command("predict", fine_tuned, text, "--format", "squad").message
@@ -169,6 +171,8 @@ def test_predict_mixes_a_file_with_its_translations(command, mixing, tmp_path):
     assert [line.partition("\t")[0] for line in ended.out.splitlines()] == here.read_text().splitlines()
     stdin = here.read_text()
     assert command("predict", mixing, "-", "--translations", there, stdin=stdin).out == ended.out
+    both = command("predict", mixing, "-", "--translations", "-", stdin=stdin)
+    assert "standard input is FILE already" in both.message
     on_the_way = command("predict", mixing, here, "--translator", "built-in", "--language", "qab")
     assert (on_the_way.status, on_the_way.err) == (0, "")
     assert on_the_way.out.count("\t") == 2

@@ -97,9 +97,10 @@ def print_split(
 
 def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: bool, as_json: bool) -> None:
     """Print the translation of each line, or write all to a file, completely or not at all."""
-    from isogloss.cli.using import open_file
+    from isogloss.cli.using import check_plain, open_file
     from isogloss.experiments.single import line_translator
 
+    check_plain(out)
     file = open_file(name)
     with _work_folder(out) as folder, Display(quiet=quiet or out is None) as display:
         translate = line_translator(direction, folder, on_progress=display.on_progress)

@@ -14,7 +14,7 @@ from isogloss.core.languages import canonical_language, languages_named
 from isogloss.core.paths import from_home
 from isogloss.core.records import Row, writing
 from isogloss.data.downloading import megabytes
-from isogloss.data.files import File, byte_stream, disk_file
+from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
 from isogloss.data.sources import Sources
 from isogloss.experiments.descriptions import known_as
 from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
@@ -58,6 +58,9 @@ def print_predictions(
     quiet: bool,
 ) -> None:
     """Write a model's predictions for a file while it is read."""
+    if name == translation.translations == STANDARD_INPUT:
+        raise ConfigError("--translations -: standard input is FILE already, and is read once. Give a file.")
+    check_plain(out)
     file = open_file(name)
     model = load_model(run)
     shows_progress = out is not None and not quiet and name != STANDARD_INPUT
@@ -194,6 +197,12 @@ def open_file(name: str) -> File:
         near = did_you_mean(path.name, names)
         raise DataError(f"{path}: there is no such file.{near} Give a file, or - for standard input.")
     return disk_file(path)
+
+
+def check_plain(out: Path | None) -> None:
+    """Raise ConfigError for a file to write whose name says that it is packed."""
+    if out is not None and out.suffix in SUFFIXES[1:]:
+        raise ConfigError(f"--out {out}: what is written is not packed. Leave {out.suffix} out of the name.")
 
 
 def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:

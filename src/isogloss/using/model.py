@@ -279,7 +279,8 @@ class Model:
 def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub.
 
-    One that was fine-tuned elsewhere is read too, if it has a token, sequence or question-answering head.
+    One that was fine-tuned elsewhere is read too, if it has a token, sequence, multiple-choice or
+    question-answering head.
     """
     check_named("load_model", "precision", PRECISIONS, precision)
     given, folder = str(folder), folder_of(folder)
