@@ -9,7 +9,7 @@ import pytest
 from each import each
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.records import read_record, write_record
-from isogloss.data.examples import TaggedSentence
+from isogloss.data.examples import ParsedSentence, SentencePair, TaggedSentence
 from isogloss.using import load_model
 from isogloss.using.fine_tuned import provenance_of
 from isogloss.using.formats import Entry
@@ -54,6 +54,19 @@ def test_a_language_is_checked(make_model):
 def test_what_is_no_input_is_named_by_its_number(make_model):
     with pytest.raises(DataError, match="input 1: expected words or a text, found '3'"):
         make_model().predict(["a", 3])
+
+
+def test_labels_of_a_corpus_are_ignored_and_examples_of_another_kind_named(make_model):
+    tagged = TaggedSentence(id="a", words=("Der", "Hund"), tags=("B-PER", "O"))
+    parsed = ParsedSentence(id="b", words=("Hund",), tags=("NOUN",), heads=(0,), relations=("root",))
+    pair = SentencePair(id="c", first="Der Hund", second="bellt", label="1")
+    one, two = make_model("upos"), make_model("nli")
+    assert one.predict([tagged, parsed]) == one.predict([tagged.words, parsed.words])
+    assert two.predict([pair]) == two.predict([(pair.first, pair.second)])
+    with pytest.raises(DataError, match=r"input 1: expected words or a text, found .SentencePair\(id='c'"):
+        one.predict([tagged, pair])
+    with pytest.raises(DataError, match=r"input 0: expected two texts \(first, second\), found .Tagged"):
+        two.predict([tagged])
 
 
 def test_one_text_is_no_list_of_inputs(make_model):

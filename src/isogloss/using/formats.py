@@ -98,7 +98,7 @@ class Kind:
     """The first that matches is taken, else the last."""
 
     example: Callable[[object, str, str], Example]
-    """From a Python value, its name in messages, and its language."""
+    """From a Python value (an example loses its labels), its name in messages, and its language."""
 
     from_json: Callable[[Mapping[str, object], str, str], Example]
     """From a JSON object, its name in messages (file and line), and its language."""

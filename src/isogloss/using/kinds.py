@@ -54,11 +54,15 @@ def probabilities_of(task: Task) -> Probabilities:
 
 
 def _pair(value: object, where: str, language: str = "") -> SentencePair:  # noqa: ARG001
+    if isinstance(value, SentencePair):
+        return replace(value, label="")
     first, second = _two_texts(value, where, "first, second")
     return SentencePair(id=where, first=first, second=second, label="")
 
 
 def _question(value: object, where: str, language: str = "") -> Question:
+    if isinstance(value, Question):
+        return replace(value, answers=())
     asked, passage = _two_texts(value, where, "question, passage")
     return Question(id=where, passage=passage, question=asked, answers=(), language=language)
 
@@ -197,6 +201,8 @@ _PAIRS = Kind(
 
 
 def _text(value: object, where: str, language: str = "") -> LabelledText:  # noqa: ARG001
+    if isinstance(value, LabelledText):
+        return replace(value, label="")
     if not isinstance(value, str):
         raise DataError(f"{where}: expected a text, found {str(value)[:60]!r}.")
     return LabelledText(id=where, text=value, label="")
@@ -237,6 +243,8 @@ _TEXTS_ALONE = replace(
 
 
 def _choice(value: object, where: str, language: str = "") -> Choice:
+    if isinstance(value, Choice):
+        return replace(value, label=None)
     if not isinstance(value, Mapping):
         raise DataError(
             f"{where}: expected a mapping with context and options, also question or prompt; found "

@@ -272,8 +272,8 @@ class Model:
                 f"{what}s: found one text, {values[:60]!r}; expected several. Put it in a list: [text]."
             )
         for number, value in enumerate(values):
-            is_example = isinstance(value, Example) or (value is None and what == "translation")
-            yield value if is_example else self.kind.example(value, f"{what} {number}", language)  # type: ignore[misc]
+            is_none = value is None and what == "translation"
+            yield None if is_none else self.kind.example(value, f"{what} {number}", language)
 
 
 def load_model(folder: str | Path, *, precision: str = "auto") -> Model:

@@ -21,7 +21,7 @@ from isogloss.data.conllu import (
     with_misc,
     with_tree,
 )
-from isogloss.data.examples import Example, TaggedSentence
+from isogloss.data.examples import Example, ParsedSentence, TaggedSentence
 from isogloss.data.files import File, numbered_objects
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
@@ -128,7 +128,11 @@ def _tags(task: str) -> Labels:
 
 
 def sentence(value: object, where: str, language: str = "") -> TaggedSentence:  # noqa: ARG001
-    """Return a sentence, given its words or a text that is split at white space."""
+    """Return a sentence, given its words, a text that is split at white space, or a labelled sentence."""
+    if isinstance(value, ParsedSentence):
+        return TaggedSentence(id=value.id, words=value.words, tags=())
+    if isinstance(value, TaggedSentence):
+        return replace(value, tags=())
     found = value.split() if isinstance(value, str) else value
     if not isinstance(found, list | tuple):
         raise DataError(f"{where}: expected words or a text, found {str(value)[:60]!r}.")
