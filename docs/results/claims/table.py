@@ -1,7 +1,8 @@
 """Write README.md from the checks of claims: `python docs/results/claims/table.py [RUNS [CLAIM ...]]`.
 
 With RUNS, a folder of runs with its report, its checks (of the claims named, or of all) take the place of
-those in checks.csv that are about the same, and verdicts follow from all checks of a claim together.
+those in checks.csv that are about the same, and verdicts follow from all checks of a claim together. A
+check of RUNS that says less of its models than several of those is added: rename it in its tables/checks.csv.
 """
 
 import math
@@ -24,16 +25,15 @@ HEAD = """# Checks of claims
 
 ```
 isogloss run --out runs/claims papers/under-specified/claims papers/x-mixup/claims-pos \\
-    papers/adjustment/claims-ner papers/adjustment/claims-qa docs/results/claims/nli.toml \\
-    docs/results/claims/interference.toml papers/interference/table-4
+    papers/x-mixup/claims-nli papers/adjustment/claims-ner papers/adjustment/claims-qa \\
+    papers/adjustment/claims-nli docs/results/claims/interference.toml papers/interference/table-4
 ```
 
 Every check of the claims of all four papers, at built-in scale. It is the command of
-[papers](../../papers.md#all-claims-from-one-command) but for these: the adjustment's NLI has three seeds
-([nli.toml](nli.toml)), interference four of six ([interference.toml](interference.toml)). X-Mixup in NLI
-([x_mixup](../x_mixup/README.md)) and with eight targets (2m,
-[eight_targets.toml](../x_mixup/eight_targets.toml)), and in the adjustment's NLI
-fewer translations and [CLS] alone (3b and 3i), were made later in folders of their own, with Holm's
+[papers](../../papers.md#all-claims-from-one-command) but for interference, which has four seeds of six
+([interference.toml](interference.toml)). X-Mixup in NLI ([x_mixup](../x_mixup/README.md)) and with eight
+targets (2m, [eight_targets.toml](../x_mixup/eight_targets.toml)), and the adjustment's NLI
+([adjustment](../adjustment/README.md)) were made later in folders of their own, with Holm's
 correction over all checks of a claim. Written by `python docs/results/claims/table.py` from
 [checks.csv](checks.csv), which the report makes.
 
@@ -73,16 +73,14 @@ def line(row: pd.Series) -> str:
 def parts(about: str) -> tuple[str, str]:
     """Split what a check is about: of which models, and what, without the numbers that it remarks on."""
     where, _, what = about.partition(": ")
-    return where, re.sub(r"( [(][^)]*[)]|, [0-9.]+)$", "", what)
+    return where, re.sub(r"[-+]?\d+\.\d+", "#", re.sub(r"( [(][^)]*[)]|, [0-9.]+)$", "", what))
 
 
 def named_as(old: pd.DataFrame, about: str) -> str:
     """Name a check as the one of the same task, source and kind, if there is one; alone it says less."""
     where, what = parts(about)
     alike = {
-        one
-        for one, other in old["about"].map(parts)
-        if other == what and one.split()[:2] == where.split()[:2]
+        one for one, other in old["about"].map(parts) if other == what and {*where.split()} <= {*one.split()}
     }
     return about.replace(where, alike.pop(), 1) if len(alike) == 1 else about
 
@@ -92,6 +90,7 @@ def merged(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     found = []
     for claim, old in ours.groupby("claim", sort=False):
         new = theirs[theirs["claim"] == claim]
+        new = new[new["mean"].notna()]  # What one folder lacks, others have.
         new = new.assign(about=[named_as(old, about) for about in new["about"]])
         kept = old[~old["about"].map(parts).isin(new["about"].map(parts))]
         found.append(judged(pd.concat([kept, new])) if len(new) else old)
