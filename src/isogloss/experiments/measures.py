@@ -240,7 +240,7 @@ def _mix_otherwise(mixing: Sequence[XMixup], request: MeasureRequest, cell: Cell
     """Return whether methods mix in other layers or ways; the paper's layer is that of an encoder here."""
     ways = {(mixup.learned_ratio, mixup.residual, mixup.attends) for mixup in mixing}
     facts = facts_of(cell.encoder, request.sources.encoders)
-    own = mixup_task(cell.task).layer_of(facts.layers) if facts else 0
+    own = mixup_task(cell.task).layer_of(facts.layers) if facts and mixing else 0
     return len(ways) > 1 or len({mixup.layer or own for mixup in mixing} - {0}) > 1
 
 
