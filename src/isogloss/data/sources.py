@@ -247,8 +247,9 @@ class Sources:
         wanted: dict[str, object] = {"treebanks": treebanks, after_colon: chosen}
         changes = {choice: value for choice, value in wanted.items() if value}
         for choice in changes.keys() - {one.name for one in fields(corpus)}:
+            found = ", ".join(map("=".join, treebanks)) if choice == "treebanks" else repr(chosen)
             raise ConfigError(
-                f"corpus {plain!r} has no {choice} to choose from; found {changes[choice]!r}. Leave it out."
+                f"corpus {plain!r} has no {choice} to choose from; found {found}. Leave it out."
             )
         return replace(corpus, **changes)  # type: ignore[no-any-return]
 

@@ -45,7 +45,7 @@ SURE, ON_EXAMPLES = "*", "°"
 
 TESTS = {
     "paired t": "paired t-test on values averaged over seeds",
-    "permutation": "permutation test that swaps whole sentences of all seeds, 1,000 rounds",
+    "permutation": "permutation test that swaps whole sentences of all seeds, 1,000 rounds or all there are",
     "McNemar": "McNemar's exact test",
     "paired t over languages": "t-test in which parallel examples count as one",
 }
