@@ -44,7 +44,7 @@ LONG = RECIPE.replace("epochs = 2", "epochs = 8").replace("checkpoint_every = 4"
 """Its models are half trained for long; checkpoints of steps that 30 does not divide were asked for."""
 ALONE = LONG.partition('[[grid.method]]\nname = "target-only"')[0]
 """One of these models alone."""
-PATIENCE = 120
+PATIENCE = 300
 """Seconds a busy machine may take until what is waited for."""
 
 

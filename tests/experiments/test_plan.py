@@ -434,7 +434,7 @@ grid.optimization.precision = "half" -> grid.optimization.precision: no precisio
 grid.optimization.overlap = 126 -> grid.method[0]: overlap: windows of 128 subwords cannot overlap
 grid.optimization.limit = 9999 -> grid.method[0]: limit: rows of 9999 subwords do not fit into
 grid.treebanks = { fr = "GSD" } -> grid.treebanks: no language of this grid 'fr'
-grid.treebanks = { qaa = "X" } -> grid: corpus 'wikiann' has no treebanks to choose from; found qaa=X. Leave it out.
+grid.treebanks = { qaa = "X" } -> grid: corpus 'wikiann' has no treebanks to choose from; found qaa=X.
 encoder = {} -> encoder: give either pretrain (make one) or pretrained (a folder or name).
 encoder = [] -> encoder: the list is empty
 encoder = ["shipped", "shipped"] -> encoder: 'shipped' is named twice
