@@ -61,7 +61,7 @@ def print_alignments(
         show_line(one.file)
 
 
-def recipe_table(changes: Sequence[str], **named: tuple[str, str]) -> dict[str, object]:
+def recipe_table(changes: Sequence[str], named: Mapping[str, tuple[str, str]]) -> dict[str, object]:
     """Return a table of a recipe from ``--set`` changes and from fields with own options: (option, value)."""
     table: dict[str, object] = once_each("--set", map(parse_change, changes))
     for field, (option, _) in named.items():

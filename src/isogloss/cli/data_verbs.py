@@ -59,7 +59,7 @@ def align(
     request = BitextToAlign(
         bitext=bitext,
         pairs=tuple(map(canonical_language, pairs)),
-        aligner=recipe_table(change or [], name=("--aligner", aligner)),
+        aligner=recipe_table(change or [], {"name": ("--aligner", aligner)}),
         encoder=encoder,
         split=split,
         examples=examples,
@@ -116,7 +116,8 @@ def translate(
         raise ConfigError(
             f"corpus {corpus!r} and --text {text!r}: give one of them, a corpus (xnli) or a text (--text F)."
         )
-    table = recipe_table(change or [], name=("--translator", translator), model=("--model", model))
+    named = {"name": ("--translator", translator), "model": ("--model", model)}
+    table = recipe_table(change or [], named)
     direction = Direction(source=canonical_language(source), target=canonical_language(target), table=table)
     if text:
         if examples or split != "train" or data:

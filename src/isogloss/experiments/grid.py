@@ -232,11 +232,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
     optimization = optimization_of(changes, cell.encoder, cell.task, sources, entry.where)
     check_patience(optimization, entry.method.name, reads, entry.where)
-    facts = facts_of(cell.encoder, sources.encoders)
-    if entry.peft and facts:
-        with located(entry.where):
-            entry.peft.check(FAMILIES[facts.family])
-        check_layers_read(entry.peft, cell.encoder, sources.encoders, f"{entry.where}: peft")
+    _check_peft(planning, cell, entry)
     fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
     with located(f"{planning.where}: grid"):
         files = [fingerprint(code, split) for split, code in from_files]
@@ -302,6 +298,16 @@ def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
             entry.method.check(cell.task, load_encoder_config(place))
     check_layers_read(entry.method, cell.encoder, folders, entry.where)
     check_layers_read(entry.auxiliary, cell.encoder, folders, f"{entry.where}: auxiliary")
+
+
+def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
+    """Raise ConfigError for a peft that is not for an encoder's family, or for layers that it has not."""
+    folders = planning.sources.encoders
+    facts = facts_of(cell.encoder, folders)
+    if entry.peft and facts:
+        with located(entry.where):
+            entry.peft.check(FAMILIES[facts.family])
+    check_layers_read(entry.peft, cell.encoder, folders, f"{entry.where}: peft")
 
 
 def _teacher(
