@@ -51,7 +51,7 @@ BLOCK, MASKED = 128, 0.15
 SIZES = {"small": (4, 3), "base": (2, 1), "paper": (3, 2)}
 """Steps of a round, and rounds."""
 QUICK = (1, 1)
-BATCH_SUBWORDS = {"cpu": 4096, "cuda": 65536}
+BATCH_SUBWORDS = {"cpu": 4096, "cuda": 16384}
 QUICK_SUBWORDS = 512
 GOAL = 2.0
 """How many times the subwords a second we want, at equal precision."""

@@ -132,10 +132,10 @@ def new_model(shape: Architecture, *, pretrains: bool) -> nn.Module:
     return kind.from_config(config, attn_implementation=attention)
 
 
-def tagged(shape: Architecture, rows: int) -> Batch:
+def tagged(shape: Architecture, rows: int, length: int = LENGTH) -> Batch:
     """Draw rows in which every second subword begins a word."""
-    places = tuple(range(1, LENGTH - 1, 2))
-    drawn = torch.randint(5, shape.vocabulary, (rows, LENGTH)).tolist()
+    places = tuple(range(1, length - 1, 2))
+    drawn = torch.randint(5, shape.vocabulary, (rows, length)).tolist()
     return collate(
         [
             EncodedRow(example=number, subwords=row, positions=places, words=places, gold=(0,) * len(places))

@@ -1,6 +1,7 @@
 """What all tests share: where the real corpora are, and tiny random encoders of every kind of family."""
 
 import gc
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -38,6 +39,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--real-data", default="../shared/data", help="folder of the real corpora, from the project's root"
     )
+    parser.addoption("--gpu", action="store_true", help="let tests see GPUs; test_on_gpu.py is for them")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hide GPUs, which torch looks for when it is first asked: tests compare what a CPU computes."""
+    if not config.getoption("--gpu"):
+        os.environ |= dict.fromkeys(("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"), "-1")
 
 
 RECIPES_MADE = ("made", "mixup_runs")

@@ -126,6 +126,22 @@ def test_the_memory_of_a_training_is_about_what_is_estimated(script):
     assert all(0.75 < float(row[-2]) < 1.25 for row in rows)
 
 
+def test_encoders_are_trained_at_some_speed_of_the_plan(script):
+    printed = script("paper_encoders", "--quick")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.splitlines()[4:]]
+    assert [row[:2] for row in rows[:3]] == [
+        ["tiny, tagging", "32 × 128"],
+        ["tiny, tagging", "32 × 36"],
+        ["8 layers, masked LM", "128 × 128"],
+    ]
+    assert len(rows) == 6 and {row[2] for row in rows} == {"bfloat16", "float32"}
+    for _, length, _, milliseconds, _, done, planned, *_ in rows:
+        assert float(milliseconds) > 0
+        # A row of 36 counts as one of 128, but for attention, which takes fewer operations in short ones.
+        ratio = 1 if length.endswith("128") else pytest.approx(128 / 36, rel=0.3)
+        assert float(planned) / float(done) == ratio
+
+
 def test_pretraining_comes_to_the_same_loss_every_way(script):
     printed = script("pretraining", "--quick")
     losses = {way: float(cells[-1]) for way, cells in numbers(printed, 4).items()}

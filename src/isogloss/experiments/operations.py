@@ -31,18 +31,22 @@ TRAIN_SIZES = {"xnli": 392_702, "pawsx": 49_401, "squad": 87_599, "wikiann": 20_
 def operations_of(run: Run, folders: Folders) -> float | None:
     """Return the operations of a run's training: 0 where nothing is trained, None where sizes are unknown."""
     if isinstance(run, TrainTranslator):
-        how = run.method
-        return _of(translator_shape(run), how.steps * how.batch_subwords, how.longest, predicted=1)
+        how, shape = run.method, translator_shape(run)
+        return training_operations(shape, how.steps * how.batch_subwords, how.longest, predicted=1)
     encoder = encoder_in(run)
     if not isinstance(run, Pretrain | Adjust | FineTune) or encoder is None:
         return 0
-    shape = shape_in(encoder, folders)
+    known = shape_in(encoder, folders)
     if isinstance(run, Pretrain):
-        return _pretrain(run, shape)
-    return _adjust(run, shape) if isinstance(run, Adjust) else _fine_tune(run, shape)
+        return _pretrain(run, known)
+    return _adjust(run, known) if isinstance(run, Adjust) else _fine_tune(run, known)
 
 
-def _of(shape: Shape, subwords: float, length: int, *, predicted: float = 0) -> float:
+def training_operations(shape: Shape, subwords: float, length: int, *, predicted: float = 0) -> float:
+    """Return the operations of training on so many subwords in rows of a length.
+
+    ``predicted`` is the share of subwords at which the whole vocabulary is scored.
+    """
     inside = shape.parameters - shape.vocabulary * shape.dim
     attention = 12 * shape.layers * shape.dim * length
     return subwords * (6 * inside + attention + 6 * predicted * shape.vocabulary * shape.dim)
@@ -52,7 +56,7 @@ def _pretrain(run: Pretrain, shape: Shape | None) -> float | None:
     if shape is None or not isinstance(run.method, MaskedLanguageModelling | MaskedNextToken):
         return None
     how = run.method.training
-    return _of(shape, how.steps * how.batch_subwords, how.block, predicted=how.masked)
+    return training_operations(shape, how.steps * how.batch_subwords, how.block, predicted=how.masked)
 
 
 def _adjust(run: Adjust, shape: Shape | None) -> float | None:
@@ -63,7 +67,7 @@ def _adjust(run: Adjust, shape: Shape | None) -> float | None:
     if shape is None or not all(pairs):
         return None
     length = subwords_of(method.longest)
-    return _of(shape, 2 * sum(pairs) * method.epochs * length, length)
+    return training_operations(shape, 2 * sum(pairs) * method.epochs * length, length)
 
 
 def _fine_tune(run: FineTune, shape: Shape | None) -> float | None:
@@ -75,7 +79,7 @@ def _fine_tune(run: FineTune, shape: Shape | None) -> float | None:
     if shape is None or not all(sizes):
         return None
     how = run.optimization
-    return _of(shape, sum(one or 0 for one in sizes) * how.epochs * how.limit, how.limit)
+    return training_operations(shape, sum(one or 0 for one in sizes) * how.epochs * how.limit, how.limit)
 
 
 def assumed_sizes(runs: Iterable[Run]) -> list[str]:

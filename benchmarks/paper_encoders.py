@@ -1,0 +1,112 @@
+"""How fast are the papers' encoders trained here? Teraflops a second by the plan's own count, and memory.
+
+    python benchmarks/paper_encoders.py             # on a GPU a minute
+    python benchmarks/paper_encoders.py --quick     # does it work? Its numbers mean nothing.
+
+Real loops (``fit``) in one process, on encoders of the papers' shapes with weights of random numbers. Rows of
+128 subwords are what the operations of ``isogloss run RECIPE --dry-run`` count, whatever the real lengths:
+"of the plan" is what to give to its ``--speed``, for rows as long as allowed and for those of a mean sentence
+of a treebank. The first updates are not timed.
+"""
+
+import argparse
+from collections.abc import Callable
+from time import perf_counter
+
+import torch
+
+from isogloss.core.run_parts import Architecture, Updates
+from isogloss.experiments.operations import training_operations
+from isogloss.tasks import TASKS
+from isogloss.tasks.masked_lm import masked_lm_loss
+from isogloss.training.fit import fit
+from isogloss.training.memory import (
+    Load,
+    Machine,
+    measured_peak,
+    restart_measurement,
+    shape_of,
+    training_memory,
+)
+from isogloss.training.precision import device
+from material import SHAPES
+from training_memory import LENGTH, masked, new_model, tagged
+
+XLM_R = {"family": "xlm-roberta", "vocabulary": 250_002}
+ENCODERS = {
+    "mBERT": SHAPES["base"],
+    "XLM-R base": Architecture(layers=12, dim=768, heads=12, feed_forward=3072, **XLM_R),
+    "XLM-R large": Architecture(layers=24, dim=1024, heads=16, feed_forward=4096, **XLM_R),
+}
+SENTENCE = 36
+"""Subwords of a treebank's mean sentence, special ones included."""
+
+ROWS, BLOCKS = 32, 128
+"""Rows of a batch: fine-tuning's, and blocks of pretraining."""
+
+UPDATES, WARM = 40, 5
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
+    parser.add_argument("--precisions", nargs="+", default=["bfloat16", "float32"])
+    asked = parser.parse_args()
+    encoders = {"tiny": SHAPES["tiny"]} if asked.quick else ENCODERS
+    updates = 2 if asked.quick else UPDATES
+    where = torch.cuda.get_device_name() if device().type == "cuda" else "CPU"
+    print(f"{where}, torch {torch.__version__}\n")
+    print("| | rows | precision | ms an update | subwords/s | TFLOP/s | of the plan | peak, GB | estimate |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for precision in asked.precisions:
+        for name, shape in encoders.items():
+            for length in (LENGTH, SENTENCE):
+                print(row(f"{name}, tagging", shape, length, precision, updates), flush=True)
+        paper = SHAPES["tiny" if asked.quick else "paper"]
+        print(row("8 layers, masked LM", paper, LENGTH, precision, updates, pretrains=True), flush=True)
+
+
+def row(
+    what: str, shape: Architecture, length: int, precision: str, count: int, *, pretrains: bool = False
+) -> str:
+    """Train for some updates; return what was measured as a row of a table."""
+    model = new_model(shape, pretrains=pretrains).to(device())
+    batches = [
+        masked(shape, BLOCKS) if pretrains else tagged(shape, ROWS, length) for _ in range(max(count, WARM))
+    ]
+    loss = masked_lm_loss if pretrains else TASKS["upos"].loss
+    how = Updates(learning_rate=1e-5, precision=precision)
+    fit(model, batches[:WARM], loss, updates=how, seed=0)
+    restart_measurement()
+    seconds = timed(lambda: fit(model, batches[:count], loss, updates=how, seed=0)) / count
+    rows = BLOCKS if pretrains else ROWS
+    predicted = len(batches[0].gold) if pretrains else 0
+    sizes = shape_of(model.config)
+    share = predicted / (rows * length)
+    done, planned = (
+        training_operations(sizes, rows * each, each, predicted=share) / seconds / 1e12
+        for each in (length, LENGTH)
+    )
+    load, on = (
+        Load(rows=rows, length=length, predicted=predicted),
+        Machine(half=precision == "bfloat16", gpu=torch.cuda.is_available()),
+    )
+    estimate = training_memory(sizes, load, how, on, best=False)
+    cells = [f"{rows} × {length}", precision, f"{seconds * 1e3:.1f}", f"{rows * length / seconds:,.0f}"]
+    cells += [f"{done:.3g}", f"{planned:.3g}", f"{(measured_peak() or 0) / 1e9:.2f}", f"{estimate / 1e9:.2f}"]
+    return f"| {' | '.join([what, *cells])} |"
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return the seconds that some work takes until a GPU has done it."""
+    start = perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""What a GPU computes is what a CPU computes, within rounding: whole recipes are made on both.
+
+For a machine with a GPU: ``pytest --gpu tests/test_on_gpu.py``. All other tests hide GPUs.
+"""
+
+import math
+
+import pytest
+import torch
+
+import isogloss
+from test_compositions import RECIPE
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here, or pytest was run without --gpu"),
+]
+
+ENCODER = """
+title = "On a GPU"
+
+[encoder.pretrain]
+text = ["rawtext"]
+languages = ["qaa", "qab"]
+lines = { qaa = 150, qab = 150 }
+
+[encoder.pretrain.architecture]
+layers = 2
+dim = 16
+heads = 2
+feed_forward = 32
+vocabulary = 300
+positions = 96
+dropout = 0.0
+
+[encoder.pretrain.method]
+name = "masked-language-modelling"
+steps = 3
+batch_subwords = 512
+block = 32
+precision = "float32"
+"""
+
+TASKS = """
+[grid]
+corpus = ["wikiann", "xnli", "squad", "ud", "pawsx"]
+task = ["ner", "nli", "qa", "parsing", "paraphrase"]
+source = "qaa"
+targets = ["qab"]
+seeds = [0, 1]
+examples = 12
+dev_examples = 4
+optimization = { epochs = 1, learning_rate = 1e-3, batch_size = 4, limit = 64, precision = "float32" }
+
+[[grid.method]]
+name = "source-only"
+
+[[measure]]
+name = "scores"
+examples = 6
+"""
+
+METHODS = """
+[grid]
+corpus = "xnli"
+source = "qaa"
+targets = ["qab"]
+seeds = [0, 1]
+examples = 12
+dev_examples = 4
+optimization = { epochs = 1, learning_rate = 1e-3, batch_size = 4, limit = 64, precision = "float32" }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "translate-train"
+
+[[grid.method]]
+name = "x-mixup"
+layer = 1
+
+[[grid.method]]
+name = "consistency"
+
+[[grid.method]]
+name = "average"
+of = ["source-only"]
+size = 2
+
+[[measure]]
+name = "scores"
+examples = 6
+
+[[measure]]
+name = "label-free"
+examples = 6
+methods = ["source-only"]
+
+[[measure]]
+name = "link-attention"
+corpus = "bitext"
+methods = ["x-mixup"]
+examples = 12
+"""
+
+ENCODERS = """
+[[adjust]]
+name = "contrastive-alignment"
+label = "c"
+bitext = "bitext"
+pairs = ["qaa-qab"]
+examples = 64
+dropout = false
+precision = "float32"
+
+[[adjust]]
+name = "procrustes"
+label = "p"
+bitext = "bitext"
+pairs = ["qaa-qab"]
+examples = 64
+precision = "float32"
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 16
+dev_examples = 4
+optimization = { epochs = 1, learning_rate = 1e-3, batch_size = 8, limit = 48, precision = "float32" }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "source-only"
+label = "LoRA"
+peft = { kind = "lora" }
+
+[[grid.method]]
+name = "source-only"
+label = "task adapter"
+peft = { kind = "adapter" }
+
+[[measure]]
+name = "scores"
+examples = 6
+
+[[measure]]
+name = "retrieval"
+corpus = "bitext"
+examples = 24
+
+[[measure]]
+name = "anisotropy"
+corpus = "bitext"
+examples = 24
+"""
+
+ONES = {
+    "compositions": RECIPE.replace("positions = 64", "positions = 64, dropout = 0.0"),
+    "tasks": ENCODER + TASKS,
+    "methods": ENCODER + METHODS,
+    "encoders": ENCODER + ENCODERS,
+}
+
+
+@pytest.mark.parametrize("name", ONES)
+def test_a_recipe_comes_to_the_same_numbers_on_a_gpu(name, tmp_path):
+    (tmp_path / "recipe.toml").write_text(ONES[name], encoding="utf-8")
+    there = {where: made(tmp_path, where) for where in ("cpu", "0")}
+    assert there["cpu"].keys() == there["0"].keys() != set()
+    differ = [one for key, rows in there["cpu"].items() for one in differences(rows, there["0"][key])]
+    assert not differ, "\n".join(differ)
+
+
+def made(folder, where):
+    """Make a recipe on a device; return the rows of its records by id, and what each run is."""
+    result = isogloss.run(folder / "recipe.toml", out=folder / where, devices=where, jobs=1, report=False)
+    assert not result.outcome.failed, result.outcome.failed
+    return {record.id: (f"{record.kind} {name_of(record)}", record.rows) for record in result.records}
+
+
+def name_of(record):
+    part = record.run.get("diagnostic") or record.run.get("method") or {}
+    return part.get("kind", "")
+
+
+def differences(one, other):
+    """List the numbers that differ by more than some tenths of a percent, as sentences."""
+    name, rows = one
+    assert len(rows) == len(other[1]), name
+    return [
+        f"{name}: {key} {value} {there[key]}"
+        for row, there in zip(rows, other[1], strict=True)
+        for key, value in row.items()
+        if not same(value, there[key])
+    ]
+
+
+def same(one, other):
+    numbers = isinstance(one, float) and isinstance(other, float)
+    return math.isclose(one, other, rel_tol=5e-3, abs_tol=2e-3) if numbers else type(one) is type(other)
