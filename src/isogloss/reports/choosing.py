@@ -120,6 +120,7 @@ def choice_tables(m: Measurements) -> list[Table]:
             {
                 "language": data["language"].map(language),
                 "choice": data["choice"],
+                "run": data["model"],
                 "predicted score": _percents(data, "predicted", "predicted.low", "predicted.high"),
                 "gain over one at random": _percents(data, "gain", "gain.low", "gain.high"),
                 "verdict": data["verdict"],
@@ -128,7 +129,7 @@ def choice_tables(m: Measurements) -> list[Table]:
             }
         )
         found.append(
-            text_table(_words(one, "choice", "the choice without labels", _told(one, data)), 2, texts, data)
+            text_table(_words(one, "choice", "the choice without labels", _told(one, data)), 3, texts, data)
         )
     return found
 
