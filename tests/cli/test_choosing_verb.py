@@ -35,6 +35,7 @@ def test_choose_prints_choices_regrets_and_candidates(command, tmp_path):
     assert "don't know" in table and "chosen by" in table and "source score" in table
     rows = command("choose", tmp_path / "r", "--json", "--language", "qad").lines
     assert [row["language"] for row in rows] == ["qad"] and rows[0]["model"] in table
+    assert {one["model"] for one in rows[0]["ranking"]} > {rows[0]["model"]}
     assert rows[0]["candidates"] == 2 and rows[0]["predicted"] is None and rows[0]["regret"] >= 0
     shown = command("choose", tmp_path / "r", "--language", "qab").out
     assert all(f"source-only, seed {seed}" in shown for seed in (0, 1))

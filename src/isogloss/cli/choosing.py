@@ -6,6 +6,7 @@ from itertools import product
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import languages_named
+from isogloss.core.records import or_none
 from isogloss.experiments.store_places import local_folder
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
@@ -29,7 +30,7 @@ def print_choices(place: str, languages: Sequence[str], *, quiet: bool, as_json:
     known = list(dict.fromkeys(code for one in found for code in one.languages))
     check_named("--language", "language of these measurements", known, *languages)
     if as_json:
-        _emit(found, languages or known)
+        _emit(found, languages or known, ranked=bool(languages))
     elif languages:
         for one, code in product(found, languages):
             _show_candidates(one, code)
@@ -37,11 +38,18 @@ def print_choices(place: str, languages: Sequence[str], *, quiet: bool, as_json:
         _show(m)
 
 
-def _emit(found: Sequence[Candidates], languages: Sequence[str]) -> None:
+def _emit(found: Sequence[Candidates], languages: Sequence[str], *, ranked: bool) -> None:
+    """Emit a line for each choice, with all candidates where they were asked for."""
     for one in found:
         data = choice_data(one)
         for row in data[data["language"].isin(languages)].to_dict("records"):
-            emit({str(name): value for name, value in row.items()})
+            told = {str(name): value for name, value in row.items()}
+            if ranked:
+                every = candidate_data(one, told["language"]).to_dict("records")
+                told["ranking"] = [
+                    {str(name): or_none(value) for name, value in own.items()} for own in every
+                ]
+            emit(told)
 
 
 def _show(m: Measurements) -> None:
