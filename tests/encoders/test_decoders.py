@@ -159,6 +159,9 @@ def test_gguf_files_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
     assert "a.gguf: this is no GGUF file, or a damaged one" in refusal(load_model, tmp_path)
     (tmp_path / "a.gguf").write_bytes(b"GGUF")
     assert "a.gguf" in refusal(load_model, tmp_path) or "cannot load" in refusal(load_model, tmp_path)
+    with monkeypatch.context() as old:
+        old.setattr("isogloss.encoders.folders.version", lambda _: "5.17.0")
+        assert "Install 5.18 or later (pip install" in refusal(load_model, tmp_path)
     monkeypatch.setattr("isogloss.encoders.folders.find_spec", lambda _: None)
     assert 'Install it (pip install "isogloss[gguf]")' in refusal(load_model, tmp_path)
     shutil.copy(tmp_path / "a.gguf", tmp_path / "b.gguf")

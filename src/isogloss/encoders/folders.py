@@ -4,6 +4,7 @@ A folder is checked before anything is loaded from it. No code that comes with a
 """
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
@@ -11,6 +12,7 @@ from copy import deepcopy
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
+from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
 from io import StringIO
@@ -38,6 +40,9 @@ SENTENCEPIECE = ("sentencepiece.bpe.model", "spm.model")
 GGUF_START = b"GGUF"
 GGUF = ".gguf"
 """Suffix of a file that holds config, tokenizer and weights, the latter mostly in 4 to 8 bits."""
+
+READS_GGUF = (5, 18)
+"""The first transformers that reads its tokenizer as it is; 5.17 splits words otherwise (seen with Gemma)."""
 
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
 MODEL_FILES = (*TOKENIZER_FILES, "*.safetensors")
@@ -131,7 +136,8 @@ def check_weights(folder: Path, auto_class: str) -> None:
 def gguf_file(folder: Path) -> Path | None:
     """Return the GGUF file of a folder without a config of its own; ModelError for several, or a damaged one.
 
-    ModelError too where the package that reads them is not installed.
+    ModelError too where the package that reads them is not installed, or transformers reads their tokenizers
+    wrongly.
     """
     found = [] if (folder / CONFIG).is_file() else sorted(folder.glob(f"*{GGUF}"))
     if not found:
@@ -146,6 +152,13 @@ def gguf_file(folder: Path) -> Path | None:
     if find_spec("gguf") is None:
         raise ModelError(
             f"{found[0]}: GGUF files are read with the package gguf, which is not installed. Install it "
+            f'(pip install "isogloss[gguf]").'
+        )
+    there = version("transformers")
+    if tuple(map(int, re.findall(r"\d+", there)[:2])) < READS_GGUF:
+        raise ModelError(
+            f"{found[0]}: transformers {there} splits words otherwise than a GGUF file's tokenizer says, "
+            f"without an error. Install {READS_GGUF[0]}.{READS_GGUF[1]} or later "
             f'(pip install "isogloss[gguf]").'
         )
     return found[0]
