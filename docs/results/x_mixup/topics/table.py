@@ -1,7 +1,9 @@
-"""Compare systems on eleven languages: `python table.py [RUNS]` writes differences.csv from scores.csv.
+"""Compare systems on eleven languages: `python table.py [RUNS [NAME]]` writes differences.csv.
 
-With RUNS, the folder of mixing.toml, scores.csv is written from its records first. A system is its model and
-how it reads its inputs; differences are of the mean over languages, paired by seed, with 95 % t intervals.
+It reads scores-*.csv. With RUNS, the folder of mixing.toml, its scores are written first, and the NAME of its
+translations is good (when left out) or poor. A system is its model and how it reads its inputs;
+differences are of the mean over languages, paired by the seeds that both have, with 95 % t intervals. Systems
+are compared by the same translations, and each with itself by others.
 """
 
 import sys
@@ -27,20 +29,27 @@ def scores(m: Measurements) -> pd.DataFrame:
 
 
 def differences(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the difference of each two systems, as they read their inputs."""
+    """Return the difference of each two systems by the same translations, and of each by both."""
     table = table[table["language"] != "en"]
-    wide = table.pivot_table(index="seed", columns=["system", "inputs"], values="score")
+    wide = table.pivot_table(index="seed", columns=["translations", "system", "inputs"], values="score")
     rows = []
     for one, other in combinations(sorted(wide.columns), 2):
-        found = crossed_estimate([*(wide[one] - wide[other])])
-        row = {"system": " ".join(one).strip(), "against": " ".join(other).strip(), "seeds": len(wide)}
+        if one[0] != other[0] and one[1:] != other[1:]:
+            continue
+        both = (wide[one] - wide[other]).dropna()
+        found = crossed_estimate([*both])
+        names = {"system": " ".join(one).strip(), "against": " ".join(other).strip(), "seeds": len(both)}
         numbers = {"points": found.mean, "low": found.low, "high": found.high, "p": found.p_value()}
-        rows.append(row | numbers | {"seen": found.smallest_seen})
+        rows.append(names | numbers | {"seen": found.smallest_seen})
     return pd.DataFrame(rows).round(4)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        scores(read_measurements(Path(sys.argv[1]))).to_csv(HERE / "scores.csv", index=False)
-    read = pd.read_csv(HERE / "scores.csv", keep_default_na=False)
-    differences(read).to_csv(HERE / "differences.csv", index=False)
+    runs, name = [*sys.argv[1:], *["", "good"][len(sys.argv) - 1 :]]
+    if runs:
+        scores(read_measurements(Path(runs))).to_csv(HERE / f"scores-{name}.csv", index=False)
+    read = [
+        pd.read_csv(path, keep_default_na=False).assign(translations=path.stem.partition("-")[2])
+        for path in sorted(HERE.glob("scores-*.csv"))
+    ]
+    differences(pd.concat(read)).to_csv(HERE / "differences.csv", index=False)
