@@ -41,16 +41,19 @@ block = 32
 precision = "float32"
 """
 
-TASKS = """
+GRID = """
 [grid]
-corpus = ["wikiann", "xnli", "squad", "ud", "pawsx"]
-task = ["ner", "nli", "qa", "parsing", "paraphrase"]
 source = "qaa"
 targets = ["qab"]
-seeds = [0, 1]
-examples = 12
 dev_examples = 4
 optimization = { epochs = 1, learning_rate = 1e-3, batch_size = 4, limit = 64, precision = "float32" }
+"""
+
+TASKS = """
+corpus = ["wikiann", "xnli", "squad", "ud", "pawsx"]
+task = ["ner", "nli", "qa", "parsing", "paraphrase"]
+seeds = [0, 1]
+examples = 12
 
 [[grid.method]]
 name = "source-only"
@@ -61,14 +64,9 @@ examples = 6
 """
 
 METHODS = """
-[grid]
 corpus = "xnli"
-source = "qaa"
-targets = ["qab"]
 seeds = [0, 1]
 examples = 12
-dev_examples = 4
-optimization = { epochs = 1, learning_rate = 1e-3, batch_size = 4, limit = 64, precision = "float32" }
 
 [[grid.method]]
 name = "source-only"
@@ -104,7 +102,7 @@ methods = ["x-mixup"]
 examples = 12
 """
 
-ENCODERS = """
+ADJUSTED = """
 [[adjust]]
 name = "contrastive-alignment"
 label = "c"
@@ -121,16 +119,13 @@ bitext = "bitext"
 pairs = ["qaa-qab"]
 examples = 64
 precision = "float32"
+"""
 
-[grid]
+ENCODERS = """
 corpus = "ud"
 task = "upos"
-source = "qaa"
-targets = ["qab"]
 seeds = [0]
 examples = 16
-dev_examples = 4
-optimization = { epochs = 1, learning_rate = 1e-3, batch_size = 8, limit = 48, precision = "float32" }
 
 [[grid.method]]
 name = "source-only"
@@ -162,9 +157,9 @@ examples = 24
 
 ONES = {
     "compositions": RECIPE.replace("positions = 64", "positions = 64, dropout = 0.0"),
-    "tasks": ENCODER + TASKS,
-    "methods": ENCODER + METHODS,
-    "encoders": ENCODER + ENCODERS,
+    "tasks": ENCODER + GRID + TASKS,
+    "methods": ENCODER + GRID + METHODS,
+    "encoders": ENCODER + ADJUSTED + GRID + ENCODERS,
 }
 
 
