@@ -1,4 +1,7 @@
-"""An S3 server on this machine (moto's), in a process of its own; "away" and "back" on its input obey.
+"""An S3 server on this machine (moto's), in a process of its own, which obeys what comes on its input.
+
+"away" and "back": every connection breaks off, or none. "hold" and "go": claims of runs wait, or do not, so
+that processes which begin at different times meet before the first of them makes anything.
 
 Requests are answered one after the other, for moto looks whether there is an object and then writes it, in
 two steps: a real server does both in one.
@@ -35,7 +38,7 @@ class S3:
         }
 
     def tell(self, what: str) -> None:
-        """Let it break off every connection ("away"), or answer again ("back"); wait until it does."""
+        """Give a command; return when it is obeyed."""
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write(f"{what}\n")
@@ -65,9 +68,14 @@ def serve() -> None:
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
 
-    application, lock, away = DomainDispatcherApplication(create_backend_app), threading.Lock(), Event()
+    application, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
+    away, free = Event(), Event()
+    free.set()
+    obey = {"away": away.set, "back": away.clear, "hold": free.clear, "go": free.set}
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        if "/.claims/" in environ["PATH_INFO"] and "/.claims/check." not in environ["PATH_INFO"]:
+            free.wait()
         if away.is_set():
             environ["werkzeug.socket"].shutdown(SHUT_RDWR)
             return []
@@ -80,7 +88,7 @@ def serve() -> None:
     make_bucket(address)
     print(address, flush=True)  # noqa: T201 (that is how it speaks)
     for line in sys.stdin:
-        (away.set if line.strip() == "away" else away.clear)()
+        obey[line.strip()]()
         print(line.strip(), flush=True)  # noqa: T201
 
 

@@ -84,11 +84,13 @@ def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_w
     (run,) = {name.partition("/")[0] for name in remote.listing() if name.endswith("/work.json")}
     assert {name.partition(f"/{WORK}/")[2] for name in remote.listing(f"{run}/{WORK}")} == {*left}
 
+    s3.tell("hold")
     both = [started(s3, tmp_path / "b", *words), started(s3, tmp_path / "c", *words, "--no-report")]
-    wait_until(lambda: brought(tmp_path, run) or all(one.poll() is not None for one in both))
     # Whoever begins while the store is away leaves at once: both have looked at it when both have a plan.
     wait_until(lambda: both_planned(tmp_path) or any(one.poll() is not None for one in both))
-    assert any(one.poll() is None for one in both)
+    s3.tell("go")
+    wait_until(lambda: brought(tmp_path, run) or any(one.poll() is not None for one in both))
+    assert None in [one.poll() for one in both]
     assert min(brought(tmp_path, run)) >= left[0]  # Nobody started over.
     s3.tell("away")
     time.sleep(AWAY)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
@@ -339,6 +340,21 @@ def test_torch_is_never_imported_and_the_rest_late(out: Path) -> None:
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(out: Path, tmp_path: Path) -> None:
+    """What matplotlib says after some seconds of looking for fonts, it would say at once here."""
+    code = (
+        "import threading; from pathlib import Path; from isogloss.reports import write_report;"
+        "Timer = threading.Timer; threading.Timer = lambda _, call: Timer(0, call);"
+        f"write_report(Path({str(out)!r}))"
+    )
+    environment = {**os.environ, "MPLCONFIGDIR": str(tmp_path)}
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.glob("fontlist-*"))
 
 
 def evil_study(out: Path, evil: str) -> Report:

@@ -1,6 +1,7 @@
 """Drawing of figures: one style, no global state, equal bytes on every call."""
 
 import io
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,6 +83,8 @@ class Figure:
         """Draw with the house style."""
         import matplotlib as mpl
 
+        # It would say that it looks for fonts, once on each machine, where that takes long.
+        logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
         with mpl.rc_context():
             mpl.rcdefaults()  # A user's matplotlibrc must not change the figures.
             mpl.rcParams.update(STYLE)
