@@ -128,6 +128,8 @@ def test_mistakes_are_found_before_anything_is_made(tmp_path, monkeypatch):
     assert refused(tmp_path, over={}).startswith("search: nothing to search over. Add --over, as in")
     assert "Did you mean 'learning_rate'" in refused(tmp_path, over={"optimization.learning_rte": "1..2"})
     assert "limit: rows of 9999 subwords" in refused(tmp_path, over={"optimization.limit": "128,9999"})
+    for over in ({"title": "a,b"}, {**RATE, "title": "a,b"}):
+        assert "the models are the same whatever its value" in refused(tmp_path, over=over)
     assert refused(tmp_path, by="f1").startswith("--by: no measure 'f1'. Known: span_f1")
     no_grid = 'title = "t"\n[encoder.pretrain]\ntext = ["rawtext"]\nlanguages = ["qaa", "qab"]\n'
     assert refused(tmp_path, text=no_grid).startswith("search: this recipe trains no model that could be sc")

@@ -18,6 +18,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
+from isogloss.core.identity import identity
 from isogloss.core.records import Row, write_text
 from isogloss.experiments.asking import once_each
 from isogloss.experiments.checking import names, read_recipe, set_key
@@ -200,8 +201,11 @@ def _check(request: SearchRequest) -> Planned:
             'search: the package optuna is not installed. Install: pip install "isogloss[search]"'
         )
     first = {key: space.ends[0] for key, space in spaces.items()}
-    plans = [_plan(request, {**first, key: end}) for key, space in spaces.items() for end in space.ends]
-    models = [run.model for run in plans[0].runs if isinstance(run, Measure) and run.model]
+    plans = {
+        key: [_plan(request, {**first, key: end}) for end in space.ends] for key, space in spaces.items()
+    }
+    (planned, *_), *_ = plans.values()
+    models = [run.model for run in planned.runs if isinstance(run, Measure) and run.model]
     if not models:
         raise ConfigError(
             "search: no model of this recipe has a source language whose dev set could choose. Let those of "
@@ -210,7 +214,13 @@ def _check(request: SearchRequest) -> Planned:
     known = {name for model in models for name in model.solves.contributions([], [])}
     if request.by and request.by not in known:
         raise unknown_name("--by", "measure", request.by, known)
-    return plans[0]
+    for key, found in plans.items():
+        if len({tuple(map(identity, plan.runs)) for plan in found}) == 1:
+            raise ConfigError(
+                f"search: --over {key}: the models are the same whatever its value, so that none could be "
+                f"chosen. Search over what they are trained with, {EXPECTED}."
+            )
+    return planned
 
 
 def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
