@@ -26,16 +26,16 @@ HEAD = """# Checks of claims
 ```
 isogloss run --out runs/claims papers/under-specified/claims papers/x-mixup/claims-pos \\
     papers/x-mixup/claims-nli papers/adjustment/claims-ner papers/adjustment/claims-qa \\
-    papers/adjustment/claims-nli docs/results/claims/interference.toml papers/interference/table-4
+    papers/adjustment/claims-nli papers/interference/claims papers/interference/table-4
 ```
 
 Every check of the claims of all four papers, at built-in scale. It is the command of
-[papers](../../papers.md#all-claims-from-one-command) but for interference, which has four seeds of six
-([interference.toml](interference.toml)). X-Mixup in NLI ([x_mixup](../x_mixup/README.md)) and with eight
-targets (2m, [eight_targets.toml](../x_mixup/eight_targets.toml)), and the adjustment's NLI
-([adjustment](../adjustment/README.md)) were made later in folders of their own, with Holm's
-correction over all checks of a claim. Written by `python docs/results/claims/table.py` from
-[checks.csv](checks.csv), which the report makes.
+[papers](../../papers.md#all-claims-from-one-command), but not made in one folder: X-Mixup in NLI
+([x_mixup](../x_mixup/README.md)) and with eight targets (2m,
+[eight_targets.toml](../x_mixup/eight_targets.toml)), the adjustment's NLI
+([adjustment](../adjustment/README.md)) and [interference](../interference/README.md) were made later in
+folders of their own, with Holm's correction over all checks of a claim. Written by
+`python docs/results/claims/table.py` from [checks.csv](checks.csv), which the report makes.
 
 A check is a number with its 95 % interval and the range that the claim gives it. p is of the bound that
 decides, after Holm's correction over the claim's checks. A claim is **supported** where all its checks are,
@@ -72,7 +72,7 @@ def line(row: pd.Series) -> str:
 
 def parts(about: str) -> tuple[str, str]:
     """Split what a check is about: of which models, and what, without the numbers that it remarks on."""
-    where, _, what = about.partition(": ")
+    where, what = about.split(": ", 1) if ": " in about else ("", about)
     return where, re.sub(r"[-+]?\d+\.\d+", "#", re.sub(r"( [(][^)]*[)]|, [0-9.]+)$", "", what))
 
 
