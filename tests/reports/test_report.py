@@ -348,7 +348,8 @@ def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(out: Path, tmp_p
     code = (
         "import threading; from pathlib import Path; from isogloss.reports import write_report;"
         "Timer = threading.Timer; threading.Timer = lambda _, call: Timer(0, call);"
-        f"write_report(Path({str(out)!r}))"
+        f"write_report(Path({str(out)!r}));"
+        "import logging; assert logging.getLogger('matplotlib.font_manager').level == logging.NOTSET"
     )
     environment = {**os.environ, "MPLCONFIGDIR": str(tmp_path)}
     words = [sys.executable, "-c", code]

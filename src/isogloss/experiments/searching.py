@@ -204,7 +204,7 @@ def _check(request: SearchRequest) -> Planned:
     plans = {
         key: [_plan(request, {**first, key: end}) for end in space.ends] for key, space in spaces.items()
     }
-    (planned, *_), *_ = plans.values()
+    planned = next(iter(plans.values()))[0]
     models = [run.model for run in planned.runs if isinstance(run, Measure) and run.model]
     if not models:
         raise ConfigError(

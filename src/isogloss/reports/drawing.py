@@ -83,8 +83,7 @@ class Figure:
         """Draw with the house style."""
         import matplotlib as mpl
 
-        # It would say that it looks for fonts, once on each machine, where that takes long.
-        logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+        _find_fonts()
         with mpl.rc_context():
             mpl.rcdefaults()  # A user's matplotlibrc must not change the figures.
             mpl.rcParams.update(STYLE)
@@ -93,6 +92,17 @@ class Figure:
             canvas.savefig(svg, format="svg", metadata={"Date": None})
             canvas.savefig(pdf, format="pdf", metadata={"CreationDate": None})
         return svg.getvalue(), pdf.getvalue()
+
+
+def _find_fonts() -> None:
+    """Let matplotlib look for fonts, as it does once on each machine, without saying that it takes long."""
+    log = logging.getLogger("matplotlib.font_manager")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        import matplotlib.font_manager  # noqa: F401 (importing it is the search)
+    finally:
+        log.setLevel(level)  # What it says of a user's own figures is theirs.
 
 
 FigureText = Mapping[str, str]
