@@ -1,7 +1,8 @@
 """An S3 server on this machine (moto's), in a process of its own, which obeys what comes on its input.
 
 "away" and "back": every connection breaks off, or none. "hold" and "go": claims of runs wait, or do not, so
-that processes which begin at different times meet before the first of them makes anything.
+that processes which begin at different times meet before the first of them makes anything; "held" asks how
+many machines wait (``environment_of`` gives each a name that its requests tell).
 
 Requests are answered one after the other, for moto looks whether there is an object and then writes it, in
 two steps: a real server does both in one.
@@ -28,22 +29,23 @@ class S3:
     process: subprocess.Popen[str]
     address: str
 
-    @property
-    def environment(self) -> Mapping[str, str]:
+    def environment_of(self, machine: str = "") -> Mapping[str, str]:
+        """Return what a process needs to find the server, and to be told from other machines by its name."""
         return {
+            "AWS_SDK_UA_APP_ID": machine,
             "AWS_ENDPOINT_URL_S3": self.address,
             "AWS_ACCESS_KEY_ID": "key",
             "AWS_SECRET_ACCESS_KEY": "secret",
             "AWS_DEFAULT_REGION": "us-east-1",
         }
 
-    def tell(self, what: str) -> None:
-        """Give a command; return when it is obeyed."""
+    def tell(self, what: str) -> str:
+        """Give a command; return what it says when it is obeyed."""
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
-        assert self.process.stdout.readline().strip() == what
+        return self.process.stdout.readline().strip()
 
 
 @contextmanager
@@ -71,10 +73,19 @@ def serve() -> None:
     application, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
     away, free = Event(), Event()
     free.set()
-    obey = {"away": away.set, "back": away.clear, "hold": free.clear, "go": free.set}
+    held: set[str] = set()
+    obey: dict[str, Callable[[], object]] = {
+        "away": away.set,
+        "back": away.clear,
+        "hold": free.clear,
+        "held": lambda: len(held),
+        "go": free.set,
+    }
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
         if "/.claims/" in environ["PATH_INFO"] and "/.claims/check." not in environ["PATH_INFO"]:
+            if not free.is_set():
+                held.add(environ["HTTP_USER_AGENT"].partition(" app/")[2])
             free.wait()
         if away.is_set():
             environ["werkzeug.socket"].shutdown(SHUT_RDWR)
@@ -88,8 +99,7 @@ def serve() -> None:
     make_bucket(address)
     print(address, flush=True)  # noqa: T201 (that is how it speaks)
     for line in sys.stdin:
-        obey[line.strip()]()
-        print(line.strip(), flush=True)  # noqa: T201
+        print(obey[line.strip()](), flush=True)  # noqa: T201
 
 
 def make_bucket(address: str) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import isogloss
-from isogloss.core.records import PLAN, RECORD
+from isogloss.core.records import RECORD
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.remote import Remote
 from isogloss.experiments.store import PRECISION, WORK
@@ -43,13 +43,17 @@ def s3() -> Iterator[S3]:
 @pytest.fixture
 def here(s3, monkeypatch, tmp_path) -> None:
     """Let this process see the bucket, with a cache of its own."""
-    for name, value in s3.environment.items():
+    for name, value in s3.environment_of("here").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
 
 
 def started(s3: S3, machine: Path, *words: str) -> subprocess.Popen[str]:
-    environment: Mapping[str, str] = {**os.environ, **s3.environment, "XDG_CACHE_HOME": str(machine)}
+    environment: Mapping[str, str] = {
+        **os.environ,
+        **s3.environment_of(machine.name),
+        "XDG_CACHE_HOME": str(machine),
+    }
     words = (sys.executable, "-m", "isogloss", "run", *words, "--engine", "serial", "--quiet")
     return subprocess.Popen(
         words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -86,8 +90,8 @@ def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_w
 
     s3.tell("hold")
     both = [started(s3, tmp_path / "b", *words), started(s3, tmp_path / "c", *words, "--no-report")]
-    # Whoever begins while the store is away leaves at once: both have looked at it when both have a plan.
-    wait_until(lambda: both_planned(tmp_path) or any(one.poll() is not None for one in both))
+    # Whoever begins while the store is away leaves at once: both have begun when both would claim a run.
+    wait_until(lambda: s3.tell("held") == "2" or any(one.poll() is not None for one in both))
     s3.tell("go")
     wait_until(lambda: brought(tmp_path, run) or any(one.poll() is not None for one in both))
     assert None in [one.poll() for one in both]
@@ -105,10 +109,6 @@ def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_w
     assert remote.listing(f"{run}/{WORK}") == {}
     (page,) = (tmp_path / "b").rglob("report.html")
     assert remote.read("report.html") == page.read_bytes()
-
-
-def both_planned(folder: Path) -> bool:
-    return all(any((folder / machine).glob(f"isogloss/stores/*/{PLAN}")) for machine in "bc")
 
 
 def brought(folder: Path, run: str) -> list[str]:
@@ -147,7 +147,7 @@ for key in map(str, range(25)):
 @pytest.mark.slow
 def test_processes_that_race_in_a_bucket_make_each_run_once(s3, here):
     url = f"s3://{BUCKET}/race"
-    words, environment = [sys.executable, "-c", MANY, url], {**os.environ, **s3.environment}
+    words, environment = [sys.executable, "-c", MANY, url], {**os.environ, **s3.environment_of()}
     racing = [
         subprocess.Popen([*words, str(number)], env=environment, stdout=subprocess.PIPE, text=True)
         for number in range(3)
