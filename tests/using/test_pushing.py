@@ -73,6 +73,8 @@ def test_every_trouble_with_the_hub_says_what_to_do(hub, make_model, monkeypatch
         ConfigError, match=r"push: 'a/b/c' is no name of a model on the hub .* Give owner/name"
     ):
         model.push("a/b/c")
+    with pytest.raises(ConfigError, match=r"--revision 'a b': ' ' may not stand there .* as in v1 or main"):
+        model.push("me/tagger", revision="a b")
     monkeypatch.setenv("HF_TOKEN", "hf_forged")
     with pytest.raises(
         ConfigError, match=r"the hub does not know the login .*Invalid username.*hf auth login"

@@ -23,7 +23,7 @@ from isogloss.using.exporting import check_free
 from isogloss.using.fine_tuned import is_on_hub
 from isogloss.using.front_matter import non_commercial
 from isogloss.using.predicting import Warn, check_translations, input_translator
-from isogloss.using.pushing import PushOptions, check_login, check_name, push, with_card
+from isogloss.using.pushing import PushOptions, check_login, check_names, push, with_card
 from isogloss.using.scoring import check_evaluation
 
 STANDARD_INPUT = "-"
@@ -141,7 +141,7 @@ def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) 
 
 def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, quiet: bool) -> None:
     """Push a model and print the commit; for a dry run, write its folder and print what would be uploaded."""
-    check_name(options.name)
+    check_names(options)
     if to and not dry_run:
         raise ConfigError("--to is for --dry-run: nothing else writes a folder. Add it, or leave --to out.")
     folder = from_home(to or options.name.rpartition("/")[2]).resolve()

@@ -1,5 +1,6 @@
 """Pushing a model to the Hugging Face hub: its export in one commit, under the login of this machine."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,17 +28,26 @@ class PushOptions:
     """Whether a repository that is there already gets a new commit."""
 
 
-def check_name(name: str) -> None:
-    """Raise ConfigError for a name the hub does not take."""
+NO_BRANCH = re.compile(r"[\s~^:?*\[\\]|\.\.|//|@\{|^[-/.]|[/.]$|\.lock$")
+"""What a name of a branch has nowhere, by git's rules."""
+
+
+def check_names(options: PushOptions) -> None:
+    """Raise ConfigError for a name or a branch that the hub does not take."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils._validators import validate_repo_id
 
     try:
-        validate_repo_id(name)
+        validate_repo_id(options.name)
     except HFValidationError as error:
         raise ConfigError(
-            f"push: {name!r} is no name of a model on the hub ({error}). Give owner/name."
+            f"push: {options.name!r} is no name of a model on the hub ({error}). Give owner/name."
         ) from error
+    if found := NO_BRANCH.search(options.revision):
+        raise ConfigError(
+            f"push: --revision {options.revision!r}: {found.group()!r} may not stand there in the name of a "
+            f"branch. Give one as in v1 or main."
+        )
 
 
 def check_login() -> None:
@@ -56,7 +66,7 @@ def push(model: FineTuned, options: PushOptions) -> str:
     """
     from huggingface_hub import HfApi
 
-    check_name(options.name)
+    check_names(options)
     check_login()
     hub = HfApi()
     with TemporaryDirectory() as temporary, _explained(options, hub.endpoint):

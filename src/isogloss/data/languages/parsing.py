@@ -113,7 +113,7 @@ def unknown_word(word: str, words: Lexicon) -> DataError:
     return DataError(
         f"text in {language.code}: {word!r} is no word of {language.name}."
         f"{did_you_mean(word, words.readings)} "
-        f"Give text in {language.code}, or have such words copied (unknown='copy')."
+        f'Give text in {language.code}, or translate with unknown = "copy", which copies such words.'
     )
 
 
