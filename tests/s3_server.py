@@ -45,7 +45,9 @@ class S3:
         assert self.process.stdout
         self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
+        said = self.process.stdout.readline()
+        assert said, f"the server has ended at {what!r}"
+        return said.strip()
 
 
 @contextmanager
