@@ -46,10 +46,17 @@ class Failing:
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A cluster of one node with two processors, to which all that runs in this process is connected."""
-    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    yield
-    ray.shutdown()
+    """A cluster of one node with two processors, to which all that runs in this process is connected.
+
+    By itself Ray runs tasks with niceness 15: beside other tests on the same cores they would take for ever.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_worker_niceness", "0")
+        ray.init(
+            address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+        )
+        yield
+        ray.shutdown()
 
 
 def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cluster, whole):
