@@ -37,8 +37,9 @@ decides, after Holm's correction over the claim's checks. A claim is **supported
 **contradicted** where one is; what chance can explain is *undecided*
 ([why](../../decisions/0011-four-verdicts.md)), and then the last column has the smallest effect that four of
 five such studies would have seen. Differences of scores are in points. What contradicts 4d zero-shot is of
-encoders that have hardly begun to transfer: after [twice the steps](../interference/README.md#twice-the-steps)
-own feed-forward layers do as the paper claims, and it is adapters that contradict it.
+encoders that have hardly begun to transfer: after
+[twice the steps](../interference/README.md#twice-the-steps) own feed-forward layers do as the paper claims,
+and it is adapters that contradict it.
 """
 
 
