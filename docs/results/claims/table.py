@@ -1,7 +1,7 @@
 """Write README.md from the checks of claims: `python docs/results/claims/table.py [RUNS [CLAIM ...]]`.
 
 With RUNS, a folder of runs with its report, its checks take the place of those in checks.csv: of the claims
-named, or of all.
+named, or of all. That of all claims tests no 2m; name it with the folder of eight targets afterwards.
 """
 
 import math
