@@ -48,7 +48,7 @@ def test_several_labels_in_every_form(own, suffix, text, more):
     assert [(one.text, one.label) for one in found] == FELT
     (there,) = looked_through(corpus)
     assert there.labels == {"joy": 1, "fear": 1, "sadness": 1}
-    assert there.remark == "own sw train: texts without a label: 1."
+    assert there.remarks == ("own sw train: texts without a label: 1.",)
     again = own(f'{TOLD}jsonl"\n', {"train-sw.jsonl": "\n".join(corpus.write(found, "sw"))})
     assert read(again) == found
 
@@ -66,7 +66,7 @@ def test_numbers_of_pairs_are_read_and_told_with_their_range(own):
         SentencePair(id="1", first="Jua", second="Jua", label=5.0),
     ]
     (there,) = looked_through(corpus)
-    assert (there.labels, there.remark) == ({}, "own sw train: numbers from 1.25 to 5, 3.12 on average.")
+    assert (there.labels, there.remarks) == ({}, ("own sw train: numbers from 1.25 to 5, 3.12 on average.",))
     one = own(STS.replace("pair", "text"), {"train-sw.tsv": "text\tlabel\nJua\t-3e-1\n"})
     assert read(one) == [LabelledText(id="0", text="Jua", label=-0.3)]
     assert one.tasks == ("regression",)
@@ -213,9 +213,9 @@ def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_t
     found = [one.answers for one in corpus.read(None, "sw", "train")]
     assert found == [((24, "Ada"),), ((0, "Ada"),), ((38, "London"),), ((13, "aliandika"),)]
     (there,) = looked_through(corpus)
-    assert there.remark == (
+    assert there.remarks == (
         "own sw train: answers that did not stand at their offset, found again: 2 (question 1: answer 'Ada' "
-        "without an offset, the first of 2 places; question 2: answer 'London' from 37 to 38)."
+        "without an offset, the first of 2 places; question 2: answer 'London' from 37 to 38).",
     )
 
 

@@ -6,6 +6,7 @@ take the same way through readers, fingerprints and runs as files on disk. ``exp
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from itertools import combinations, islice, permutations, product
@@ -320,6 +321,17 @@ class Sources:
         plugged = [one.name for one in self._parts(corpus) if one.name not in (*CORPORA, *KNOWN)]
         added = [package_named("corpora", name) for name in plugged]
         return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking, *added]))
+
+    def remarks(self, corpus: str, language: str, split: Split) -> Iterator[str]:
+        """Yield how the files of described corpora are read, and how many rows are left out."""
+        whole = self.corpus(corpus)
+        read: list[tuple[Corpus, Split]] = [(whole, split)]
+        if isinstance(whole, Concatenated):
+            read = [(part.corpus, own) for part in whole.parts for own in part.sources(split)]
+        for part, own in read:
+            if isinstance(part, DescribedCorpus):
+                with suppress(DataError):  # A translation is no file, and a part may lack a split.
+                    yield from part.remarks(data_source(self.data), language, own)
 
     def _is_absent(self, name: str, language: str, split: Split) -> bool:
         """Return whether files are not there because no data folder was given."""

@@ -1,0 +1,147 @@
+"""What a file of a described corpus is: its layout, its scheme of tags, whether it has labels at all.
+
+Decided once, from the whole file, and reported; what does not fit is an error with its own line.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from isogloss.data.files import File
+from isogloss.data.forms import Kind, Predicts
+from isogloss.data.layouts import Layout, check_words, count_comments, layout_of
+from isogloss.data.tables import Column, Columns, FileFormat, Row, Rows, rows
+from isogloss.data.tag_schemes import BIO, WORDS, TagCounts
+
+LABELS: Mapping[Kind, tuple[str, ...]] = {
+    "tagging": ("label", "labels"), "text": ("label",), "pair": ("label",), "choice": ("label",),
+    "span": ("answers",),
+}  # fmt: skip
+"""The part of an example that contains its label."""
+
+_NUMBER = re.compile(r"\d{1,9}(?=(\.0)?$)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFacts:
+    """What a file is."""
+
+    layout: Layout | None = None
+    """Of a file with a line for each word."""
+    scheme: str = WORDS
+    """The scheme of its tags."""
+    unlabelled: bool = False
+    """Whether no row has a label."""
+    numbered: bool = False
+    """Whether all labels are numbers."""
+    remarks: tuple[str, ...] = ()
+    """What was decided, in words."""
+
+
+LINES = FileFacts()
+"""A file of lines of text, about which nothing is to be decided."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the rows of a corpus are read; its fields are those of ``described.DescribedCorpus``."""
+
+    kind: Kind
+    format: FileFormat
+    columns: Columns
+    separator: str | None
+    predicts: Predicts
+    between: str
+    labels: tuple[str, ...]
+    spelled: Mapping[str, str]
+    skip: tuple[str, ...]
+    comments: str | None
+    scheme: str
+    may_lack_labels: bool = True
+    """Whether a file may have no labels at all, as one of dev or test may."""
+
+    def spell(self, cell: object, *, numbered: bool = False) -> str:
+        """Return the label in a cell: by its spelling, or by its number in the inventory.
+
+        Texts are numbers where all labels of a file are: a 0 among other labels is a misspelled O.
+        """
+        text = label_text(cell)
+        label = self.spelled.get(text, text)
+        is_number = type(cell) is int or (numbered and _NUMBER.match(text))
+        if label in self.labels or self.spelled or not is_number:
+            return label
+        number = int(float(text))
+        return self.labels[number] if 0 <= number < len(self.labels) else text
+
+    @property
+    def label_columns(self) -> tuple[Column, ...]:
+        """The columns of the labels."""
+        parts = [self.columns[part] for part in LABELS.get(self.kind, ()) if part in self.columns]
+        return tuple(column for part in parts for column in (part if isinstance(part, tuple) else (part,)))
+
+    def rows(self, file: File, columns: Sequence[Column], layout: Layout | None) -> Rows:
+        """Yield the rows of a file."""
+        labels = self.label_columns if self.may_lack_labels or self.format == "conll" else ()
+        return rows(file, self.format, columns, self.separator or ",", labels=labels, layout=layout)
+
+    def has_label(self, row: Row) -> bool:
+        """Return whether a row has a label at all, right or wrong."""
+        if self.kind == "text" and self.predicts == "labels":  # A row may have none of the labels.
+            return any(row.cells.get(column) is not None for column in self.label_columns)
+        return any(
+            label_text(cell) not in ("", *"_" * (self.kind == "tagging")) for cell in self.label_cells(row)
+        )
+
+    def label_cells(self, row: Row) -> list[object]:
+        """Return the cells of the labels, those of lists one by one."""
+        cells = [row.cells.get(column) for column in self.label_columns]
+        return [label for cell in cells for label in (cell if isinstance(cell, list | tuple) else [cell])]
+
+
+def label_text(cell: object) -> str:
+    """Return the text of a cell of labels; empty for null and for pandas' nan."""
+    return "" if cell is None or (isinstance(cell, float) and math.isnan(cell)) else str(cell).strip()
+
+
+def facts_of(
+    file: File, reading: Reading, columns: Sequence[Column], is_meant: Callable[[Row], bool]
+) -> FileFacts:
+    """Look through a file; ``is_meant`` tells which of its rows are read."""
+    if not reading.label_columns:
+        return LINES
+    layout, remarks = _layout(file, reading) if reading.format == "conll" else (None, [])
+    count, labelled, numbered, tags = 0, 0, True, TagCounts()
+    for row in reading.rows(file, columns, layout):
+        if isinstance(row, Row) and is_meant(row):
+            count, labelled = count + 1, labelled + reading.has_label(row)
+            numbered = numbered and all(map(_NUMBER.match, map(label_text, reading.label_cells(row))))
+            tags.add(_tags(reading, row))
+    lacks = (layout is not None and layout.width == 1) or 0 == labelled < count
+    unlabelled = lacks and reading.may_lack_labels
+    scheme = (reading.scheme or tags.scheme) if reading.kind == "tagging" and not unlabelled else WORDS
+    remarks += ["no labels"] if unlabelled else []
+    remarks += [f"{scheme} read as {BIO}"] if scheme not in (BIO, WORDS) else []
+    if scheme == BIO and tags.begun_inside:
+        remarks.append(f"{tags.begun_inside:,} spans begin with I-")
+    return FileFacts(
+        layout=layout, scheme=scheme, unlabelled=unlabelled, numbered=numbered, remarks=tuple(remarks)
+    )
+
+
+def _layout(file: File, reading: Reading) -> tuple[Layout, list[str]]:
+    """Decide the layout of a file with a line for each word; DataError where its words are none."""
+    label, word = int(reading.label_columns[0]), int(cast(int, reading.columns["word"]))
+    layout = layout_of(file, label, reading.comments)
+    lines = (row.cells[word] for row in reading.rows(file, [word], layout) if isinstance(row, Row))
+    check_words(file, cast(Iterator[list[str]], lines), word)
+    comments = count_comments(file, layout, label)
+    remarks = [f"{comments:,} comment line{'s' * (comments > 1)} skipped"] if comments else []
+    return layout, remarks + ["a separator at the end of every line left out"] * layout.ends
+
+
+def _tags(reading: Reading, row: Row) -> list[str]:
+    """Return the tags of a sentence as they are spelled; none of other kinds."""
+    tags = row.cells.get(reading.label_columns[0]) if reading.kind == "tagging" else ()
+    return [reading.spell(tag) for tag in tags] if isinstance(tags, list | tuple) else []
