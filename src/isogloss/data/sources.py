@@ -25,7 +25,7 @@ from isogloss.data.comparable import Bucc, apart
 from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
 from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
-from isogloss.data.examples import Example
+from isogloss.data.examples import Example, Kind, limited
 from isogloss.data.files import File
 from isogloss.data.hub import data_source
 from isogloss.data.parallel_text import two_languages
@@ -289,14 +289,30 @@ class Sources:
     def stream(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> Iterator[Example]:
-        """Read the first examples of a split (0: all of them), one at a time."""
+        """Read a split, or so many examples of it, one at a time."""
         read = self.corpus(corpus, treebanks).read(self._place(corpus, language), language, split)
-        return islice(read, examples or None)
+        return self.limited(read, examples, corpus, language, split)
+
+    def limited(
+        self, read: Iterable[Kind], most: int, corpus: str, language: str, split: Split
+    ) -> Iterator[Kind]:
+        """Yield so many examples (0: all) of what was read of a split, in their order."""
+        if most and self._draws(corpus, language, split):
+            return iter(limited(read, most))
+        return islice(read, most or None)
+
+    def _draws(self, corpus: str, language: str, split: Split) -> bool:
+        """Return whether a limit draws at random; of one file of the built-in languages it takes the first.
+
+        Those are drawn one by one as they are made, so the first are a random choice without making the rest.
+        """
+        is_made = isinstance(self._place(corpus, language), BuiltInLanguages)
+        return not is_made or len(self._files(corpus, language, split, ())) > 1
 
     def examples(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> list[Example]:
-        """Read the first examples of a split (0: all), or give those read before; DataError for none."""
+        """Read a split, or so many examples of it, or give those read before; DataError for none."""
         files = self._files(corpus, language, split, treebanks)
         state = tuple((file.name, file.fingerprint()) for file in files)
         found = _RECENT.examples(
@@ -309,8 +325,13 @@ class Sources:
             )
         return found
 
-    def fingerprint(self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = ()) -> str:
-        """Return a fingerprint of the files a split is read from; DataError when they are not there."""
+    def fingerprint(
+        self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
+    ) -> str:
+        """Return a fingerprint of the files a split is read from, and of how a limit chooses among them.
+
+        DataError when they are not there.
+        """
         if self.assume and self._is_absent(corpus, language, split):
             self.assumed[corpus, split, language] = None
             return f"assumed {corpus} {language} {split}"
@@ -319,7 +340,8 @@ class Sources:
         breaking = word_breaking(language.split("-")) if is_bitext else ""
         plugged = [one.name for one in self._parts(corpus) if one.name not in (*CORPORA, *KNOWN)]
         added = [package_named("corpora", name) for name in plugged]
-        return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking, *added]))
+        drawn = "drawn" if examples and self._draws(corpus, language, split) else ""
+        return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking, *added, drawn]))
 
     def _is_absent(self, name: str, language: str, split: Split) -> bool:
         """Return whether files are not there because no data folder was given."""

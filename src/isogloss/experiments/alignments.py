@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 from isogloss.aligners import ALIGNERS, Aligned, Aligner, AlignSetting
 from isogloss.aligners.given import Unlinked
@@ -36,6 +37,8 @@ class AlignmentRequest:
     """Whether linked words are read; otherwise nothing is aligned."""
     subwords: bool = False
     """Whether subwords are linked in place of words."""
+    examples: int = 0
+    """Translations that are aligned; 0 for all."""
 
 
 def alignments(
@@ -69,8 +72,10 @@ def alignments(
                 aligner=aligner,
                 encoder=encoder.original if aligner.needs_encoder else None,
                 tokenizer=encoder.original if subwords else None,
+                examples=request.examples,
             )
-            files = [sources.fingerprint(bitext, pair, one) for one in run.splits]
+            fingerprint = partial(sources.fingerprint, bitext, pair)
+            files = [fingerprint(one.split, examples=one.examples) for one in run.splits_read]
         found.append(replace(run, data=combined_fingerprint(files)))
     return tuple(found)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from operator import itemgetter
 from typing import cast
 
@@ -303,14 +304,16 @@ def measurement(
     treebanks: Treebanks = (),
 ) -> Measure:
     """Build a measurement of a corpus, with the fingerprint of what is read from its files."""
-    files = [request.sources.fingerprint(corpus, one, request.split, treebanks=treebanks) for one in codes]
+    limit = request.choice.examples
+    fingerprint = partial(request.sources.fingerprint, corpus, treebanks=treebanks, examples=limit)
+    files = [fingerprint(one, request.split) for one in codes]
     return Measure(
         diagnostic=request.diagnostic,
         subjects=subjects,
         languages=languages,
         corpus=corpus,
         split=request.split,
-        examples=request.choice.examples,
+        examples=limit,
         data=combined_fingerprint(files),
     )
 
