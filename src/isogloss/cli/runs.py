@@ -93,10 +93,7 @@ def run_and_report(
 
 
 def _show_outcome(result: "Result", display: Display, *, processes: int = 1) -> None:
-    """Say how many runs were made, and what is wrong with them; to machines, which were made.
-
-    Warnings that differ in their numbers alone are said once, with the first run and how many others have it.
-    """
+    """Say how many runs were made, and what is wrong with them, each kind once; to machines, which."""
     outcome = result.outcome
     if display.as_json:
         emit({"event": "outcome", **asdict(outcome)})

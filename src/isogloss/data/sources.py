@@ -23,10 +23,11 @@ from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.comparable import Bucc, apart
 from isogloss.data.concatenated import Concatenated, concatenated
+from isogloss.data.conllu import BUILT_IN, Ud, treebanks_there
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
 from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
-from isogloss.data.examples import Example, Kind, limited
-from isogloss.data.files import File
+from isogloss.data.examples import Example, limited
+from isogloss.data.files import DiskFolder, File
 from isogloss.data.hub import data_source
 from isogloss.data.parallel_text import two_languages
 from isogloss.data.tokenization import word_breaking
@@ -146,6 +147,16 @@ def source_of(language: str, data: Source | None) -> Source:
             f"Give --data DIR, or use the built-in languages (qaa, qab, …), which need none."
         )
     return data
+
+
+def _refuse_both(folder: DiskFolder, language: str) -> None:
+    """Raise DataError where a folder has a treebank under the code of a built-in language, as UD's qaf is."""
+    names = {name for split in SPLITS for name in treebanks_there(folder, language, split)}
+    for name in sorted(names - {BUILT_IN.lower()}):
+        raise DataError(
+            f"{folder.name}: {language!r} is a built-in language, and here is a treebank of that code, {name}. "
+            f"Give its files a free code to read it (qaj_{name}-ud-train.conllu), or take it out of the folder."
+        )
 
 
 def built_in_size(corpus: str, language: str, split: Split) -> int | None:
@@ -291,15 +302,9 @@ class Sources:
     ) -> Iterator[Example]:
         """Read a split, or so many examples of it, one at a time."""
         read = self.corpus(corpus, treebanks).read(self._place(corpus, language), language, split)
-        return self.limited(read, examples, corpus, language, split)
-
-    def limited(
-        self, read: Iterable[Kind], most: int, corpus: str, language: str, split: Split
-    ) -> Iterator[Kind]:
-        """Yield so many examples (0: all) of what was read of a split, in their order."""
-        if most and self._draws(corpus, language, split):
-            return iter(limited(read, most))
-        return islice(read, most or None)
+        if examples and self._draws(corpus, language, split):
+            return iter(limited(read, examples))
+        return islice(read, examples or None)
 
     def _draws(self, corpus: str, language: str, split: Split) -> bool:
         """Return whether a limit draws at random; of one file of the built-in languages it takes the first.
@@ -361,8 +366,10 @@ class Sources:
     def _files(self, corpus: str, language: str, split: Split, treebanks: Treebanks) -> list[File]:
         key = (corpus, language, split, treebanks)
         if key not in self._found:
-            place = self._place(corpus, language)
+            place, folder = self._place(corpus, language), data_source(self.data)
             try:
+                if corpus == Ud.name and is_built_in(language) and isinstance(folder, DiskFolder):
+                    _refuse_both(folder, language)
                 self._found[key] = self.corpus(corpus, treebanks).files(place, language, split)
             except DataError as error:
                 self._found[key] = error

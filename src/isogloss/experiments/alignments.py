@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 
 from isogloss.aligners import ALIGNERS, Aligned, Aligner, AlignSetting
 from isogloss.aligners.given import Unlinked
@@ -74,8 +73,8 @@ def alignments(
                 tokenizer=encoder.original if subwords else None,
                 examples=request.examples,
             )
-            fingerprint = partial(sources.fingerprint, bitext, pair)
-            files = [fingerprint(one.split, examples=one.examples) for one in run.splits_read]
+            read, fingerprint = run.splits_read, sources.fingerprint
+            files = [fingerprint(bitext, pair, one.split, examples=one.examples) for one in read]
         found.append(replace(run, data=combined_fingerprint(files)))
     return tuple(found)
 

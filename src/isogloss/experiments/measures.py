@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from operator import itemgetter
 from typing import cast
 
@@ -304,9 +303,8 @@ def measurement(
     treebanks: Treebanks = (),
 ) -> Measure:
     """Build a measurement of a corpus, with the fingerprint of what is read from its files."""
-    limit = request.choice.examples
-    fingerprint = partial(request.sources.fingerprint, corpus, treebanks=treebanks, examples=limit)
-    files = [fingerprint(one, request.split) for one in codes]
+    fingerprint, limit = request.sources.fingerprint, request.choice.examples
+    files = [fingerprint(corpus, one, request.split, treebanks=treebanks, examples=limit) for one in codes]
     return Measure(
         diagnostic=request.diagnostic,
         subjects=subjects,

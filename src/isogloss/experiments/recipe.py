@@ -93,9 +93,8 @@ class AdjustTable:
     examples: Count | tuple[Count, ...] = 0
     """Translations of each pair, drawn at random; 0 for all; a list makes one encoder for each size."""
     sample: Literal["random"] | None = None
-    """random: these are drawn at random from the seed, of bitext whose words are aligned as a whole; with one
-    seed, a smaller sample is part of a larger one. Others, the same for every seed and
-    aligned by themselves, when left out."""
+    """random: drawn from the seed, of bitext whose words are aligned as a whole; with one seed, a smaller
+    sample is part of a larger one. The same for every seed, and aligned by themselves, when left out."""
     start: str = "original"
     """Label of the encoder it starts from."""
     label: str = ""

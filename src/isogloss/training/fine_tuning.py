@@ -258,9 +258,8 @@ class Selection:
         self.steps_per_epoch = steps_per_epoch
         self.evaluations: dict[str, Evaluation] = {}
         every = [example for group in train.values() for example in group]
-        self.of_one_label = {
-            "": _of_one_label(setting.task, every, f"training examples of {'+'.join(train)}")
-        }
+        what = f"training examples of {'+'.join(train)}"
+        self.of_one_label = {"": _of_one_label(setting.task, every, what)}
         for language in languages:
             dev = setting.dev(language)
             seen = train.get(language) or every
@@ -286,10 +285,7 @@ class Selection:
         ]
 
     def warnings(self, rows: list[dict[str, Value]]) -> tuple[str, ...]:
-        """Warn of one label for all, else of languages on which nothing was learned.
-
-        Of none without a step, as none was scored.
-        """
+        """Warn of one label for all, else of languages on which nothing was learned (if any were scored)."""
         found = [*filter(None, self.of_one_label.values())]
         for language, one in self.evaluations.items():
             if self.of_one_label[""] or self.of_one_label[language]:
@@ -307,18 +303,12 @@ class Selection:
 
 def _of_one_label(task: Task, examples: list[Example], what: str) -> str:
     """Return a warning where two or more examples, or all of their words, have one label; empty otherwise."""
-    if task.labels_are not in ("example", "word") or len(examples) < 2:
-        return ""
-    gold = task.gold(examples)
-    labels = {*chain.from_iterable(gold)} if task.labels_are == "word" else {*gold}
-    if len(labels) != 1 or labels == {UNLABELLED}:
-        return ""
-    (label,) = labels
+    gold = task.gold(examples) if task.labels_are in ("example", "word") else ()
+    labels = {*(chain.from_iterable(gold) if task.labels_are == "word" else gold)}
+    label = labels.pop() if len(labels) == 1 and len(examples) > 1 else UNLABELLED
     name = "+".join(label) or "none" if isinstance(label, tuple) else label
-    return (
-        f"all {len(examples):,} {what} have the label {name}, so they tell no label from another. "
-        f"Give examples of other labels too."
-    )
+    why = "so they tell no label from another. Give examples of other labels too."
+    return "" if label == UNLABELLED else f"all {len(examples):,} {what} have the label {name}, {why}"
 
 
 def mark_chosen(rows: list[Note], how: Optimization) -> list[dict[str, Value]]:
