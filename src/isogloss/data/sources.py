@@ -154,8 +154,8 @@ def _refuse_both(folder: DiskFolder, language: str) -> None:
     names = {name for split in SPLITS for name in treebanks_there(folder, language, split)}
     for name in sorted(names - {BUILT_IN.lower()}):
         raise DataError(
-            f"{folder.name}: {language!r} is a built-in language, and here is a treebank of that code, {name}. "
-            f"Give its files a free code to read it (qaj_{name}-ud-train.conllu), or take it out of the folder."
+            f"{folder.name}: {language!r} is a built-in language, and the treebank {name} has its code. "
+            f"To read it, give its files a free code (qaj_{name}-ud-train.conllu); else take it out of there."
         )
 
 
