@@ -61,23 +61,23 @@ def test_examples_beyond_the_limit_are_not_held():
 
 
 @pytest.fixture
-def topics(tmp_path):
+def by_label(tmp_path):
     """A described corpus of two labels, sorted by them."""
     rows = "".join(f"{one.text},{one.label}\n" for one in SORTED)
     (tmp_path / "en.train.csv").write_text(f"text,label\n{rows}", encoding="utf-8")
-    (tmp_path / "topics.toml").write_text(
+    (tmp_path / "by-label.toml").write_text(
         'kind = "text"\nfiles = "{language}.{split}.csv"\nlanguages = ["en"]\n'
     )
     from isogloss.experiments.descriptions import known_as
 
-    return known_as(str(tmp_path / "topics.toml"), "")
+    return known_as(str(tmp_path / "by-label.toml"), "")
 
 
-def test_files_are_drawn_from(topics):
+def test_files_are_drawn_from(by_label):
     sources = Sources()
-    assert {one.label for one in sources.examples(topics, "en", "train", examples=20)} == {"pos", "neg"}
-    whole = sources.examples(topics, "en", "train")
-    assert sources.examples(topics, "en", "train", examples=20) == limited(whole, 20)
+    assert {one.label for one in sources.examples(by_label, "en", "train", examples=20)} == {"pos", "neg"}
+    whole = sources.examples(by_label, "en", "train")
+    assert sources.examples(by_label, "en", "train", examples=20) == limited(whole, 20)
 
 
 def test_corpora_read_as_one_are_drawn_from_as_a_whole(put, tmp_path):
@@ -100,10 +100,10 @@ def test_corpora_of_the_built_in_languages_read_as_one_are_drawn_from_as_a_whole
     assert {one.id.split(":")[1] for one in found} == {"dev", "test"}
 
 
-def test_a_fingerprint_says_how_a_limit_chooses_of_files_alone(topics):
+def test_a_fingerprint_says_how_a_limit_chooses_of_files_alone(by_label):
     sources = Sources()
-    assert sources.fingerprint(topics, "en", "train", examples=20) != sources.fingerprint(
-        topics, "en", "train"
+    assert sources.fingerprint(by_label, "en", "train", examples=20) != sources.fingerprint(
+        by_label, "en", "train"
     )
     built_in = [sources.fingerprint("pawsx", "qaa", "dev", examples=most) for most in (0, 20)]
     assert len({*built_in}) == 1

@@ -144,7 +144,7 @@ def source_of(language: str, data: Source | None) -> Source:
         names = " and ".join(language_name(code) for code in language.split("-"))
         raise DataError(
             f"{language}: {names} must be read from corpora on your disk, and no folder was given. "
-            f"Give --data DIR, or use the built-in languages (qaa, qab, …), which need none."
+            f"Give --data DIR, or use the built-in languages (qaa to qai), which need none."
         )
     return data
 
