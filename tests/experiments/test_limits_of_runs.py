@@ -1,11 +1,17 @@
 """The ids of runs with a limit: new where it draws from files, those of before everywhere else."""
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from isogloss.core.errors import DataError
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.experiments.encoder_runs import Align
+from isogloss.experiments.engine import make_planned
+from isogloss.experiments.engines import Making
+from isogloss.experiments.measuring import _bitext
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune, Measure, TrainTranslator, Translate
 from tiny import changed, of, tiny
@@ -128,3 +134,29 @@ def test_limited_translations_and_alignments_of_files_are_other_runs(tmp_path, d
 def test_every_seed_reads_the_same_files_and_the_same_draw(tmp_path, data):
     first, second = of(FineTune, runs_of(tmp_path, data))
     assert first.seed != second.seed and first.data == second.data
+
+
+def test_a_limited_measurement_of_aligned_translations_reads_the_links_of_those_it_draws(tmp_path, data):
+    sources = Sources(str(data))
+    whole_split = sources.examples("bitext:news", "en-de", "train")
+    linked = [replace(one, links=((0, 0),)) for one in whole_split]
+    run = SimpleNamespace(
+        corpus="bitext:news",
+        split="train",
+        examples=4,
+        aligned=(SimpleNamespace(languages="en-de"),),
+    )
+    found = _bitext(SimpleNamespace(sources=sources, aligned=lambda _: linked), run, "en-de")
+    assert [one.id for one in found] == [
+        one.id for one in sources.examples("bitext:news", "en-de", "train", examples=4)
+    ]
+    assert len(found) == 4 and all(one.links for one in found)
+
+
+def test_a_broken_row_beyond_the_limit_is_found_before_anything_is_made(tmp_path, data):
+    with (data / "pawsx/dev-de.tsv").open("a") as file:
+        file.write("no label\n")
+    planned = plan_recipe(str(tiny(tmp_path, RECIPE)), out=tmp_path / "runs", data=data)
+    with pytest.raises(DataError, match=r"dev-de\.tsv:21: "):
+        make_planned(planned, Making(jobs=1))
+    assert not list((tmp_path / "runs").glob("*/record.json"))
