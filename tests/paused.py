@@ -2,8 +2,8 @@
 
     python tests/paused.py FOLDER          # every point, in a folder of its own: 22 rounds, some ten minutes
 
-A process stops itself (SIGSTOP) before or after a file or folder of a run gets its name, or once it has claimed
-a run. It goes on while the other process makes the run, or when that has made everything.
+A process stops itself (SIGSTOP) before or after a file or folder of a run gets its name, or once it has
+claimed a run. It goes on while the other process makes the run, or when that has made everything.
 """
 
 import fnmatch
@@ -72,7 +72,16 @@ def child(target: str, when: str, *words: str) -> None:
 
 
 def started(folder: Path, out: str, target: str = "nowhere", when: str = "") -> subprocess.Popen[str]:
-    words = ("run", str(folder / "r.toml"), "--out", str(folder / out), "--engine", "serial", "--quiet", "--no-report")
+    words = (
+        "run",
+        str(folder / "r.toml"),
+        "--out",
+        str(folder / out),
+        "--engine",
+        "serial",
+        "--quiet",
+        "--no-report",
+    )
     command = [sys.executable, __file__, "--child", target, when, *words]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
@@ -118,8 +127,16 @@ def main(folder: Path) -> None:
         equal, behind = records(out) == whole, [path.name for path in left(out)]
         good = codes == [0, 0] and equal and not behind
         bad += not good
-        print(*point, meanwhile, codes, "equal" if equal else "DIFFERENT", *behind, errors.strip()[-300:], flush=True)
-    print(f"{number + 1 - bad} of {number + 1} rounds: exit codes 0, equal bytes, nothing left behind")
+        print(  # noqa: T201
+            *point,
+            meanwhile,
+            codes,
+            "equal" if equal else "DIFFERENT",
+            *behind,
+            errors.strip()[-300:],
+            flush=True,
+        )
+    print(f"{number + 1 - bad} of {number + 1} rounds: exit codes 0, equal bytes, nothing left behind")  # noqa: T201
     sys.exit(bad > 0)
 
 

@@ -24,9 +24,10 @@ from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.comparable import Bucc, apart
 from isogloss.data.concatenated import Concatenated, concatenated
+from isogloss.data.conllu import BUILT_IN, treebanks_there
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
 from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
-from isogloss.data.examples import Example
+from isogloss.data.examples import Example, limited
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.hub import data_source
 from isogloss.data.pairs import PairCorpus
@@ -146,9 +147,17 @@ def source_of(language: str, data: Source | None) -> Source:
         names = " and ".join(language_name(code) for code in language.split("-"))
         raise DataError(
             f"{language}: {names} must be read from corpora on your disk, and no folder was given. "
-            f"Give --data DIR, or use the built-in languages (qaa, qab, …), which need none."
+            f"Give --data DIR, or use the built-in languages (qaa to qai), which need none."
         )
     return data
+
+
+def _has_treebank(folder: Source | None, language: str) -> bool:
+    """Return whether a folder has a treebank under the code of a built-in language, as UD's qaf is."""
+    if not (is_built_in(language) and isinstance(folder, DiskFolder)):
+        return False
+    names = {name for split in SPLITS for name in treebanks_there(folder, language, split)}
+    return bool(names - {BUILT_IN.lower()})
 
 
 def built_in_size(corpus: str, language: str, split: Split) -> int | None:
@@ -272,6 +281,8 @@ class Sources:
         place = data_source(self.data)
         if all(isinstance(part, DescribedCorpus) for part in self._parts(name)):
             return place
+        if name == CORPORA["ud"].name and _has_treebank(place, language):
+            return place  # UD's own use of the code goes before ours.
         return source_of(language, place)
 
     def labels(self, name: str) -> tuple[str, ...] | None:
@@ -295,14 +306,24 @@ class Sources:
     def stream(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> Iterator[Example]:
-        """Read the first examples of a split (0: all of them), one at a time."""
+        """Read a split, or so many examples of it, one at a time."""
         read = self.corpus(corpus, treebanks).read(self._place(corpus, language), language, split)
+        if examples and self._draws(corpus, language, split):
+            return iter(limited(read, examples))
         return islice(read, examples or None)
+
+    def _draws(self, corpus: str, language: str, split: Split) -> bool:
+        """Return whether a limit draws at random; of one file of the built-in languages it takes the first.
+
+        Those are drawn one by one as they are made, so the first are a random choice without making the rest.
+        """
+        is_made = isinstance(self._place(corpus, language), BuiltInLanguages)
+        return not is_made or len(self._files(corpus, language, split, ())) > 1
 
     def examples(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> list[Example]:
-        """Read the first examples of a split (0: all), or give those read before; DataError for none."""
+        """Read a split, or so many examples of it, or give those read before; DataError for none."""
         files = self._files(corpus, language, split, treebanks)
         state = tuple((file.name, file.fingerprint()) for file in files)
         found = _RECENT.examples(
@@ -315,8 +336,13 @@ class Sources:
             )
         return found
 
-    def fingerprint(self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = ()) -> str:
-        """Return a fingerprint of the files a split is read from; DataError when they are not there."""
+    def fingerprint(
+        self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
+    ) -> str:
+        """Return a fingerprint of the files a split is read from, and of how a limit chooses among them.
+
+        DataError when they are not there.
+        """
         if self.assume and self._is_absent(corpus, language, split):
             self.assumed[corpus, split, language] = None
             return f"assumed {corpus} {language} {split}"
@@ -325,7 +351,8 @@ class Sources:
         breaking = word_breaking(language.split("-")) if is_bitext else ""
         plugged = [one.name for one in self._parts(corpus) if one.name not in (*CORPORA, *KNOWN)]
         added = [package_named("corpora", name) for name in plugged]
-        return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking, *added]))
+        drawn = "drawn" if examples and self._draws(corpus, language, split) else ""
+        return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking, *added, drawn]))
 
     def remarks(self, corpus: str, language: str, split: Split) -> tuple[str, ...]:
         """Return how described files are read, and how many rows are left out of any; looked up once."""
@@ -335,9 +362,12 @@ class Sources:
             read: list[tuple[Corpus, Split]] = [(whole, split)]
             if isinstance(whole, Concatenated):
                 read = [(part.corpus, own) for part in whole.parts for own in part.sources(split)]
-            self._remarks[key] = tuple(
-                remark for part, own in read for remark in self._remarks_of(part, language, own)
-            )
+            remarks = [remark for part, own in read for remark in self._remarks_of(part, language, own)]
+            if corpus == CORPORA["ud"].name and _has_treebank(data_source(self.data), language):
+                remarks.append(
+                    f"ud {language}: the treebank in the data folder was read, not the built-in language."
+                )
+            self._remarks[key] = tuple(remarks)
         return self._remarks[key]
 
     def _remarks_of(self, corpus: Corpus, language: str, split: Split) -> Iterator[str]:

@@ -303,14 +303,15 @@ def measurement(
     treebanks: Treebanks = (),
 ) -> Measure:
     """Build a measurement of a corpus, with the fingerprint of what is read from its files."""
-    files = [request.sources.fingerprint(corpus, one, request.split, treebanks=treebanks) for one in codes]
+    fingerprint, limit = request.sources.fingerprint, request.choice.examples
+    files = [fingerprint(corpus, one, request.split, treebanks=treebanks, examples=limit) for one in codes]
     return Measure(
         diagnostic=request.diagnostic,
         subjects=subjects,
         languages=languages,
         corpus=corpus,
         split=request.split,
-        examples=request.choice.examples,
+        examples=limit,
         data=combined_fingerprint(files),
     )
 
