@@ -2,8 +2,10 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -117,8 +119,26 @@ def init(
     ] = "",
     source: Annotated[str, typer.Option("--source", help="The language trained on.")] = "",
     target: Annotated[
-        list[str] | None, typer.Option("--target", help="Languages: --target sw,de or one at a time.")
+        list[str] | None,
+        typer.Option(
+            "--target",
+            help="Languages: --target sw,de or one at a time; with --from each with a file of its text, "
+            "with labels or without: --target sw=swahili.txt.",
+        ),
     ] = None,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="A labelled file (csv, tsv, jsonl, parquet, conll; or a TOML file that describes one), which "
+            "is split into train, dev and test in a new folder beside the recipe.",
+        ),
+    ] = None,
+    text: Annotated[str, typer.Option("--text", help="Its column of texts; of pairs A,B.")] = "",
+    label: Annotated[str, typer.Option("--label", help="Its column of labels.")] = "",
+    split: Annotated[str, typer.Option("--split", help="Shares of train, dev and test.")] = "80,10,10",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the split.")] = 0,
     encoder: Annotated[str, typer.Option("--encoder", help="shipped, a folder, or a hub name.")] = "",
     method: Annotated[
         list[str] | None, typer.Option("--method", help="Methods: --method source-only,bilingual.")
@@ -131,26 +151,43 @@ def init(
 ) -> None:
     """Write a first recipe, with comments, that plans as it is; a terminal is asked for what is not given.
 
-    Without any option the recipe is about the built-in languages.
+    Without any option the recipe is about the built-in languages. With --from it is about a file of your own:
+    equal texts stay in one split, columns are found by the header where it leaves no doubt, and targets
+    without labels are measured label-free, for isogloss choose.
     """
-    from isogloss.experiments.starting import first_recipe
-
     _refuse_existing(file, force=force)
-    usual = _usual_answers(task)
+    usual = replace(_usual_answers(task), seeds=seeds)
+    usual = replace(usual, methods=_several(",".join(method or ())) or usual.methods)
     asks = _is_terminal() and not quiet
 
     def answer(given: str, question: str, default: str) -> str:
         return given or (typer.prompt(question, default=default, err=True) if asks else default)
 
+    if labelled:
+        how = {
+            "source": source or "en",
+            "text": text,
+            "label": label,
+            "weights": _shares(split),
+            "seed": seed,
+        }
+        usual = replace(usual, encoder=encoder or usual.encoder)
+        _init_from(labelled, file, usual, targets=_several(",".join(target or ())), how=how, quiet=quiet)
+        return
     answers = replace(
         usual,
         corpus=answer(corpus, "Corpus with labels", usual.corpus),
         source=answer(source, "Language to train on", usual.source),
         targets=_several(answer(",".join(target or ()), "Languages to transfer to", ",".join(usual.targets))),
         encoder=answer(encoder, "Encoder", usual.encoder),
-        methods=_several(",".join(method or ())) or usual.methods,
-        seeds=seeds,
     )
+    _write(file, _planned_text(answers, file, data), force=force)
+
+
+def _planned_text(answers: "Answers", file: Path, data: str | None) -> str:
+    """Return a recipe that can be planned where its file will be; ConfigError or DataError for none."""
+    from isogloss.experiments.starting import first_recipe
+
     text = first_recipe(answers)
     try:
         _check_plan(text, file, data)
@@ -160,7 +197,46 @@ def init(
             _check_plan(text, file, data)
         except InputError:
             raise error from None
-    _write(file, text, force=force)
+    return text
+
+
+def _init_from(
+    labelled: Path, file: Path, usual: "Answers", *, targets: Sequence[str], how: dict[str, Any], quiet: bool
+) -> None:
+    """Write the splits of a labelled file, their description and a recipe, and say what was found."""
+    from isogloss.cli.display import Display
+    from isogloss.core.languages import canonical_language
+    from isogloss.experiments.first_corpus import LabelledFile, write_corpus
+
+    texts = dict(target.partition("=")[::2] for target in targets)
+    if not texts or not all(texts.values()):
+        raise ConfigError("--from: give a file of text for each target, as in --target sw=swahili.txt.")
+    paths = {canonical_language(code): Path(path) for code, path in texts.items()}
+    written = write_corpus(LabelledFile(path=labelled, texts=paths, **how), file.parent)
+    answers = replace(
+        usual,
+        corpus=written.description.relative_to(file.parent).as_posix(),
+        source=how["source"],
+        targets=[*paths],
+        unlabelled=written.unlabelled,
+    )
+    try:
+        text = _planned_text(answers, file, None)
+    except InputError:
+        rmtree(written.description.parent)
+        raise
+    display = Display(quiet=quiet)
+    for remark in written.remarks:
+        display.say(remark)
+    _write(file, text, force=True)
+    display.say(f"Next: isogloss run {file} --out {file.parent / 'runs'}")
+
+
+def _shares(text: str) -> list[int]:
+    shares = [int(part) for part in text.split(",") if part.strip().isdecimal()]
+    if len(shares) != 3 or text.count(",") != 2 or 0 in shares:
+        raise ConfigError(f"--split {text}: expected three whole numbers above 0, as in --split 80,10,10.")
+    return shares
 
 
 @recipe_verbs.command()

@@ -26,7 +26,7 @@ from isogloss.data.comparable import Bucc, apart
 from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
 from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
-from isogloss.data.examples import Example
+from isogloss.data.examples import Example, is_labelled
 from isogloss.data.files import File
 from isogloss.data.hub import data_source
 from isogloss.data.parallel_text import two_languages
@@ -208,6 +208,10 @@ class Sources:
         default_factory=dict, init=False, repr=False, compare=False
     )
     """Corpus, split and language of those that a plan was made without."""
+    unlabelled: dict[tuple[str, Split, str], None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Corpus, split and language of those that a plan leaves out where labels are needed."""
     _found: dict[Hashable, list[File] | DataError] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -360,6 +364,27 @@ class Sources:
         if isinstance(found, DataError):
             raise DataError(str(found))
         return found
+
+    def lacks_labels(self, corpus: str, language: str, split: Split) -> bool:
+        """Return whether a described corpus has no labels in a split or, where there is none, in any other."""
+        if not all(isinstance(part, DescribedCorpus) and not part.hub for part in self._parts(corpus)):
+            return False
+        labelled = {one: self._is_labelled(corpus, language, one) for one in SPLITS}
+        others = [one for one in labelled.values() if one is not None]
+        return not (any(others) if labelled[split] is None else labelled[split]) and bool(others)
+
+    def _is_labelled(self, corpus: str, language: str, split: Split) -> bool | None:
+        """Return whether a split has labels, as its first example has; None where it is not there."""
+        if self._is_absent(corpus, language, split):
+            return True
+        try:
+            self.fingerprint(corpus, language, split)
+        except DataError:
+            return None
+        try:
+            return is_labelled(self.examples(corpus, language, split, examples=1)[0])
+        except DataError:  # It is raised where the split is read.
+            return True
 
     def has_dev(self, corpus: str, language: str) -> bool:
         """Return whether a corpus has a development split of a language."""

@@ -236,6 +236,12 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
     with located(f"{planning.where}: grid"):
         files = [fingerprint(code, split) for split, code in from_files]
+        for split, code in from_files:
+            if sources.lacks_labels(cell.corpus, code, split):
+                raise ConfigError(
+                    f"{cell.corpus} has no labels in {code} {split}, and {entry.label!r} needs them. Choose a "
+                    f"method that is trained on the source alone."
+                )
     return FineTune(
         encoder=cell.encoder,
         corpus=cell.corpus,
