@@ -2,10 +2,8 @@
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,7 +27,8 @@ from isogloss.cli.options import (
     Track,
     of_the_list,
 )
-from isogloss.core.errors import ConfigError, InputError, check_named
+from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.languages import canonical_language
 
 if TYPE_CHECKING:
     from isogloss.cli.display import Display
@@ -131,8 +130,8 @@ def init(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="A labelled file (csv, tsv, jsonl, parquet, conll; or a TOML file that describes one), which "
-            "is split into train, dev and test in a new folder beside the recipe.",
+            help="A labelled file (csv, tsv, jsonl, parquet, conll; or a TOML file that describes it): it is "
+            "split into train, dev and test, in a new folder beside the recipe.",
         ),
     ] = None,
     text: Annotated[str, typer.Option("--text", help="Its column of texts; of pairs A,B.")] = "",
@@ -155,6 +154,8 @@ def init(
     equal texts stay in one split, columns are found by the header where it leaves no doubt, and targets
     without labels are measured label-free, for isogloss choose.
     """
+    from isogloss.cli.first_recipes import planned_text, recipe_from, shares_of
+
     _refuse_existing(file, force=force)
     usual = replace(_usual_answers(task), seeds=seeds)
     usual = replace(usual, methods=_several(",".join(method or ())) or usual.methods)
@@ -164,15 +165,11 @@ def init(
         return given or (typer.prompt(question, default=default, err=True) if asks else default)
 
     if labelled:
-        how = {
-            "source": source or "en",
-            "text": text,
-            "label": label,
-            "weights": _shares(split),
-            "seed": seed,
-        }
-        usual = replace(usual, encoder=encoder or usual.encoder)
-        _init_from(labelled, file, usual, targets=_several(",".join(target or ())), how=how, quiet=quiet)
+        columns = {"source": canonical_language(source or "en"), "text": text, "label": label}
+        how = {**columns, "weights": shares_of(split), "seed": seed}
+        usual, targets = replace(usual, encoder=encoder or usual.encoder), _several(",".join(target or ()))
+        recipe = recipe_from(labelled, file, usual, targets=targets, how=how, quiet=quiet)
+        _write(file, recipe, force=True)
         return
     answers = replace(
         usual,
@@ -181,62 +178,7 @@ def init(
         targets=_several(answer(",".join(target or ()), "Languages to transfer to", ",".join(usual.targets))),
         encoder=answer(encoder, "Encoder", usual.encoder),
     )
-    _write(file, _planned_text(answers, file, data), force=force)
-
-
-def _planned_text(answers: "Answers", file: Path, data: str | None) -> str:
-    """Return a recipe that can be planned where its file will be; ConfigError or DataError for none."""
-    from isogloss.experiments.starting import first_recipe
-
-    text = first_recipe(answers)
-    try:
-        _check_plan(text, file, data)
-    except InputError as error:  # A test set may have no labels that are public.
-        text = first_recipe(replace(answers, split="dev"))
-        try:
-            _check_plan(text, file, data)
-        except InputError:
-            raise error from None
-    return text
-
-
-def _init_from(
-    labelled: Path, file: Path, usual: "Answers", *, targets: Sequence[str], how: dict[str, Any], quiet: bool
-) -> None:
-    """Write the splits of a labelled file, their description and a recipe, and say what was found."""
-    from isogloss.cli.display import Display
-    from isogloss.core.languages import canonical_language
-    from isogloss.experiments.first_corpus import LabelledFile, write_corpus
-
-    texts = dict(target.partition("=")[::2] for target in targets)
-    if not texts or not all(texts.values()):
-        raise ConfigError("--from: give a file of text for each target, as in --target sw=swahili.txt.")
-    paths = {canonical_language(code): Path(path) for code, path in texts.items()}
-    written = write_corpus(LabelledFile(path=labelled, texts=paths, **how), file.parent)
-    answers = replace(
-        usual,
-        corpus=written.description.relative_to(file.parent).as_posix(),
-        source=how["source"],
-        targets=[*paths],
-        unlabelled=written.unlabelled,
-    )
-    try:
-        text = _planned_text(answers, file, None)
-    except InputError:
-        rmtree(written.description.parent)
-        raise
-    display = Display(quiet=quiet)
-    for remark in written.remarks:
-        display.say(remark)
-    _write(file, text, force=True)
-    display.say(f"Next: isogloss run {file} --out {file.parent / 'runs'}")
-
-
-def _shares(text: str) -> list[int]:
-    shares = [int(part) for part in text.split(",") if part.strip().isdecimal()]
-    if len(shares) != 3 or text.count(",") != 2 or 0 in shares:
-        raise ConfigError(f"--split {text}: expected three whole numbers above 0, as in --split 80,10,10.")
-    return shares
+    _write(file, planned_text(answers, file, data), force=force)
 
 
 @recipe_verbs.command()
@@ -360,27 +302,6 @@ def _usual_answers(task: str) -> "Answers":
 
     corpora = [name for name in GENERATED_AS if task in CORPORA[name].tasks]
     return Answers(task=task, corpus=corpora[0]) if corpora else Answers(task=task)
-
-
-def _check_plan(text: str, file: Path, data: str | None) -> None:
-    """Raise ConfigError or DataError unless a recipe can be planned where its file will be."""
-    from isogloss.core.records import write_text
-    from isogloss.experiments.plan import plan_recipe
-
-    trial = file.with_name(f".{file.stem}-trial.toml")
-    missing = [folder for folder in file.parents if not folder.exists()]
-    try:
-        write_text(trial, text)
-        plan_recipe(str(trial), out=file.parent / "runs", data=data)
-    except InputError as error:
-        said = str(error).replace(trial.name, file.name)
-        raise type(error)(f"init: nothing is written, for it could not be planned: {said}") from error
-    finally:
-        if trial.is_file():  # Nothing is, below a file.
-            trial.unlink()
-        for folder in missing:
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
 
 
 def _several(text: str) -> tuple[str, ...]:

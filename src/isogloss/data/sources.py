@@ -366,7 +366,7 @@ class Sources:
         return found
 
     def lacks_labels(self, corpus: str, language: str, split: Split) -> bool:
-        """Return whether a described corpus has no labels in a split or, where there is none, in any other."""
+        """Return whether a described corpus has no labels in a split or, where that is absent, in others."""
         if not all(isinstance(part, DescribedCorpus) and not part.hub for part in self._parts(corpus)):
             return False
         labelled = {one: self._is_labelled(corpus, language, one) for one in SPLITS}
@@ -375,10 +375,8 @@ class Sources:
 
     def _is_labelled(self, corpus: str, language: str, split: Split) -> bool | None:
         """Return whether a split has labels, as its first example has; None where it is not there."""
-        if self._is_absent(corpus, language, split):
-            return True
         try:
-            self.fingerprint(corpus, language, split)
+            self._files(corpus, language, split, ())
         except DataError:
             return None
         try:

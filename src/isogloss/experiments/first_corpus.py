@@ -67,10 +67,11 @@ class _Part(NamedTuple):
         labels = Counter(label for example in self.examples for label in labels_of(example))
         counts = some(f"{label} {count:,}" for label, count in labels.most_common()) if labels else "none"
         yield f"{self.path}: {self.layout}, language {self.language}. Labels: {counts}."
-        repeated = len(self.examples) - len({*map(texts_of, self.examples)})
-        yield from [f"  {repeated:,} rows repeat the text of another, in the same split."] if repeated else []
+        repeated = len(self.examples) - len({tuple(texts_of(example)) for example in self.examples})
+        if repeated:
+            yield f"  Rows that repeat the text of another, which are in its split: {repeated:,}."
         if self.errors:
-            yield f"  {len(self.errors):,} rows left out, listed in {folder / LEFT_OUT}:"
+            yield f"  Rows left out, which {folder / LEFT_OUT} lists: {len(self.errors):,}."
             yield from (f"    {error}" for error in self.errors[:SHOWN])
         sizes = ", ".join(f"{split} {len(examples):,}" for split, examples in self.splits.items())
         yield f"  In {folder}: {sizes}."
@@ -98,19 +99,20 @@ def write_corpus(file: LabelledFile, beside: Path) -> CorpusWritten:
     parts = [_part(file, corpus, corpus.kind, file.source, file.path)]
     for language, path in file.texts.items():
         parts.append(_part(file, _target_corpus(file, corpus, language, path), corpus.kind, language, path))
+    written = CorpusWritten(
+        description=folder / f"{name}{SUFFIX}",
+        unlabelled=tuple(part.language for part in parts if not any(map(is_labelled, part.examples))),
+        remarks=tuple(remark for part in parts for remark in part.remarks(folder)),
+    )
     with atomic_folder(folder) as temporary:
         for part in parts:
             for split, examples in part.splits.items():
                 lines = (_line(example, corpus.labels) for example in examples)
                 _write(temporary / f"{part.language}.{split}.jsonl", lines)
-        _write(temporary / f"{name}{SUFFIX}", _description(file, corpus).splitlines())
+        _write(temporary / written.description.name, _description(file, corpus).splitlines())
         if errors := [error for part in parts for error in part.errors]:
             _write(temporary / LEFT_OUT, errors)
-    return CorpusWritten(
-        description=folder / f"{name}{SUFFIX}",
-        unlabelled=tuple(part.language for part in parts if not any(map(is_labelled, part.examples))),
-        remarks=tuple(remark for part in parts for remark in part.remarks(folder)),
-    )
+    return written
 
 
 def _labelled_corpus(file: LabelledFile) -> DescribedCorpus:
@@ -125,10 +127,10 @@ def _target_corpus(file: LabelledFile, corpus: DescribedCorpus, language: str, p
     if not path.is_file():
         raise ConfigError(f"--target {language}={path}: no such file. Give a file with text in {language}.")
     own = _corpus(file, language, path, "dev")
-    if own.kind not in (corpus.kind, "raw") or (own.kind == "raw" and corpus.kind not in ("text", "tagging")):
+    if own.kind not in ((corpus.kind, "raw") if corpus.kind in ("text", "tagging") else (corpus.kind,)):
         raise ConfigError(
-            f"{path}: found {own.kind} ({own.format}); expected {corpus.kind}, as {file.path} has. Give a file "
-            f"with the same columns; its label may be missing."
+            f"{path}: found {own.kind} ({own.format}); expected {corpus.kind}, as {file.path} has. Give a "
+            f"file with the same columns; its label may be missing."
         )
     return replace(own, labels=corpus.labels)
 
@@ -162,7 +164,8 @@ def _part(file: LabelledFile, corpus: DescribedCorpus, kind: Kind, language: str
             f"larger file, or other shares (--split).{first}"
         )
     columns = ", ".join(f"{part} in {column!r}" for part, column in corpus.columns.items())
-    return _Part(path, language, f"{corpus.format}, {columns}", splits, errors)
+    layout = "lines of text" if corpus.format == "lines" else f"{corpus.format}, {columns}"
+    return _Part(path, language, layout, splits, errors)
 
 
 def _of_kind(kind: Kind, example: Example) -> Example:

@@ -1,4 +1,4 @@
-"""Which columns of a file contain texts and labels: those asked for, or those its header shows beyond doubt."""
+"""Which columns of a file contain texts and labels: those asked for, or else those its header shows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,11 +52,12 @@ def columns_found(path: Path, text: str, label: str, *, labelled: bool) -> Found
     )
     if not sure or len(labels) > 1 or (labelled and not labels):
         raise ConfigError(
-            f"{path}: which columns are the text and the label? Found {some(names)}. Name them: --text COLUMN "
-            f"--label COLUMN (with numbers from 0 where the file has no header)."
+            f"{path}: which columns are the text and the label? Found {some(names)}. Name them: --text "
+            f"COLUMN --label COLUMN (with numbers from 0 where the file has no header)."
         )
     parts = ("text",) if len(texts) == 1 else ("first", "second")
     columns = dict(zip((*parts, "label"), (*texts, *(labels or ["label"])), strict=True))
+    columns |= {"id": "id"} if "id" in names else {}
     return FoundColumns("text" if len(texts) == 1 else "pair", form, columns)
 
 

@@ -239,8 +239,8 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         for split, code in from_files:
             if sources.lacks_labels(cell.corpus, code, split):
                 raise ConfigError(
-                    f"{cell.corpus} has no labels in {code} {split}, and {entry.label!r} needs them. Choose a "
-                    f"method that is trained on the source alone."
+                    f"{cell.corpus} has no labels in {code} {split}, and {entry.label!r} needs them. Choose "
+                    f"a method that is trained on the source alone."
                 )
     return FineTune(
         encoder=cell.encoder,
