@@ -8,8 +8,9 @@ from typing import Any
 
 from isogloss.cli.display import Display
 from isogloss.core.errors import ConfigError, InputError
-from isogloss.core.languages import canonical_language
+from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.records import write_text
+from isogloss.experiments.asking import once_each
 from isogloss.experiments.first_corpus import LabelledFile, write_corpus
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.starting import Answers, first_recipe
@@ -51,10 +52,16 @@ def recipe_from(
     labelled: Path, file: Path, usual: Answers, *, targets: Sequence[str], how: dict[str, Any], quiet: bool
 ) -> str:
     """Write the splits of a labelled file and their description, and return a recipe; say what was found."""
-    texts = dict(target.partition("=")[::2] for target in targets)
+    texts = once_each("--target", (target.partition("=")[::2] for target in targets))
     if not texts or not all(texts.values()):
         raise ConfigError("--from: give a file of text for each target, as in --target sw=swahili.txt.")
     paths = {canonical_language(code): Path(path) for code, path in texts.items()}
+    for code in (how["source"], *paths):
+        check_language(code, "--source" if code == how["source"] else "--target")
+    if len(paths) < len(texts) or how["source"] in paths:
+        raise ConfigError(
+            f"--target {', '.join(texts)}: expected languages other than the source, once each."
+        )
     written = write_corpus(LabelledFile(path=labelled, texts=paths, **how), file.parent)
     answers = replace(
         usual,

@@ -164,6 +164,8 @@ def init(
     def answer(given: str, question: str, default: str) -> str:
         return given or (typer.prompt(question, default=default, err=True) if asks else default)
 
+    if (corpus and labelled) or (not labelled and (text or label)):
+        raise ConfigError("--corpus, and --text and --label of --from: give a corpus or a labelled file.")
     if labelled:
         columns = {"source": canonical_language(source or "en"), "text": text, "label": label}
         how = {**columns, "weights": shares_of(split), "seed": seed}

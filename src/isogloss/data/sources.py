@@ -369,9 +369,12 @@ class Sources:
         """Return whether a described corpus has no labels in a split or, where that is absent, in others."""
         if not all(isinstance(part, DescribedCorpus) and not part.hub for part in self._parts(corpus)):
             return False
-        labelled = {one: self._is_labelled(corpus, language, one) for one in SPLITS}
-        others = [one for one in labelled.values() if one is not None]
-        return not (any(others) if labelled[split] is None else labelled[split]) and bool(others)
+        if (labelled := self._is_labelled(corpus, language, split)) is not None:
+            return not labelled
+        there = [
+            one for one in (self._is_labelled(corpus, language, part) for part in SPLITS) if one is not None
+        ]
+        return bool(there) and not any(there)
 
     def _is_labelled(self, corpus: str, language: str, split: Split) -> bool | None:
         """Return whether a split has labels, as its first example has; None where it is not there."""
@@ -380,7 +383,7 @@ class Sources:
         except DataError:
             return None
         try:
-            return is_labelled(self.examples(corpus, language, split, examples=1)[0])
+            return split == "train" or is_labelled(self.examples(corpus, language, split, examples=1)[0])
         except DataError:  # It is raised where the split is read.
             return True
 

@@ -57,6 +57,8 @@ class _Part(NamedTuple):
     layout: str
     splits: Mapping[Split, list[Example]]
     errors: Sequence[str]
+    notes: Sequence[str]
+    """How the file is read."""
 
     @property
     def examples(self) -> list[Example]:
@@ -67,9 +69,7 @@ class _Part(NamedTuple):
         labels = Counter(label for example in self.examples for label in labels_of(example))
         counts = some(f"{label} {count:,}" for label, count in labels.most_common()) if labels else "none"
         yield f"{self.path}: {self.layout}, language {self.language}. Labels: {counts}."
-        repeated = len(self.examples) - len({tuple(texts_of(example)) for example in self.examples})
-        if repeated:
-            yield f"  Rows that repeat the text of another, which are in its split: {repeated:,}."
+        yield from (f"  {note}" for note in (*self.notes, *_repeats(self.examples)))
         if self.errors:
             yield f"  Rows left out, which {folder / LEFT_OUT} lists: {len(self.errors):,}."
             yield from (f"    {error}" for error in self.errors[:SHOWN])
@@ -150,8 +150,9 @@ def _corpus(file: LabelledFile, language: str, path: Path, split: Split) -> Desc
 
 def _part(file: LabelledFile, corpus: DescribedCorpus, kind: Kind, language: str, path: Path) -> _Part:
     """Read a file and split it: a target's is dev where it has no labels, else half dev and half test."""
-    is_source = path == file.path
-    attempts = [*corpus.attempts(None, language, "train" if is_source else "dev")]
+    is_source = language == file.source
+    read: tuple[str, Split] = (language, "train" if is_source else "dev")
+    attempts = [*corpus.attempts(None, *read)]
     examples = [_of_kind(kind, example) for example in attempts if not isinstance(example, DataError)]
     errors = [str(error) for error in attempts if isinstance(error, DataError)]
     names = SPLITS if is_source else SPLITS[1:] if any(map(is_labelled, examples)) else SPLITS[1:2]
@@ -160,12 +161,12 @@ def _part(file: LabelledFile, corpus: DescribedCorpus, kind: Kind, language: str
     if empty := [split for split, part in splits.items() if not part]:
         first = f" First error: {errors[0]}" if errors else ""
         raise DataError(
-            f"{path}: {len(examples):,} rows, and none for {empty[0]}; expected some for each split. Give a "
-            f"larger file, or other shares (--split).{first}"
+            f"{path}: only {len(examples):,} rows fit, none of them for {empty[0]}; expected some for each "
+            f"split. Give a larger file, or other shares (--split).{first}"
         )
     columns = ", ".join(f"{part} in {column!r}" for part, column in corpus.columns.items())
     layout = "lines of text" if corpus.format == "lines" else f"{corpus.format}, {columns}"
-    return _Part(path, language, layout, splits, errors)
+    return _Part(path, language, layout, splits, errors, [*corpus.remarks(None, *read)])
 
 
 def _of_kind(kind: Kind, example: Example) -> Example:
@@ -175,6 +176,15 @@ def _of_kind(kind: Kind, example: Example) -> Example:
     if isinstance(example, TextLine):
         return TaggedSentence(id=example.id, words=tuple(example.text.split()), tags=())
     return example
+
+
+def _repeats(examples: Sequence[Example]) -> list[str]:
+    """Return how many texts are there more than once; nothing where none is."""
+    texts = [tuple(texts_of(example)) for example in examples]
+    labels = [getattr(example, "label", "") or getattr(example, "tags", "") for example in examples]
+    different, labelled = len({*texts}), len({*zip(texts, labels, strict=True)})
+    counts = f"{len(texts) - different:,} ({labelled - different:,} with another label)"
+    return [f"Rows that repeat a text, all in its split: {counts}."] if len(texts) > different else []
 
 
 def _line(example: Example, labels: Sequence[str]) -> str:

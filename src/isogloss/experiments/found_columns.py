@@ -10,11 +10,11 @@ from isogloss.data.forms import BY_WORD, FORMS, SUFFIXES, Kind
 from isogloss.data.tables import Column, Columns, FileFormat, Row, rows
 
 TEXT_NAMES = ("text", "sentence", "review", "comment", "tweet", "headline", "document", "content")
-PAIR_NAMES = ({"premise", "hypothesis"}, {"sentence1", "sentence2"})
 LABEL_NAMES = ("label", "class", "category", "sentiment", "topic", "intent")
 """What headers call texts and labels, in any case."""
 
 MOST_COLUMNS = 1_000
+"""Columns of a file, at most, among which texts and labels are looked for."""
 
 
 class FoundColumns(NamedTuple):
@@ -40,20 +40,15 @@ def columns_found(path: Path, text: str, label: str, *, labelled: bool) -> Found
     if form in BY_WORD:
         return FoundColumns("tagging", form, FORMS["tagging"].columns[form])
     names = _header(path, form)
-    texts, labels = _asked(text, names), _asked(label, names)
-    labels = labels or [name for name in names if name.casefold() in LABEL_NAMES]
-    texts = (
-        texts
-        or [name for name in names if name.casefold() in TEXT_NAMES]
-        or [name for name in names if any(name.casefold() in pair for pair in PAIR_NAMES)]
-    )
-    sure = len(texts) == 1 or (
-        len(texts) == 2 and (text or {name.casefold() for name in texts} in PAIR_NAMES)
-    )
-    if not sure or len(labels) > 1 or (labelled and not labels):
+    if not labelled and not _asked(text, names):
+        text = ""
+    texts = _asked(text, names) if text else [name for name in names if name.casefold() in TEXT_NAMES]
+    labels = _asked(label, names) or [name for name in names if not label and name.casefold() in LABEL_NAMES]
+    if len(texts) != 1 + text.count(",") or len(texts) > 2 or len(labels) > 1 or (labelled and not labels):
         raise ConfigError(
-            f"{path}: which columns are the text and the label? Found {some(names)}. Name them: --text "
-            f"COLUMN --label COLUMN (with numbers from 0 where the file has no header)."
+            f"{path}: it is not clear which columns are the text and the label. Found: {some(names)}. Name "
+            f"them by --text and --label (numbers from 0 where there is no header), or describe the file "
+            f"(--from FILE.toml)."
         )
     parts = ("text",) if len(texts) == 1 else ("first", "second")
     columns = dict(zip((*parts, "label"), (*texts, *(labels or ["label"])), strict=True))
@@ -69,8 +64,8 @@ def _asked(asked: str, names: Sequence[str]) -> list[Column]:
 
 def _header(path: Path, form: FileFormat) -> list[str]:
     """Return the cells of the first line, or the keys of the first object."""
-    first = next(
-        (row for row in rows(disk_file(path), form, range(MOST_COLUMNS)) if isinstance(row, Row)), None
-    )
-    cells = first.cells if first else {}
-    return [str(cell).strip() for cell in (cells.values() if form in ("csv", "tsv") else cells)]
+    for row in rows(disk_file(path), form, range(MOST_COLUMNS)):
+        if isinstance(row, Row):
+            cells = row.cells.values() if form in ("csv", "tsv") else row.cells
+            return [str(cell).strip() for cell in cells]
+    return []
