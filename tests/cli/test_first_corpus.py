@@ -178,10 +178,15 @@ def test_four_commands_of_the_page_lead_from_a_file_to_predictions(command, fold
     assert command(*init).status == 0
     made = command(*run, "--jobs", 1, "--set", "grid.optimization={epochs=1}", "--json")
     assert made.status == 0
+    (found,) = (line["summary"]["found"] for line in made.lines if line["event"] == "report")
+    assert found.endswith("Without a score: Swahili (sw); the choice without labels estimates it.")
     (row,) = command(*choose, "--json").lines
     assert (row["language"], row["verdict"]) == ("sw", "don't know")
     assert row["reason"] == "fewer than 3 other languages have labels"
     assert 0 <= row["estimate.low"] <= row["estimate"] <= row["estimate.high"] <= 1
+    asked = ("--corpus", "reviews/reviews.toml", "--language", "sw", "--split", "dev")
+    message = command("evaluate", f"runs/{row['model']}", *asked).message
+    assert message.startswith("reviews sw dev: no labels, so no score.")
     ended = command(*(part.replace("ID", row["model"]) for part in predict))
     assert ended.status == 0
     predicted = (folder / predict[-1]).read_text(encoding="utf-8").splitlines()

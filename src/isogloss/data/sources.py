@@ -366,26 +366,19 @@ class Sources:
         return found
 
     def lacks_labels(self, corpus: str, language: str, split: Split) -> bool:
-        """Return whether a described corpus has no labels in a split or, where that is absent, in others."""
+        """Return whether a described corpus has no labels in a split or, if absent, the first of others."""
         if not all(isinstance(part, DescribedCorpus) and not part.hub for part in self._parts(corpus)):
             return False
-        if (labelled := self._is_labelled(corpus, language, split)) is not None:
-            return not labelled
-        there = [
-            one for one in (self._is_labelled(corpus, language, part) for part in SPLITS) if one is not None
-        ]
-        return bool(there) and not any(there)
-
-    def _is_labelled(self, corpus: str, language: str, split: Split) -> bool | None:
-        """Return whether a split has labels, as its first example has; None where it is not there."""
-        try:
-            self._files(corpus, language, split, ())
-        except DataError:
-            return None
-        try:
-            return split == "train" or is_labelled(self.examples(corpus, language, split, examples=1)[0])
-        except DataError:  # It is raised where the split is read.
-            return True
+        for part in (split, *SPLITS):
+            with suppress(DataError):
+                self._files(corpus, language, part, ())
+                break
+        else:
+            return False
+        if part != "train":  # Training data is not read without labels.
+            with suppress(DataError):  # An error where the split is read.
+                return not is_labelled(self.examples(corpus, language, part, examples=1)[0])
+        return False
 
     def has_dev(self, corpus: str, language: str) -> bool:
         """Return whether a corpus has a development split of a language."""

@@ -95,7 +95,7 @@ def write_corpus(file: LabelledFile, beside: Path) -> CorpusWritten:
         raise ConfigError(
             f"{folder}: this exists, and data is never replaced. Move it away, or rename {file.path.name}."
         )
-    corpus = _labelled_corpus(file)
+    corpus = _source_corpus(file)
     parts = [_part(file, corpus, corpus.kind, file.source, file.path)]
     for language, path in file.texts.items():
         parts.append(_part(file, _target_corpus(file, corpus, language, path), corpus.kind, language, path))
@@ -115,19 +115,15 @@ def write_corpus(file: LabelledFile, beside: Path) -> CorpusWritten:
     return written
 
 
-def _labelled_corpus(file: LabelledFile) -> DescribedCorpus:
-    if not file.path.is_file():
-        raise ConfigError(f"--from {file.path}: no such file. Give a file with texts and labels.")
+def _source_corpus(file: LabelledFile) -> DescribedCorpus:
     if file.path.suffix == SUFFIX:
         return described(file.path)
     return with_labels(_corpus(file, file.source, file.path, "train"), None)
 
 
 def _target_corpus(file: LabelledFile, corpus: DescribedCorpus, language: str, path: Path) -> DescribedCorpus:
-    if not path.is_file():
-        raise ConfigError(f"--target {language}={path}: no such file. Give a file with text in {language}.")
     own = _corpus(file, language, path, "dev")
-    if own.kind not in ((corpus.kind, "raw") if corpus.kind in ("text", "tagging") else (corpus.kind,)):
+    if own.kind != corpus.kind and (own.kind != "raw" or corpus.kind not in ("text", "tagging")):
         raise ConfigError(
             f"{path}: found {own.kind} ({own.format}); expected {corpus.kind}, as {file.path} has. Give a "
             f"file with the same columns; its label may be missing."
@@ -137,14 +133,14 @@ def _target_corpus(file: LabelledFile, corpus: DescribedCorpus, language: str, p
 
 def _corpus(file: LabelledFile, language: str, path: Path, split: Split) -> DescribedCorpus:
     """Return a file as a corpus of one split."""
-    columns = columns_found(path, file.text, file.label, labelled=split == "train")
-    paths = {split: escape(path.name)}
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such file. Give a file of text in {language}.")
     return DescribedCorpus(
         name=path.name,
-        paths=paths,
+        paths={split: escape(path.name)},
         languages={language: language},
         folder=str(path.parent),
-        **columns._asdict(),
+        **columns_found(path, file.text, file.label, labelled=split == "train")._asdict(),
     )
 
 

@@ -262,16 +262,15 @@ def _on_labels(
     request: MeasureRequest, subjects: tuple[Run, ...], languages: tuple[str, ...], cell: Cell
 ) -> Measure:
     """Build the measurement of models on the labelled examples of their corpus, or of the one named."""
-    inputs = request.choice.inputs
+    inputs, languages = request.choice.inputs, request.choice.languages or languages
     check_inputs(inputs, cell.task, f"{request.where}: inputs")
-    languages = _labelled(request, request.choice.languages or languages, cell)
     check_languages(request, cell.encoder, [language_read(inputs, one, cell.source) for one in languages])
     corpus = request.choice.corpus or cell.corpus
     with located(request.where):
         request.sources.needs(corpus, cell.task)
         if isinstance(request.diagnostic, ChecksTask):
             request.diagnostic.check_task(find_task(cell.task))
-    return on_examples(request, subjects, corpus, languages, cell)
+    return on_examples(request, subjects, corpus, _labelled(request, languages, cell), cell)
 
 
 def _labelled(request: MeasureRequest, languages: tuple[str, ...], cell: Cell) -> tuple[str, ...]:
