@@ -26,6 +26,9 @@ TAGGING = 'kind = "tagging"\nformat = "conll"\n'
 TEXT = 'kind = "text"\nformat = "tsv"\n'
 
 
+NUMBERED = "columns = { text = 0, label = 1 }\n"
+
+
 def columns(word: int, label: int) -> str:
     return f"{TAGGING}columns = {{ word = {word}, label = {label} }}\n"
 
@@ -193,7 +196,7 @@ LAYOUTS = (
     ),
     Odd(
         "text: label missing in one row",
-        f"{TEXT}columns = {{ text = 0, label = 1 }}\n",
+        f"{TEXT}{NUMBERED}",
         "a\tx\nb\t\nc\ty\n",
         2,
         {"x": 1, "y": 1},
@@ -206,6 +209,79 @@ LAYOUTS = (
         2,
         {"1": 2, "8": 1},
     ),
+    Odd(
+        "a header where columns are numbered",
+        f"{TEXT}{NUMBERED}",
+        "text\tlabel\na\tx\nb\ty\n",
+        0,
+        {},
+        error=":1: a header, with 'label'",
+    ),
+    Odd(
+        "a header of words and tags",
+        TAGGING,
+        "token\ttag\nAnna\tX\nis\tY\nhere\tY\n",
+        0,
+        {},
+        error=":1: a header, with 'tag'",
+    ),
+    Odd(
+        "text: a tab in one text",
+        f"{TEXT}{NUMBERED}",
+        "a\tx\nb\tb\ty\n",
+        1,
+        {"x": 1},
+        error=":2: 3 cells; expected 2 as in the first row",
+    ),
+    Odd(
+        "text: two columns of one name",
+        TEXT,
+        "text\tlabel\tlabel\na\tx\ty\n",
+        0,
+        {},
+        error=":1: 2 columns 'label'; expected one",
+    ),
+    Odd(
+        "text: nan for a missing label",
+        f"{TEXT}{NUMBERED}",
+        "a\tx\nb\tnan\nc\ty\n",
+        2,
+        {"x": 1, "y": 1},
+        error=":2: no label; expected one of x, y",
+    ),
+    Odd(
+        "text: labels that differ in case",
+        f"{TEXT}{NUMBERED}",
+        "a\tPos\nb\tpos\n",
+        2,
+        {"Pos": 1, "pos": 1},
+        "labels that look alike: Pos, pos",
+    ),
+    Odd(
+        "tags in small letters",
+        TAGGING,
+        "anna b-per\nis O\n",
+        1,
+        {"b-per": 1, "O": 1},
+        "labels of words, though 'b-per' looks like one of spans",
+    ),
+    Odd(
+        "spans that are read as labels of words",
+        f'{TAGGING}scheme = "words"\n',
+        "Anna B-PER\nBo I-PER\n",
+        1,
+        {"B-PER": 1, "I-PER": 1},
+    ),
+    Odd(
+        "comments anywhere",
+        f'{TAGGING}comments = "# "\n',
+        "Anna B-PER\n# page 3\nBo I-PER\n",
+        1,
+        {"PER": 1},
+        "1 comment line skipped",
+    ),
+    Odd("words alone", TAGGING, "Anna\nleft\n\nOslo\n", 2, {}, "no labels"),
+    Odd("texts alone", f'{TEXT}columns = {{ text = "tweet" }}\n', "tweet\na\nb\n", 2, {}, "no labels"),
 )
 
 

@@ -27,6 +27,7 @@ from isogloss.data.parallel_text import two_languages
 from isogloss.data.questions import read_questions
 from isogloss.data.tables import Column, Columns, FileFormat, Row, rows
 from isogloss.data.tag_projection import OUTSIDE, are_bio
+from isogloss.data.tag_schemes import WORDS
 
 BadRows = Literal["refuse", "skip"]
 
@@ -84,7 +85,7 @@ class DescribedCorpus:
             return ("nli",)
         if self.kind != "tagging":
             return (FORMS[self.kind].tasks[self.predicts],)
-        return ("span-tagging" if are_bio(self.labels) else "word-tagging",)
+        return ("span-tagging" if self.scheme != WORDS and are_bio(self.labels) else "word-tagging",)
 
     def path(self, language: str, split: Split) -> str:
         """Return the path of a file that ``write`` makes."""
@@ -338,11 +339,12 @@ def register(*corpora: DescribedCorpus) -> None:
 def inventory(seen: Iterable[str], given: Sequence[str]) -> tuple[str, ...]:
     """Return the labels of a tagging corpus from those seen in a file and those a description gives.
 
-    BIO tags are O, then B- and I- of each type, in the order of the given types, else sorted.
+    BIO tags are O, then B- and I- of each type, in the order of the given types (or tags), else sorted.
     """
     found = set(seen)
     if not are_bio(found):
         return tuple(given) or tuple(sorted(found))
-    types = [tag[2:] if tag[:2] in ("B-", "I-") else tag for tag in given if tag != OUTSIDE]
+    marked = any(tag[:2] in ("B-", "I-") for tag in given)
+    types = [tag[2:] if marked and tag[1:2] == "-" else tag for tag in given if tag != OUTSIDE]
     types = list(dict.fromkeys(types)) or sorted({tag[2:] for tag in found - {OUTSIDE}})
     return (OUTSIDE, *(f"{mark}-{one}" for one in types for mark in "BI"))

@@ -5,14 +5,17 @@ Decided once, from the whole file, and reported; what does not fit is an error w
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 from isogloss.data.files import File
 from isogloss.data.forms import Kind, Predicts
 from isogloss.data.layouts import Layout, check_words, count_comments, layout_of
 from isogloss.data.tables import Column, Columns, FileFormat, Row, Rows, rows
+from isogloss.data.tag_projection import OUTSIDE
 from isogloss.data.tag_schemes import BIO, WORDS, TagCounts
 
 LABELS: Mapping[Kind, tuple[str, ...]] = {
@@ -20,6 +23,19 @@ LABELS: Mapping[Kind, tuple[str, ...]] = {
     "span": ("answers",),
 }  # fmt: skip
 """The part of an example that contains its label."""
+
+NO_LABEL = frozenset({"", "nan", "NaN", "null", "NULL", "<NA>", "#N/A"})
+"""What programs write where there is no label; each may be one of the inventory, too."""
+
+HEADINGS = frozenset(
+    {"label", "labels", "gold_label", "class", "category", "target", "tag", "tags", "ner_tags"}
+)
+"""Labels of a first row that is a header."""
+
+SUSPICIOUS = 20
+"""Rows at least, before it is odd that none of them has the first option."""
+
+_MARK = re.compile(r"(?i)[bi][-_.:]\S+|\S+[-_.:][bi]")
 
 _NUMBER = re.compile(r"\d{1,9}(?=(\.0)?$)")
 
@@ -68,6 +84,8 @@ class Reading:
         Texts are numbers where all labels of a file are: a 0 among other labels is a misspelled O.
         """
         text = label_text(cell)
+        if text in self.no_labels and text not in (*self.labels, *self.spelled):
+            return ""
         label = self.spelled.get(text, text)
         is_number = type(cell) is int or (numbered and _NUMBER.match(text))
         if label in self.labels or self.spelled or not is_number:
@@ -90,9 +108,13 @@ class Reading:
         """Return whether a row has a label at all, right or wrong."""
         if self.kind == "text" and self.predicts == "labels":  # A row may have none of the labels.
             return any(row.cells.get(column) is not None for column in self.label_columns)
-        return any(
-            label_text(cell) not in ("", *"_" * (self.kind == "tagging")) for cell in self.label_cells(row)
-        )
+        nothing = {*self.no_labels, "_"} if self.kind == "tagging" else self.no_labels
+        return any(label_text(cell) not in nothing for cell in self.label_cells(row))
+
+    @property
+    def no_labels(self) -> Collection[str]:
+        """Ways to write that a row has no label."""
+        return {*NO_LABEL, "_"} if self.columns.get("label") == "UPOS" else NO_LABEL
 
     def label_cells(self, row: Row) -> list[object]:
         """Return the cells of the labels, those of lists one by one."""
@@ -112,22 +134,69 @@ def facts_of(
     if not reading.label_columns:
         return LINES
     layout, remarks = _layout(file, reading) if reading.format == "conll" else (None, [])
-    count, labelled, numbered, tags = 0, 0, True, TagCounts()
+    look = _Look(reading)
     for row in reading.rows(file, columns, layout):
         if isinstance(row, Row) and is_meant(row):
-            count, labelled = count + 1, labelled + reading.has_label(row)
-            numbered = numbered and all(map(_NUMBER.match, map(label_text, reading.label_cells(row))))
-            tags.add(_tags(reading, row))
-    lacks = (layout is not None and layout.width == 1) or 0 == labelled < count
+            look.add(row)
+    look.check_header(file)
+    lacks = (layout is not None and layout.width == 1) or 0 == look.labelled < look.rows
     unlabelled = lacks and reading.may_lack_labels
-    scheme = (reading.scheme or tags.scheme) if reading.kind == "tagging" and not unlabelled else WORDS
-    remarks += ["no labels"] if unlabelled else []
-    remarks += [f"{scheme} read as {BIO}"] if scheme not in (BIO, WORDS) else []
-    if scheme == BIO and tags.begun_inside:
-        remarks.append(f"{tags.begun_inside:,} spans begin with I-")
+    scheme = (reading.scheme or look.tags.scheme) if reading.kind == "tagging" and not unlabelled else WORDS
     return FileFacts(
-        layout=layout, scheme=scheme, unlabelled=unlabelled, numbered=numbered, remarks=tuple(remarks)
+        layout=layout,
+        scheme=scheme,
+        unlabelled=unlabelled,
+        numbered=look.numbered,
+        remarks=(*remarks, *(["no labels"] if unlabelled else look.remarks(scheme))),
     )
+
+
+@dataclass
+class _Look:
+    """What the rows of a file have, while it is looked through."""
+
+    reading: Reading
+    rows: int = 0
+    labelled: int = 0
+    numbered: bool = True
+    tags: TagCounts = field(default_factory=TagCounts)
+    """Of the words, or of the rows where there is an inventory."""
+    first: tuple[int, str] = (0, "")
+    """Line and label of the first word or row."""
+
+    def add(self, row: Row) -> None:
+        reading, labels = self.reading, self.reading.label_cells(row)
+        self.rows, self.labelled = self.rows + 1, self.labelled + reading.has_label(row)
+        self.numbered = self.numbered and all(map(_NUMBER.match, map(label_text, labels)))
+        if reading.kind != "span" and reading.predicts == "label":
+            self.tags.add([reading.spell(label) for label in labels])
+            self.first = self.first if self.rows > 1 else (row.line, label_text(next(iter(labels), "")))
+
+    def check_header(self, file: File) -> None:
+        """Raise DataError where the first row, read as others, is the header."""
+        line, label = self.first
+        headed = self.reading.format in ("conll", "tsv", "csv") and label.lower() in HEADINGS
+        if headed and self.tags.tags[label] == 1 and len(self.tags.tags) > 1:
+            advice = "Name the columns of the header (columns = { text = …, label = … }), or take it out"
+            raise file.broken(
+                line, f"a header, with {label!r}", "rows alone where columns are numbered", advice
+            )
+
+    def remarks(self, scheme: str) -> Iterator[str]:
+        tags, kind = self.tags, self.reading.kind
+        if scheme not in (BIO, WORDS):
+            yield f"{scheme} read as {BIO}"
+        if scheme == BIO and tags.begun_inside:
+            yield f"{tags.begun_inside:,} spans begin with I-"
+        odd = [tag for tag in tags.tags if _MARK.fullmatch(tag)] if scheme == WORDS else []
+        if kind == "tagging" and odd and tags.tags[OUTSIDE]:
+            yield f"labels of words, though {odd[0]!r} looks like one of spans"
+        alike = defaultdict[str, list[str]](list)
+        for tag in tags.tags:
+            alike[unicodedata.normalize("NFKC", tag).casefold()].append(tag)
+        yield from (f"labels that look alike: {', '.join(same)}" for same in alike.values() if len(same) > 1)
+        if kind == "choice" and not self.reading.labels and self.rows >= SUSPICIOUS and not tags.tags["0"]:
+            yield "no row with the label 0, from which options are counted"
 
 
 def _layout(file: File, reading: Reading) -> tuple[Layout, list[str]]:
@@ -139,9 +208,3 @@ def _layout(file: File, reading: Reading) -> tuple[Layout, list[str]]:
     comments = count_comments(file, layout, label)
     remarks = [f"{comments:,} comment line{'s' * (comments > 1)} skipped"] if comments else []
     return layout, remarks + ["a separator at the end of every line left out"] * layout.ends
-
-
-def _tags(reading: Reading, row: Row) -> list[str]:
-    """Return the tags of a sentence as they are spelled; none of other kinds."""
-    tags = row.cells.get(reading.label_columns[0]) if reading.kind == "tagging" else ()
-    return [reading.spell(tag) for tag in tags] if isinstance(tags, list | tuple) else []

@@ -108,17 +108,20 @@ def _headed(
     lines: Iterable[tuple[int, list[str]]], file: File, columns: Sequence[Column], labels: Sequence[Column]
 ) -> Rows:
     """Yield rows of cells; where columns are named, the first row is a header."""
-    header: list[str] | None = None
+    first: list[str] | None = None
     named = any(isinstance(column, str) for column in columns)
     for number, cells in lines:
-        if named and header is None:
-            header = [cell.strip() for cell in cells]
-            _check_header(file, number, header, [one for one in columns if isinstance(one, str)], labels)
-        elif header is not None and len(cells) != len(header):
+        if first is None:
+            first = [cell.strip() for cell in cells]
+            if named:
+                _check_header(file, number, first, [one for one in columns if isinstance(one, str)], labels)
+                continue
+        if len(cells) != len(first):
             advice = 'Correct the line; cells in quotation marks are CSV (format = "csv", separator = "\\t")'
-            yield file.broken(number, f"{len(cells)} cells", f"{len(header)} as in the header", advice)
+            expected = f"{len(first)} as in the {'header' if named else 'first row'}"
+            yield file.broken(number, f"{len(cells)} cells", expected, advice)
         else:
-            named_cells = dict(zip(header or (), cells, strict=False))
+            named_cells = dict(zip(first if named else (), cells, strict=False))
             yield Row(
                 number, {column: cell for column in columns for cell in _cell(column, named_cells, cells)}
             )
@@ -136,6 +139,10 @@ def _check_header(
 ) -> None:
     """Raise DataError for a column that is not in a header; one of labels may be absent, not misspelled."""
     for column in columns:
+        if header.count(column) > 1:
+            raise file.broken(
+                number, f"{header.count(column)} columns {column!r}", "one", "Number them from 0"
+            )
         near = did_you_mean(column, header)
         if column not in header and (near or column not in labels):
             raise file.broken(

@@ -60,7 +60,7 @@ def looked_through(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitFou
                 errors.append(str(example))
                 continue
             texts.append("\t".join(texts_of(example)))
-            labels.update(labels_of(example))
+            labels.update(labels_of(example, spans="span-tagging" in corpus.tasks))
             odd += [example] if _is_odd(example) else []
         seen = dict.fromkeys(texts)
         trained = 0 if split == "train" else sum(text in training.get(language, ()) for text in texts)

@@ -12,7 +12,8 @@ from isogloss.data.described import DescribedCorpus, inventory
 from isogloss.data.described_rows import UNKNOWN
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import DiskFolder
-from isogloss.data.tag_projection import OUTSIDE, are_bio, entities
+from isogloss.data.tag_projection import OUTSIDE, entities
+from isogloss.data.tag_schemes import WORDS
 
 PEEK = 100_000
 """Examples whose labels are read where a description gives none; of tagging also to tell BIO."""
@@ -23,7 +24,7 @@ def with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorp
     given = corpus.labels
     if corpus.predicts == "labels" and isinstance(columns := corpus.columns["label"], tuple):
         return replace(corpus, labels=given or tuple(map(str, columns)))
-    if given and corpus.kind != "tagging":
+    if given and (corpus.kind != "tagging" or corpus.scheme == WORDS):
         return corpus
     if given and corpus.assumed:  # Types of entities are what inventories tell; others say each tag.
         return replace(corpus, labels=inventory((OUTSIDE,), given))
@@ -32,7 +33,7 @@ def with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorp
         next(iter(seen.values())),
         {label: None for labels in seen.values() for label in labels},
     )
-    if corpus.kind == "tagging":
+    if corpus.kind == "tagging" and corpus.scheme != WORDS:
         labels = inventory(first, given)
         further = [] if given else [tag for tag in inventory(everything, given) if tag not in labels]
     else:
@@ -55,8 +56,7 @@ def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Spl
                 if isinstance(example, DataError):  # An error where it is read, as may be others of its kind.
                     error = error or example
                 else:
-                    tags = example.tags if isinstance(example, TaggedSentence) else labels_of(example)
-                    seen |= dict.fromkeys(tags)
+                    seen |= dict.fromkeys(labels_of(example, spans=False))
         if error and not (seen or found):
             raise error
         found |= {split: seen} if codes else {}
@@ -67,11 +67,10 @@ def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Spl
     return found
 
 
-def labels_of(example: object) -> Sequence[str]:
-    """Return the labels of an example: its own, those of its words, or the types of its entities."""
+def labels_of(example: object, *, spans: bool = True) -> Sequence[str]:
+    """Return the labels of an example: its own, those of its words, or the types of its spans."""
     if isinstance(example, TaggedSentence):
-        tags = example.tags
-        return [one.type for one in entities(tags)] if are_bio(tags) else tags
+        return [span.type for span in entities(example.tags)] if spans else example.tags
     label = getattr(example, "label", None)
     if isinstance(label, tuple):
         return label
