@@ -6,7 +6,7 @@ Decided once, from the whole file, and reported; what does not fit is an error w
 import math
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
@@ -139,14 +139,14 @@ def facts_of(
         if isinstance(row, Row) and is_meant(row):
             look.add(row)
     look.check_header(file)
-    lacks = (layout is not None and layout.width == 1) or 0 == look.labelled < look.rows
+    lacks = (layout is not None and layout.width == 1) or (look.rows > 0 and not look.labelled)
     unlabelled = lacks and reading.may_lack_labels
     scheme = (reading.scheme or look.tags.scheme) if reading.kind == "tagging" and not unlabelled else WORDS
     return FileFacts(
         layout=layout,
         scheme=scheme,
         unlabelled=unlabelled,
-        numbered=look.numbered,
+        numbered=all(map(_NUMBER.match, look.labels)),
         remarks=(*remarks, *(["no labels"] if unlabelled else look.remarks(scheme))),
     )
 
@@ -157,45 +157,49 @@ class _Look:
 
     reading: Reading
     rows: int = 0
-    labelled: int = 0
-    numbered: bool = True
+    labelled: bool = False
+    labels: Counter[str] = field(default_factory=Counter)
+    """Of words, or of rows where there is an inventory."""
     tags: TagCounts = field(default_factory=TagCounts)
-    """Of the words, or of the rows where there is an inventory."""
     first: tuple[int, str] = (0, "")
     """Line and label of the first word or row."""
 
     def add(self, row: Row) -> None:
-        reading, labels = self.reading, self.reading.label_cells(row)
-        self.rows, self.labelled = self.rows + 1, self.labelled + reading.has_label(row)
-        self.numbered = self.numbered and all(map(_NUMBER.match, map(label_text, labels)))
-        if reading.kind != "span" and reading.predicts == "label":
-            self.tags.add([reading.spell(label) for label in labels])
-            self.first = self.first if self.rows > 1 else (row.line, label_text(next(iter(labels), "")))
+        self.rows += 1
+        self.labelled = self.labelled or self.reading.has_label(row)
+        if self.reading.kind == "span" or self.reading.predicts != "label":
+            return
+        labels = [label_text(cell) for cell in self.reading.label_cells(row)]
+        self.labels.update(labels)
+        if self.reading.kind == "tagging":
+            self.tags.add([self.reading.spell(label) for label in labels])
+        if self.rows == 1:
+            self.first = row.line, next(iter(labels), "")
 
     def check_header(self, file: File) -> None:
         """Raise DataError where the first row, read as others, is the header."""
         line, label = self.first
         headed = self.reading.format in ("conll", "tsv", "csv") and label.lower() in HEADINGS
-        if headed and self.tags.tags[label] == 1 and len(self.tags.tags) > 1:
+        if headed and self.labels[label] == 1 and len(self.labels) > 1:
             advice = "Name the columns of the header (columns = { text = …, label = … }), or take it out"
             raise file.broken(
                 line, f"a header, with {label!r}", "rows alone where columns are numbered", advice
             )
 
     def remarks(self, scheme: str) -> Iterator[str]:
-        tags, kind = self.tags, self.reading.kind
         if scheme not in (BIO, WORDS):
             yield f"{scheme} read as {BIO}"
-        if scheme == BIO and tags.begun_inside:
-            yield f"{tags.begun_inside:,} spans begin with I-"
-        odd = [tag for tag in tags.tags if _MARK.fullmatch(tag)] if scheme == WORDS else []
-        if kind == "tagging" and odd and tags.tags[OUTSIDE]:
+        if scheme == BIO and self.tags.begun_inside:
+            yield f"{self.tags.begun_inside:,} spans begin with I-"
+        odd = [tag for tag in self.tags.tags if _MARK.fullmatch(tag)] if scheme == WORDS else []
+        if odd and self.labels[OUTSIDE]:
             yield f"labels of words, though {odd[0]!r} looks like one of spans"
         alike = defaultdict[str, list[str]](list)
-        for tag in tags.tags:
-            alike[unicodedata.normalize("NFKC", tag).casefold()].append(tag)
+        for label in self.labels:
+            alike[unicodedata.normalize("NFKC", label).casefold()].append(label)
         yield from (f"labels that look alike: {', '.join(same)}" for same in alike.values() if len(same) > 1)
-        if kind == "choice" and not self.reading.labels and self.rows >= SUSPICIOUS and not tags.tags["0"]:
+        counted = self.reading.kind == "choice" and not self.reading.labels
+        if counted and self.rows >= SUSPICIOUS and not self.labels["0"]:
             yield "no row with the label 0, from which options are counted"
 
 

@@ -20,6 +20,7 @@ from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, Row
 from isogloss.core.rows import as_row
 from isogloss.core.run_parts import is_nested, parts_within, with_fields
+from isogloss.core.secrets import masked
 from isogloss.core.seeds import derive
 from isogloss.core.training_rows import Parameters
 from isogloss.core.version import VERSION
@@ -68,7 +69,7 @@ def make(context: RunContext, run: Run) -> Record:
         run=content(run),
         needs=tuple(identity(needed) for needed in needs(run)),
         rows=made.rows,
-        warnings=(*made.warnings, *dict.fromkeys(about_data(run, context.sources))),
+        warnings=tuple(map(masked, (*made.warnings, *dict.fromkeys(about_data(run, context.sources))))),
     )
     context.store.finish(record, _circumstances(perf_counter() - start, context, run))
     context.store.remove_leftovers(run)

@@ -19,6 +19,7 @@ from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of, from_text
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left
+from isogloss.core.paths import is_safe
 from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -35,6 +36,7 @@ from isogloss.core.records import (
     write_text,
     writing,
 )
+from isogloss.core.secrets import masked
 from isogloss.data.files import some
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.claims import Claim, Claims, claims_in
@@ -173,6 +175,10 @@ class Store:
         """Write circumstances and checksums, then the record: from then on the run is finished."""
         folder = self.root / record.id
         write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
+        with writing(folder):  # Weights are written readable for their owner alone.
+            mode = (folder / MADE).stat().st_mode
+            for path in (folder / "model").rglob("*.safetensors"):
+                path.chmod(mode)
         with reading(folder):
             left = {path.name for path in folder.glob(f"{DAMAGED}*")}
             files = checksums_of(folder, without=NO_RESULTS | left)
@@ -182,7 +188,7 @@ class Store:
 
     def fail(self, run: "Run", message: str, *, needs: str = "") -> None:
         """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
-        body = {"error": message, **({"needs": needs} if needs else {})}
+        body = {"error": masked(message), **({"needs": needs} if needs else {})}
         self._write(f"{identity(run)}/{FAILED}", json.dumps(body, ensure_ascii=False) + "\n")
 
     def failure(self, run: "Run", *, afresh: bool = False) -> str:
@@ -207,6 +213,7 @@ class Store:
         """
         if self.remote:
             self.remote.check()
+        about = {name: masked(value) if isinstance(value, str) else value for name, value in about.items()}
         body = {**about, "runs": [identity(run) for run in runs]}
         self._write(PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
@@ -396,4 +403,5 @@ def _base_of(model: Path) -> str:
         way = PurePosixPath(json.loads((model / DIFFERENCE).read_bytes())["base"]).parts
     except (OSError, ValueError, KeyError, TypeError):
         return ""
-    return way[2] if way[:2] == ("..", "..") and way[3:] == ("model",) else ""
+    of_run = way[:2] == ("..", "..") and way[3:] == ("model",)
+    return way[2] if of_run and is_safe(way[2]) else ""

@@ -71,6 +71,8 @@ class Checkpoints:
                 save_file(_own(best, weights), temporary / _BEST)
             body = json.dumps({"step": state.step, "notes": state.notes})
             (temporary / _STATE).write_text(body, encoding="utf-8")
+            for path in temporary.glob("*.safetensors"):  # They are written readable for their owner alone.
+                path.chmod((temporary / _STATE).stat().st_mode)
             (temporary / CHECKSUMS).write_text(as_text(checksums_of(temporary)), encoding="utf-8")
             temporary.rename(final)
         except (OSError, SafetensorError) as error:
