@@ -4,8 +4,7 @@ The built-in languages are files in the corpora's native formats that are made w
 take the same way through readers, fingerprints and runs as files on disk. ``export`` writes them.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
@@ -32,6 +31,7 @@ from isogloss.data.hub import data_source
 from isogloss.data.pairs import PairCorpus
 from isogloss.data.parallel_text import two_languages
 from isogloss.data.questions import QuestionCorpus
+from isogloss.data.recent_examples import RecentExamples
 from isogloss.data.tokenization import word_breaking
 
 GENERATED_AS = {
@@ -168,26 +168,6 @@ def built_in_size(corpus: str, language: str, split: Split) -> int | None:
 
 
 Treebanks = tuple[tuple[str, str], ...]
-
-
-class RecentExamples:
-    """Splits as they were read, the least recently asked for forgotten first."""
-
-    def __init__(self, limit: int) -> None:
-        """Keep up to ``limit`` examples of all splits together; a longer split is never kept."""
-        self._limit = limit
-        self._kept: OrderedDict[Hashable, tuple[Example, ...]] = OrderedDict()
-
-    def examples(self, key: Hashable, read: Callable[[], Iterable[Example]]) -> list[Example]:
-        """Return the examples kept under a key, which must name their file's state too, or read them."""
-        found = self._kept.pop(key, None)
-        if found is None:
-            found = tuple(read())
-        if len(found) <= self._limit:
-            self._kept[key] = found
-            while sum(map(len, self._kept.values())) > self._limit:
-                self._kept.popitem(last=False)
-        return list(found)
 
 
 _RECENT = RecentExamples(limit=50_000)
