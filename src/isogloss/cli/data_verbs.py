@@ -178,7 +178,7 @@ def export(
 ) -> None:
     """Write the built-in languages as files, each corpus in its native format."""
     from isogloss.cli.display import Display
-    from isogloss.data.sources import BuiltInLanguages
+    from isogloss.data.built_in_languages import BuiltInLanguages
 
     with Display(quiet=quiet) as display:
         BuiltInLanguages().export(folder, display.on_progress)

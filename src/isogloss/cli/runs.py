@@ -272,7 +272,7 @@ def _operations(count: float | None) -> str:
 
 
 def _not_looked_at(planned: "Planned") -> Iterator[str]:
-    """Yield what was not looked at, as it is not on this machine: corpora, and encoders of the hub."""
+    """Yield what was not looked at, as it is not on this machine or has no labels: corpora, hub encoders."""
     from isogloss.experiments.memory import ASSUMED_SHAPES
     from isogloss.experiments.needs import not_looked_up
 
@@ -285,6 +285,8 @@ def _not_looked_at(planned: "Planned") -> Iterator[str]:
             f"not looked at: {each}: not on this machine. The runs get other ids when their data is there "
             f"(--data DIR)."
         )
+    for corpus, split, language in planned.sources.unlabelled:
+        yield f"{corpus} {language}: no labels, so no score on {split}."
     for source in dict.fromkeys(model.source for model in not_looked_up(planned.runs)):
         size = " Its published size is assumed." if source in ASSUMED_SHAPES else ""
         yield (

@@ -166,6 +166,13 @@ Example = (
     | Question
 )
 
+
+def is_labelled(example: Example) -> bool:
+    """Return whether an example has a label, tags or answers; it may have a set of labels that is empty."""
+    texts = [getattr(example, name, ()) for name in ("tags", "answers")]
+    return any(texts) or getattr(example, "label", None) not in (None, "")
+
+
 KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Example)}
 """Every kind of example, by its name."""
 

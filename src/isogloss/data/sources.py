@@ -1,136 +1,29 @@
-"""Sources of examples: corpora by name, from the built-in languages, a folder or the Hugging Face hub.
+"""Sources of examples: corpora by name, from the built-in languages, a folder or the Hugging Face hub."""
 
-The built-in languages are files in the corpora's native formats that are made when they are read, so they
-take the same way through readers, fingerprints and runs as files on disk. ``export`` writes them.
-"""
-
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
-from itertools import combinations, islice, permutations, product
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
-from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.plug_ins import check_value, find_plug_in, package_named, plugged_names
-from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import writing
-from isogloss.data import languages
 from isogloss.data.bitext import Bitext
+from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.catalogue import CORPORA
-from isogloss.data.comparable import Bucc, apart
 from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.conllu import BUILT_IN, treebanks_there
-from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
+from isogloss.data.corpora import SPLITS, Corpus, Source, Split
 from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
-from isogloss.data.examples import Example, limited
+from isogloss.data.examples import Example, is_labelled, limited
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.hub import data_source
 from isogloss.data.pairs import PairCorpus
-from isogloss.data.parallel_text import two_languages
 from isogloss.data.questions import QuestionCorpus
+from isogloss.data.recent_examples import RecentExamples
 from isogloss.data.tokenization import word_breaking
-
-GENERATED_AS = {
-    "ud": "ud",
-    "wikiann": "wikiann",
-    "xnli": "xnli",
-    "pawsx": "pawsx",
-    "squad": "squad",
-    "rawtext": "text",
-}
-"""The corpora that the built-in languages have, besides bitext and what is made of it, and what their maker
-calls them."""
-
-TRANSLATED = ("xnli", "pawsx", "squad", "ud", "wikiann")
-"""Those that are there in translation too, for every pair: qaa-qab, and there and back: qaa-qab-qaa."""
-
-NOISE = 0.05
-"""Rate of errors in these translations, each of three kinds (words dropped, wrong, exchanged)."""
-
-BITEXT = "bitext"
-LARGE_BITEXT = "bitext-large"
-"""A collection of bitext that begins as ``BITEXT`` does and is five times as long; not exported."""
-
-
-@dataclass(frozen=True)
-class BuiltInLanguages:
-    """All corpora of the built-in languages."""
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return "the built-in languages"
-
-    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
-        """Return the one file of a split, which is made when it is read."""
-        if language not in self._languages(corpus):
-            there = dict.fromkeys(SPLITS, sorted(self._languages(corpus)))
-            name = f"bitext:{corpus.collection}" if isinstance(corpus, Bitext) else corpus.name
-            raise not_there(self, name, language, split, there=there)
-        if isinstance(corpus, Bitext | Bucc):
-            language = "-".join(sorted(language.split("-")))
-        return [self._file(corpus, language, split)]
-
-    def inside(self) -> list[str]:
-        """Return the corpora."""
-        return sorted({path.partition("/")[0] for path in self._exported()})
-
-    def export(self, folder: Path, on_progress: OnProgress = no_progress) -> None:
-        """Write every file; DiskFolder(folder) then reads the very same examples.
-
-        Translations of examples, the large bitext and comparable text are left out: there is a file for
-        every pair.
-        """
-        files = [*self._exported().items()]
-        what = "export of the built-in languages"
-        for path, file in one_by_one(files, what, on_progress, lambda one: one[0]):
-            with atomic_file(folder / path) as stream, writing(folder / path):
-                stream.writelines(file.read())
-
-    def _languages(self, corpus: Corpus) -> set[str]:
-        """Return the languages, and the pairs of them, that a corpus is there in."""
-        pairs = ["-".join(pair) for pair in permutations(languages.LANGUAGES, 2)]
-        if isinstance(corpus, Bitext):
-            return set(pairs) if corpus.collection in (BITEXT, LARGE_BITEXT) else set()
-        if isinstance(corpus, Bucc):
-            return set(pairs)
-        if corpus.name not in GENERATED_AS:
-            return set()
-        translated = pairs if corpus.name in TRANSLATED else []
-        there_and_back = [f"{pair}-{pair.partition('-')[0]}" for pair in translated]
-        return {*languages.LANGUAGES, *translated, *there_and_back}
-
-    def _file(self, corpus: Corpus, language: str, split: Split) -> File:
-        path, how = corpus.path(language, split), ""
-        if not isinstance(corpus, Bitext | Bucc) and is_translation(language):
-            how = f"-noise-{NOISE}"
-
-        def read() -> Iterator[str]:
-            for line in corpus.write(self._examples(corpus, language, split), language):
-                yield line + "\n"
-
-        return File(f"built-in/{path}", read, lambda: f"built-in-{languages.VERSION}-{path}{how}")
-
-    def _examples(self, corpus: Corpus, language: str, split: Split) -> Iterable[Example]:
-        if isinstance(corpus, Bitext):
-            return languages.translations(*two_languages(language), split, corpus=corpus.collection)
-        if isinstance(corpus, Bucc):
-            return apart(languages.translations(*two_languages(language), split))
-        if is_translation(language):
-            return languages.translated(GENERATED_AS[corpus.name], language, split, noise=NOISE)
-        return languages.examples(GENERATED_AS[corpus.name], language, split)
-
-    def _exported(self) -> dict[str, File]:
-        corpora = [CORPORA[name] for name in GENERATED_AS]
-        asked = [*product(corpora, languages.LANGUAGES, SPLITS)]
-        pairs = ["-".join(pair) for pair in combinations(sorted(languages.LANGUAGES), 2)]
-        asked += product([CORPORA["bitext"]], pairs, SPLITS)
-        return {corpus.path(code, split): self._file(corpus, code, split) for corpus, code, split in asked}
 
 
 def source_of(language: str, data: Source | None) -> Source:
@@ -160,43 +53,7 @@ def _has_treebank(folder: Source | None, language: str) -> bool:
     return bool(names - {BUILT_IN.lower()})
 
 
-def built_in_size(corpus: str, language: str, split: Split) -> int | None:
-    """Return how many examples a split of the built-in languages has, without making any.
-
-    None for other languages, for translated examples, whose number depends on what was lost, and for
-    corpora that are read as one.
-    """
-    codes = language.split("-")
-    plain, _, collection = corpus.partition(":")
-    name = (collection or BITEXT) if plain == "bitext" else GENERATED_AS.get(corpus, "")
-    if not all(map(is_built_in, codes)) or len(codes) != (2 if plain == "bitext" else 1):
-        return None
-    if name not in languages.SIZES:
-        return None
-    return min(languages.split_size(name, code, split) for code in codes)
-
-
 Treebanks = tuple[tuple[str, str], ...]
-
-
-class RecentExamples:
-    """Splits as they were read, the least recently asked for forgotten first."""
-
-    def __init__(self, limit: int) -> None:
-        """Keep up to ``limit`` examples of all splits together; a longer split is never kept."""
-        self._limit = limit
-        self._kept: OrderedDict[Hashable, tuple[Example, ...]] = OrderedDict()
-
-    def examples(self, key: Hashable, read: Callable[[], Iterable[Example]]) -> list[Example]:
-        """Return the examples kept under a key, which must name their file's state too, or read them."""
-        found = self._kept.pop(key, None)
-        if found is None:
-            found = tuple(read())
-        if len(found) <= self._limit:
-            self._kept[key] = found
-            while sum(map(len, self._kept.values())) > self._limit:
-                self._kept.popitem(last=False)
-        return list(found)
 
 
 _RECENT = RecentExamples(limit=50_000)
@@ -219,6 +76,10 @@ class Sources:
         default_factory=dict, init=False, repr=False, compare=False
     )
     """Corpus, split and language of those that a plan was made without."""
+    unlabelled: dict[tuple[str, Split, str], None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Corpus, split and language of those that a plan leaves out where labels are needed."""
     _found: dict[Hashable, list[File] | DataError] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -411,6 +272,21 @@ class Sources:
         if isinstance(found, DataError):
             raise DataError(str(found))
         return found
+
+    def lacks_labels(self, corpus: str, language: str, split: Split) -> bool:
+        """Return whether a described corpus has no labels in a split or, if absent, the first of others."""
+        if not all(isinstance(part, DescribedCorpus) and not part.hub for part in self._parts(corpus)):
+            return False
+        for part in (split, *SPLITS):
+            with suppress(DataError):
+                self._files(corpus, language, part, ())
+                break
+        else:
+            return False
+        if part != "train":  # Training data is not read without labels.
+            with suppress(DataError):  # An error where the split is read.
+                return not is_labelled(self.examples(corpus, language, part, examples=1)[0])
+        return False
 
     def has_dev(self, corpus: str, language: str) -> bool:
         """Return whether a corpus has a development split of a language."""
