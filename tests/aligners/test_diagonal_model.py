@@ -110,8 +110,8 @@ def test_lexicons_are_those_of_the_port_of_fast_align(tmp_path, prior):
     for path, ours in each(zip(files, learn_lexicons(pairs, training, lambda _: None), strict=True)):
         theirs, found = lexicon_of(path), as_table(ours)  # Its last round links, and learns nothing.
         assert len(theirs) > 100
-        for pair in theirs.keys() | found.keys():
-            assert found.get(pair, 0) == pytest.approx(theirs.get(pair, 0), rel=1e-4, abs=1e-6)
+        for pair in theirs.keys() | found.keys():  # Four rounds in float32, whose sums differ by processor.
+            assert found.get(pair, 0) == pytest.approx(theirs.get(pair, 0), rel=1e-3, abs=1e-6)
 
 
 def lexicon_of(path):

@@ -280,9 +280,9 @@ def test_a_prediction_from_what_has_no_head(command, tiny_runs):
 
 def test_a_prediction_of_what_is_no_text(command, tiny_runs, tmp_path):
     model = next(path for path in sorted(tiny_runs.glob("*/model"))).parent
-    (tmp_path / "text").write_bytes(b"\xff\xfe")
+    (tmp_path / "text").write_bytes(b"a\xff\xfe")
     assert (
-        "text:1: byte 0xff at byte 1 of the line is not UTF-8"
+        "text:1: byte 0xff at byte 2 of the line is not UTF-8"
         in command("predict", model, tmp_path / "text").message
     )
     assert "there is no such file" in command("predict", model, tmp_path / "lost").message
