@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from isogloss.core.errors import one_line
+from isogloss.core.foreign_json import parse_json, read_regular
 
 CHECKSUMS = "checksums.json"
 
@@ -66,7 +67,7 @@ def as_text(checksums: Mapping[str, Checksum]) -> str:
 def from_text(content: str | bytes) -> dict[str, Checksum]:
     """Return the checksums that a file holds; ValueError where it is damaged."""
     try:
-        found = json.loads(content)
+        found = parse_json(content)
         return {name: Checksum(int(one["size"]), str(one["crc32"])) for name, one in found.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(one_line(error)) from error
@@ -75,7 +76,7 @@ def from_text(content: str | bytes) -> dict[str, Checksum]:
 def read_checksums(folder: Path) -> dict[str, Checksum]:
     """Read the checksums of a folder: empty where there are none; ValueError where their file is damaged."""
     try:
-        return from_text((folder / CHECKSUMS).read_bytes())
+        return from_text(read_regular(folder / CHECKSUMS))
     except FileNotFoundError:
         return {}
     except ValueError as error:
