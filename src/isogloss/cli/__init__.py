@@ -14,7 +14,7 @@ import typer
 
 from isogloss.cli.app import app
 from isogloss.cli.display import print_nowhere, terminals
-from isogloss.core.errors import IsoglossError, did_you_mean, one_line
+from isogloss.core.errors import IsoglossError, did_you_mean, one_line, shortened
 from isogloss.core.leaving import Left, ask_to_leave
 from isogloss.core.plain_text import plain
 
@@ -89,11 +89,18 @@ def _status(given: list[str], *, debug: bool) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        message = f"this should not have happened ({one_line(error)}). "
-        return _explain(message + "Run again with --debug and report what it prints.", 1, debug)
+        return _explain(*_unexpected(error), debug)
     if status == INTERRUPTED:
         return _explain(_interrupted(given), status, debug)
     return status
+
+
+def _unexpected(error: Exception) -> tuple[str, int]:
+    """Return what is said of an error that is none of ours, and the exit code: 2 where a file is to blame."""
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}. Check the path, and who may read and write it.", 2
+    what = f"this should not have happened ({one_line(error)})"
+    return f"{what}. Run again with --debug and report what it prints.", 1
 
 
 @cache
@@ -110,7 +117,7 @@ def _interrupted(given: list[str]) -> str:
 def _explain(message: str, status: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    print(f"isogloss: {plain(' '.join(message.splitlines()))}", file=sys.stderr)
+    print(f"isogloss: {plain(' '.join(shortened(message).splitlines()))}", file=sys.stderr)
     return status
 
 

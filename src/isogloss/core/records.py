@@ -28,6 +28,9 @@ from isogloss.core.run_files import Made
 RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
 PLAN = "plan.json"
 
+UNREAD = "could not be read"
+"""In warnings, of runs whose records are damaged or none of ours."""
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of the system that more disk space would solve."""
 

@@ -68,7 +68,7 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
     tokenizer = from_pretrained(AutoTokenizer, folder, {})
     with folders.loading(folder, "AutoTokenizer"):
         restore_character_map(tokenizer, folder)
-        tokenizer("a", truncation=True)  # What is of a wrong type fails when it is first used.
+        tokenizer("a \u16a0", truncation=True)  # Wrong types, and no unknown subword, are seen when used.
     for name, other in STAND_INS:
         if getattr(tokenizer, name) is None and getattr(tokenizer, other) is not None:
             setattr(tokenizer, name, getattr(tokenizer, other))

@@ -12,14 +12,14 @@ from typing import Literal
 
 import torch
 
-from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError, RunError
+from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError, RunError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left, leaves_now
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.experiments.absence import wait_while_silent
 from isogloss.experiments.claims import Claim
 from isogloss.experiments.context import RunContext
-from isogloss.experiments.damage import set_checkpoints_aside
+from isogloss.experiments.damage import missing_file, set_checkpoints_aside
 from isogloss.experiments.execute import make
 from isogloss.experiments.needs import read_by
 from isogloss.experiments.runs import Run
@@ -113,6 +113,10 @@ def _made(context: RunContext, run: Run, claim: Claim, *, shares: bool) -> Endin
         why = excuse(error)
         if not why or context.store.went_away(error):
             raise
+        if gone := missing_file(context.store, read_by(run)):
+            raise StorageError(
+                f"{gone}: no such file, and run {identity(run)} requires it. Run again."
+            ) from error
         context.store.fail(run, why)
         return Ending("failed", why)
     return Ending("made")

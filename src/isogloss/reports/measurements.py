@@ -25,6 +25,7 @@ from isogloss.core.records import (
     FAILED,
     PLAN,
     RECORD,
+    UNREAD,
     Record,
     Row,
     kind_of_run,
@@ -60,7 +61,6 @@ EARLIER = (
     "this measurement was made by an earlier version: its rows have names where they now have ids. "
     "Run the recipe again; models are kept, only measurements are repeated."
 )
-
 
 NO_RECORD = Record(id="", kind="", title="", run={})
 
@@ -195,12 +195,17 @@ class Measurements:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Notes, failures, damaged runs, and the runs' own warnings."""
-        words = {"failed": "failed", "damaged": "could not be read"}
+        words = {"failed": "failed", "damaged": UNREAD}
         failures = [
             f"Run {run.id} {words[run.state]}: {run.error}" for run in self.runs if run.state in words
         ]
         own = [f"{run.record.title}: {text}" for run in self.runs for text in run.record.warnings]
         return (*self.notes, *failures, *dict.fromkeys(own))
+
+    @property
+    def unread(self) -> list[str]:
+        """Those of the warnings that say which records could not be read."""
+        return [text for text in self.warnings if UNREAD in text]
 
     @cached_property
     def _by_id(self) -> dict[str, Run]:
