@@ -4,7 +4,7 @@ import errno
 import json
 import math
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -29,14 +29,14 @@ def parse_json(content: str | bytes) -> Any:
     text = content if isinstance(content, str) else content.decode()
     try:
         value = json.loads(text, parse_constant=_finite, parse_float=_finite)
+        level: list[Any] = [[value]]
+        depth = 0
+        while level := [one for part in level for one in _inside(part) if isinstance(one, dict | list)]:
+            depth += 1
+            if depth > DEEPEST:
+                raise RecursionError
     except RecursionError:
         raise ValueError(f"nested more than {DEEPEST} levels deep") from None
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(DEEPEST):
-        inside = (one.values() if isinstance(one, dict) else one for one in level)
-        level = [part for parts in inside for part in parts if isinstance(part, dict | list)]
-    if level:
-        raise ValueError(f"nested more than {DEEPEST} levels deep")
     if _HALF.search(text):
         json.dumps(value, ensure_ascii=False).encode()
     return value
@@ -62,6 +62,10 @@ def fitting(shape: type[T], value: object) -> T:
 @cache
 def _adapter(shape: Hashable) -> TypeAdapter[Any]:
     return TypeAdapter(cast(Any, shape))
+
+
+def _inside(part: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return part.values() if isinstance(part, dict) else part
 
 
 def _finite(digits: str) -> float:

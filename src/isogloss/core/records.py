@@ -74,7 +74,10 @@ def read_record(folder: Path) -> Record:
         if written and (wrong := difference(Checksum.of(content), written)):
             raise _damaged(path, wrong)
         body = parse_json(content)
-        wrong = _misshapen(body) or _misnamed(body, folder.name)
+        if not isinstance(body, dict) or body.keys() != Record.__dataclass_fields__.keys():
+            raise _damaged(path, f"its fields are not {', '.join(Record.__dataclass_fields__)}")
+        record = fitting(Record, body)
+        wrong = _wrong(record, folder.name)
     except ValueError as error:
         raise _damaged(path, one_line(error)) from error
     except OSError as error:
@@ -83,7 +86,7 @@ def read_record(folder: Path) -> Record:
         ) from error
     if wrong:
         raise _damaged(path, wrong)
-    return Record(**{**body, "needs": tuple(body["needs"]), "warnings": tuple(body["warnings"])})
+    return record
 
 
 def read_made(folder: Path) -> Made:
@@ -108,35 +111,14 @@ def _damaged(path: Path, what: str) -> StorageError:
     )
 
 
-_SHAPES = {"id": str, "kind": str, "title": str, "run": dict, "needs": list, "rows": list, "warnings": list}
-
-
-def _misshapen(body: object) -> str:
-    """Return what is wrong with the shape of a record; empty where nothing is."""
-    if not isinstance(body, dict) or body.keys() != _SHAPES.keys():
-        return f"its fields are not {', '.join(_SHAPES)}"
-    for name, shape in _SHAPES.items():
-        if not isinstance(body[name], shape):
-            return f"{name} is {body[name]!r:.40}"
-    if not all(isinstance(text, str) for text in (*body["needs"], *body["warnings"])):
-        return "needs and warnings are no texts"
-    if not all(isinstance(row, dict) and _is_flat(row) for row in body["rows"]):
-        return "its rows are no flat tables"
-    return rows.wrong_value(kind_of_run(body["kind"], body["run"]), body["rows"])
-
-
-def _is_flat(row: dict[str, object]) -> bool:
-    return not any(isinstance(value, dict | list) for value in row.values())
-
-
-def _misnamed(body: dict[str, Any], name: str) -> str:
-    """Return how the id or kind of a record differs from its folder's name or from those of its run."""
-    if body["id"] != name:
-        return f"id {body['id']!r:.40} in folder {name!r:.40}"
-    key, kind = identity(body["run"]), body["run"].get("kind")
-    return (
-        "" if (key, kind) == (name, body["kind"]) else f"its run has the id {key} and the kind {kind!r:.40}"
-    )
+def _wrong(record: Record, name: str) -> str:
+    """Return how a record differs from its folder, its run and its kinds of rows; empty for nothing."""
+    if record.id != name:
+        return f"id {record.id!r:.40} in folder {name!r:.40}"
+    key, kind = identity(record.run), record.run.get("kind")
+    if (key, kind) != (name, record.kind):
+        return f"its run has the id {key} and the kind {kind!r:.40}"
+    return rows.wrong_value(kind_of_run(record.kind, record.run), record.rows)
 
 
 def kind_of_run(kind: str, run: Mapping[str, Any]) -> str:

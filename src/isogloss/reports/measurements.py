@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, wraps
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
@@ -95,16 +95,16 @@ class Run:
         """Raise StorageError unless all that reports read of the record is as runs of ours have it."""
         with understanding(self.folder / RECORD):
             check_facts(self.record.run, self.models)
-            for row in self.record.rows:
-                self._check_row(row)
+            for names, rows in groupby(self.record.rows, key=tuple):
+                self._check_rows(names, list(rows))
 
-    def _check_row(self, row: Row) -> None:
-        kind = self.row_kind(row)
+    def _check_rows(self, names: tuple[str, ...], rows: Sequence[Row]) -> None:
+        kind = self.row_kind(names)
         if kind is None and self.record.kind == "measure" and self.kind in ROWS:
             raise StorageError(f"{self.folder}: {EARLIER}")
         for name in ABOUT.get(kind.frame, ("model",)) if kind else ():
-            if name in row and row[name] not in self.models:
-                raise LookupError(f"{name} {row[name]!r:.40} is not in it")
+            if name in names and (unknown := {row[name] for row in rows} - self.models.keys()):
+                raise LookupError(f"{name} {unknown.pop()!r:.40} is not in it")
 
 
 @dataclass(frozen=True)

@@ -9,36 +9,17 @@ from typing import Any
 from isogloss.core.foreign_json import fitting
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
-from isogloss.core.rows import LARGEST
+from isogloss.core.rows import wrong_value
 
 IGNORED = (
-    "seed",
-    "data",
-    "conflict",
-    "checkpoint_every",
-    "precision",
-    "version",
-    "package",
-    "kind",
-    "fields",
+    *("seed", "data", "conflict", "checkpoint_every", "precision"),
+    *("version", "package", "kind", "fields"),
 )
 """Fields that do not distinguish systems: replication, fingerprints, monitoring, and computation."""
 
 FACTS = (
-    *(
-        "kind",
-        "task",
-        "source",
-        "target",
-        "seed",
-        "method",
-        "way",
-        "translator",
-        "after.method",
-        "average.of",
-        "encoder",
-    ),
-    *("auxiliary", "auxiliary.method"),
+    *("kind", "task", "source", "target", "seed", "method", "way", "translator", "after.method"),
+    *("average.of", "encoder", "auxiliary", "auxiliary.method"),
     *(f"encoder.{one}" for one in ("run", "seed", "kind", "name", "languages", "method", "modules")),
     *(f"encoder.{one}" for one in ("adjusted", "pairs", "size", "original")),
 )
@@ -188,15 +169,12 @@ def check_facts(run: Content, models: Mapping[str, Facts]) -> None:
     fitting(Read, fields_of(run))
     tested_inputs(run, frozenset())
     for facts in models.values():
-        for name in FACTS:
-            value = facts.get(name)
-            right = (
-                isinstance(value, int) and abs(value) <= LARGEST
-                if name in NUMBERS
-                else isinstance(value, str)
-            )
-            if value is not None and not right:
-                raise TypeError(f"{name} is {value!r:.40}")
+        kinds = {name: int if name in NUMBERS else str for name in FACTS if facts.get(name) is not None}
+        wrong = [
+            f"{name} is {facts[name]!r:.40}" for name, kind in kinds.items() if type(facts[name]) is not kind
+        ]
+        if why := (*wrong, wrong_value("", [facts]))[0]:
+            raise TypeError(why)
 
 
 def tested_inputs(run: Content, combined: Set[tuple[str, str, str]]) -> tuple[str, ...]:
