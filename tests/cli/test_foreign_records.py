@@ -224,7 +224,7 @@ def test_nor_is_it_beside_the_records(runs, model, make, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["", '{"files": 3}', '{"files": ["\\u0000"]}', "x" * 300, "[" * 3000])
 def test_a_damaged_state_of_the_last_report_is_that_of_none(runs, text):
-    (runs / "tables").mkdir()
+    (runs / "tables").mkdir(exist_ok=True)
     (runs / "tables" / ".written").write_text(text)
     assert api.report(runs).runs.startswith("12 of 12")
 

@@ -91,7 +91,7 @@ class LastReport:
     """What the last report found, and the files that it wrote."""
 
     stamps: list[str]
-    files: list[Annotated[str, Field(pattern=f"^{NAME}$")]]
+    files: list[str]
     found: str
     claims: list[Annotated[list[str], Field(min_length=3, max_length=3)]]
     runs: str
@@ -186,9 +186,10 @@ def _last_report(out: Path) -> State:
         text = read_regular(out / WRITTEN).decode()
         known = asdict(fitting(LastReport, parse_json(text)))
     except (OSError, ValueError):
-        known = {"files": [line for line in text.splitlines() if re.fullmatch(NAME, line)]}
-    stamps = [*_input_stamps(out), stamp(out / name for name in known.get("files", ()))]
-    return {**known, "current": known.get("stamps") == stamps}
+        known = {"files": text.splitlines()}
+    files = [name for name in known["files"] if re.fullmatch(NAME, name)]
+    stamps = [*_input_stamps(out), stamp(out / name for name in files)]
+    return {**known, "files": files, "current": known.get("stamps") == stamps}
 
 
 def _input_stamps(out: Path) -> list[str]:
