@@ -152,7 +152,7 @@ def test_a_config_that_is_no_json_or_too_deep_is_named(folder, content):
 def test_an_index_of_another_shape_is_named(folder, shards):
     (folder / WEIGHTS).rename(folder / "model-00001-of-00001.safetensors")
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": shards}))
-    assert refusal(load_model, folder).startswith(f"{folder}/model.safetensors.index.json: weight_map")
+    assert refusal(load_model, folder).startswith(f"{folder}/model.safetensors.index.json: no weight_map")
 
 
 def test_weights_that_may_not_be_read_are_named(folder, monkeypatch):

@@ -1,18 +1,13 @@
 """Damaged files of finished runs are set aside with the reason and made again, byte for byte."""
 
-import shutil
-
 import pytest
 import torch
 
 from isogloss.core.checksums import CHECKSUMS
-from isogloss.core.errors import ModelError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.records import RECORD
 from isogloss.data.sources import Sources
-from isogloss.experiments import attempts
 from isogloss.experiments import damage as damage_module
-from isogloss.experiments.claims import FOLDER
 from isogloss.experiments.context import EXAMPLES, LINKS, RunContext
 from isogloss.experiments.damage import set_checkpoints_aside, set_damage_aside
 from isogloss.experiments.execute import make
@@ -148,28 +143,3 @@ def test_what_damaged_files_were_made_from_is_checked_too(translated):
     for run in (there, back):
         (context.store.folder(run) / EXAMPLES).write_text("{")
     assert len(set_damage_aside(context.store, [there, back])) == 2
-
-
-def test_a_needed_folder_that_vanishes_is_no_failure_of_the_run_that_needs_it(
-    translated, monkeypatch, tmp_path
-):
-    """Somebody moves a finished run's folder away, or removes a file of it, while the next is made."""
-    context, there, back = translated
-    store = context.store
-    (store.root / FOLDER).mkdir()
-    shutil.rmtree(store.folder(back))
-
-    def without_it(context, run):
-        raise ModelError(f"{store.model(there)}: no such folder.")
-
-    monkeypatch.setattr(attempts, "make", without_it)
-    assert attempts.attempt(context, back).how == "failed"  # Nothing has vanished.
-    store.forget_failure(back)
-    for lost in (EXAMPLES, ""):
-        (store.folder(there) / lost).rename(tmp_path / f"away-{lost}")
-        with pytest.raises(
-            StorageError,
-            match=rf"{identity(there)}/\w+\.\w+: no such file, and run {identity(back)} requires",
-        ):
-            attempts.attempt(context, back)
-        assert store.failure(back) == ""

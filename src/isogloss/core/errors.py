@@ -16,6 +16,8 @@ import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
+from isogloss.core.secrets import masked
+
 SIMILAR = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
 
@@ -89,5 +91,5 @@ def check_named(where: str, what: str, known: Collection[str], *names: str) -> N
 
 
 def one_line(error: Exception) -> str:
-    """Return an error's type and message in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    """Return an error's type and message in one line, without secrets."""
+    return masked(" ".join(f"{type(error).__name__}: {error}".split()))

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
@@ -23,7 +23,7 @@ from pydantic import Field
 
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean, one_line
 from isogloss.core.foreign_json import fitting, parse_json, read_regular
-from isogloss.core.paths import from_home, is_there
+from isogloss.core.paths import below, from_home, is_there
 from isogloss.encoders.annotations import Config
 from isogloss.encoders.families import family_named
 from isogloss.encoders.hub import hub_folder, is_hub_name
@@ -197,7 +197,8 @@ def has_config(folder: Path) -> bool:
 def weight_files(folder: Path, auto_class: str) -> list[Path]:
     """Return the safetensors files of a folder; ModelError if there are none."""
     if (folder / DIFFERENCE).is_file():
-        return [folder / str(_read_json(folder / DIFFERENCE).get("weights"))]
+        name = str(_read_json(folder / DIFFERENCE).get("weights"))
+        return [below(folder, name, folder / DIFFERENCE, ModelError)]
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if (folder / SHARDS).is_file():
@@ -216,15 +217,15 @@ def weight_files(folder: Path, auto_class: str) -> list[Path]:
 
 def _shards(folder: Path) -> list[Path]:
     index = _read_json(folder / SHARDS)
-    return [folder / name for name in sorted(set(index.get("weight_map", {}).values()))]
+    names = index.get("weight_map")
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise ModelError(f"{folder / SHARDS}: no weight_map of names. Copy or download the folder again.")
+    return [below(folder, name, folder / SHARDS, ModelError) for name in sorted({*names.values()})]
 
 
 @dataclass
 class _Read:
-    """What is read here of config, index and difference; transformers and ``differences`` read the rest."""
-
-    weight_map: dict[str, str] = field(default_factory=dict)
-    weights: str = ""
+    """What is read here of a config; transformers reads the rest."""
 
     model_type: str = ""
     architectures: list[str] | None = None

@@ -7,7 +7,6 @@ where they are small: of the rest only the sizes are, as nobody wants to wait un
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from isogloss.core.checksums import CHECKSUMS, Checksum, difference, read_checksums
@@ -44,16 +43,6 @@ def set_damage_aside(store: Store, runs: Sequence[Run]) -> dict[str, str]:
 def set_checkpoints_aside(store: Store, run: Run) -> str:
     """Set damaged checkpoints of an unfinished run aside, so that it starts over; return what was wrong."""
     return " ".join(_all_set_aside(_checkpoints(store.folder(run) / WORK)))
-
-
-def missing_file(store: Store, runs: Iterable[Run]) -> Path | None:
-    """Return the first file of finished runs that is no longer there; None where all are."""
-    for folder in map(store.folder, runs):
-        with suppress(ValueError):
-            for name in (RECORD, *read_checksums(folder)):
-                if not (folder / name).exists():
-                    return folder / name
-    return None
 
 
 def _all_set_aside(damage: Iterable[tuple[Path, str]]) -> Iterator[str]:

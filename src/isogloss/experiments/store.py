@@ -20,6 +20,7 @@ from isogloss.core.errors import StorageError
 from isogloss.core.foreign_json import T, fitting, parse_json, read_regular
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left
+from isogloss.core.paths import is_safe
 from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -31,12 +32,14 @@ from isogloss.core.records import (
     read_record,
     reading,
     storage_error,
+    sweep_folder,
     write_bytes,
     write_record,
     write_text,
     writing,
 )
 from isogloss.core.run_files import Plan
+from isogloss.core.secrets import masked
 from isogloss.data.files import some
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.claims import Claim, Claims, claims_in
@@ -163,9 +166,7 @@ class Store:
         folder = self.folder(run)
         try:
             make_folder(folder)
-            for leftover in folder.glob(".*.tmp"):  # A process that was killed had no time to.
-                shutil.rmtree(leftover, ignore_errors=True)
-                leftover.unlink(missing_ok=True)
+            sweep_folder(folder)  # A process that was killed had no time to.
         except OSError as error:
             raise storage_error(folder, error) from error
         self.forget_failure(run)
@@ -175,6 +176,10 @@ class Store:
         """Write circumstances and checksums, then the record: from then on the run is finished."""
         folder = self.root / record.id
         write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
+        with writing(folder):  # Weights are written readable for their owner alone.
+            mode = (folder / MADE).stat().st_mode
+            for path in (folder / "model").rglob("*.safetensors"):
+                path.chmod(mode)
         with reading(folder):
             left = {path.name for path in folder.glob(f"{DAMAGED}*")}
             files = checksums_of(folder, without=NO_RESULTS | left)
@@ -184,7 +189,7 @@ class Store:
 
     def fail(self, run: "Run", message: str, *, needs: str = "") -> None:
         """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
-        body = {"error": message, **({"needs": needs} if needs else {})}
+        body = {"error": masked(message), **({"needs": needs} if needs else {})}
         self._write(f"{identity(run)}/{FAILED}", json.dumps(body, ensure_ascii=False) + "\n")
 
     def failure(self, run: "Run", *, afresh: bool = False) -> str:
@@ -209,6 +214,7 @@ class Store:
         """
         if self.remote:
             self.remote.check()
+        about = {name: masked(value) if isinstance(value, str) else value for name, value in about.items()}
         body = {**about, "runs": [identity(run) for run in runs]}
         self._write(PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
@@ -224,7 +230,10 @@ class Store:
         with self.claims.alone(PRECISION):
             known = self._json(PRECISION, dict[str, str])
             if device not in known:
-                known = {**known, device: measure()}
+                known = {
+                    device: measure(),
+                    **self._json(PRECISION, dict[str, str]),
+                }  # It takes a while: another may have.
                 self._write(PRECISION, json.dumps(known, indent=1) + "\n")
         return known[device]
 
@@ -397,4 +406,5 @@ def _base_of(model: Path) -> str:
         way = PurePosixPath(parse_json(read_regular(model / DIFFERENCE))["base"]).parts
     except (OSError, ValueError, KeyError, TypeError):
         return ""
-    return way[2] if way[:2] == ("..", "..") and way[3:] == ("model",) else ""
+    of_run = way[:2] == ("..", "..") and way[3:] == ("model",)
+    return way[2] if of_run and is_safe(way[2]) else ""

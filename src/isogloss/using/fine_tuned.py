@@ -88,6 +88,10 @@ class FineTuned(Protocol):
         """Where and how much an input is mixed with its translation; None for a model that does not mix."""
 
     @property
+    def links(self) -> Sequence[str]:
+        """Files of its run that are symbolic links; no run makes any."""
+
+    @property
     def kind(self) -> Kind:
         """Forms of inputs and answers."""
 
