@@ -1,5 +1,6 @@
 """Lexicons are those of the formulas, word by word, and those that a port of fast_align learns."""
 
+import os
 from collections import defaultdict
 from math import exp
 
@@ -89,8 +90,17 @@ def test_many_pairs_are_learned_in_parts_with_the_same_result(monkeypatch):
         assert one.probabilities == pytest.approx(other.probabilities, rel=1e-5)
 
 
+@pytest.fixture
+def one_core():
+    """Give this process one core: on several, the port's threads lose part of sums that they add to at once."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    yield
+    os.sched_setaffinity(0, cores)
+
+
 @pytest.mark.parametrize("prior", [0.0, 0.01])
-def test_lexicons_are_those_of_the_port_of_fast_align(tmp_path, prior):
+def test_lexicons_are_those_of_the_port_of_fast_align(tmp_path, prior, one_core):
     library = pytest.importorskip("systran_align")
     rng = np.random.default_rng(0)
     pairs = [tuple(rng.integers(1, 12, rng.integers(1, 7)) for _ in range(2)) for _ in range(100)]
@@ -110,8 +120,8 @@ def test_lexicons_are_those_of_the_port_of_fast_align(tmp_path, prior):
     for path, ours in each(zip(files, learn_lexicons(pairs, training, lambda _: None), strict=True)):
         theirs, found = lexicon_of(path), as_table(ours)  # Its last round links, and learns nothing.
         assert len(theirs) > 100
-        for pair in theirs.keys() | found.keys():  # Four rounds in float32, whose sums differ by processor.
-            assert found.get(pair, 0) == pytest.approx(theirs.get(pair, 0), rel=1e-3, abs=1e-6)
+        for pair in theirs.keys() | found.keys():
+            assert found.get(pair, 0) == pytest.approx(theirs.get(pair, 0), rel=1e-4, abs=1e-6)
 
 
 def lexicon_of(path):
