@@ -92,7 +92,7 @@ def test_many_pairs_are_learned_in_parts_with_the_same_result(monkeypatch):
 
 @pytest.fixture
 def one_core():
-    """Give this process one core: on several, the port's threads lose part of sums that they add to at once."""
+    """Give this process one core: on several, the port's threads lose what they add to a sum at once."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     yield
