@@ -9,9 +9,10 @@ KEEP := PYTHONDONTWRITEBYTECODE=
 # Some of all tests wait for other processes: there is room for one more of them than there are cores.
 PYTEST := $(KEEP) OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist worksteal
 OUT := runs/quickstart
+N := 1000000
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart install test check lint fast bench docs clean
+.PHONY: help quickstart install test check lint fast fuzz bench docs clean
 
 help: ## Say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -34,6 +35,9 @@ lint: $(VENV)/.installed-dev ## Check form and types alone
 
 fast: $(VENV)/.installed-dev ## Run the fast tests alone
 	@$(PYTEST) -n 2 -m "not slow"
+
+fuzz: $(VENV)/.installed-dev ## Mutate files for every reader (N=1000000 of them: some twenty minutes)
+	@OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz/fuzzing.py --mutations $(N)
 
 bench: $(VENV)/.installed-dev ## Compare speed with Hugging Face's Trainer (about six minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py

@@ -27,8 +27,8 @@ WORD, BEGINNING, END = 300, 1000, 400
 
 
 def shortened(message: str) -> str:
-    """Return a message without the ends of endless words and, where it is still too long, its middle."""
-    text = re.sub(rf"(\S{{{WORD}}})\S+", r"\1…", message)
+    """Return a message in one line, without the ends of endless words and, if too long still, its middle."""
+    text = re.sub(rf"(\S{{{WORD}}})\S+", r"\1…", " ".join(message.splitlines()))
     return text if len(text) <= BEGINNING + END else f"{text[:BEGINNING]} … {text[-END:]}"
 
 

@@ -176,7 +176,9 @@ class DiskFolder:
                 if path.is_file():
                     found.setdefault(str(path).removesuffix(suffix), path)
         except (OSError, ValueError, NotImplementedError) as error:  # Too long, or no pattern below a folder.
-            raise DataError(f"{pattern!r:.80}: no files can have such names ({error!s:.80}).") from error
+            raise DataError(
+                f"{self.path}: {pattern!r:.80}: no files can have such names ({error!s:.80})."
+            ) from error
         return [found[name] for name in sorted(found)]
 
 

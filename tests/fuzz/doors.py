@@ -1,0 +1,295 @@
+"""Every door through which a foreign file comes in, from the tables of the readers: a new one is a new door.
+
+A door is a folder of small valid files of which one is mutated, and a function that reads the folder.
+"""
+
+import io
+import json
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import islice
+from pathlib import Path
+
+from isogloss.core.checksums import Checksum, as_text, from_text
+from isogloss.core.errors import DataError, StorageError
+from isogloss.data import CORPORA
+from isogloss.data.files import DiskFolder, disk_file
+from isogloss.data.forms import FORMS
+
+TESTS = Path(__file__).parents[1]
+sys.path.insert(0, str(TESTS / "data"))
+
+Files = Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class Door:
+    """A way in: files, which of them is mutated, and what reads them; mutations take variants in turn."""
+
+    name: str
+    variants: tuple[tuple[Files, str, Callable[[Path], object]], ...]
+    binary: bool = False
+    cost: float = 1.0
+    """Mutations of a plain reader that take as long: slow doors get fewer in CI."""
+    writes: str = ""
+    """The folder below that it may write into."""
+
+
+def corpora() -> Iterator[Door]:
+    """Yield each corpus of the catalogue, with the files of the fixtures and those that it writes."""
+    from test_fuzz import CASES
+
+    def read(case: object, folder: Path) -> object:
+        return list(case.corpus.read(DiskFolder(folder), case.language, case.split))  # type: ignore[attr-defined]
+
+    for name in CORPORA:
+        of_corpus = [case for case in CASES if case.corpus.name == name]
+        variants = tuple((case.files, case.damaged, partial(read, case)) for case in of_corpus)
+        yield Door(f"corpus {name}", variants, cost=4.0)
+
+
+ROWS: Mapping[str, list[dict[str, object]]] = {
+    "tagging": [
+        {"words": ["Anna", "in", "Oslo"], "labels": ["B-PER", "O", "B-LOC"]},
+        {"words": ["#"], "labels": ["O"]},
+    ],
+    "text": [{"text": "a b, c", "label": "x"}, {"text": 'd "e"', "label": "y"}, {"text": "f", "label": "x"}],
+    "pair": [{"first": "a b", "second": "c", "label": "x"}, {"first": "d", "second": "e", "label": "y"}],
+    "choice": [
+        {"context": "a", "options": ["b", "c"], "label": 1},
+        {"context": "d", "options": ["e", "f"], "label": 0},
+    ],
+    "span": [{"context": "a b c", "question": "d?", "answers": {"text": ["b"], "answer_start": [2]}}],
+    "bitext": [{"first": "a b", "second": "c"}, {"first": "d", "second": "e"}],
+    "raw": [{"text": "a b"}, {"text": "c"}],
+}
+LISTS = {"words": ["a"], "options": ["a", "b"]}
+TREE = (
+    "# sent_id = 1\n1\tAnna\tAnna\tPROPN\t_\t_\t0\troot\t_\t_\n2\tleft\tleave\tVERB\t_\t_\t1\tdep\t_\t_\n\n"
+)
+
+
+def content(kind: str, form: str) -> bytes:
+    """Return a small file of a kind of corpus in a format."""
+    rows = ROWS[kind]
+    if form == "jsonl":
+        return "".join(json.dumps(row) + "\n" for row in rows).encode()
+    if form == "json":
+        return json.dumps(rows).encode()
+    if form == "parquet":
+        return _parquet(rows)
+    if form == "conll":
+        return b"# id = 1\nAnna\tB-PER\nin\tO\nOslo\tB-LOC\n\n# id = 2\n#\tO\n"
+    if form == "conllu":
+        return TREE.encode()
+    if form == "squad":
+        qa = {"id": "1", "question": "d?", "answers": [{"text": "b", "answer_start": 2}]}
+        return json.dumps({"data": [{"paragraphs": [{"context": "a b c", "qas": [qa]}]}]}).encode()
+    if form == "lines":
+        return b"a b\nc d\n"
+    if any(not isinstance(value, str) for row in rows for value in row.values()):
+        plain = {"words": "a b", "labels": "x", "options": "b", "answers": "b"}
+        rows = [{name: plain.get(name, value) for name, value in row.items()} for row in rows]
+    separator = "\t" if form == "tsv" else ","
+    cells = [list(rows[0]), *(list(map(str, row.values())) for row in rows)]
+    return "".join(
+        separator.join(f'"{cell}"' if "," in cell else cell for cell in row) + "\n" for row in cells
+    ).encode()
+
+
+def _parquet(rows: list[dict[str, object]]) -> bytes:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    file = io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist(rows), file)
+    return file.getvalue()
+
+
+def descriptions() -> Iterator[Door]:
+    """Yield each kind of described corpus in each of its formats, and the description itself."""
+    from isogloss.experiments.described_contents import looked_through
+    from isogloss.experiments.descriptions import described
+
+    def read(folder: Path) -> object:
+        for split in looked_through(described(folder / "own.toml")):
+            for error in split.errors:
+                raise DataError(error)
+
+    for kind, form in ((kind, form) for kind, table in FORMS.items() for form in table.columns):
+        language = "en-sw" if kind == "bitext" else "sw"
+        files = {"test.dat": content(kind, form)}
+        body = f'kind = "{kind}"\nformat = "{form}"\n'
+        places = f'files = {{ test = "test.dat" }}\nlanguages = ["{language}"]\n'
+        if kind == "bitext" and form == "lines":
+            places = 'files = { test = "test.{language}" }\nlanguages = ["en", "sw"]\n'
+            files = {"test.en": b"a b\nc\n", "test.sw": b"d\ne\n"}
+        files["own.toml"] = (body + places).encode()
+        data = next(iter(files))
+        yield Door(f"description {kind} {form}", ((files, data, read),), binary=form == "parquet", cost=5.0)
+        if form == "jsonl":
+            yield Door(f"description {kind} itself", ((files, "own.toml", read),), cost=5.0)
+
+
+def predictions() -> Iterator[Door]:
+    """Yield each format of inputs to ``predict`` of each task."""
+    from isogloss.tasks import TASKS, find_task
+    from isogloss.using.formats import format_of
+    from isogloss.using.kinds import kind_of
+
+    samples = {
+        "conllu": TREE, "lines": "a b\nc\n", "columns": "a O\nb O\n\n", "tsv": "a\tb\nc\td\n",
+        "csv": "text,first,second\na,b,c\n",
+        "jsonl": json.dumps({"text": "a", "first": "a", "second": "b", "question": "a", "context": "b", **LISTS}),
+        "squad": content("span", "squad").decode(),
+    }  # fmt: skip
+
+    def read(kind: object, task: str, form: str, folder: Path) -> object:
+        chosen, file = format_of(disk_file(folder / "in.dat"), kind, task, form)  # type: ignore[arg-type]
+        return list(chosen.read(file, "en"))
+
+    seen = set[tuple[str, ...]]()
+    for task in TASKS:
+        kind = kind_of(find_task(task, ("x", "y")))
+        for form in kind.formats:
+            key = (form.name, *(one.name for one in kind.formats))
+            if key not in seen:
+                files = {"in.dat": samples.get(form.name, "a\tb\n").encode()}
+                variant = (files, "in.dat", partial(read, kind, task, form.name))
+                yield Door(f"predict {task} {form.name}", (variant,))
+            seen.add(key)
+
+
+def outputs() -> Iterator[Door]:
+    """Yield what other tools write of answers, compared with each other."""
+    from isogloss.reports.outputs import compare_outputs
+
+    def compare(folder: Path) -> object:
+        return compare_outputs([disk_file(folder / "a.jsonl")], disk_file(folder / "b.jsonl"))
+
+    labels = [{"id": str(n), "label": "x" if n % 2 else "y", "gold": "x"} for n in range(6)]
+    words = [{"id": str(n), "labels": ["O", "B-X"], "gold": ["O", "O"]} for n in range(6)]
+    for name, rows in (("labels", labels), ("words", words)):
+        file = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        yield Door(
+            f"outputs of {name}", (({"a.jsonl": file, "b.jsonl": file}, "a.jsonl", compare),), cost=3.0
+        )
+
+
+def archives() -> Iterator[Door]:
+    """Yield archives, unpacked into a folder below."""
+    from isogloss.data.unpacking import unpack
+
+    def tar(mode: str) -> bytes:
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode=mode) as archive:  # type: ignore[call-overload]
+            info = tarfile.TarInfo("d/a.txt")
+            info.size = 3
+            archive.addfile(info, io.BytesIO(b"a b"))
+        return file.getvalue()
+
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("d/a.txt", "a b")
+
+    def take(name: str, folder: Path) -> object:
+        def targets(member: str) -> list[tuple[int, str]]:
+            return [(0, f"corpus/{member}")]
+
+        return unpack(folder / name, targets, folder / "out", asked={})
+
+    for name, body in (("x.zip", packed.getvalue()), ("x.tar", tar("w")), ("x.tar.gz", tar("w:gz"))):
+        variant = ({name: body}, name, partial(take, name))
+        yield Door(f"archive {name}", (variant,), binary=True, writes="out", cost=2.0)
+
+
+def recipes() -> Iterator[Door]:
+    """Yield a recipe, planned."""
+    from isogloss.experiments.plan import plan_recipe
+
+    recipe = (TESTS.parent / "src/isogloss/recipes/quickstart.toml").read_bytes()
+
+    def planned(folder: Path) -> object:
+        return plan_recipe(str(folder / "r.toml"), out=folder / "runs")
+
+    yield Door("recipe", (({"r.toml": recipe}, "r.toml", planned),), cost=100.0)
+
+
+@cache
+def study() -> Files:
+    """Return the files of a small finished study."""
+    with zipfile.ZipFile(TESTS / "reports" / "studies" / "transfer.zip") as archive:
+        return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+
+
+def studies() -> Iterator[Door]:
+    """Yield the files of a finished study, each of which reports are made from."""
+    import isogloss
+
+    files = study()
+    few = {
+        name.rpartition("/")[0] for name in islice(sorted(n for n in files if n.endswith("record.json")), 12)
+    }
+    files = {
+        name: body for name, body in files.items() if name.rpartition("/")[0] in (*few, "") or "/" not in name
+    }
+
+    def read(folder: Path) -> object:
+        study = isogloss.read(folder)
+        return [study.frame(kind) for kind in ("scores", "epochs", "transfer-gap")]
+
+    for run in few:
+        sums = {"record.json": Checksum.of(files[f"{run}/record.json"])}
+        files[f"{run}/checksums.json"] = as_text(sums).encode()
+        files[f"{run}/made.json"] = b'{"seconds": 1.5, "versions": {"isogloss": "0.1.0"}}'
+    kinds = sorted({name.rpartition("/")[2] for name in files})
+    for kind in kinds:
+        of_kind = [name for name in files if name.rpartition("/")[2] == kind][:6]
+        yield Door(f"study {kind}", tuple((files, name, read) for name in of_kind), cost=150.0)
+
+
+def manifests() -> Iterator[Door]:
+    """Yield lists of files with their checksums."""
+
+    def read(folder: Path) -> object:
+        try:
+            return from_text((folder / "files.json").read_bytes(), folder / "files.json")
+        except ValueError as error:  # What its callers make of a damaged one.
+            raise StorageError(f"{folder / 'files.json'}: {error}") from error
+
+    sums = {
+        name: {"size": 3, "crc32": "0a0b0c0d"}
+        for name in ("0123456789ab/record.json", "0123456789ab/model/x")
+    }
+    yield Door("manifest", (({"files.json": json.dumps(sums).encode()}, "files.json", read),))
+
+
+def models() -> Iterator[Door]:
+    """Yield the files of a model folder."""
+    from isogloss.encoders.folders import shipped_folder
+    from isogloss.encoders.loading import load_model
+    from isogloss.encoders.tokenizers import load_tokenizer
+
+    shipped = {path.name: path.read_bytes() for path in shipped_folder().iterdir() if path.is_file()}
+
+    def read(folder: Path) -> object:
+        return load_tokenizer(str(folder)), load_model(folder)
+
+    for name in shipped:
+        binary = name.endswith(".safetensors")
+        yield Door(f"model {name}", ((shipped, name, read),), binary=binary, cost=300.0)
+
+
+DOORS: tuple[Callable[[], Iterator[Door]], ...] = (
+    corpora, descriptions, predictions, outputs, archives, recipes, studies, manifests, models,
+)  # fmt: skip
+
+
+@cache
+def doors() -> Mapping[str, Door]:
+    """Return every door by its name."""
+    return {door.name: door for group in DOORS for door in group()}

@@ -1,0 +1,200 @@
+"""What a mutated file may come to, and a million of them: `make fuzz N=1000000`.
+
+    python tests/fuzz/fuzzing.py --mutations 1000000          # over all doors, by their speed, on all cores
+    python tests/fuzz/fuzzing.py --door "corpus ud" --number 17      # one again
+
+A reader returns, or raises one of our errors in one line that names the file; within a second of processor
+time, and without writing anything elsewhere. All else is a fault.
+"""
+
+import argparse
+import contextlib
+import io
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+from doors import Door, doors  # noqa: E402
+from mutations import mutated  # noqa: E402
+
+from isogloss.core.errors import InputError  # noqa: E402
+
+SECONDS = 1.0
+"""Processor time of one file."""
+
+LONGEST = 1_600
+"""Characters of a message."""
+
+MEMORY = 6 << 30
+"""Bytes of address space of each process of `make fuzz`."""
+
+
+class Hangs(BaseException):
+    """More than a second of processor time."""
+
+
+@dataclass
+class Found:
+    """What came of the mutations of a door."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    faults: list[tuple[int, str]] = field(default_factory=list)
+    peak: int = 0
+
+
+def tried(door: Door, number: int, folder: Path) -> tuple[str, str]:
+    """Mutate a file of a door and read it; return right, refused, foreign, hang or badly said, and why."""
+    read, files = _put(door, number, folder), door.variants[number % len(door.variants)][0]
+    before = set(_written(folder))
+    try:
+        with (
+            _within(SECONDS),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            read(folder)
+    except InputError as error:
+        return _judged(str(error), folder, files)
+    except Hangs:
+        return "hang", "more than a second"
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)
+        ours = [f"{Path(one.filename).name}:{one.lineno}" for one in last if "isogloss" in one.filename]
+        return "foreign", f"{type(error).__name__} at {' '.join(ours[-2:])}: {str(error)[:120]}"
+    new = [
+        name for name in set(_written(folder)) - before if not (door.writes and name.startswith(door.writes))
+    ]
+    return ("wrote", ", ".join(new)) if new else ("right", "")
+
+
+def _put(door: Door, number: int, folder: Path, *, mutate: bool = True) -> Callable[[Path], object]:
+    """Write the files of a variant of a door, one of them mutated; return what reads them."""
+    files, target, read = door.variants[number % len(door.variants)]
+    for name, body in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_mutated = mutate and name == target
+        path.write_bytes(mutated(body, f"{door.name} {number}", binary=door.binary) if is_mutated else body)
+    return read
+
+
+def _judged(message: str, folder: Path, names: Iterable[str]) -> tuple[str, str]:
+    if "\n" in message or len(message) > LONGEST:
+        return (
+            "badly said",
+            f"{len(message)} characters, {message.count(chr(10))} line ends: {message[:200]!r}",
+        )
+    named = any(name in message for name in (str(folder), *names))
+    return ("refused", "") if named else ("badly said", f"no file: {message[:200]!r}")
+
+
+def _written(folder: Path) -> Iterator[str]:
+    return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+@contextlib.contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    def end(*_: object) -> None:
+        raise Hangs
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def fuzz(name: str, numbers: range, folder: Path) -> Found:
+    """Try mutations of a door, each in an empty folder."""
+    found, door = Found(), doors()[name]
+    warnings.simplefilter("ignore")
+    with contextlib.suppress(InputError):  # What is imported takes no part of a file's second.
+        _put(door, 0, folder / "here", mutate=False)(folder / "here")
+    shutil.rmtree(folder / "here")
+    for number in numbers:
+        place = folder / "here"
+        outcome, why = tried(door, number, place)
+        found.outcomes[outcome] += 1
+        if why:
+            found.faults.append((number, f"{outcome}: {why}"))
+        shutil.rmtree(place, ignore_errors=True)
+    found.peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return found
+
+
+def _share(job: tuple[str, range]) -> tuple[str, Found]:
+    with tempfile.TemporaryDirectory() as folder:
+        return job[0], fuzz(*job, Path(folder))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mutations", type=int, default=100_000)
+    parser.add_argument("--door", default="")
+    parser.add_argument("--number", type=int, default=None)
+    parser.add_argument("--begin", type=int, default=1_000_000, help="the first number: CI has those from 0")
+    options = parser.parse_args()
+    if options.number is not None:
+        _again(options.door, options.number)
+        return
+    chosen = [name for name in doors() if options.door in name]
+    whole = sum(1 / doors()[name].cost for name in chosen)
+    jobs = []
+    for name in chosen:
+        count = max(1, round(options.mutations / doors()[name].cost / whole))
+        step = max(1, min(count, 20_000, round(200_000 / doors()[name].cost)))
+        jobs += [
+            (name, range(options.begin + at, options.begin + min(at + step, count)))
+            for at in range(0, count, step)
+        ]
+    found = {name: Found() for name in chosen}
+    with multiprocessing.Pool(
+        os.cpu_count(), lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    ) as pool:
+        for name, part in pool.imap_unordered(_share, jobs):
+            found[name].outcomes += part.outcomes
+            found[name].faults += part.faults
+            found[name].peak = max(found[name].peak, part.peak)
+    sys.exit(_report(found))
+
+
+def _again(name: str, number: int) -> None:
+    folder = Path(tempfile.mkdtemp())
+    print(tried(doors()[name], number, folder), folder)  # noqa: T201
+
+
+def _report(found: dict[str, Found]) -> int:
+    columns = ("right", "refused", "foreign", "hang", "badly said", "wrote")
+    print(f"| door | mutations | {' | '.join(columns)} | peak MiB |\n|---|{'---|' * (len(columns) + 2)}")  # noqa: T201
+    for name, one in found.items():
+        cells = [one.outcomes.total(), *(one.outcomes[column] for column in columns), one.peak]
+        print(f"| {name} | {' | '.join(f'{cell:,}' for cell in cells)} |")  # noqa: T201
+    total = sum((one.outcomes for one in found.values()), Counter[str]())
+    print(f"| all | {total.total():,} | {' | '.join(f'{total[column]:,}' for column in columns)} | |")  # noqa: T201
+    kinds: dict[str, list[str]] = {}
+    for name, one in found.items():
+        for number, why in one.faults:
+            kinds.setdefault(why.partition(": ")[2].partition(": ")[0] or why, []).append(
+                f"{name!r} {number}: {why}"
+            )
+    for examples in kinds.values():
+        print(f"\n{len(examples)} of one kind, such as {examples[0]}")  # noqa: T201
+    return int(bool(kinds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Every reader and door that opens a foreign folder is fuzzed: right, or refused with the file's name."""
+
+import pytest
+from doors import ROWS, Door, doors
+from fuzzing import fuzz, tried
+
+from isogloss.data import CORPORA
+from isogloss.data.forms import FORMS
+from isogloss.tasks import TASKS
+
+MUTATIONS = 1_000
+"""Of a door whose mutations cost nothing much; slower ones get fewer, by their cost."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", doors())
+def test_a_mutated_file_is_read_right_or_refused_in_a_line_with_its_name(name, tmp_path):
+    count = MUTATIONS if doors()[name].cost <= 5 else max(20, round(5 * MUTATIONS / doors()[name].cost))
+    found = fuzz(name, range(count), tmp_path)
+    assert found.faults == []
+    assert found.outcomes["right"] + found.outcomes["refused"] == count
+    assert found.outcomes["refused"] > 0 or name.startswith("study ")  # There what is damaged is set aside.
+
+
+@pytest.mark.parametrize("name", doors())
+def test_the_file_of_a_door_is_valid_as_it_is(name, tmp_path):
+    for files, _, read in doors()[name].variants[:3]:
+        for path, body in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_bytes(body)
+        if name not in NOT_PLAIN:
+            read(tmp_path)
+
+
+NOT_PLAIN = {f"description {kind} {form}" for kind in ("tagging", "choice") for form in ("tsv", "csv")}
+"""Formats whose cells are texts, for kinds whose parts are lists: they take descriptions of their own."""
+
+
+def test_every_table_of_readers_has_its_doors():
+    assert {f"corpus {name}" for name in CORPORA} <= {*doors()}
+    assert {f"description {kind} {form}" for kind, table in FORMS.items() for form in table.columns} <= {
+        *doors()
+    }
+    assert set(ROWS) == set(FORMS)
+    assert TASKS and any(name.startswith("predict ") for name in doors())
+
+
+@pytest.mark.parametrize(
+    ("read", "outcome"),
+    [
+        (lambda folder: None, "right"),
+        (lambda folder: 1 / 0, "foreign"),
+        (lambda folder: list(iter(int, 1)), "hang"),
+        (lambda folder: (folder / "new").write_text(""), "wrote"),
+    ],
+)
+def test_a_fault_is_found(read, outcome, tmp_path):
+    door = Door("made up", (({"a": b"x"}, "a", read),))
+    assert tried(door, 0, tmp_path)[0] == outcome
