@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isogloss.core.errors import StorageError
 from isogloss.core.processes import has_ended, host, this_process
 from isogloss.experiments import claims as module
 from isogloss.experiments.claims import Claim, Claims, FolderBoard
@@ -170,6 +171,47 @@ def test_a_holder_that_was_frozen_finds_that_it_lost(board):
             time.sleep(0.01)
         assert claim.lost
     assert left(board) == ["run.1", "run.2"]  # The next holder removes both.
+
+
+def test_who_slept_for_a_lease_finds_that_the_run_was_finished_and_writes_no_claim_anew(board, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(module, "_now", lambda: now)
+    claims = Claims(board)
+    with claims.claimed("run") as claim:
+        board.remove("run.1")  # As another process does that has made the run.
+        claims.look(claim, if_over=True)
+        assert not claim.lost  # Nobody can have: no lease is over.
+        now = module.LEASE + 1
+        claims.look(claim, if_over=True)
+        assert claim.lost
+        claims.look(claim)
+        assert claim.lost
+    assert left(board) == []
+
+
+def test_what_one_process_does_at_a_time_is_not_freed_by_who_lost_it(board):
+    claims = Claims(board)
+    with claims.alone("report"):
+        held_elsewhere(board, "report", number=2)
+        claims.look(claims._held["report"])
+    assert left(board) == ["report.1", "report.2"]
+    assert Claims(board).expired("report") is None
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_claim_that_is_no_ordinary_file_is_an_error_that_names_it(board, make):
+    board.folder.mkdir()
+    make(board.folder / "run.1")
+    with pytest.raises(StorageError, match=r"run\.1: this claim is no ordinary file"):
+        Claims(board).expired("run")
+
+
+def test_a_claim_is_not_written_where_the_board_has_gone_away(board, tmp_path):
+    with Claims(board).claimed("run") as claim:
+        board.folder.rename(tmp_path / "away")
+        with pytest.raises(FileNotFoundError):
+            board.write(claim.name, b"")
+        (tmp_path / "away").rename(board.folder)
 
 
 def test_what_is_done_alone_waits_for_others(board, monkeypatch):

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from isogloss.core.checksums import Checksum
 from isogloss.core.errors import StorageError
+from isogloss.core.leaving import leave_if_lost
 from isogloss.core.presence import make_folder
 from isogloss.core.records import open_atomically, sweep, temporary_beside, writing
 
@@ -33,6 +35,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         make_folder(temporary)
     try:
         yield temporary
+        leave_if_lost()
         with writing(path):
             _replace(path, temporary)
     finally:
@@ -40,14 +43,28 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def _replace(path: Path, new: Path) -> None:
-    """Replace a folder by a new one; the old one is removed last, and restored on failure."""
+    """Replace a folder by a new one; the old one is removed last, and restored on failure.
+
+    An equal one stays: another process may have made it, and be reading it.
+    """
+    if _are_equal(path, new):
+        return
     old = temporary_beside(path, "old")
     if path.exists():
         path.replace(old)
     try:
         new.replace(path)
     except OSError:
-        if old.exists():
-            old.replace(path)
-        raise
+        if not _are_equal(path, new):
+            if old.exists():
+                old.replace(path)
+            raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _are_equal(path: Path, new: Path) -> bool:
+    first, second = (
+        {one.relative_to(folder): one.is_file() and Checksum.of_file(one) for one in folder.rglob("*")}
+        for folder in (path, new)
+    )
+    return path.is_dir() and first == second

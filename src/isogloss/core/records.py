@@ -9,7 +9,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from glob import escape
@@ -18,6 +18,7 @@ from typing import IO, Any, Literal, TypeVar
 
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
 from isogloss.core.errors import StorageError, one_line
+from isogloss.core.leaving import leave_if_lost
 from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, this_process
 
@@ -144,6 +145,7 @@ def open_atomically(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
         finally:
             with writing(path):
                 file.close()
+        leave_if_lost()
         with writing(path):
             temporary.replace(path)
     finally:
@@ -157,9 +159,14 @@ def temporary_beside(path: Path, end: Literal["tmp", "old"]) -> Path:
 
 def sweep(path: Path) -> None:
     """Remove temporary files and folders that killed processes of this machine left next to a path."""
-    for left in path.parent.glob(f".{escape(path.name)}.*.*"):
-        process, _, end = left.name.removeprefix(f".{path.name}.").partition(".")
-        if end in ("tmp", "old") and has_ended(process):
+    sweep_folder(path.parent, escape(path.name))
+
+
+def sweep_folder(folder: Path, name: str = "*", is_left: Callable[[str], bool] = has_ended) -> None:
+    """Remove temporary files and folders of processes that are told by name to have left them."""
+    for left in folder.glob(f".{name}.*.*"):
+        _, process, end = left.name.rsplit(".", 2)
+        if end in ("tmp", "old") and is_left(process):
             shutil.rmtree(left, ignore_errors=True)
             with suppress(OSError):
                 left.unlink(missing_ok=True)

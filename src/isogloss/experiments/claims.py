@@ -9,8 +9,9 @@ removed when it has a record: from then on nobody asks for them.
 
 It takes no locks, which network file systems have or have not: only that a file is created by one process
 alone (O_EXCL; on NFS since version 3), and that a file opened again shows what others wrote (close-to-open).
-A holder that was frozen for longer than a lease finds the next claim, and leaves the run; should it finish
-before it looks, its record has the same bytes as the other one.
+A holder that was paused for longer than a lease (a laptop that slept, a mount that did not answer) finds the
+next claim, or its own gone, and leaves the run: it looks before it gives anything a name. Should it be paused
+between the look and that, the file has the same bytes as the other's, and an equal folder stays as it is.
 """
 
 import json
@@ -25,6 +26,7 @@ from functools import cache
 from pathlib import Path
 from platform import node
 from secrets import token_hex
+from stat import S_ISREG
 from typing import Protocol
 
 from isogloss.core.errors import StorageError
@@ -43,6 +45,9 @@ AGAIN = 0.5
 """Seconds between two attempts of a process that waits for a claim."""
 
 
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
+
+
 class Board(Protocol):
     """Small files that all who share a store see."""
 
@@ -50,8 +55,8 @@ class Board(Protocol):
         """Write a file unless it is there; False if it is. No two processes create the same one."""
         ...
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file, whether it is there or not."""
+    def write(self, name: str, content: bytes) -> bool:
+        """Write a file that is there; return whether it was."""
         ...
 
     def read(self, name: str) -> bytes | None:
@@ -96,16 +101,23 @@ class FolderBoard:
                 raise
         return True
 
-    def write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes) -> bool:
         """Write a file in its place: that takes no space, and a full disk leaves what was in it."""
-        path = self.folder / name
-        with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
-            file.write(content)
-            file.truncate()
+        try:
+            with (self.folder / name).open("r+b", buffering=0) as file:
+                file.write(content)
+                file.truncate()
+        except FileNotFoundError:
+            self.folder.stat()  # An error where the whole folder has gone away.
+            return False
+        return True
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
+        path = self.folder / name
         try:
-            return (self.folder / name).read_bytes()
+            if not S_ISREG(path.stat().st_mode):
+                raise StorageError(f"{path}: this claim is no ordinary file. Remove it, then run again.")
+            return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):  # The latter where a file stands in a folder's place.
             return None
 
@@ -130,7 +142,7 @@ class Claim:
     """What tells it from every other claim."""
     beat: int = 0
     renewed: float = 0.0
-    """When its last sign of life was written, by the clock of its claims."""
+    """When its last sign of life was written, by a clock that goes on while the machine sleeps."""
     lost: bool = False
     """Whether another process has claimed it since, as this one gave no sign of life for too long."""
     silent: bool = False
@@ -160,6 +172,7 @@ class Claims:
     """Folder on the board for lines about what this process claimed, in a file of its own."""
     lease: float = LEASE
     clock: Callable[[], float] = time.monotonic
+    """For the silence of others: it stands still while this machine sleeps, as they may with it."""
     _seen: dict[str, tuple[bytes, int, float]] = field(default_factory=dict)
     """By name of a claim: its content, and when that was seen first since the last interruption."""
     _held: dict[str, Claim] = field(default_factory=dict)
@@ -238,7 +251,7 @@ class Claims:
         waited_for = bool(expired) and content == expired
         if content is not None and not waited_for and not self._has_ended(key, content):
             return None
-        claim = Claim(key, number + 1, renewed=self.clock())
+        claim = Claim(key, number + 1, renewed=_now())
         return claim if self.board.create(claim.name, claim.content()) else None
 
     def _last(self, key: str) -> tuple[int, bytes | None]:
@@ -265,7 +278,7 @@ class Claims:
         self._note(claim, "lost" if claim.lost else ending)
         self._seen.pop(claim.key, None)
         try:
-            if claim.finished:
+            if claim.was_finished or (claim.finished and not claim.lost):
                 self._remove(claim.key, claim.number)
             elif not claim.lost:
                 self.board.write(claim.name, claim.content(held=False))
@@ -282,20 +295,27 @@ class Claims:
         while True:
             time.sleep(self.lease / BEATS)
             for claim in list(self._held.values()):
-                with self._writing:
-                    with suppress(OSError, StorageError):  # A board that is away may come back.
-                        self._renew(claim)
-                    claim.silent = self.clock() - claim.renewed > self.lease
+                self.look(claim)
             self._give_up()
 
-    def _renew(self, claim: Claim) -> None:
-        if self._held.get(claim.key) is not claim:
+    def look(self, claim: Claim, *, if_over: bool = False) -> None:
+        """Give a sign of life unless another process has claimed the same by now; or only after a lease."""
+        if if_over and _now() - claim.renewed <= self.lease:
             return
-        claim.lost = self.board.read(_name(claim.key, claim.number + 1)) is not None
+        with self._writing:
+            with suppress(OSError, StorageError):  # A board that is away may come back.
+                self._renew(claim)
+            claim.silent = _now() - claim.renewed > self.lease
+
+    def _renew(self, claim: Claim) -> None:
+        if self._held.get(claim.key) is not claim or claim.lost:
+            return
+        claim.beat += 1
+        # Its own file is removed when the run has a record.
+        is_there = self.board.write(claim.name, claim.content())
+        claim.lost = not is_there or self.board.read(_name(claim.key, claim.number + 1)) is not None
         if not claim.lost:
-            claim.beat += 1
-            self.board.write(claim.name, claim.content())
-            claim.renewed = self.clock()
+            claim.renewed = _now()
 
     def _give_up(self) -> None:
         """Give up what could not be given up when it ended."""
@@ -317,6 +337,11 @@ class Claims:
 def claims_in(root: Path) -> Claims:
     """Return the claims of a folder of runs, the same ones for all of this process."""
     return Claims(FolderBoard(root / FOLDER), log=LOG)
+
+
+def _now() -> float:
+    """Return seconds by a clock that goes on while the machine sleeps, where it has one."""
+    return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
 
 
 def _name(key: str, number: int) -> str:

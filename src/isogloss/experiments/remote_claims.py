@@ -35,9 +35,12 @@ class RemoteBoard:
             self.remote.interruptions += 1
         return content
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file; a sign of life that comes late is none, so nothing is waited for."""
-        self.remote.write(f"{FOLDER}/{name}", content, waits=False)
+    def write(self, name: str, content: bytes) -> bool:
+        """Write a file that is there; a sign of life that comes late is none, so nothing is waited for."""
+        is_there = self.remote.read(f"{FOLDER}/{name}", waits=False) is not None
+        if is_there:
+            self.remote.write(f"{FOLDER}/{name}", content, waits=False)
+        return is_there
 
     def remove(self, name: str) -> None:  # noqa: D102
         self.remote.remove([f"{FOLDER}/{name}"], waits=False)

@@ -18,8 +18,9 @@ from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of, from_text
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
-from isogloss.core.leaving import Left
+from isogloss.core.leaving import Left, leave_if_lost
 from isogloss.core.presence import is_there, kept, make_folder, went_away
+from isogloss.core.processes import has_ended, host
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
     FAILED,
@@ -29,7 +30,7 @@ from isogloss.core.records import (
     Record,
     read_record,
     reading,
-    storage_error,
+    sweep_folder,
     write_bytes,
     write_record,
     write_text,
@@ -159,13 +160,10 @@ class Store:
     def start(self, run: "Run") -> Path:
         """Create the run's folder, remove traces of an earlier failure, and return it."""
         folder = self.folder(run)
-        try:
+        with writing(folder):
             make_folder(folder)
-            for leftover in folder.glob(".*.tmp"):  # A process that was killed had no time to.
-                shutil.rmtree(leftover, ignore_errors=True)
-                leftover.unlink(missing_ok=True)
-        except OSError as error:
-            raise storage_error(folder, error) from error
+            # Who is paused on another machine and wakes up finds that the run is no longer its own.
+            sweep_folder(folder, is_left=lambda one: has_ended(one) or not one.startswith(host()))
         self.forget_failure(run)
         return folder
 
@@ -222,7 +220,8 @@ class Store:
         with self.claims.alone(PRECISION):
             known = self._json(PRECISION)
             if device not in known:
-                known = {**known, device: measure()}
+                measured = measure()
+                known = {device: measured, **self._json(PRECISION)}  # It may have been paused meanwhile.
                 self._write(PRECISION, json.dumps(known, indent=1) + "\n")
         return str(known[device])
 
@@ -240,6 +239,8 @@ class Store:
 
     def remove_leftovers(self, run: "Run") -> None:
         """Remove what only an unfinished run needs."""
+        leave_if_lost()
+        sweep_folder(self.folder(run))
         shutil.rmtree(self.folder(run) / WORK, ignore_errors=True)
 
     def forget_claims(self, run: "Run") -> None:

@@ -17,9 +17,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
-from isogloss.core.presence import make_folder
+from isogloss.core.leaving import leave_if_lost
 from isogloss.core.records import storage_error
 from isogloss.nn.frozen import unfrozen
 from isogloss.training.distributed import is_main_process
@@ -61,26 +62,23 @@ class Checkpoints:
                 _own(tensors, like)
             return
         final = self.folder / f"checkpoint-{state.step:09d}"
-        temporary = self.folder / f".{final.name}.tmp"
+        before = [one for one in self._all() if one != final]
         try:
-            shutil.rmtree(temporary, ignore_errors=True)
-            make_folder(temporary)
-            save_file(_own(weights), temporary / _MODEL)
-            save_file(_own(moments), temporary / _OPTIMIZER)
-            if state.best is not None:
-                save_file(_own(best, weights), temporary / _BEST)
-            body = json.dumps({"step": state.step, "notes": state.notes})
-            (temporary / _STATE).write_text(body, encoding="utf-8")
-            (temporary / CHECKSUMS).write_text(as_text(checksums_of(temporary)), encoding="utf-8")
-            temporary.rename(final)
+            with atomic_folder(final) as new:
+                save_file(_own(weights), new / _MODEL)
+                save_file(_own(moments), new / _OPTIMIZER)
+                if state.best is not None:
+                    save_file(_own(best, weights), new / _BEST)
+                body = json.dumps({"step": state.step, "notes": state.notes})
+                (new / _STATE).write_text(body, encoding="utf-8")
+                (new / CHECKSUMS).write_text(as_text(checksums_of(new)), encoding="utf-8")
         except (OSError, SafetensorError) as error:
-            shutil.rmtree(temporary, ignore_errors=True)
             raise storage_error(
                 final, error if isinstance(error, OSError) else OSError(str(error))
             ) from error
-        for old in self._all():
-            if old != final:
-                shutil.rmtree(old, ignore_errors=True)
+        leave_if_lost()  # Else another process may be going on from the one before.
+        for old in before:
+            shutil.rmtree(old, ignore_errors=True)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
         """Restore weights and moments from the last checkpoint and return its state; None without one."""
