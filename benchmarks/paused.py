@@ -4,8 +4,9 @@
 
 Each round starts a small recipe in two processes that share a folder. The first stops itself (SIGSTOP) right
 before, or right after, a file or folder gets its name: a model, a record, what is written with it, the second
-checkpoint, a claim. The second one takes the run over; when it has just claimed it, when it has made something,
-or when it is done, the first goes on. Exit code 1 unless both end with 0, records are those of an undisturbed run, and nothing is left behind.
+checkpoint, a claim. The second one takes the run over. When it has just claimed it, when it has made
+something, or when it is done, the first goes on. Exit code 1 unless both end with 0, records are those of an
+undisturbed run, and nothing is left behind.
 
 Rounds go through all places, sides and moments in turn; the last three of them pause at a random moment.
 """

@@ -202,7 +202,7 @@ def test_what_one_process_does_at_a_time_is_not_freed_by_who_lost_it(board):
 def test_a_claim_that_is_no_ordinary_file_is_an_error_that_names_it(board, make):
     board.folder.mkdir()
     make(board.folder / "run.1")
-    with pytest.raises(StorageError, match=r"run\.1: this claim is no ordinary file"):
+    with pytest.raises(StorageError, match=r"run\.1: this is no ordinary file"):
         Claims(board).expired("run")
 
 
@@ -212,6 +212,16 @@ def test_a_claim_is_not_written_where_the_board_has_gone_away(board, tmp_path):
         with pytest.raises(FileNotFoundError):
             board.write(claim.name, b"")
         (tmp_path / "away").rename(board.folder)
+
+
+def test_the_claim_of_another_under_the_same_name_is_not_written_over(board):
+    """The run was finished, then set aside as damaged, and is made again."""
+    claims = Claims(board)
+    with claims.claimed("run") as claim:
+        board.remove("run.1")
+        with Claims(board).claimed("run") as other:
+            claims.look(claim)
+            assert (claim.lost, board.read("run.1")) == (True, other.content())
 
 
 def test_what_is_done_alone_waits_for_others(board, monkeypatch):
@@ -324,10 +334,13 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["claim", "end", "finish", "freeze"])), max_size=24)
+    st.lists(
+        st.tuples(st.integers(0, 2), st.sampled_from(["claim", "end", "finish", "freeze", "wake"])),
+        max_size=24,
+    )
 )
 def test_no_two_hold_a_claim_whatever_happens(steps):
-    """A model of the protocol: three processes that claim, give up, finish, or fall silent for a lease."""
+    """A model of the protocol: three processes that claim, give up, finish, fall silent, and wake up."""
 
     class Memory(dict):
         interruptions = 0
@@ -335,8 +348,11 @@ def test_no_two_hold_a_claim_whatever_happens(steps):
         def create(self, name, content):
             return self.setdefault(name, content) is content
 
-        def write(self, name, content):
+        def write(self, name, content, is_own):
+            if name not in self or not is_own(self[name]):
+                return False
             self[name] = content
+            return True
 
         read = dict.get
 
@@ -346,12 +362,14 @@ def test_no_two_hold_a_claim_whatever_happens(steps):
     board, clock, finished = Memory(), Clock(), False
     processes = [Claims(board, lease=60, clock=clock) for _ in range(3)]
     holding: dict[int, Claim] = {}
+    frozen: dict[int, Claim] = {}
     for who, what in steps:
-        if what == "claim" and who not in holding and not finished:
+        if what == "claim" and who not in {**holding, **frozen} and not finished:
             claim = processes[who]._claim("run", b"")
             if claim is not None:
                 assert not holding
                 holding[who] = claim
+                processes[who]._held["run"] = claim
         elif who in holding and what in ("end", "finish"):
             claim = holding.pop(who)
             claim.finished = finished = what == "finish"
@@ -360,7 +378,17 @@ def test_no_two_hold_a_claim_whatever_happens(steps):
             for one in processes:
                 one.expired("run")
             clock.now += 61
+            frozen |= holding
             holding.clear()
+        elif what == "wake" and who in frozen:
+            claim = frozen.pop(who)
+            processes[who].look(claim)
+            if claim.lost:
+                processes[who]._end(claim)
+            else:
+                assert not holding
+                assert not finished
+                holding[who] = claim
     assert not finished or not board
 
 

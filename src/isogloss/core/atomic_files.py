@@ -3,10 +3,10 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from filecmp import cmp
 from pathlib import Path
 from typing import IO
 
-from isogloss.core.checksums import Checksum
 from isogloss.core.errors import StorageError
 from isogloss.core.leaving import leave_if_lost
 from isogloss.core.presence import make_folder
@@ -27,7 +27,10 @@ def atomic_file(path: Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; it replaces ``path`` on success and is removed on failure."""
+    """Yield an empty folder to fill; it replaces ``path`` on success and is removed on failure.
+
+    One with the same content stays, so that whoever reads it misses nothing for a moment.
+    """
     path = path.resolve()
     temporary = temporary_beside(path, "tmp")
     sweep(path)
@@ -37,18 +40,14 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         yield temporary
         leave_if_lost()
         with writing(path):
-            _replace(path, temporary)
+            if not _are_equal(path, temporary):
+                _replace(path, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _replace(path: Path, new: Path) -> None:
-    """Replace a folder by a new one; the old one is removed last, and restored on failure.
-
-    An equal one stays: another process may have made it, and be reading it.
-    """
-    if _are_equal(path, new):
-        return
+    """Replace a folder by a new one; the old one is removed last, and restored on failure."""
     old = temporary_beside(path, "old")
     if path.exists():
         path.replace(old)
@@ -62,9 +61,16 @@ def _replace(path: Path, new: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _are_equal(path: Path, new: Path) -> bool:
-    first, second = (
-        {one.relative_to(folder): one.is_file() and Checksum.of_file(one) for one in folder.rglob("*")}
-        for folder in (path, new)
+def _are_equal(folder: Path, other: Path) -> bool:
+    """Return whether two folders have the same files, byte for byte."""
+    names, others = ({path.relative_to(one) for path in one.rglob("*")} for one in (folder, other))
+    pairs = [(folder / name, other / name) for name in names]
+    return (
+        folder.is_dir()
+        and names == others
+        and all(
+            (one.is_dir() and two.is_dir())
+            or (one.is_file() and two.is_file() and cmp(one, two, shallow=False))
+            for one, two in pairs
+        )
     )
-    return path.is_dir() and first == second

@@ -13,7 +13,7 @@ from typing import Literal
 
 import torch
 
-from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError, RunError
+from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError, RunError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left, leave_if_lost, leaves_now, leaving
 from isogloss.core.progress import OnProgress, Progress
@@ -132,11 +132,13 @@ def _check(context: RunContext, claim: Claim) -> None:
 def _failed(store: Store, run: Run, error: Exception, *, shares: bool) -> Ending:
     if shares and ran_out(error):
         return Ending("crowded", str(error))
+    if file := gone(store, read_by(run)):
+        raise StorageError(
+            f"{file}: it went away while another run needed it. Run the same command again: it is made anew."
+        ) from error
     why = excuse(error)
     if not why or store.went_away(error):
         raise error
-    if lost := gone(store, read_by(run)):
-        return Ending("failed", f"{lost} has gone, which it needs. Run again: both are made then.")
     store.fail(run, why)
     return Ending("failed", why)
 

@@ -26,8 +26,7 @@ from functools import cache
 from pathlib import Path
 from platform import node
 from secrets import token_hex
-from stat import S_ISREG
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from isogloss.core.errors import StorageError
 from isogloss.core.presence import make_folder
@@ -45,6 +44,9 @@ AGAIN = 0.5
 """Seconds between two attempts of a process that waits for a claim."""
 
 
+IsOwn: TypeAlias = Callable[[bytes], object]
+"""Tells from the content of a file whether this process wrote it."""
+
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
 
 
@@ -55,8 +57,8 @@ class Board(Protocol):
         """Write a file unless it is there; False if it is. No two processes create the same one."""
         ...
 
-    def write(self, name: str, content: bytes) -> bool:
-        """Write a file that is there; return whether it was."""
+    def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
+        """Write over a file that is there and, by its content, this process's own; return whether it was."""
         ...
 
     def read(self, name: str) -> bytes | None:
@@ -101,22 +103,23 @@ class FolderBoard:
                 raise
         return True
 
-    def write(self, name: str, content: bytes) -> bool:
+    def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
         """Write a file in its place: that takes no space, and a full disk leaves what was in it."""
-        try:
-            with (self.folder / name).open("r+b", buffering=0) as file:
-                file.write(content)
-                file.truncate()
-        except FileNotFoundError:
+        before = self.read(name)
+        if before is None:
             self.folder.stat()  # An error where the whole folder has gone away.
+        if before is None or not is_own(before):
             return False
+        with (self.folder / name).open("r+b", buffering=0) as file:
+            file.write(content)
+            file.truncate()
         return True
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
         path = self.folder / name
+        if path.exists() and not path.is_file():
+            raise StorageError(f"{path}: this is no ordinary file, as a claim is. Remove it, and run again.")
         try:
-            if not S_ISREG(path.stat().st_mode):
-                raise StorageError(f"{path}: this claim is no ordinary file. Remove it, then run again.")
             return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):  # The latter where a file stands in a folder's place.
             return None
@@ -144,7 +147,7 @@ class Claim:
     renewed: float = 0.0
     """When its last sign of life was written, by a clock that goes on while the machine sleeps."""
     lost: bool = False
-    """Whether another process has claimed it since, as this one gave no sign of life for too long."""
+    """Whether another process has claimed it since, or finished it, while this one gave no sign of life."""
     silent: bool = False
     """Whether no sign of life could be written for the length of a lease: others may claim it by now."""
     finished: bool = False
@@ -156,6 +159,10 @@ class Claim:
     def name(self) -> str:
         """Name of its file."""
         return _name(self.key, self.number)
+
+    def is_own(self, content: bytes) -> bool:
+        """Return whether the content of its file is not another process's."""
+        return _read(content).get("token", self.token) == self.token
 
     def content(self, *, held: bool = True) -> bytes:
         """Return what its file holds."""
@@ -281,7 +288,7 @@ class Claims:
             if claim.was_finished or (claim.finished and not claim.lost):
                 self._remove(claim.key, claim.number)
             elif not claim.lost:
-                self.board.write(claim.name, claim.content(held=False))
+                self.board.write(claim.name, claim.content(held=False), claim.is_own)
         except (OSError, StorageError):  # Until then, whoever waits for it sees no more signs of life.
             self._not_given_up.append(claim)
 
@@ -312,7 +319,7 @@ class Claims:
             return
         claim.beat += 1
         # Its own file is removed when the run has a record.
-        is_there = self.board.write(claim.name, claim.content())
+        is_there = self.board.write(claim.name, claim.content(), claim.is_own)
         claim.lost = not is_there or self.board.read(_name(claim.key, claim.number + 1)) is not None
         if not claim.lost:
             claim.renewed = _now()

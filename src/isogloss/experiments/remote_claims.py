@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from functools import cache
 
-from isogloss.experiments.claims import FOLDER, LOG, Claims
+from isogloss.experiments.claims import FOLDER, LOG, Claims, IsOwn
 from isogloss.experiments.remote import Remote
 
 LONG = 5.0
@@ -35,12 +35,13 @@ class RemoteBoard:
             self.remote.interruptions += 1
         return content
 
-    def write(self, name: str, content: bytes) -> bool:
+    def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
         """Write a file that is there; a sign of life that comes late is none, so nothing is waited for."""
-        is_there = self.remote.read(f"{FOLDER}/{name}", waits=False) is not None
-        if is_there:
-            self.remote.write(f"{FOLDER}/{name}", content, waits=False)
-        return is_there
+        before = self.remote.read(f"{FOLDER}/{name}", waits=False)
+        if before is None or not is_own(before):
+            return False
+        self.remote.write(f"{FOLDER}/{name}", content, waits=False)
+        return True
 
     def remove(self, name: str) -> None:  # noqa: D102
         self.remote.remove([f"{FOLDER}/{name}"], waits=False)

@@ -21,7 +21,7 @@ from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.leaving import leave_if_lost
-from isogloss.core.records import storage_error
+from isogloss.core.records import storage_error, sweep_folder
 from isogloss.nn.frozen import unfrozen
 from isogloss.training.distributed import is_main_process
 from isogloss.training.sharding import own, own_of, share, whole
@@ -62,7 +62,8 @@ class Checkpoints:
                 _own(tensors, like)
             return
         final = self.folder / f"checkpoint-{state.step:09d}"
-        before = [one for one in self._all() if one != final]
+        before = [one for one in self._all() if one < final]
+        sweep_folder(self.folder)
         try:
             with atomic_folder(final) as new:
                 save_file(_own(weights), new / _MODEL)
@@ -71,6 +72,8 @@ class Checkpoints:
                     save_file(_own(best, weights), new / _BEST)
                 body = json.dumps({"step": state.step, "notes": state.notes})
                 (new / _STATE).write_text(body, encoding="utf-8")
+                for path in new.glob("*.safetensors"):  # They are written readable for their owner alone.
+                    path.chmod((new / _STATE).stat().st_mode)
                 (new / CHECKSUMS).write_text(as_text(checksums_of(new)), encoding="utf-8")
         except (OSError, SafetensorError) as error:
             raise storage_error(
