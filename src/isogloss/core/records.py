@@ -181,6 +181,7 @@ def sweep(path: Path) -> None:
 
 def sweep_folder(folder: Path) -> None:
     """Remove temporary files and folders in a folder, but for those of living processes of this machine."""
+    leave_if_lost()
     for left in folder.glob(".*.tmp"):
         process = left.name.removesuffix(".tmp").rpartition(".")[2]
         if has_ended(process) or not process.startswith(f"{host()}-"):

@@ -205,6 +205,7 @@ class Claims:
         try:
             yield claim
         finally:
+            self.look(claim, if_over=True)
             with self._writing:
                 del self._held[key]
                 self._end(claim)

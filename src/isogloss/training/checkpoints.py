@@ -62,9 +62,9 @@ class Checkpoints:
                 _own(tensors, like)
             return
         final = self.folder / f"checkpoint-{state.step:09d}"
-        before = [one for one in self._all() if one < final]
-        sweep_folder(self.folder)
         try:
+            sweep_folder(self.folder)
+            before = [one for one in self._all() if one < final]
             with atomic_folder(final) as new:
                 save_file(_own(weights), new / _MODEL)
                 save_file(_own(moments), new / _OPTIMIZER)
