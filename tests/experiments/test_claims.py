@@ -213,6 +213,23 @@ def test_a_claim_is_not_written_where_the_board_has_gone_away(board, tmp_path):
         (tmp_path / "away").rename(board.folder)
 
 
+def test_a_lease_begins_before_its_sign_of_life_is_written(board, monkeypatch):
+    """A process may be paused between the two."""
+    claims, write = Claims(board), FolderBoard.write
+    monkeypatch.setattr(module, "_now", lambda: 0.0)
+
+    def paused(*arguments):
+        is_there = write(*arguments)
+        monkeypatch.setattr(module, "_now", lambda: module.LEASE + 1)
+        return is_there
+
+    with claims.claimed("run") as claim:
+        monkeypatch.setattr(FolderBoard, "write", paused)
+        claims.look(claim)
+        assert (claim.renewed, claim.silent) == (0.0, True)
+        claim.finished = True
+
+
 def test_the_claim_of_another_under_the_same_name_is_not_written_over(board):
     """The run was finished, then set aside as damaged, and is made again."""
     claims = Claims(board)

@@ -8,6 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import fsspec
 import pytest
 
 from isogloss.core.errors import ModelError, StorageError
@@ -18,6 +19,7 @@ from isogloss.experiments import attempts, claims
 from isogloss.experiments.attempts import attempt
 from isogloss.experiments.claims import FOLDER, LEASE, Claims, FolderBoard
 from isogloss.experiments.context import RunContext
+from isogloss.experiments.remote import Remote
 from isogloss.experiments.runs import Translate
 from isogloss.experiments.store import WORK, Store
 from isogloss.translators.built_in import BuiltIn
@@ -93,6 +95,25 @@ def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_pat
     assert attempt(context, RUN, begin=begin).how == "there"
     assert left(context) == sorted(path.name for path in whole.iterdir())
     assert (context.store.folder(RUN) / RECORD).read_bytes() == (whole / RECORD).read_bytes()
+
+
+def test_who_sleeps_and_finds_the_run_finished_in_a_bucket_takes_it(asleep, tmp_path):
+    fsspec.filesystem("memory").store.clear()
+    ours, theirs = (
+        RunContext(store=Store(root, Remote("memory://paused", root, patience=0)), sources=Sources())
+        for root in (tmp_path / "ours", tmp_path / "theirs")
+    )
+
+    def begin():
+        held = ours.store.remote.read(f"{FOLDER}/{KEY}.1")
+        assert attempt(theirs, RUN, held).how == "made"
+        asleep()
+
+    assert attempt(ours, RUN, begin=begin).how == "there"
+    names = ours.store.remote.listing()
+    assert [name for name in names if name.startswith(f"{FOLDER}/{KEY}") or WORK in name] == []
+    assert f"{KEY}/{RECORD}" in names
+    assert not (ours.store.folder(RUN) / RECORD).exists()
 
 
 @pytest.mark.parametrize("error", [StorageError("gone"), ModelError("gone"), FileNotFoundError("gone")])

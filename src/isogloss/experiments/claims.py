@@ -319,11 +319,12 @@ class Claims:
         if self._held.get(claim.key) is not claim or claim.lost:
             return
         claim.beat += 1
+        now = _now()  # Before it is written: this process may be paused any time.
         # Its own file is removed when the run has a record.
         is_there = self.board.write(claim.name, claim.content(), claim.is_own)
         claim.lost = not is_there or self.board.read(_name(claim.key, claim.number + 1)) is not None
         if not claim.lost:
-            claim.renewed = _now()
+            claim.renewed = now
 
     def _give_up(self) -> None:
         """Give up what could not be given up when it ended."""
