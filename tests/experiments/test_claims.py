@@ -205,6 +205,19 @@ def test_a_claim_that_is_no_ordinary_file_is_an_error_that_names_it(board, make)
         Claims(board).expired("run")
 
 
+def test_a_claim_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatch):
+    board.create("run.1", b"")
+    path, stat = board.folder / "run.1", Path.stat
+
+    def removed(self, **how):
+        found = stat(self, **how)
+        path.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(Path, "stat", removed)
+    assert board.read("run.1") is None
+
+
 def test_a_claim_is_not_written_where_the_board_has_gone_away(board, tmp_path):
     with Claims(board).claimed("run") as claim:
         board.folder.rename(tmp_path / "away")

@@ -26,6 +26,7 @@ from functools import cache
 from pathlib import Path
 from platform import node
 from secrets import token_hex
+from stat import S_ISREG
 from typing import Protocol, TypeAlias
 
 from isogloss.core.errors import StorageError
@@ -117,9 +118,11 @@ class FolderBoard:
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
         path = self.folder / name
-        if path.exists() and not path.is_file():
-            raise StorageError(f"{path}: this is no ordinary file, as a claim is. Remove it, and run again.")
         try:
+            if not S_ISREG(path.stat().st_mode):  # One look: it may be removed at any time.
+                raise StorageError(
+                    f"{path}: this is no ordinary file, as a claim is. Remove it, and run again."
+                )
             return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):  # The latter where a file stands in a folder's place.
             return None
