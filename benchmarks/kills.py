@@ -102,17 +102,17 @@ def main() -> None:
         if _started(folder, "whole", "serial").wait():
             sys.exit("the undisturbed run failed")
         seconds = time.monotonic() - began
-        whole = _records(folder / "whole")
+        whole = records(folder / "whole")
         print(f"undisturbed: {len(whole)} runs in {seconds:.1f} s", flush=True)
         found = {engine: Found() for engine in options.engine}
         while (left := options.kills - _kills(found)) > 0:
             engine = min(found, key=lambda one: found[one].kills.total())
             this = _Round(folder, engine, found[engine], drawn)
             for what in this.kill(min(left, options.each), seconds):
-                done = len(_records(folder / this.name))
+                done = len(records(folder / this.name))
                 print(f"[{_kills(found)}/{options.kills}] {what}, {done} of {len(whole)} done", flush=True)
             this.finish()
-            _look(folder / this.name, found[engine], whole)
+            look(folder / this.name, found[engine], whole)
     print(_table(found))
     sys.exit(not all(one.is_good for one in found.values()))
 
@@ -226,14 +226,14 @@ def _below(pid: int) -> list[int]:
     return sorted(found)
 
 
-def _records(out: Path) -> dict[str, bytes]:
+def records(out: Path) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in out.glob(f"*/{RECORD}")}
 
 
-def _look(out: Path, found: Found, whole: dict[str, bytes]) -> None:
+def look(out: Path, found: Found, whole: dict[str, bytes]) -> None:
     """Compare what a round left with the undisturbed run."""
     found.rounds += 1
-    found.differing += _records(out) != whole
+    found.differing += records(out) != whole
     lines = [json.loads(line) for path in (out / CLAIMS / "log").iterdir() for line in path.open()]
     made = Counter(line["run"] for line in lines if line["event"] == "finished" and line["run"] in whole)
     found.twice += sum(number > 1 for number in made.values())

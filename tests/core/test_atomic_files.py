@@ -9,6 +9,7 @@ import pytest
 
 from isogloss.core.atomic_files import atomic_file, atomic_folder
 from isogloss.core.errors import StorageError
+from isogloss.core.leaving import Left, leaving
 from isogloss.core.processes import host
 
 
@@ -72,6 +73,48 @@ def test_a_folder_takes_the_place_of_another_when_it_is_whole(tmp_path):
         assert names(path) == ["old"]
     assert names(path) == ["new"]
     assert names(tmp_path) == ["folder"]
+
+
+def test_an_equal_folder_stays_for_those_who_read_it(tmp_path):
+    def write(hidden: str) -> None:
+        with atomic_folder(tmp_path / "folder") as place:
+            (place / "deep").mkdir()
+            (place / "deep" / "file").write_text("same")
+            (place / ".hidden").write_text(hidden)
+
+    write("one")
+    inode = (tmp_path / "folder").stat().st_ino
+    write("one")
+    assert (tmp_path / "folder").stat().st_ino == inode
+    write("two")
+    assert (tmp_path / "folder" / ".hidden").read_text() == "two"
+    assert names(tmp_path) == ["folder"]
+
+
+def test_a_folder_that_another_process_makes_at_the_same_time_is_taken(tmp_path, monkeypatch):
+    path = tmp_path / "folder"
+    replace = type(path).replace
+
+    def late(self, target):
+        if self.name.endswith(".tmp"):
+            path.mkdir()
+            (path / "file").write_text("same")
+        return replace(self, target)
+
+    monkeypatch.setattr(type(path), "replace", late)
+    with atomic_folder(path) as place:
+        (place / "file").write_text("same")
+    assert (names(path), names(tmp_path)) == (["file"], ["folder"])
+
+
+@pytest.mark.parametrize("whole", [atomic_file, atomic_folder])
+def test_what_was_lost_to_another_process_gets_no_name(tmp_path, whole):
+    def check():
+        raise Left
+
+    with pytest.raises(Left), leaving(check), whole(tmp_path / "lost"):
+        pass
+    assert names(tmp_path) == []
 
 
 def test_a_folder_that_fails_leaves_what_was_there(tmp_path):

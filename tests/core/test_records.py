@@ -14,8 +14,18 @@ from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import StorageError
 from isogloss.core.foreign_json import DEEPEST
 from isogloss.core.identity import identity
+from isogloss.core.leaving import Left, leaving
 from isogloss.core.processes import host
-from isogloss.core.records import MADE, RECORD, Record, read_made, read_record, write_record, write_text
+from isogloss.core.records import (
+    MADE,
+    RECORD,
+    Record,
+    read_made,
+    read_record,
+    sweep_folder,
+    write_record,
+    write_text,
+)
 from isogloss.core.rows import LARGEST
 from isogloss.core.run_files import Made
 
@@ -194,6 +204,18 @@ def test_what_a_process_left_that_was_killed_while_it_wrote_is_removed(tmp_path)
     (tmp_path / ".file.another-7-7.tmp").touch()
     write_text(tmp_path / "file", "text")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".file.another-7-7.tmp", "file"]
+
+
+def test_who_lost_a_run_sweeps_nothing_of_who_makes_it_elsewhere(tmp_path):
+    def check():
+        raise Left
+
+    (tmp_path / ".file.another-7-7.tmp").touch()
+    with pytest.raises(Left), leaving(check):
+        sweep_folder(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".file.another-7-7.tmp"]
+    sweep_folder(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def full(*_, **__):

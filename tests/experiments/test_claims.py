@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isogloss.core.errors import StorageError
 from isogloss.core.processes import has_ended, host, this_process
 from isogloss.experiments import claims as module
 from isogloss.experiments.claims import Claim, Claims, FolderBoard
@@ -172,6 +173,86 @@ def test_a_holder_that_was_frozen_finds_that_it_lost(board):
     assert left(board) == ["run.1", "run.2"]  # The next holder removes both.
 
 
+def test_who_slept_for_a_lease_finds_that_the_run_was_finished_and_writes_no_claim_anew(board, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(module, "_now", lambda: now)
+    claims = Claims(board)
+    with claims.claimed("run") as claim:
+        board.remove("run.1")  # As another process does that has made the run.
+        claims.look(claim, if_over=True)
+        assert not claim.lost  # Nobody can have: no lease is over.
+        now = module.LEASE + 1
+        claims.look(claim, if_over=True)
+        assert claim.lost
+        claims.look(claim)
+        assert claim.lost
+    assert left(board) == []
+
+
+def test_what_one_process_does_at_a_time_is_not_freed_by_who_lost_it(board, monkeypatch):
+    with Claims(board).alone("report"):
+        held_elsewhere(board, "report", number=2)
+        monkeypatch.setattr(module, "_now", lambda: 10**9)
+    assert left(board) == ["report.1", "report.2"]
+    assert Claims(board).expired("report") is None
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_claim_that_is_no_ordinary_file_is_an_error_that_names_it(board, make):
+    board.folder.mkdir()
+    make(board.folder / "run.1")
+    with pytest.raises(StorageError, match=r"run\.1: this is no ordinary file"):
+        Claims(board).expired("run")
+
+
+def test_a_claim_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatch):
+    board.create("run.1", b"")
+    path, stat = board.folder / "run.1", Path.stat
+
+    def removed(self, **how):
+        found = stat(self, **how)
+        path.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(Path, "stat", removed)
+    assert board.read("run.1") is None
+
+
+def test_a_claim_is_not_written_where_the_board_has_gone_away(board, tmp_path):
+    with Claims(board).claimed("run") as claim:
+        board.folder.rename(tmp_path / "away")
+        with pytest.raises(FileNotFoundError):
+            board.write(claim.name, b"")
+        (tmp_path / "away").rename(board.folder)
+
+
+def test_a_lease_begins_before_its_sign_of_life_is_written(board, monkeypatch):
+    """A process may be paused between the two."""
+    claims, write = Claims(board), FolderBoard.write
+    monkeypatch.setattr(module, "_now", lambda: 0.0)
+
+    def paused(*arguments):
+        is_there = write(*arguments)
+        monkeypatch.setattr(module, "_now", lambda: module.LEASE + 1)
+        return is_there
+
+    with claims.claimed("run") as claim:
+        monkeypatch.setattr(FolderBoard, "write", paused)
+        claims.look(claim)
+        assert (claim.renewed, claim.silent) == (0.0, True)
+        claim.finished = True
+
+
+def test_the_claim_of_another_under_the_same_name_is_not_written_over(board):
+    """The run was finished, then set aside as damaged, and is made again."""
+    claims = Claims(board)
+    with claims.claimed("run") as claim:
+        board.remove("run.1")
+        with Claims(board).claimed("run") as other:
+            claims.look(claim)
+            assert (claim.lost, board.read("run.1")) == (True, other.content())
+
+
 def test_what_is_done_alone_waits_for_others(board, monkeypatch):
     monkeypatch.setattr(module, "AGAIN", 0.001)
     at_once, most = 0, 0
@@ -282,10 +363,13 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["claim", "end", "finish", "freeze"])), max_size=24)
+    st.lists(
+        st.tuples(st.integers(0, 2), st.sampled_from(["claim", "end", "finish", "freeze", "wake"])),
+        max_size=24,
+    )
 )
 def test_no_two_hold_a_claim_whatever_happens(steps):
-    """A model of the protocol: three processes that claim, give up, finish, or fall silent for a lease."""
+    """A model of the protocol: three processes that claim, give up, finish, fall silent, and wake up."""
 
     class Memory(dict):
         interruptions = 0
@@ -293,8 +377,11 @@ def test_no_two_hold_a_claim_whatever_happens(steps):
         def create(self, name, content):
             return self.setdefault(name, content) is content
 
-        def write(self, name, content):
+        def write(self, name, content, is_own):
+            if name not in self or not is_own(self[name]):
+                return False
             self[name] = content
+            return True
 
         read = dict.get
 
@@ -304,12 +391,14 @@ def test_no_two_hold_a_claim_whatever_happens(steps):
     board, clock, finished = Memory(), Clock(), False
     processes = [Claims(board, lease=60, clock=clock) for _ in range(3)]
     holding: dict[int, Claim] = {}
+    frozen: dict[int, Claim] = {}
     for who, what in steps:
-        if what == "claim" and who not in holding and not finished:
+        if what == "claim" and who not in {**holding, **frozen} and not finished:
             claim = processes[who]._claim("run", b"")
             if claim is not None:
                 assert not holding
                 holding[who] = claim
+                processes[who]._held["run"] = claim
         elif who in holding and what in ("end", "finish"):
             claim = holding.pop(who)
             claim.finished = finished = what == "finish"
@@ -318,7 +407,17 @@ def test_no_two_hold_a_claim_whatever_happens(steps):
             for one in processes:
                 one.expired("run")
             clock.now += 61
+            frozen |= holding
             holding.clear()
+        elif what == "wake" and who in frozen:
+            claim = frozen.pop(who)
+            processes[who].look(claim)
+            if claim.lost:
+                processes[who]._end(claim)
+            else:
+                assert not holding
+                assert not finished
+                holding[who] = claim
     assert not finished or not board
 
 

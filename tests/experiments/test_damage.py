@@ -143,3 +143,9 @@ def test_what_damaged_files_were_made_from_is_checked_too(translated):
     for run in (there, back):
         (context.store.folder(run) / EXAMPLES).write_text("{")
     assert len(set_damage_aside(context.store, [there, back])) == 2
+
+
+def test_what_another_process_has_set_aside_meanwhile_is_no_error(tmp_path):
+    """Of two that look for damage one may have been paused, so that the other did it, too."""
+    damage_module._set_aside(tmp_path / RECORD)
+    assert list(tmp_path.iterdir()) == []

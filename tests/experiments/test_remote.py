@@ -16,7 +16,7 @@ from isogloss.core.checksums import Checksum
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import content, identity
 from isogloss.core.leaving import Left
-from isogloss.core.records import RECORD, Record
+from isogloss.core.records import MADE, RECORD, Record
 from isogloss.experiments import remote_claims
 from isogloss.experiments import store as module
 from isogloss.experiments.claims import FOLDER, Claim, Claims
@@ -87,12 +87,12 @@ def faulty(tmp_path, monkeypatch):
     return Store(root, Remote("abfss://place/study", root, patience=0))
 
 
-def made(store: Store) -> None:
+def made(store: Store, seconds: int = 1) -> None:
     """Make the run: a model and a record."""
     store.start(RUN)
     store.model(RUN).mkdir()
     (store.model(RUN) / "weights").write_text("a whole model")
-    store.finish(FINISHED, {"seconds": 1})
+    store.finish(FINISHED, {"seconds": seconds})
 
 
 def test_a_file_is_created_once_and_whoever_wrote_it_is_told_so_again(remote):
@@ -221,6 +221,32 @@ def test_an_upload_that_broke_off_is_gone_on_with_and_no_run_is_made_again(fault
     Faulty.fails = ""
     assert faulty.was_finished(RUN)
     assert faulty.is_finished(RUN, afresh=True)
+
+
+def test_what_went_up_while_this_process_was_paused_stays(store, tmp_path, monkeypatch):
+    """How long it took to make a run is not the same: it would not be what the other's manifest tells of."""
+    other, upload = elsewhere(store, tmp_path), Remote._upload
+
+    def paused(remote, names):
+        monkeypatch.setattr(Remote, "_upload", upload)
+        made(other, seconds=22)
+        upload(remote, names)
+
+    monkeypatch.setattr(Remote, "_upload", paused)
+    made(store, seconds=1)
+    third = Store(tmp_path / "third", Remote(store.remote.url, tmp_path / "third", patience=0))
+    third.bring([RUN])
+    assert json.loads((third.folder(RUN) / MADE).read_text()) == {"seconds": 22}
+
+
+def test_a_remote_claim_that_was_removed_is_not_written_anew(store):
+    board = RemoteBoard(store.remote)
+    board.create("run.1", b"1")
+    assert board.write("run.1", b"2")
+    assert board.read("run.1") == b"2"
+    board.remove("run.1")
+    assert not board.write("run.1", b"3")
+    assert board.read("run.1") is None
 
 
 def test_a_record_here_without_what_the_run_made_is_no_finished_run(store):

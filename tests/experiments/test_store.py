@@ -1,14 +1,16 @@
 """A run is finished if and only if its record is there, and failed as long as a note says so."""
 
 import json
+import os
 
 import pytest
 
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import content, identity
+from isogloss.core.processes import host
 from isogloss.core.records import FAILED, Record
 from isogloss.experiments.encoder_runs import Pretrained
-from isogloss.experiments.store import Store
+from isogloss.experiments.store import PRECISION, Store
 from isogloss.experiments.store_places import local_folder, store_at
 
 RUN = Pretrained(source="shipped", data="0")
@@ -63,6 +65,24 @@ def test_starting_again_clears_what_a_killed_process_left_half_written(store):
     (folder / "work").mkdir()
     store.start(RUN)
     assert [path.name for path in folder.iterdir()] == ["work"]  # its checkpoints stay
+
+
+def test_what_a_living_process_is_writing_stays_when_another_starts(store):
+    folder = store.start(RUN)
+    of_another = folder / f".model.{host()}-{os.getppid()}-0.tmp"
+    of_another.mkdir()
+    store.start(RUN)
+    store.remove_leftovers(RUN)
+    assert list(folder.iterdir()) == [of_another]
+
+
+def test_a_precision_that_another_process_wrote_meanwhile_counts(store):
+    def measure():  # For longer than a lease.
+        (store.root / PRECISION).write_text('{"device": "bfloat16"}')
+        return "float32"
+
+    assert store.precision("device", measure) == "bfloat16"
+    assert json.loads((store.root / PRECISION).read_text()) == {"device": "bfloat16"}
 
 
 def test_a_run_is_found_by_the_beginning_of_its_id(store):

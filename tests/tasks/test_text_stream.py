@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isogloss.core import records
 from isogloss.core.errors import DataError, StorageError
 from isogloss.encoders import load_tokenizer
 from isogloss.tasks import text_stream
@@ -76,6 +77,25 @@ def test_a_stream_that_was_interrupted_is_none(tokenizer, tmp_path):
     assert not is_stream(tmp_path)
     whole = write_stream([TEXT], tokenizer, tmp_path, longest=7)
     assert len(whole) == len(naive([TEXT], tokenizer, 7)[0])
+
+
+def test_two_processes_that_write_the_same_stream_do_not_disturb_each_other(tokenizer, tmp_path, monkeypatch):
+    """One of them was paused, and goes on when the other has taken its run over."""
+    monkeypatch.setattr(text_stream, "LINES_AT_ONCE", 1)
+    text = [TEXT, "the cat", TEXT]
+
+    def paused():
+        yield text[0]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(records, "this_process", lambda: "another-7-7")
+            write_stream(text, tokenizer, tmp_path, longest=7)
+        yield from text[1:]
+
+    assert (
+        write_stream(paused(), tokenizer, tmp_path, longest=7).subwords.tolist()
+        == (naive(text, tokenizer, 7)[0])
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["starts.bin", "subwords.bin"]
 
 
 def test_lines_are_read_once_and_never_all_at_once(tokenizer, tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 import errno
 import json
+import os
 import shutil
 
 import pytest
@@ -9,6 +10,8 @@ from toys import UPDATES, Drawn, loss, toy
 from each import each
 from isogloss.core.checksums import CHECKSUMS, Checksum, read_checksums
 from isogloss.core.errors import StorageError
+from isogloss.core.leaving import Left, leaving
+from isogloss.core.processes import host
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.fit import Callbacks, fit
 from isogloss.training.optimizer import adamw
@@ -84,12 +87,41 @@ def test_half_written_checkpoints_are_no_checkpoints(tmp_path):
     model, optimizer = trained()
     store = Checkpoints(tmp_path, 1)
     store.save(model, optimizer, State(3, {}, None))
-    half = tmp_path / ".checkpoint-000000006.tmp"
+    half = tmp_path / f".checkpoint-000000006.{host()}-{os.getpid()}-1.tmp"  # Of a process that has ended.
     shutil.copytree(tmp_path / "checkpoint-000000003", half)
     (half / "state.json").unlink()
     assert store.load(model, optimizer).step == 3
     store.save(model, optimizer, State(6, {}, None))
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000006"]
+
+
+def test_a_checkpoint_that_another_process_has_written_stays(tmp_path):
+    model, optimizer = trained()
+    store = Checkpoints(tmp_path, 1)
+    store.save(model, optimizer, State(3, {}, None))
+    inode = (tmp_path / "checkpoint-000000003").stat().st_ino
+    store.save(model, optimizer, State(3, {}, None))
+    assert [(path.name, path.stat().st_ino) for path in tmp_path.iterdir()] == [
+        ("checkpoint-000000003", inode)
+    ]
+
+
+def test_who_lost_a_run_while_a_checkpoint_got_its_name_removes_none(tmp_path):
+    """Another process may be going on from the one before."""
+    model, optimizer = trained()
+    store = Checkpoints(tmp_path, 1)
+    store.save(model, optimizer, State(3, {}, None))
+
+    def check():
+        if (tmp_path / "checkpoint-000000006").exists():
+            raise Left
+
+    with pytest.raises(Left), leaving(check):
+        store.save(model, optimizer, State(6, {}, None))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "checkpoint-000000003",
+        "checkpoint-000000006",
+    ]
 
 
 def test_two_checkpoints_side_by_side_are_the_later_one(tmp_path):
@@ -127,7 +159,7 @@ def test_the_checkpoint_of_another_model_is_refused(tmp_path):
         Checkpoints(tmp_path, 1).load(other, adamw(other, UPDATES))
 
 
-@pytest.mark.parametrize("failing", ["pathlib.Path.mkdir", "pathlib.Path.write_text", "pathlib.Path.rename"])
+@pytest.mark.parametrize("failing", ["pathlib.Path.mkdir", "pathlib.Path.write_text", "pathlib.Path.replace"])
 def test_a_full_disk_is_a_storage_error_and_the_last_checkpoint_stays(tmp_path, monkeypatch, failing):
     model, optimizer = trained()
     store = Checkpoints(tmp_path, 1)

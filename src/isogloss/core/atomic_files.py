@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from isogloss.core.errors import StorageError
+from isogloss.core.leaving import leave_if_lost
 from isogloss.core.presence import make_folder
 from isogloss.core.records import open_atomically, sweep, temporary_beside, writing
 
@@ -37,20 +38,12 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         make_folder(temporary)
     try:
         yield temporary
+        leave_if_lost()
         with writing(path):
-            if not (path.is_dir() and _are_equal(path, temporary)):
+            if not _are_equal(path, temporary):
                 _replace(path, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _are_equal(folder: Path, other: Path) -> bool:
-    """Return whether two folders have the same files, byte for byte."""
-    names = {path.name for path in folder.iterdir()}
-    if names != {path.name for path in other.iterdir()}:
-        return False
-    pairs = [(folder / name, other / name) for name in names]
-    return all(one.is_file() and two.is_file() and cmp(one, two, shallow=False) for one, two in pairs)
 
 
 def _replace(path: Path, new: Path) -> None:
@@ -61,7 +54,23 @@ def _replace(path: Path, new: Path) -> None:
     try:
         new.replace(path)
     except OSError:
-        if old.exists():
-            old.replace(path)
-        raise
+        if not _are_equal(path, new):
+            if old.exists():
+                old.replace(path)
+            raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _are_equal(folder: Path, other: Path) -> bool:
+    """Return whether two folders have the same files, byte for byte."""
+    names, others = ({path.relative_to(one) for path in one.rglob("*")} for one in (folder, other))
+    pairs = [(folder / name, other / name) for name in names]
+    return (
+        folder.is_dir()
+        and names == others
+        and all(
+            (one.is_dir() and two.is_dir())
+            or (one.is_file() and two.is_file() and cmp(one, two, shallow=False))
+            for one, two in pairs
+        )
+    )

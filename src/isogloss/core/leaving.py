@@ -5,12 +5,14 @@ A training writes a checkpoint after its current step and leaves; anything else 
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 _asked, _heeded = threading.Event(), threading.Event()
 _undisturbed: list[bool] = []
 """Not empty while something runs that must finish first."""
+_leave_if_lost: ContextVar[Callable[[], None]] = ContextVar("leave_if_lost", default=lambda: None)
 
 
 class Left(BaseException):
@@ -54,6 +56,21 @@ def heeding() -> Iterator[None]:
     finally:
         _heeded.clear()
         _asked.clear()
+
+
+@contextmanager
+def leaving(check: Callable[[], None]) -> Iterator[None]:
+    """Let ``check`` raise Left, in this context, where what is made has become another process's."""
+    before = _leave_if_lost.set(check)
+    try:
+        yield
+    finally:
+        _leave_if_lost.reset(before)
+
+
+def leave_if_lost() -> None:
+    """Leave what another process makes by now: called before anything gets its name, or is removed."""
+    _leave_if_lost.get()()
 
 
 def leave_at_sigterm() -> None:

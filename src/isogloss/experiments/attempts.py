@@ -6,8 +6,8 @@ concerns the run alone; what concerns all (the disk, a mistake in the code) is r
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from traceback import format_exc
 from typing import Literal
 
@@ -15,15 +15,16 @@ import torch
 
 from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError, RunError, StorageError
 from isogloss.core.identity import identity
-from isogloss.core.leaving import Left, leaves_now
+from isogloss.core.leaving import Left, leave_if_lost, leaves_now, leaving
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.experiments.absence import wait_while_silent
 from isogloss.experiments.claims import Claim
 from isogloss.experiments.context import RunContext
-from isogloss.experiments.damage import set_checkpoints_aside
+from isogloss.experiments.damage import gone, set_checkpoints_aside
 from isogloss.experiments.execute import make
 from isogloss.experiments.needs import read_by
 from isogloss.experiments.runs import Run
+from isogloss.experiments.store import Store
 from isogloss.training.distributed import world_size
 
 ADVICE = (
@@ -92,59 +93,63 @@ def _attempt(
         if store.was_finished(run):
             claim.finished = claim.was_finished = True
             return Ending("there")
+        ending = _made(context, run, claim, begin, shares=shares)
+        claim.finished = ending.how in ("made", "there")
+        claim.was_finished = ending.how == "there"
+        return ending
+
+
+def _made(context: RunContext, run: Run, claim: Claim, begin: Callable[[], None], *, shares: bool) -> Ending:
+    store, damaged = context.store, ""
+    try:
         damaged = store.bring_checkpoints(run) or set_checkpoints_aside(store, run)
         store.bring(read_by(run))
         begin()
-        ending = _made(context, run, claim, shares=shares)
-        claim.finished = ending.how in ("made", "there")
-        claim.was_finished = ending.how == "there"
-        return replace(ending, damaged=damaged)
-
-
-def _made(context: RunContext, run: Run, claim: Claim, *, shares: bool) -> Ending:
-    try:
-        with context.store.checkpoints_sent(run, claim):
-            make(replace(context, on_progress=_heeding(context.on_progress, claim)), run)
+        with store.checkpoints_sent(run, claim), leaving(partial(_check, context, claim)):
+            make(replace(context, on_progress=_heeding(context.on_progress)), run)
+        return Ending("made", damaged=damaged)
     except Left:
-        if claim.lost:
-            return Ending("elsewhere")
-        raise
-    except Exception as error:
-        if ending := _settled_elsewhere(context, run, claim):
-            return ending
-        if shares and ran_out(error):
-            return Ending("crowded", str(error))
-        why = excuse(error)
-        needed = read_by(run) if why else ()
-        if gone := [one for one in needed if not context.store.is_finished(one, afresh=True)]:
-            raise StorageError(
-                f"{context.store.folder(gone[0])}: this run went away while another one needed it. Run the "
-                f"same command again: it is made anew."
-            ) from error
-        if not why or context.store.went_away(error):
+        if not claim.lost:
             raise
-        context.store.fail(run, why)
-        return Ending("failed", why)
-    return Ending("made")
-
-
-def _settled_elsewhere(context: RunContext, run: Run, claim: Claim) -> Ending | None:
-    """Return how an attempt ended that another process took over, as this one was frozen for too long."""
-    if context.store.claims.is_lost(claim):
+    except Exception as error:
+        store.claims.look(claim)
+        if not claim.lost and (claim.silent or not store.is_finished(run, afresh=True)):
+            return replace(_failed(store, run, error, shares=shares), damaged=damaged)
+    if not store.is_finished(run, afresh=True):
         return Ending("elsewhere")
-    with suppress(StorageError, OSError):
-        if context.store.is_finished(run, afresh=True):
-            return Ending("there")
-    return None
+    store.remove_leftovers(run)
+    return Ending("there")
 
 
-def _heeding(on_progress: OnProgress, claim: Claim) -> OnProgress:
+def _check(context: RunContext, claim: Claim) -> None:
+    """Leave a run that another process makes, or has made, while this one was paused or could not be seen."""
+    context.store.claims.look(claim, if_over=True)
+    wait_while_silent(claim, context.on_progress)
+    if claim.lost:
+        raise Left
+
+
+def _failed(store: Store, run: Run, error: Exception, *, shares: bool) -> Ending:
+    if shares and ran_out(error):
+        return Ending("crowded", str(error))
+    if file := gone(store, read_by(run)):
+        raise StorageError(
+            f"{file}: it went away while another run needed it. Run the same command again: it is made anew."
+        ) from error
+    why = excuse(error)
+    if not why or store.went_away(error):
+        raise error
+    store.fail(run, why)
+    return Ending("failed", why)
+
+
+def _heeding(on_progress: OnProgress) -> OnProgress:
     """Report progress, and leave where this process should."""
 
     def heed(progress: Progress) -> None:
         on_progress(progress)
-        wait_while_silent(claim, on_progress)
-        if claim.lost or (leaves_now() and world_size() == 1):  # Several leave together (``fit``).
+        leave_if_lost()
+        if leaves_now() and world_size() == 1:  # Several leave together (``fit``).
             raise Left
 
     return heed

@@ -9,9 +9,9 @@ removed when it has a record: from then on nobody asks for them.
 
 It takes no locks, which network file systems have or have not: only that a file is created by one process
 alone (O_EXCL; on NFS since version 3), and that a file opened again shows what others wrote (close-to-open).
-A holder that was frozen for longer than a lease finds the next claim, or its own gone since another process
-has finished the run, and leaves the run; should it finish before it looks, its record has the same bytes as
-the other one.
+A holder that was paused for longer than a lease (a laptop that slept, a mount that did not answer) finds the
+next claim, or its own gone, and leaves the run: it looks before it gives anything a name. Should it be paused
+between the look and that, the file has the same bytes as the other's, and an equal folder stays as it is.
 """
 
 import json
@@ -26,7 +26,8 @@ from functools import cache
 from pathlib import Path
 from platform import node
 from secrets import token_hex
-from typing import Protocol
+from stat import S_ISREG
+from typing import Protocol, TypeAlias
 
 from isogloss.core.errors import StorageError
 from isogloss.core.presence import make_folder
@@ -44,6 +45,12 @@ AGAIN = 0.5
 """Seconds between two attempts of a process that waits for a claim."""
 
 
+IsOwn: TypeAlias = Callable[[bytes], object]
+"""Tells from the content of a file whether this process wrote it."""
+
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
+
+
 class Board(Protocol):
     """Small files that all who share a store see."""
 
@@ -51,8 +58,8 @@ class Board(Protocol):
         """Write a file unless it is there; False if it is. No two processes create the same one."""
         ...
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file again that is there."""
+    def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
+        """Write over a file that is there and, by its content, this process's own; return whether it was."""
         ...
 
     def read(self, name: str) -> bytes | None:
@@ -65,10 +72,6 @@ class Board(Protocol):
 
     def append(self, name: str, line: str, *, begins: bool) -> None:
         """Add a line to a file that this process alone writes; its folder is made where that ``begins``."""
-        ...
-
-    def is_there(self) -> bool:
-        """Return whether the board can be seen, once anything was claimed on it."""
         ...
 
     @property
@@ -101,26 +104,31 @@ class FolderBoard:
                 raise
         return True
 
-    def write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
         """Write a file in its place: that takes no space, and a full disk leaves what was in it."""
+        before = self.read(name)
+        if before is None:
+            self.folder.stat()  # An error where the whole folder has gone away.
+        if before is None or not is_own(before):
+            return False
         with (self.folder / name).open("r+b", buffering=0) as file:
             file.write(content)
             file.truncate()
+        return True
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
         path = self.folder / name
-        if path.exists() and not path.is_file():
-            raise StorageError(f"{path}: this is no ordinary file, as a claim is. Remove it, and run again.")
         try:
+            if not S_ISREG(path.stat().st_mode):  # One look: it may be removed at any time.
+                raise StorageError(
+                    f"{path}: this is no ordinary file, as a claim is. Remove it, and run again."
+                )
             return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):  # The latter where a file stands in a folder's place.
             return None
 
     def remove(self, name: str) -> None:  # noqa: D102
         (self.folder / name).unlink(missing_ok=True)
-
-    def is_there(self) -> bool:  # noqa: D102
-        return self.folder.is_dir()
 
     def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: D102
         path = self.folder / name
@@ -140,7 +148,7 @@ class Claim:
     """What tells it from every other claim."""
     beat: int = 0
     renewed: float = 0.0
-    """When its last sign of life was written, by the clock of its claims."""
+    """When its last sign of life was written, by a clock that goes on while the machine sleeps."""
     lost: bool = False
     """Whether another process has claimed it since, or finished it, while this one gave no sign of life."""
     silent: bool = False
@@ -154,6 +162,10 @@ class Claim:
     def name(self) -> str:
         """Name of its file."""
         return _name(self.key, self.number)
+
+    def is_own(self, content: bytes) -> bool:
+        """Return whether the content of its file is not another process's."""
+        return _read(content).get("token", self.token) == self.token
 
     def content(self, *, held: bool = True) -> bytes:
         """Return what its file holds."""
@@ -170,6 +182,7 @@ class Claims:
     """Folder on the board for lines about what this process claimed, in a file of its own."""
     lease: float = LEASE
     clock: Callable[[], float] = time.monotonic
+    """For the silence of others: it stands still while this machine sleeps, as they may with it."""
     _seen: dict[str, tuple[bytes, int, float]] = field(default_factory=dict)
     """By name of a claim: its content, and when that was seen first since the last interruption."""
     _held: dict[str, Claim] = field(default_factory=dict)
@@ -195,6 +208,7 @@ class Claims:
         try:
             yield claim
         finally:
+            self.look(claim, if_over=True)
             with self._writing:
                 del self._held[key]
                 self._end(claim)
@@ -219,12 +233,6 @@ class Claims:
             return ""
         found = _read(content)
         return f"{found.get('pid', 'unknown')} on {found.get('machine', 'an unknown machine')}"
-
-    def is_lost(self, claim: Claim) -> bool:
-        """Return whether a claim is lost, looked up now: this process may have been frozen until now."""
-        with self._writing, suppress(OSError, StorageError):
-            self._renew(claim)
-        return claim.lost
 
     def expired(self, key: str) -> bytes | None:
         """Return the last claim's content if that has ended, b"" without a claim, None while one is held."""
@@ -254,7 +262,7 @@ class Claims:
         waited_for = bool(expired) and content == expired
         if content is not None and not waited_for and not self._has_ended(key, content):
             return None
-        claim = Claim(key, number + 1, renewed=self.clock())
+        claim = Claim(key, number + 1, renewed=_now())
         return claim if self.board.create(claim.name, claim.content()) else None
 
     def _last(self, key: str) -> tuple[int, bytes | None]:
@@ -281,10 +289,10 @@ class Claims:
         self._note(claim, "lost" if claim.lost else ending)
         self._seen.pop(claim.key, None)
         try:
-            if claim.finished:
+            if claim.was_finished or (claim.finished and not claim.lost):
                 self._remove(claim.key, claim.number)
             elif not claim.lost:
-                self.board.write(claim.name, claim.content(held=False))
+                self.board.write(claim.name, claim.content(held=False), claim.is_own)
         except (OSError, StorageError):  # Until then, whoever waits for it sees no more signs of life.
             self._not_given_up.append(claim)
 
@@ -298,25 +306,28 @@ class Claims:
         while True:
             time.sleep(self.lease / BEATS)
             for claim in list(self._held.values()):
-                with self._writing:
-                    with suppress(OSError, StorageError):  # A board that is away may come back.
-                        self._renew(claim)
-                    claim.silent = self.clock() - claim.renewed > self.lease
+                self.look(claim)
             self._give_up()
 
+    def look(self, claim: Claim, *, if_over: bool = False) -> None:
+        """Give a sign of life unless another process has claimed the same by now; or only after a lease."""
+        if if_over and _now() - claim.renewed <= self.lease:
+            return
+        with self._writing:
+            with suppress(OSError, StorageError):  # A board that is away may come back.
+                self._renew(claim)
+            claim.silent = _now() - claim.renewed > self.lease
+
     def _renew(self, claim: Claim) -> None:
-        if self._held.get(claim.key) is not claim:
+        if self._held.get(claim.key) is not claim or claim.lost:
             return
-        own = self.board.read(claim.name)
-        if own is None and not self.board.is_there():
-            return
-        following = self.board.read(_name(claim.key, claim.number + 1))
-        is_own = own is not None and _read(own).get("token", claim.token) == claim.token
-        claim.lost = following is not None or not is_own
+        claim.beat += 1
+        now = _now()  # Before it is written: this process may be paused any time.
+        # Its own file is removed when the run has a record.
+        is_there = self.board.write(claim.name, claim.content(), claim.is_own)
+        claim.lost = not is_there or self.board.read(_name(claim.key, claim.number + 1)) is not None
         if not claim.lost:
-            claim.beat += 1
-            self.board.write(claim.name, claim.content())
-            claim.renewed = self.clock()
+            claim.renewed = now
 
     def _give_up(self) -> None:
         """Give up what could not be given up when it ended."""
@@ -338,6 +349,11 @@ class Claims:
 def claims_in(root: Path) -> Claims:
     """Return the claims of a folder of runs, the same ones for all of this process."""
     return Claims(FolderBoard(root / FOLDER), log=LOG)
+
+
+def _now() -> float:
+    """Return seconds by a clock that goes on while the machine sleeps, where it has one."""
+    return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
 
 
 def _name(key: str, number: int) -> str:

@@ -7,6 +7,7 @@ where they are small: of the rest only the sizes are, as nobody wants to wait un
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from isogloss.core.checksums import CHECKSUMS, Checksum, difference, read_checksums
@@ -43,6 +44,16 @@ def set_damage_aside(store: Store, runs: Sequence[Run]) -> dict[str, str]:
 def set_checkpoints_aside(store: Store, run: Run) -> str:
     """Set damaged checkpoints of an unfinished run aside, so that it starts over; return what was wrong."""
     return " ".join(_all_set_aside(_checkpoints(store.folder(run) / WORK)))
+
+
+def gone(store: Store, runs: Iterable[Run]) -> str:
+    """Name a file that finished runs have lost since they were made; empty where all are there."""
+    for folder in map(store.folder, runs):
+        with suppress(ValueError):  # Damaged checksums are found at the next start.
+            for name in (RECORD, *read_checksums(folder)):
+                if not (folder / name).is_file():
+                    return str(folder / name)
+    return ""
 
 
 def _all_set_aside(damage: Iterable[tuple[Path, str]]) -> Iterator[str]:
@@ -116,7 +127,7 @@ def _unreadable(checkpoint: Path) -> str:
 def _set_aside(path: Path) -> None:
     """Rename a file or folder; what was set aside earlier is removed."""
     aside = path.with_name(f"{DAMAGED}{path.name}")
-    with writing(aside):
+    with writing(aside), suppress(FileNotFoundError):  # Another process may have been quicker.
         if aside.is_dir():
             shutil.rmtree(aside)
         path.replace(aside)

@@ -25,7 +25,7 @@ from isogloss.core.leaving import asked_to_leave
 from isogloss.core.locking import locked
 from isogloss.core.paths import below
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import FULL, storage_error, temporary_beside, write_bytes, writing
+from isogloss.core.records import FULL, MADE, storage_error, temporary_beside, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ class Remote:
 
         return self._ask(create, name)
 
-    def read(self, name: str) -> bytes | None:
+    def read(self, name: str, *, waits: bool = True) -> bytes | None:
         """Return the content of a file; None where there is none."""
-        return self._ask(_read, name)
+        return self._ask(_read, name, waits=waits)
 
     def write(self, name: str, content: bytes, *, waits: bool = True) -> None:
         """Write a file, whether it is there or not."""
@@ -205,7 +205,11 @@ class Remote:
             write_bytes(self.root / manifest, content)
         known = self.read(manifest) or b""
         before = _told(known, f"{self.url}/{manifest}")
-        self._upload([name for name, one in told.items() if one != before.get(name) and name != last])
+        new = [name for name, one in told.items() if one != before.get(name) and name != last]
+        self._upload([name for name in new if not name.endswith(MADE)])
+        if last and self.exists(last):  # Another process was quicker, and its circumstances are others.
+            return
+        self._upload([name for name in new if name.endswith(MADE)])
         if content != known:
             self.write(manifest, content)
         if last:

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from functools import cache
 
-from isogloss.experiments.claims import FOLDER, LOG, Claims
+from isogloss.experiments.claims import FOLDER, LOG, Claims, IsOwn
 from isogloss.experiments.remote import Remote
 
 LONG = 5.0
@@ -35,12 +35,12 @@ class RemoteBoard:
             self.remote.interruptions += 1
         return content
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file; a sign of life that comes late is none, so nothing is waited for."""
+    def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
+        """Write a file that is there; a sign of life that comes late is none, so nothing is waited for."""
+        before = self.remote.read(f"{FOLDER}/{name}", waits=False)
+        if before is None or not is_own(before):
+            return False
         self.remote.write(f"{FOLDER}/{name}", content, waits=False)
-
-    def is_there(self) -> bool:
-        """Return True: a store that is away raises."""
         return True
 
     def remove(self, name: str) -> None:  # noqa: D102

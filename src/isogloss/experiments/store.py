@@ -19,7 +19,7 @@ from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of, from_text
 from isogloss.core.errors import StorageError
 from isogloss.core.foreign_json import T, fitting, parse_json, read_regular
 from isogloss.core.identity import identity
-from isogloss.core.leaving import Left
+from isogloss.core.leaving import Left, leave_if_lost
 from isogloss.core.paths import is_safe
 from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
@@ -31,7 +31,6 @@ from isogloss.core.records import (
     Record,
     read_record,
     reading,
-    storage_error,
     sweep_folder,
     write_bytes,
     write_record,
@@ -164,11 +163,9 @@ class Store:
     def start(self, run: "Run") -> Path:
         """Create the run's folder, remove traces of an earlier failure, and return it."""
         folder = self.folder(run)
-        try:
+        with writing(folder):
             make_folder(folder)
             sweep_folder(folder)  # A process that was killed had no time to.
-        except OSError as error:
-            raise storage_error(folder, error) from error
         self.forget_failure(run)
         return folder
 
@@ -251,6 +248,9 @@ class Store:
 
     def remove_leftovers(self, run: "Run") -> None:
         """Remove what only an unfinished run needs."""
+        leave_if_lost()
+        if self.remote is None:
+            sweep_folder(self.folder(run))
         shutil.rmtree(self.folder(run) / WORK, ignore_errors=True)
 
     def forget_claims(self, run: "Run") -> None:

@@ -21,8 +21,9 @@ from pydantic import Field
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from isogloss.core.leaving import leave_if_lost
 from isogloss.core.presence import make_folder
-from isogloss.core.records import writing
+from isogloss.core.records import sweep, temporary_beside, writing
 from isogloss.encoders.differences import write_sparse
 from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.sparse_deltas import (
@@ -58,6 +59,7 @@ class LotteryTicket:
             with main_process_first():
                 if is_main_process():
                     _write_mask(path, changed)
+                    leave_if_lost()  # Else another process may be training there.
                     shutil.rmtree(setting.folder / "whole", ignore_errors=True)
         masks = {name: one.to(torch.bool) for name, one in load_file(path).items()}
         add_masks(setting.model, masks)
@@ -84,8 +86,9 @@ def largest_changes(before: Model, after: Model, share: float) -> dict[str, Tens
 
 
 def _write_mask(path: Path, masks: Mapping[str, Tensor]) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = temporary_beside(path, "tmp")
     with writing(path):
         make_folder(path.parent)
+        sweep(path)
         save_file({name: one.to(torch.uint8) for name, one in masks.items()}, temporary)
         temporary.replace(path)

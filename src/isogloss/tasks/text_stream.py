@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from isogloss.core.errors import DataError
+from isogloss.core.leaving import leave_if_lost
 from isogloss.core.presence import make_folder
-from isogloss.core.records import writing
+from isogloss.core.records import sweep_folder, temporary_beside, writing
 from isogloss.encoders.annotations import Tokenizer
 
 LINES_AT_ONCE = 2000
@@ -41,10 +42,11 @@ def write_stream(lines: Iterable[str], tokenizer: Tokenizer, folder: Path, *, lo
     Blocks may start at each line and, within long lines, after every ``longest`` subwords. DataError for
     empty text.
     """
-    subwords, starts = folder / ".subwords.tmp", folder / ".starts.tmp"
+    subwords, starts = (temporary_beside(folder / name, "tmp") for name in ("subwords.bin", "starts.bin"))
     total = 0
     with writing(folder):
         make_folder(folder)
+        sweep_folder(folder)
         subwords.write_bytes(b"")
         starts.write_bytes(b"")
     for ids in _tokenized(lines, tokenizer):
@@ -55,6 +57,7 @@ def write_stream(lines: Iterable[str], tokenizer: Tokenizer, folder: Path, *, lo
         total += len(flat)
     if not total:
         raise DataError(f"{folder.name}: the text of this language is empty. Leave the language out.")
+    leave_if_lost()
     with writing(folder):
         starts.replace(folder / "starts.bin")
         subwords.replace(folder / "subwords.bin")

@@ -17,10 +17,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
-from isogloss.core.presence import make_folder
-from isogloss.core.records import storage_error, sweep_folder, temporary_beside
+from isogloss.core.leaving import leave_if_lost
+from isogloss.core.records import storage_error, sweep_folder
 from isogloss.nn.frozen import unfrozen
 from isogloss.training.distributed import is_main_process
 from isogloss.training.sharding import own, own_of, share, whole
@@ -61,27 +62,25 @@ class Checkpoints:
                 _own(tensors, like)
             return
         final = self.folder / f"checkpoint-{state.step:09d}"
-        temporary = temporary_beside(final, "tmp")
         try:
             sweep_folder(self.folder)
-            make_folder(temporary)
-            save_file(_own(weights), temporary / _MODEL)
-            save_file(_own(moments), temporary / _OPTIMIZER)
-            if state.best is not None:
-                save_file(_own(best, weights), temporary / _BEST)
-            body = json.dumps({"step": state.step, "notes": state.notes})
-            (temporary / _STATE).write_text(body, encoding="utf-8")
-            for path in temporary.glob("*.safetensors"):  # They are written readable for their owner alone.
-                path.chmod((temporary / _STATE).stat().st_mode)
-            (temporary / CHECKSUMS).write_text(as_text(checksums_of(temporary)), encoding="utf-8")
-            _rename(temporary, final)
+            before = [one for one in self._all() if one < final]
+            with atomic_folder(final) as new:
+                save_file(_own(weights), new / _MODEL)
+                save_file(_own(moments), new / _OPTIMIZER)
+                if state.best is not None:
+                    save_file(_own(best, weights), new / _BEST)
+                body = json.dumps({"step": state.step, "notes": state.notes})
+                (new / _STATE).write_text(body, encoding="utf-8")
+                for path in new.glob("*.safetensors"):  # They are written readable for their owner alone.
+                    path.chmod((new / _STATE).stat().st_mode)
+                (new / CHECKSUMS).write_text(as_text(checksums_of(new)), encoding="utf-8")
         except (OSError, SafetensorError) as error:
             raise storage_error(
                 final, error if isinstance(error, OSError) else OSError(str(error))
             ) from error
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-        for old in filter(lambda path: path < final, self._all()):
+        leave_if_lost()  # Else another process may be going on from the one before.
+        for old in before:
             shutil.rmtree(old, ignore_errors=True)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
@@ -112,12 +111,6 @@ class Checkpoints:
 
     def _all(self) -> list[Path]:
         return sorted(self.folder.glob("checkpoint-*"))
-
-
-def _rename(temporary: Path, final: Path) -> None:
-    """Give a checkpoint its name; another process that took this one for dead may have written the same."""
-    if not final.exists():
-        temporary.rename(final)
 
 
 @contextmanager
