@@ -67,7 +67,7 @@ ROWS: Mapping[str, list[dict[str, object]]] = {
     "bitext": [{"first": "a b", "second": "c"}, {"first": "d", "second": "e"}],
     "raw": [{"text": "a b"}, {"text": "c"}],
 }
-LISTS = {"words": ["a"], "options": ["a", "b"]}
+LISTS = {"words": ["a"], "options": ["a", "b"], "context": "b"}
 TREE = (
     "# sent_id = 1\n1\tAnna\tAnna\tPROPN\t_\t_\t0\troot\t_\t_\n2\tleft\tleave\tVERB\t_\t_\t1\tdep\t_\t_\n\n"
 )
@@ -144,7 +144,7 @@ def predictions() -> Iterator[Door]:
     samples = {
         "conllu": TREE, "lines": "a b\nc\n", "columns": "a O\nb O\n\n", "tsv": "a\tb\nc\td\n",
         "csv": "text,first,second\na,b,c\n",
-        "jsonl": json.dumps({"text": "a", "first": "a", "second": "b", "question": "a", "context": "b", **LISTS}),
+        "jsonl": json.dumps({"text": "a", "first": "a", "second": "b", "question": "a"} | LISTS),
         "squad": content("span", "squad").decode(),
     }  # fmt: skip
 
