@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -51,6 +51,9 @@ class Entry:
     translation: Example | None = None
     """The example's translation, for a model that mixes the two, if there is one."""
 
+    separator: str = "\t"
+    """What stands between a line and the labels that are added to it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -77,14 +80,17 @@ class Format:
     matches: Callable[[str], bool]
     """Whether the first line that is neither empty nor a comment is of this format."""
 
-    read: Callable[[File, str], Iterator[Entry]]
-    """From a file and its language; DataError with file and line."""
+    read: Callable[..., Iterator[Entry]]
+    """From a file, its language, and what ``option`` names; DataError with file and line."""
 
     write: Callable[[Iterable[Answered]], Iterator[str]] | None = None
     """Yields lines without line ends; None: JSON lines."""
 
     matches_lines: Callable[[Sequence[str]], bool] | None = None
     """Whether the first lines of a file that looks like plain text are of this format; None: never."""
+
+    option: Literal["", "column", "text"] = ""
+    """What may say where the words (a column's number) or the texts (columns' names) are."""
 
     has_ids: bool = False
     """Whether examples have ids, by which translations are found; otherwise by their order."""
@@ -156,7 +162,8 @@ def _unless_lines_match(chosen: Format, file: File, kind: Kind) -> tuple[Format,
         return chosen, file
     lines = iter(file.read())
     seen = list(islice(lines, INSPECTED))
-    found = (one for one in kind.formats if one.matches_lines is not None and one.matches_lines(seen))
+    inspected = [line.rstrip("\r\n") for line in seen]
+    found = (one for one in kind.formats if one.matches_lines is not None and one.matches_lines(inspected))
     return next(found, chosen), replace(file, read=lambda: chain(seen, lines))
 
 
