@@ -88,7 +88,7 @@ def test_some_numbers_among_words_are_words():
 
 def test_numbers_that_stop_running_are_named_with_their_line():
     broken = UNER + "\n" * LAID_OUT + "1\tda\tO\t-\t-\n3\tja\tO\t-\t-\n"
-    with pytest.raises(DataError, match=r"input:1009: '3.*numbers the words of a sentence; expected 2 there"):
+    with pytest.raises(DataError, match=r"input:1008: '3.*numbers the words of a sentence; expected 2 there"):
         words_in(broken)
     assert words_in(broken, column=1)[1][-1] == ("da", "ja")
 
