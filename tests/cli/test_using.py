@@ -132,6 +132,11 @@ def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
     assert refused("--language", "qaa", "--treebank", "qab=x").startswith(
         "--treebank qab: qab is not scored, only qaa. Leave it out"
     )
+    said = "--treebank: 'x'; expected a language and its treebank"
+    assert said in refused("--language", "qaa", "--treebank", "qaa=y,x")
+    assert refused("--language", "qaa", "--treebank", "qaa=x, qaa=y").startswith(
+        "--treebank qaa: it is given"
+    )
     twice = ("--treebank", "qaa=x", "--treebank", "qaa=y")
     assert refused("--language", "qaa", *twice).startswith("--treebank qaa: it is given twice.")
     assert "has no treebanks to choose from" in refused("--language", "qaa", "--treebank", "qaa=x")

@@ -83,7 +83,7 @@ def evaluate(
     split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "test",
     treebank: Annotated[
         list[str] | None,
-        typer.Option("--treebank", help="Where a language has several: --treebank fr=Sequoia."),
+        typer.Option("--treebank", help="Where a language has several: --treebank fr=Sequoia,et=EWT."),
     ] = None,
     data: Data = None,
     inputs: Annotated[

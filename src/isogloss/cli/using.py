@@ -103,7 +103,7 @@ def print_scores(
         corpus=known_as(corpus, data or ""),
         languages=languages_named(languages),
         split=split,
-        treebanks=tuple(map(_treebank, treebanks)),
+        treebanks=tuple(_treebank(one) for text in treebanks for one in text.split(",")),
         inputs=inputs,
     )
     _check_runs(runs, options.languages)
@@ -219,7 +219,7 @@ def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
 
 
 def _treebank(text: str) -> tuple[str, str]:
-    language, equals, treebank = text.partition("=")
+    language, equals, treebank = map(str.strip, text.partition("="))
     if not (language and equals and treebank):
         raise ConfigError(f"--treebank: {text!r}; expected a language and its treebank, as in fr=Sequoia.")
     return canonical_language(language), treebank
