@@ -1,13 +1,11 @@
 """Of a file with a line a word the right column is read, comments stay comments, and tabs stay tabs."""
 
 import pytest
-from used import joined, text_file
+from used import KINDS, joined, text_file
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.tasks import ALL_TASKS
 from isogloss.using.columns import layout_of
 from isogloss.using.formats import Prediction, format_of
-from isogloss.using.kinds import kind_of
 from isogloss.using.predicting import PredictOptions, predict_file
 from isogloss.using.words import LAID_OUT
 
@@ -20,7 +18,7 @@ GERMEVAL = "#\thttp://a.de/x\t[2009-10-17]\n1\tAnna\tB-PER\tO\n2\t#\tO\tO\n\n#\t
 
 def words_in(text, task="ner", name="input", wanted="", **option):
     """Read the words of each sentence of a text."""
-    chosen, file = format_of(text_file(text, name), kind_of(ALL_TASKS[task]), task, wanted)
+    chosen, file = format_of(text_file(text, name), KINDS[task], task, wanted)
     return chosen.name, [
         entry.example.words for entry in chosen.read(file, "", **option) if entry.example is not None
     ]
@@ -28,7 +26,7 @@ def words_in(text, task="ner", name="input", wanted="", **option):
 
 def tagged(text, task="ner", wanted=""):
     """Read a text and write it with a number as each word's label."""
-    kind = kind_of(ALL_TASKS[task])
+    kind = KINDS[task]
     chosen, file = format_of(text_file(text), kind, task, wanted)
     entries = (
         (one, one.example and Prediction(tuple(f"L{n}" for n in range(len(one.example.words)))))

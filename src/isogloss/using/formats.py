@@ -48,11 +48,17 @@ class Entry:
     about: Mapping[str, object] | None = None
     """Keys of its JSON object besides the answer; None if it is left out of JSON lines."""
 
+    original: Mapping[str, object] | None = None
+    """The object that its line is in JSON, if it is one."""
+
     translation: Example | None = None
     """The example's translation, for a model that mixes the two, if there is one."""
 
     separator: str = "\t"
     """What stands between a line and the labels that are added to it."""
+
+    names: tuple[str, ...] = ()
+    """Of the header of a table, the names of columns that may be added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +137,17 @@ class Kind:
         """Yield a JSON object for each example."""
         for entry, prediction in entries:
             if entry.about is not None:
-                body = {**entry.about, **self.to_json(entry.example, prediction)}
-                yield json.dumps(body, ensure_ascii=False)
+                yield _as_json(entry, {**entry.about, **self.to_json(entry.example, prediction)})
+
+
+def _as_json(entry: Entry, body: Mapping[str, object]) -> str:
+    """Return the object; where no key of a line of JSON changes, the line with the new keys at its end."""
+    before = entry.original
+    added = {key: value for key, value in body.items() if before is None or before.get(key) != value}
+    if before is None or added.keys() & before.keys():
+        return json.dumps(body, ensure_ascii=False)
+    more = json.dumps(added, ensure_ascii=False)[1:-1]
+    return f"{entry.lines[0].rstrip()[:-1]}{', ' if more else ''}{more}}}"
 
 
 def format_of(file: File, kind: Kind, task: str, wanted: str = "") -> tuple[Format, File]:

@@ -257,7 +257,7 @@ def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str
 def _read_objects(file: File, language: str) -> Iterator[Entry]:
     for number, line, body in numbered_objects(file):
         example = _from_json(body, f"{file.name}:{number}", language)
-        yield Entry(lines=(line,), example=example if example.words else None, about=body)
+        yield Entry(lines=(line,), example=example if example.words else None, about=body, original=body)
 
 
 def _from_json(body: Mapping[str, object], where: str, language: str) -> TaggedSentence:

@@ -1,0 +1,159 @@
+"""Tables of texts, or of pairs, with a header: a row keeps its characters and gets a column of labels."""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple
+
+from isogloss.data.examples import LabelledText, SentencePair
+from isogloss.data.files import File, some
+from isogloss.data.pairs import Header
+from isogloss.data.tables import LONGEST_CELL
+from isogloss.using.formats import Answered, Entry, Prediction
+
+TEXTS = (("text", "sentence"),)
+PAIRS = (("first", *Header().first), ("second", *Header().second))
+"""Usual names of the columns of texts; the first that the header has is taken."""
+
+ADDED = (("label", "predicted"), ("scores", "predicted_scores"))
+"""Names of the columns that are added; the first that the header lacks is taken."""
+
+
+class _Table(NamedTuple):
+    columns: tuple[int, ...]
+    """Those of the texts."""
+    width: int
+    separator: str
+    names: tuple[str, ...] = ()
+    """Of the columns to add; none without a header."""
+
+
+def read_table(
+    file: File, _: str, text: str = "", *, pairs: bool = False, quoted: bool = False
+) -> Iterator[Entry]:
+    """Read a text per row, or two, from the columns that ``text`` or their usual names show in the header.
+
+    ``quoted`` cells are those of CSV; others are parted by tabs, where pairs without a header are the first
+    two columns.
+    """
+    lines = iter(file.read())
+    first = next(lines, "")
+    separator = (";" if first.count(";") > first.count(",") else ",") if quoted else "\t"
+    table: _Table | None = None
+    for number, line, cells in _records(file, chain([first] if first else [], lines), separator):
+        if not line.strip():
+            yield Entry(lines=(line,), about={"line": number})
+            continue
+        if table is None:
+            table = _table(file, number, cells, separator, _wanted(text, pairs=pairs))
+            if table.names:
+                yield Entry(lines=(line,), names=table.names, separator=separator)
+                continue
+        yield _row(file, number, line, cells, table)
+
+
+def _records(file: File, lines: Iterable[str], separator: str) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield number, characters (but for the last line feed) and cells of each record."""
+    if separator == "\t":
+        for number, line in enumerate(lines, start=1):
+            yield number, line.removesuffix("\n"), line.removesuffix("\n").removesuffix("\r").split("\t")
+        return
+    taken = list[str]()
+    csv.field_size_limit(LONGEST_CELL)
+    reader = csv.reader((taken.append(line) or line for line in lines), delimiter=separator, strict=True)
+    number = 1
+    try:
+        for cells in reader:
+            yield number, "".join(taken).removesuffix("\n"), cells
+            taken.clear()
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise file.broken(number, str(error), "cells as CSV writes them") from error
+
+
+def _wanted(text: str, *, pairs: bool) -> Sequence[Sequence[str]]:
+    """Return the names that each text's column may have."""
+    if not text:
+        return PAIRS if pairs else TEXTS
+    return [[one.strip()] for one in text.split(",")] if pairs else [[text]]
+
+
+def _table(
+    file: File, number: int, cells: Sequence[str], separator: str, wanted: Sequence[Sequence[str]]
+) -> _Table:
+    header = [cell.strip() for cell in cells]
+    names = [next((one for one in usual if one in header), "") for usual in wanted]
+    if wanted is PAIRS and separator == "\t" and not all(names):
+        return _Table((0, 1), max(len(cells), 2), separator)
+    for usual, name in zip(wanted, names, strict=True):
+        if not name:
+            raise file.broken(
+                number,
+                f"a header without {' or '.join(usual)}",
+                f"the texts' column; there are {some(header)}",
+                "Name it: --text COLUMN (of pairs: --text FIRST,SECOND)",
+            )
+    added = [next((one for one in both if one not in header), "") for both in ADDED]
+    if not all(added):
+        raise file.broken(number, "the columns label and predicted", "one of them to be free", "Rename one")
+    return _Table(tuple(map(header.index, names)), len(cells), separator, tuple(added))
+
+
+def _row(file: File, number: int, line: str, cells: Sequence[str], table: _Table) -> Entry:
+    texts = [cells[column] for column in table.columns if column < len(cells)]
+    is_whole, is_blank = len(cells) == table.width, not all(text.strip() for text in texts)
+    entry = Entry(lines=(line,), about={"line": number}, separator=table.separator)
+    if is_whole and not is_blank:
+        if len(texts) == 1:
+            return replace(entry, example=LabelledText(id=str(number), text=texts[0], label=""))
+        return replace(entry, example=SentencePair(id=str(number), first=texts[0], second=texts[1], label=""))
+    if is_whole and len(texts) == 1:
+        return entry
+    expected = "two texts" if is_whole else f"{table.width} columns as in the first row"
+    if (table.width, table.separator) == (2, "\t"):
+        expected = "two texts with one tab between them"
+    found = f"{'a blank text in ' if is_whole else ''}{line[:60]!r}"
+    raise file.broken(number, found, expected, "Take the row out" if is_whole else "Correct the line")
+
+
+def write_table(entries: Iterable[Answered]) -> Iterator[str]:
+    """Yield the rows with their labels, below the names of the new columns; without a text, empty cells."""
+    held, width = list[Entry](), 0  # How many columns are new is known at the first prediction.
+    for entry, prediction in entries:
+        cells = answer_cells(prediction)
+        if cells and not width:
+            width = len(cells)
+            yield from (_with_cells(one, width) for one in held)
+        if width:
+            yield _with_cells(entry, width, cells)
+        else:
+            held.append(entry)
+    if not width:
+        yield from (_with_cells(one, 1) for one in held)
+
+
+def _with_cells(entry: Entry, width: int, cells: Sequence[str] = ()) -> str:
+    (line,) = entry.lines
+    if not line.strip():
+        return line
+    cells = cells or entry.names[:width] or [""] * width
+    if entry.separator != "\t":
+        marked = (entry.separator, '"', "\n")
+        cells = [
+            f'"{one.replace(chr(34), chr(34) * 2)}"' if any(m in one for m in marked) else one
+            for one in cells
+        ]
+    body = line.removesuffix("\r")
+    return entry.separator.join([body, *cells]) + line[len(body) :]
+
+
+def answer_cells(prediction: Prediction | None) -> list[str]:
+    """Return the label, several with commas between, and the probabilities of all if there are any."""
+    if prediction is None:
+        return []
+    answer = prediction.answer
+    label = ",".join(answer) if isinstance(answer, tuple) else str(answer)
+    if prediction.scores is None:
+        return [label]
+    return [label, " ".join(f"{name}={score:.4f}" for name, score in prediction.scores.items())]
