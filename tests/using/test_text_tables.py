@@ -76,6 +76,13 @@ def test_columns_of_texts_are_named_by_an_option(make_model):
         predict_file(model, text_file("a\n"), PredictOptions(text="Tweet"))
 
 
+@pytest.mark.parametrize("names", ["first", "first,second,third"])
+def test_pairs_have_two_columns(names, make_model):
+    lines = predict_file(make_model("nli"), text_file("first,second\n", "a.csv"), PredictOptions(text=names))
+    with pytest.raises(ConfigError, match=r"--text '.*': expected the names of two columns"):
+        list(lines)
+
+
 @pytest.mark.parametrize(
     ("task", "text", "said"),
     [

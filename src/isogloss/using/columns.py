@@ -1,14 +1,13 @@
 """The layout of a file with a line a word, decided once from its lines: comments, tags, running numbers."""
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from isogloss.data.conllu import UPOS
 
-DOCUMENT = "-DOCSTART-"
-"""Begins a line of CoNLL-2003's files that stands before a document."""
+NO_WORDS = ("#", "-DOCSTART-")
+"""Begin comments, though # may be a word; the second those of CoNLL-2003's files before a document."""
 
 _BIO = re.compile(r"O|[BIESLU]-\S+")
 """Tags of spans in any scheme (IOB, BIOES, BILOU)."""
@@ -39,7 +38,7 @@ class Layout(NamedTuple):
     def is_comment(self, line: str) -> bool:
         """Return whether a line before a sentence is no word: a # that is one has a word's cells and tags."""
         if not line.startswith("#") or self.indexed:
-            return line.startswith(("#", DOCUMENT))
+            return line.startswith(NO_WORDS)
         cells = self.cells(line)
         if not self.shapes and self.spaces:
             return len(cells) > 1 and not _are_tags(cells[-1:])
@@ -58,12 +57,13 @@ class Layout(NamedTuple):
 
 def layout_of(lines: Sequence[str], *, spaces: bool = True) -> Layout:
     """Return the layout of a file, from its lines (without line ends) or the first of them."""
-    words = [line for line in lines if line.strip() and not line.startswith(("#", DOCUMENT))]
+    words = [line for line in lines if line.strip() and not line.startswith(NO_WORDS)]
     cells = [_cells(line, spaces=spaces) for line in words]
     columns = [*zip(*cells, strict=False)]
+    shapes = frozenset(("\t" in line, len(row)) for line, row in zip(words, cells, strict=True))
     layout = Layout(
-        separator="\t" if any("\t" in line for line in words) else " ",
-        shapes=frozenset(("\t" in line, len(row)) for line, row in zip(words, cells, strict=True)),
+        separator="\t" if not spaces or any(has_tab for has_tab, _ in shapes) else " ",
+        shapes=shapes,
         tags=tuple(number for number, column in enumerate(columns) if number and _are_tags(column)),
         labels=frozenset(row[-1] for row in cells),
         indexed=False,
@@ -102,15 +102,13 @@ def _are_tags(cells: Sequence[str]) -> bool:
 
 def _are_numbered(lines: Sequence[str]) -> bool:
     """Return whether the lines of each sentence begin with 1, 2, 3, and some sentence has two words."""
-    sentences = [*_sentences(lines)]
-    numbered = all(
-        _cells(line)[0] == str(number) for one in sentences for number, line in enumerate(one, start=1)
-    )
-    return numbered and max(map(len, sentences), default=0) > 1
-
-
-def _sentences(lines: Sequence[str]) -> Iterator[list[str]]:
-    for has_words, block in groupby(lines, key=lambda line: bool(line.strip())):
-        words = [line for line in block if not line.startswith(("#", DOCUMENT))]
-        if has_words and words:
-            yield words
+    running = longest = 0
+    for line in lines:
+        if not line.strip():
+            running = 0
+        elif not line.startswith(NO_WORDS):
+            running += 1
+            longest = max(longest, running)
+            if _cells(line)[0] != str(running):
+                return False
+    return longest > 1

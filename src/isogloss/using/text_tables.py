@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
+from isogloss.core.errors import ConfigError
 from isogloss.data.examples import LabelledText, SentencePair
 from isogloss.data.files import File, some
 from isogloss.data.pairs import Header
@@ -21,10 +22,10 @@ ADDED = (("label", "predicted"), ("scores", "predicted_scores"))
 
 
 class _Table(NamedTuple):
-    columns: tuple[int, ...]
-    """Those of the texts."""
-    width: int
     separator: str
+    width: int
+    columns: Sequence[int]
+    """Those of the texts."""
     names: tuple[str, ...] = ()
     """Of the columns to add; none without a header."""
 
@@ -32,37 +33,42 @@ class _Table(NamedTuple):
 def read_table(
     file: File, _: str, text: str = "", *, pairs: bool = False, quoted: bool = False
 ) -> Iterator[Entry]:
-    """Read a text per row, or two, from the columns that ``text`` or their usual names show in the header.
+    """Read a text per row, or two, from columns that ``text`` names, or that have their usual names.
 
-    ``quoted`` cells are those of CSV; others are parted by tabs, where pairs without a header are the first
-    two columns.
+    ``quoted`` cells are those of CSV; others are parted by tabs. There pairs may have no header and are the
+    first two columns.
     """
     lines = iter(file.read())
     first = next(lines, "")
     separator = (";" if first.count(";") > first.count(",") else ",") if quoted else "\t"
+    wanted = PAIRS if pairs else TEXTS
+    if text:
+        wanted = tuple((one.strip(),) for one in (text.split(",") if pairs else [text]))
+    if pairs and len(wanted) != len(PAIRS):
+        raise ConfigError(f"--text {text!r}: expected the names of two columns, as in first,second.")
     table: _Table | None = None
     for number, line, cells in _records(file, chain([first] if first else [], lines), separator):
         if not line.strip():
             yield Entry(lines=(line,), about={"line": number})
-            continue
-        if table is None:
-            table = _table(file, number, cells, separator, _wanted(text, pairs=pairs))
-            if table.names:
-                yield Entry(lines=(line,), names=table.names, separator=separator)
-                continue
-        yield _row(file, number, line, cells, table)
+        elif table is None:
+            table = _table(file, number, cells, separator, wanted)
+            names = table.names
+            yield (
+                Entry(lines=(line,), names=names, separator=separator)
+                if names
+                else _row(file, number, line, cells, table)
+            )
+        else:
+            yield _row(file, number, line, cells, table)
 
 
 def _records(file: File, lines: Iterable[str], separator: str) -> Iterator[tuple[int, str, list[str]]]:
     """Yield number, characters (but for the last line feed) and cells of each record."""
-    if separator == "\t":
-        for number, line in enumerate(lines, start=1):
-            yield number, line.removesuffix("\n"), line.removesuffix("\n").removesuffix("\r").split("\t")
-        return
-    taken = list[str]()
+    taken, number = list[str](), 1
+    quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
     csv.field_size_limit(LONGEST_CELL)
-    reader = csv.reader((taken.append(line) or line for line in lines), delimiter=separator, strict=True)
-    number = 1
+    seen = (taken.append(line) or line for line in lines)  # type: ignore[func-returns-value]
+    reader = csv.reader(seen, delimiter=separator, quoting=quoting, strict=True)
     try:
         for cells in reader:
             yield number, "".join(taken).removesuffix("\n"), cells
@@ -72,49 +78,39 @@ def _records(file: File, lines: Iterable[str], separator: str) -> Iterator[tuple
         raise file.broken(number, str(error), "cells as CSV writes them") from error
 
 
-def _wanted(text: str, *, pairs: bool) -> Sequence[Sequence[str]]:
-    """Return the names that each text's column may have."""
-    if not text:
-        return PAIRS if pairs else TEXTS
-    return [[one.strip()] for one in text.split(",")] if pairs else [[text]]
-
-
 def _table(
     file: File, number: int, cells: Sequence[str], separator: str, wanted: Sequence[Sequence[str]]
 ) -> _Table:
     header = [cell.strip() for cell in cells]
     names = [next((one for one in usual if one in header), "") for usual in wanted]
     if wanted is PAIRS and separator == "\t" and not all(names):
-        return _Table((0, 1), max(len(cells), 2), separator)
-    for usual, name in zip(wanted, names, strict=True):
-        if not name:
-            raise file.broken(
-                number,
-                f"a header without {' or '.join(usual)}",
-                f"the texts' column; there are {some(header)}",
-                "Name it: --text COLUMN (of pairs: --text FIRST,SECOND)",
-            )
-    added = [next((one for one in both if one not in header), "") for both in ADDED]
+        return _Table(separator, max(len(cells), 2), (0, 1))
+    if not all(names):
+        lacking = " or ".join(wanted[names.index("")])
+        expected = f"the texts' column; there are {some(header)}"
+        advice = "Name it: --text COLUMN (of pairs: --text FIRST,SECOND)"
+        raise file.broken(number, f"a header without {lacking}", expected, advice)
+    added = tuple(next((one for one in both if one not in header), "") for both in ADDED)
     if not all(added):
         raise file.broken(number, "the columns label and predicted", "one of them to be free", "Rename one")
-    return _Table(tuple(map(header.index, names)), len(cells), separator, tuple(added))
+    return _Table(separator, len(cells), [header.index(name) for name in names], added)
 
 
 def _row(file: File, number: int, line: str, cells: Sequence[str], table: _Table) -> Entry:
     texts = [cells[column] for column in table.columns if column < len(cells)]
     is_whole, is_blank = len(cells) == table.width, not all(text.strip() for text in texts)
+    if not is_whole or (is_blank and len(texts) > 1):
+        expected = "two texts" if is_whole else f"{table.width} columns as in the first row"
+        if (table.width, table.separator) == (2, "\t"):
+            expected = "two texts with one tab between them"
+        found = f"{'a blank text in ' if is_whole else ''}{line[:60]!r}"
+        raise file.broken(number, found, expected, "Take the row out" if is_whole else "Correct the line")
     entry = Entry(lines=(line,), about={"line": number}, separator=table.separator)
-    if is_whole and not is_blank:
-        if len(texts) == 1:
-            return replace(entry, example=LabelledText(id=str(number), text=texts[0], label=""))
+    if len(texts) > 1:
         return replace(entry, example=SentencePair(id=str(number), first=texts[0], second=texts[1], label=""))
-    if is_whole and len(texts) == 1:
-        return entry
-    expected = "two texts" if is_whole else f"{table.width} columns as in the first row"
-    if (table.width, table.separator) == (2, "\t"):
-        expected = "two texts with one tab between them"
-    found = f"{'a blank text in ' if is_whole else ''}{line[:60]!r}"
-    raise file.broken(number, found, expected, "Take the row out" if is_whole else "Correct the line")
+    return (
+        entry if is_blank else replace(entry, example=LabelledText(id=str(number), text=texts[0], label=""))
+    )
 
 
 def write_table(entries: Iterable[Answered]) -> Iterator[str]:

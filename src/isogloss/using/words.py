@@ -235,8 +235,7 @@ def _word(file: File, layout: Layout, number: int, line: str, running: int) -> s
 
 def _word_lines(start: int, lines: Sequence[str], words: Sequence[str], layout: Layout) -> Entry:
     example = TaggedSentence(id=str(start), words=tuple(words), tags=())
-    separator = layout.separator if layout.spaces else "\t"
-    return Entry(lines=tuple(lines), example=example, about={"line": start}, separator=separator)
+    return Entry(lines=tuple(lines), example=example, about={"line": start}, separator=layout.separator)
 
 
 def _write_columns(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
