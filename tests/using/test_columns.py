@@ -176,6 +176,12 @@ def test_a_no_break_space_stands_inside_a_word():
     assert words_in("10\u00a0000 O\nna O\n")[1] == [("10\u00a0000", "na")]
 
 
+def test_a_carriage_return_is_no_white_space():
+    assert words_in("a O\r\nb O\r\n") == ("columns", [("a", "b")])
+    with pytest.raises(DataError, match="input:1: a carriage return inside the line; expected one at most"):
+        words_in("a O\rb O\r", wanted="columns")
+
+
 def test_a_layout_says_where_words_and_tags_are():
     layout = layout_of(UNER.splitlines())
     assert (layout.separator, layout.tags, layout.indexed, layout.numbers) == ("\t", (2,), True, 0)

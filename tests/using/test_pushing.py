@@ -1,5 +1,6 @@
 """What is pushed is the export, with a card that the hub can read; what goes wrong says what to do."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from fake_hub import STRANGER, TOKEN, FakeHub, fake_hub
 from huggingface_hub import ModelCard, constants
 
 from isogloss.core.errors import ConfigError, RunError
+from isogloss.core.processes import this_process
 from isogloss.using.exporting import card, export
 from isogloss.using.front_matter import front_matter, licence_of, non_commercial
 from isogloss.using.model import load_model
@@ -95,6 +97,37 @@ def test_every_trouble_with_the_hub_says_what_to_do(hub, make_model, monkeypatch
     ):
         model.push("me/tagger")
     assert not hub.repositories
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            (500, {"error": f"bad token Bearer {TOKEN}"}),
+            r"the hub refused me/tagger \(500: bad token Bearer \*\*\*",
+        ),
+        ((200, {"nothing": "of use"}), r"the hub \(http.*\) answers in another form .*KeyError: 'url'"),
+        ((200, ["no", "object"]), r"the hub \(http.*\) answers in another form"),
+    ],
+)
+def test_a_hub_that_answers_nonsense_or_with_the_token_is_one_line_without_it(
+    hub, make_model, monkeypatch, answer, said
+):
+    monkeypatch.setattr(hub, "_created", lambda _: answer)
+    with pytest.raises(RunError, match=said) as error:
+        make_model().push("me/tagger")
+    assert TOKEN not in str(error.value)
+
+
+@pytest.mark.slow
+def test_the_folder_of_a_push_that_was_killed_is_removed_by_the_next(hub, make_model, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache = tmp_path / "isogloss"
+    left = cache / f".push.{this_process().replace(f'-{os.getpid()}-', '-999999-')}.tmp"
+    (left / "model").mkdir(parents=True)
+    make_model().push("me/tagger")
+    assert list(cache.iterdir()) == []
 
 
 def data_of(model):

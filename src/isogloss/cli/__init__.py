@@ -1,12 +1,13 @@
 """Floor 9: names to objects, errors to exit codes: every mistake in one line with the nearest match."""
 
+import errno
 import os
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -14,9 +15,10 @@ import typer
 
 from isogloss.cli.app import app
 from isogloss.cli.display import print_nowhere, terminals
-from isogloss.core.errors import IsoglossError, did_you_mean, one_line
+from isogloss.core.errors import IsoglossError, did_you_mean, one_line, shortened
 from isogloss.core.leaving import Left, ask_to_leave
 from isogloss.core.plain_text import plain
+from isogloss.core.secrets import masked
 
 __all__ = ["main"]
 
@@ -29,6 +31,9 @@ ENDING = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
 RESUMABLE = ("run", "quickstart", "search", "align", "fetch")
 """Verbs that resume after an interruption."""
 
+UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}
+"""Errors of a standard output that is full, or was closed."""
+
 ENDS = (("ge", "more"), ("le", "less"))
 """How pydantic calls the ends of a range, and what lies beyond them."""
 
@@ -39,9 +44,17 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 some runs failed, 2 invalid input."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    _open_closed_streams()
     with _ended_by_signals() as received:
         status = _status(given, debug="--debug" in given)
     sys.exit(128 + received[0] if received and status == INTERRUPTED else status)
+
+
+def _open_closed_streams() -> None:
+    """Let standard streams that whoever started this process has closed lead nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 @contextmanager
@@ -85,15 +98,29 @@ def _status(given: list[str], *, debug: bool) -> int:
     except (KeyboardInterrupt, Left, typer.Abort):
         status = INTERRUPTED
     except (BrokenPipeError, SystemExit):  # typer exits at a broken pipe, and at nothing else here.
-        # The reader has closed the pipe; flushing the buffer must not fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_nowhere()
         return 0
     except Exception as error:
-        message = f"this should not have happened ({one_line(error)}). "
-        return _explain(message + "Run again with --debug and report what it prints.", 1, debug)
+        return _explain(*_unexpected(error), debug)
     if status == INTERRUPTED:
         return _explain(_interrupted(given), status, debug)
     return status
+
+
+def _unexpected(error: Exception) -> tuple[str, int]:
+    """Return the message and status of an error of the system or the libraries."""
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}. Check the path, and who may read and write it.", 2
+    if isinstance(error, OSError) and error.errno in UNWRITABLE:
+        _write_nowhere()
+        return f"standard output: cannot write ({error.strerror}). Choose another place for it.", 2
+    message = f"this should not have happened ({one_line(error)}). "
+    return message + "Run again with --debug and report what it prints.", 1
+
+
+def _write_nowhere() -> None:
+    """Let standard output lead nowhere, so that flushing its buffer at the end does not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @cache
@@ -108,9 +135,10 @@ def _interrupted(given: list[str]) -> str:
 
 
 def _explain(message: str, status: int, debug: bool) -> int:
-    if debug:
-        traceback.print_exc()
-    print(f"isogloss: {plain(' '.join(message.splitlines()))}", file=sys.stderr)
+    text = plain(" ".join(shortened(message).splitlines()))
+    said = f"{traceback.format_exc() if debug else ''}isogloss: {text}"
+    with suppress(OSError, ValueError):  # Nobody reads it, or nobody can.
+        print(masked(said), file=sys.stderr)
     return status
 
 

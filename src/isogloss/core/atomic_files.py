@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from filecmp import cmp
 from pathlib import Path
 from typing import IO
 
@@ -25,7 +26,10 @@ def atomic_file(path: Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; it replaces ``path`` on success and is removed on failure."""
+    """Yield an empty folder to fill; it replaces ``path`` on success and is removed on failure.
+
+    One with the same content stays, so that whoever reads it misses nothing for a moment.
+    """
     path = path.resolve()
     temporary = temporary_beside(path, "tmp")
     sweep(path)
@@ -34,9 +38,19 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         with writing(path):
-            _replace(path, temporary)
+            if not (path.is_dir() and _are_equal(path, temporary)):
+                _replace(path, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _are_equal(folder: Path, other: Path) -> bool:
+    """Return whether two folders have the same files, byte for byte."""
+    names = {path.name for path in folder.iterdir()}
+    if names != {path.name for path in other.iterdir()}:
+        return False
+    pairs = [(folder / name, other / name) for name in names]
+    return all(one.is_file() and two.is_file() and cmp(one, two, shallow=False) for one, two in pairs)
 
 
 def _replace(path: Path, new: Path) -> None:

@@ -12,17 +12,33 @@ IsoglossError
 Every message says where, what was found, what is allowed and what to do.
 """
 
+import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
+from isogloss.core.secrets import masked
+
 SIMILAR = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
+
+
+WORD, BEGINNING, END = 300, 1000, 400
+"""Characters that a message keeps of a word, and of all where that is longer: where and what, what to do."""
+
+
+def shortened(message: str) -> str:
+    """Return a message without the ends of endless words and, where it is still too long, its middle."""
+    text = re.sub(rf"(\S{{{WORD}}})\S+", r"\1…", message)
+    return text if len(text) <= BEGINNING + END else f"{text[:BEGINNING]} … {text[-END:]}"
 
 
 class IsoglossError(Exception):
     """Any error isogloss raises on purpose."""
 
     exit_code = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shortened(message))
 
 
 class InputError(IsoglossError):
@@ -75,5 +91,5 @@ def check_named(where: str, what: str, known: Collection[str], *names: str) -> N
 
 
 def one_line(error: Exception) -> str:
-    """Return an error's type and message in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    """Return an error's type and message in one line, without secrets."""
+    return masked(" ".join(f"{type(error).__name__}: {error}".split()))

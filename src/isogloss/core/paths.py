@@ -1,6 +1,16 @@
-"""Texts that may be paths: what people write is looked up without failing where it is none."""
+"""Texts that may be paths, and names from outside that become paths below a folder, or do not."""
 
+import unicodedata
 from pathlib import Path
+
+from isogloss.core.errors import InputError, StorageError
+from isogloss.core.plain_text import plain
+
+NOWHERE = frozenset('\\:<>"|?*')
+"""Characters of no name: they part or begin paths on some system, or cannot stand in one."""
+
+LONGEST_NAME, LONGEST_PATH = 255, 4096
+"""Bytes of a file's name, and of names with the folders between."""
 
 
 def from_home(text: str | Path) -> Path:
@@ -17,3 +27,34 @@ def is_there(path: Path) -> bool:
         return path.exists()
     except OSError:
         return False
+
+
+def below(folder: Path, name: str, where: str | Path = "", error: type[InputError] = StorageError) -> Path:
+    """Return the path of a name from outside (an archive, a bucket, a manifest, the hub) below a folder.
+
+    The name has / between its parts. An ``error`` that begins with ``where`` refuses one that is absolute,
+    leads out of the folder (..), has an empty part, a backslash or a drive, or cannot be a file's name.
+    """
+    if is_safe(name):
+        return folder / name
+    shown = plain(repr(name)[:120])
+    raise error(
+        f"{where or folder}: the name {shown} would lead out of the folder, or is none; refused, and nothing "
+        f"was written. Whoever made this is not to be trusted: use another copy of it."
+    )
+
+
+def is_safe(name: str) -> bool:
+    """Return whether a name with / between its parts stays below any folder that it is put in."""
+    parts = name.split("/")
+    try:
+        sizes = [len(part.encode()) for part in parts]
+    except UnicodeEncodeError:
+        return False
+    return (
+        not NOWHERE & {*name}
+        and not any(part in ("", ".", "..") for part in parts)
+        and not any(unicodedata.category(letter) == "Cc" for letter in name)
+        and max(sizes) <= LONGEST_NAME
+        and sum(sizes) + len(parts) <= LONGEST_PATH
+    )

@@ -8,6 +8,7 @@ import json
 import lzma
 import re
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Literal, Protocol, cast
 
 from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.paths import is_there
 
 SUFFIXES = ("", ".gz", ".xz")
 """Suffixes a file name may have; the first that exists is read."""
@@ -91,16 +93,20 @@ def unique_keys(members: list[tuple[str, object]]) -> dict[str, object]:
 def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, object]]]:
     """Yield number, line and object of each JSON line, skipping empty ones; DataError at any other line."""
     for number, line in file.lines():
-        if not line.strip():
-            continue
-        try:
-            body = json.loads(line, object_pairs_hook=unique_keys)
-            json.dumps(body, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as error:
-            raise file.broken(number, f"no JSON ({error})", "a JSON object") from error
-        if not isinstance(body, dict):
-            raise file.broken(number, f"{line[:60]!r}", "a JSON object")
-        yield number, line, body
+        if line.strip():
+            yield number, line, parsed_object(file, number, line)
+
+
+def parsed_object(file: File, number: int, line: str) -> dict[str, object]:
+    """Return the object of a JSON line; DataError for any other line."""
+    try:
+        body = json.loads(line, object_pairs_hook=unique_keys)
+        json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise file.broken(number, f"no JSON ({error})", "a JSON object") from error
+    if not isinstance(body, dict):
+        raise file.broken(number, f"{line[:60]!r}", "a JSON object")
+    return body
 
 
 class FilePlace(Protocol):
@@ -139,7 +145,7 @@ class DiskFolder:
     path: Path
 
     def __post_init__(self) -> None:
-        if not self.path.is_dir():
+        if not (is_there(self.path) and self.path.is_dir()):
             raise _no_folder(self.path)
 
     @property
@@ -165,10 +171,12 @@ class DiskFolder:
 
     def _matching(self, pattern: str) -> list[Path]:
         found: dict[str, Path] = {}
-        for suffix in SUFFIXES:
-            for path in self.path.glob(pattern + suffix):
+        try:
+            for path, suffix in ((path, end) for end in SUFFIXES for path in self.path.glob(pattern + end)):
                 if path.is_file():
                     found.setdefault(str(path).removesuffix(suffix), path)
+        except (OSError, ValueError, NotImplementedError) as error:  # Too long, or no pattern below a folder.
+            raise DataError(f"{pattern!r:.80}: no files can have such names ({error!s:.80}).") from error
         return [found[name] for name in sorted(found)]
 
 
@@ -183,8 +191,22 @@ def byte_stream(name: str, stream: Iterable[bytes]) -> File:
 
 
 def _decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(_with_line_feeds(iter(stream)), start=1):
         yield _decode(line if number > 1 else line.removeprefix(BYTE_ORDER_MARK), name, number)
+
+
+def _with_line_feeds(stream: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file; carriage returns end them where no line feed does, the last one aside."""
+    first, second = next(stream, b""), b""
+    if b"\r" in first.rstrip(b"\r\n"):
+        second = next(stream, b"")
+        if not second:
+            yield from (
+                first.replace(b"\r\n", b"\r").replace(b"\n", b"\r").replace(b"\r", b"\n").splitlines(True)
+            )
+            return
+    yield from filter(None, (first, second))
+    yield from stream
 
 
 def _read(path: Path) -> Iterator[str]:
@@ -215,6 +237,10 @@ def _decode(line: bytes, name: str, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
+        if number == 1 and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            raise DataError(
+                f"{name}:1: this is UTF-16; expected UTF-8 text. Save the file as UTF-8."
+            ) from error
         raise DataError(
             f"{name}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line is not "
             f"UTF-8 ({error.reason}); expected UTF-8 text. Save the file as UTF-8 or fetch it again."
@@ -243,7 +269,7 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 
 
 def _no_folder(path: Path) -> DataError:
-    if path.exists():
+    if is_there(path):
         return DataError(f"{path}: this is a file; --data needs the folder that holds the corpora.")
     names = [name for name in _names(path.parent) if (path.parent / name).is_dir()]
     there = f"{path.parent} has: {some(names)}." if names else f"{path.parent} is empty or not there."

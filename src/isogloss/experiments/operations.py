@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.records import read_made
-from isogloss.data.sources import built_in_size
+from isogloss.data.built_in_languages import built_in_size
 from isogloss.experiments.encoder_runs import Adjust, Pretrain
 from isogloss.experiments.memory import Folders, encoder_in, shape_in, subwords_of, translator_shape
 from isogloss.experiments.runs import FineTune, Run, TrainTranslator
@@ -119,7 +119,7 @@ def seconds_left(runs: Iterable[Run], done: Collection[str], store: Store) -> tu
         if identity(run) not in done:
             left.append(like)
             continue
-        if (seconds := read_made(store.folder(run)).get("seconds")) is not None:
-            took[like].append(float(seconds))
+        if (seconds := read_made(store.folder(run)).seconds) is not None:
+            took[like].append(seconds)
     means = [sum(took[like]) / len(took[like]) for like in left if like in took]
     return sum(means), len(left) - len(means)

@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of, from_text
 from isogloss.core.errors import StorageError
+from isogloss.core.foreign_json import T, fitting, parse_json, read_regular
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left
+from isogloss.core.paths import is_safe
 from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -30,11 +32,14 @@ from isogloss.core.records import (
     read_record,
     reading,
     storage_error,
+    sweep_folder,
     write_bytes,
     write_record,
     write_text,
     writing,
 )
+from isogloss.core.run_files import Plan
+from isogloss.core.secrets import masked
 from isogloss.data.files import some
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.claims import Claim, Claims, claims_in
@@ -161,9 +166,7 @@ class Store:
         folder = self.folder(run)
         try:
             make_folder(folder)
-            for leftover in folder.glob(".*.tmp"):  # A process that was killed had no time to.
-                shutil.rmtree(leftover, ignore_errors=True)
-                leftover.unlink(missing_ok=True)
+            sweep_folder(folder)  # A process that was killed had no time to.
         except OSError as error:
             raise storage_error(folder, error) from error
         self.forget_failure(run)
@@ -173,6 +176,10 @@ class Store:
         """Write circumstances and checksums, then the record: from then on the run is finished."""
         folder = self.root / record.id
         write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
+        with writing(folder):  # Weights are written readable for their owner alone.
+            mode = (folder / MADE).stat().st_mode
+            for path in (folder / "model").rglob("*.safetensors"):
+                path.chmod(mode)
         with reading(folder):
             left = {path.name for path in folder.glob(f"{DAMAGED}*")}
             files = checksums_of(folder, without=NO_RESULTS | left)
@@ -182,7 +189,7 @@ class Store:
 
     def fail(self, run: "Run", message: str, *, needs: str = "") -> None:
         """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
-        body = {"error": message, **({"needs": needs} if needs else {})}
+        body = {"error": masked(message), **({"needs": needs} if needs else {})}
         self._write(f"{identity(run)}/{FAILED}", json.dumps(body, ensure_ascii=False) + "\n")
 
     def failure(self, run: "Run", *, afresh: bool = False) -> str:
@@ -190,8 +197,8 @@ class Store:
         name = f"{identity(run)}/{FAILED}"
         if self.remote and name not in self.remote.listed and not afresh:
             return ""
-        body = self._json(name)
-        return "" if body.get("needs") else str(body.get("error", ""))
+        body = self._json(name, dict[str, str])
+        return "" if body.get("needs") else body.get("error", "")
 
     def forget_failure(self, run: "Run") -> None:
         """Remove the note that a run failed, so that it is tried again."""
@@ -207,12 +214,13 @@ class Store:
         """
         if self.remote:
             self.remote.check()
+        about = {name: masked(value) if isinstance(value, str) else value for name, value in about.items()}
         body = {**about, "runs": [identity(run) for run in runs]}
         self._write(PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> Plan:
         """Return the plan of the last recipe; empty where there is none."""
-        return self._json(PLAN)
+        return self._json(PLAN, Plan)
 
     def precision(self, device: str, measure: Callable[[], str]) -> str:
         """Return the precision that pays on a device, measured once for each device and store.
@@ -220,17 +228,20 @@ class Store:
         A second measurement, on a busier machine, must not change the precision within a plan.
         """
         with self.claims.alone(PRECISION):
-            known = self._json(PRECISION)
+            known = self._json(PRECISION, dict[str, str])
             if device not in known:
-                known = {**known, device: measure()}
+                known = {
+                    device: measure(),
+                    **self._json(PRECISION, dict[str, str]),
+                }  # It takes a while: another may have.
                 self._write(PRECISION, json.dumps(known, indent=1) + "\n")
-        return str(known[device])
+        return known[device]
 
     def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
         """Find a run's folder by its id or the beginning of it."""
         check_there(self.root)
-        folders = one_by_one(sorted(self.root.glob("*")), "runs", on_progress)
-        finished = [folder for folder in folders if (folder / RECORD).exists()]
+        paths = one_by_one(sorted(self.root.glob(f"[!.]*/{RECORD}")), "runs", on_progress)
+        finished = [path.parent for path in paths]
         found = [folder for folder in finished if prefix and folder.name.startswith(prefix)]
         if len(found) == 1:
             return found[0]
@@ -361,14 +372,13 @@ class Store:
         if content is not None and not (path.is_file() and path.read_bytes() == content):
             write_bytes(path, content)
 
-    def _json(self, name: str) -> dict[str, object]:
-        """Read a file where it lies; empty where there is none, or a damaged one."""
+    def _json(self, name: str, shape: type[T]) -> T:
+        """Read a file where it lies; an empty shape where there is none, or a damaged one."""
         try:
-            content = self.remote.read(name) if self.remote else (self.root / name).read_bytes()
-            body = json.loads(content or b"{}")
+            content = self.remote.read(name) if self.remote else read_regular(self.root / name)
+            return fitting(shape, parse_json(content or b"{}"))
         except (OSError, ValueError):
-            return {}
-        return body if isinstance(body, dict) else {}
+            return shape()
 
     def _write(self, name: str, text: str) -> None:
         write_text(self.root / name, text)
@@ -393,7 +403,8 @@ def _made(root: Path, key: str) -> Iterator[str]:
 def _base_of(model: Path) -> str:
     """Return the id of the run in whose model a model's weights are a difference; empty for any other."""
     try:
-        way = PurePosixPath(json.loads((model / DIFFERENCE).read_bytes())["base"]).parts
+        way = PurePosixPath(parse_json(read_regular(model / DIFFERENCE))["base"]).parts
     except (OSError, ValueError, KeyError, TypeError):
         return ""
-    return way[2] if way[:2] == ("..", "..") and way[3:] == ("model",) else ""
+    of_run = way[:2] == ("..", "..") and way[3:] == ("model",)
+    return way[2] if of_run and is_safe(way[2]) else ""

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from isogloss.data.conllu import UPOS
+from isogloss.data.layouts import DOCUMENT, HASH, split_cells
 
-NO_WORDS = ("#", "-DOCSTART-")
-"""Begin comments, though # may be a word; the second those of CoNLL-2003's files before a document."""
+NO_WORDS = (HASH, DOCUMENT)
+"""Begin comments, though # may be a word."""
 
-_BIO = re.compile(r"O|[BIESLU]-\S+")
-"""Tags of spans in any scheme (IOB, BIOES, BILOU)."""
+_BIO = re.compile(r"O|[BIESLUMW]-\S+")
+"""Tags of spans in any scheme of letters (``tag_schemes``)."""
 
 _NUMBER = re.compile(r"\d[\d.,:/-]*")
 
@@ -37,7 +38,7 @@ class Layout(NamedTuple):
 
     def is_comment(self, line: str) -> bool:
         """Return whether a line before a sentence is no word: a # that is one has a word's cells and tags."""
-        if not line.startswith("#") or self.indexed:
+        if not line.startswith(HASH) or self.indexed:
             return line.startswith(NO_WORDS)
         cells = self.cells(line)
         if not self.shapes and self.spaces:
@@ -52,13 +53,13 @@ class Layout(NamedTuple):
 
     def cells(self, line: str) -> list[str]:
         """Return the cells of a line."""
-        return _cells(line, spaces=self.spaces)
+        return split_cells(line) if self.spaces else line.split("\t")
 
 
 def layout_of(lines: Sequence[str], *, spaces: bool = True) -> Layout:
     """Return the layout of a file, from its lines (without line ends) or the first of them."""
     words = [line for line in lines if line.strip() and not line.startswith(NO_WORDS)]
-    cells = [_cells(line, spaces=spaces) for line in words]
+    cells = [split_cells(line) if spaces else line.split("\t") for line in words]
     columns = [*zip(*cells, strict=False)]
     shapes = frozenset(("\t" in line, len(row)) for line, row in zip(words, cells, strict=True))
     layout = Layout(
@@ -85,15 +86,10 @@ def are_tagged(lines: Sequence[str]) -> bool:
     """Return whether no plain text would look like these lines: of one width, with a column of tags."""
     layout = layout_of(lines)
     widths = [width for _, width in layout.shapes]
-    words = [line for line in lines if line.strip() and not (line[0] == "#" and layout.is_comment(line))]
+    words = [line for line in lines if line.strip() and not (line[0] == HASH and layout.is_comment(line))]
     if len(words) < 2 or len(widths) != 1 or not layout.tags:
         return False
     return layout.separator == "\t" or layout.indexed or layout.tags[-1] == widths[0] - 1
-
-
-def _cells(line: str, *, spaces: bool = True) -> list[str]:
-    """Return the cells of a line: a tab parts them, else spaces; a number may hold a no-break space."""
-    return line.split("\t") if "\t" in line or not spaces else [*filter(None, line.split(" "))] or [line]
 
 
 def _are_tags(cells: Sequence[str]) -> bool:
@@ -109,6 +105,6 @@ def _are_numbered(lines: Sequence[str]) -> bool:
         elif not line.startswith(NO_WORDS):
             running += 1
             longest = max(longest, running)
-            if _cells(line)[0] != str(running):
+            if split_cells(line)[0] != str(running):
                 return False
     return longest > 1

@@ -68,8 +68,14 @@ EXAMPLE = (2, 7)
 def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = False) -> Path:
     """Write the model to a folder, completely or not at all, and return the folder.
 
-    StorageError if the folder holds anything but an earlier export, unless ``force`` is set.
+    StorageError if the folder holds anything but an earlier export, unless ``force`` is set, and where the
+    run has symbolic links: what they lead to may be anything, and would be published.
     """
+    if model.links:
+        raise StorageError(
+            f"{model.links[0]}: this is a symbolic link; the files of a run are none, and what it leads to "
+            f"is not exported. Replace it by the file, if you trust whoever made it."
+        )
     folder = from_home(folder).resolve()
     check_free(folder, force=force)
     if onnx:

@@ -5,12 +5,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from typing import TYPE_CHECKING
 
+from isogloss.core.caches import user_cache
 from isogloss.core.errors import ConfigError, RunError, one_line
+from isogloss.core.presence import make_folder
+from isogloss.core.records import sweep, temporary_beside, writing
+from isogloss.core.secrets import masked
 from isogloss.core.version import VERSION
 from isogloss.using.exporting import CARD, card, export
 from isogloss.using.fine_tuned import FineTuned
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 LOGIN = "Log in with a token that may write: hf auth login (or set HF_TOKEN)."
 
@@ -69,19 +77,38 @@ def push(model: FineTuned, options: PushOptions) -> str:
     check_names(options)
     check_login()
     hub = HfApi()
-    with TemporaryDirectory() as temporary, _explained(options, hub.endpoint):
-        folder = export(model, Path(temporary) / "model")
-        name = hub.create_repo(options.name, private=options.private or None, exist_ok=options.update).repo_id
-        if options.revision:
-            hub.create_branch(name, branch=options.revision, exist_ok=True)
-        commit = hub.upload_folder(
-            repo_id=name,
-            folder_path=with_card(model, folder, name),
-            revision=options.revision or None,
-            commit_message=f"{model.provenance.title} (run {model.provenance.run}, isogloss {VERSION})",
-            delete_patterns="*" if options.update else None,  # No file of an earlier model stays.
-        )
+    with _work_folder() as work:
+        folder = export(model, work / "model")
+        with _explained(options, hub.endpoint):
+            return _upload(hub, model, options, folder)
+
+
+def _upload(hub: "HfApi", model: FineTuned, options: PushOptions, folder: Path) -> str:
+    name = hub.create_repo(options.name, private=options.private or None, exist_ok=options.update).repo_id
+    if options.revision:
+        hub.create_branch(name, branch=options.revision, exist_ok=True)
+    commit = hub.upload_folder(
+        repo_id=name,
+        folder_path=with_card(model, folder, name),
+        revision=options.revision or None,
+        commit_message=f"{model.provenance.title} (run {model.provenance.run}, isogloss {VERSION})",
+        delete_patterns="*" if options.update else None,  # No file of an earlier model stays.
+    )
     return str(commit.commit_url)
+
+
+@contextmanager
+def _work_folder() -> Iterator[Path]:
+    """Yield a folder for the export; those of processes that were killed are removed."""
+    path = user_cache() / "push"
+    work = temporary_beside(path, "tmp")
+    sweep(path)
+    with writing(work):
+        make_folder(work)
+    try:
+        yield work
+    finally:
+        rmtree(work, ignore_errors=True)
 
 
 def with_card(model: FineTuned, folder: Path, name: str) -> Path:
@@ -101,6 +128,11 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
         yield
     except HfHubHTTPError as error:
         raise _refused(options, error.response.status_code, error.server_message or str(error)) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(
+            f"push: the hub ({endpoint}) answers in another form than its own ({one_line(error)}). Check "
+            f"its address (HF_ENDPOINT), and push again."
+        ) from error
     except (client_error, ConnectionError) as error:
         raise RunError(
             f"push: the Hugging Face hub ({endpoint}) cannot be reached ({one_line(error)}). "
@@ -109,7 +141,7 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
 
 
 def _refused(options: PushOptions, status: int, said: str) -> ConfigError | RunError:
-    said = " ".join(said.split())
+    said = masked(" ".join(said.split()))
     if status == 401:
         return ConfigError(f"push: the hub does not know the login of this machine ({said}). {LOGIN}")
     if status == 403:

@@ -227,6 +227,8 @@ def _word(file: File, layout: Layout, number: int, line: str, running: int) -> s
             f"{running} there",
             "Correct the line, or say where the words are: --column 0",
         )
+    if "\r" in line:
+        raise file.broken(number, "a carriage return inside the line", "one at most, at its end")
     column = int(layout.indexed) if layout.chosen is None else layout.chosen
     if not -len(cells) <= column < len(cells) or not cells[column].strip():
         raise file.broken(number, f"{line[:60]!r}", f"a word in column {column}")
