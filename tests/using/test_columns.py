@@ -4,6 +4,7 @@ import pytest
 from used import KINDS, joined, text_file
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.files import byte_stream
 from isogloss.using.columns import layout_of
 from isogloss.using.formats import Prediction, format_of
 from isogloss.using.predicting import PredictOptions, predict_file
@@ -178,8 +179,9 @@ def test_a_no_break_space_stands_inside_a_word():
 
 def test_a_carriage_return_is_no_white_space():
     assert words_in("a O\r\nb O\r\n") == ("columns", [("a", "b")])
+    (columns,) = (one for one in KINDS["ner"].formats if one.name == "columns")
     with pytest.raises(DataError, match="input:1: a carriage return inside the line; expected one at most"):
-        words_in("a O\rb O\r", wanted="columns")
+        list(columns.read(byte_stream("input", [b"a O\rb O\n"]), ""))
 
 
 def test_a_layout_says_where_words_and_tags_are():
