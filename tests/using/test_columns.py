@@ -181,7 +181,7 @@ def test_a_carriage_return_is_no_white_space():
     assert words_in("a O\r\nb O\r\n") == ("columns", [("a", "b")])
     (columns,) = (one for one in KINDS["ner"].formats if one.name == "columns")
     with pytest.raises(DataError, match="input:1: a carriage return inside the line; expected one at most"):
-        list(columns.read(byte_stream("input", [b"a O\rb O\n"]), ""))
+        list(columns.read(byte_stream("input", [b"a O\rb O\n", b"c O\n"]), ""))
 
 
 def test_a_layout_says_where_words_and_tags_are():

@@ -121,15 +121,10 @@ def _pair_probabilities(
 
 def _tables(*, pairs: bool) -> tuple[Format, ...]:
     """Return the formats of tables; of pairs, TSV is that of what is nothing else."""
-    return tuple(
-        Format(
-            name=name,
-            matches=lambda _, is_usual=pairs and not quoted: is_usual,
-            read=partial(read_table, pairs=pairs, quoted=quoted),
-            write=write_table,
-            option="text",
-        )
-        for name, quoted in (("csv", True), ("tsv", False))
+    tsv, csv = (partial(read_table, pairs=pairs, quoted=quoted) for quoted in (False, True))
+    return (
+        Format(name="csv", matches=lambda _: False, read=csv, write=write_table, option="text"),
+        Format(name="tsv", matches=lambda _: pairs, read=tsv, write=write_table, option="text"),
     )
 
 

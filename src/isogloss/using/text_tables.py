@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.examples import LabelledText, SentencePair
@@ -41,9 +41,9 @@ def read_table(
     lines = iter(file.read())
     first = next(lines, "")
     separator = (";" if first.count(";") > first.count(",") else ",") if quoted else "\t"
-    wanted = PAIRS if pairs else TEXTS
+    wanted: Sequence[Sequence[str]] = PAIRS if pairs else TEXTS
     if text:
-        wanted = tuple((one.strip(),) for one in (text.split(",") if pairs else [text]))
+        wanted = [[one.strip()] for one in (text.split(",") if pairs else [text])]
     if pairs and len(wanted) != len(PAIRS):
         raise ConfigError(f"--text {text!r}: expected the names of two columns, as in first,second.")
     table: _Table | None = None
@@ -65,9 +65,9 @@ def read_table(
 def _records(file: File, lines: Iterable[str], separator: str) -> Iterator[tuple[int, str, list[str]]]:
     """Yield number, characters (but for the last line feed) and cells of each record."""
     taken, number = list[str](), 1
-    quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
     csv.field_size_limit(LONGEST_CELL)
     seen = (taken.append(line) or line for line in lines)  # type: ignore[func-returns-value]
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
     reader = csv.reader(seen, delimiter=separator, quoting=quoting, strict=True)
     try:
         for cells in reader:
