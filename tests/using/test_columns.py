@@ -1,5 +1,7 @@
 """Of a file with a line a word the right column is read, comments stay comments, and tabs stay tabs."""
 
+from pathlib import Path
+
 import pytest
 from used import KINDS, joined, text_file
 
@@ -102,12 +104,10 @@ def test_a_column_that_a_line_lacks_is_named(make_model):
     with pytest.raises(DataError, match=r"input:2: 'b'; expected a word in column 1\. Correct"):
         words_in("a O\nb\n", wanted="columns", column=1)
     with pytest.raises(
-        ConfigError, match=r"--column: format lines has no columns.*ner these are: tsv, columns"
+        ConfigError, match="--column: input is read as lines; give --format tsv or columns, or"
     ):
         predict_file(make_model("ner"), text_file("a b\n"), PredictOptions(column=1))
-    with pytest.raises(
-        ConfigError, match=r"--column: format tsv has no columns to choose from\. Leave it out"
-    ):
+    with pytest.raises(ConfigError, match=r"--column: input is read as tsv; leave --column out\."):
         predict_file(make_model("nli"), text_file("a\tb\n"), PredictOptions(column=1))
 
 
@@ -189,3 +189,8 @@ def test_a_layout_says_where_words_and_tags_are():
     assert (layout.separator, layout.tags, layout.indexed, layout.numbers) == ("\t", (2,), True, 0)
     layout = layout_of([])
     assert (layout.separator, layout.tags, layout.indexed, layout.numbers) == (" ", (), False, 0)
+
+
+def test_the_page_says_from_how_many_lines_a_layout_is_decided():
+    page = Path(__file__).parents[2] / "docs" / "use.md"
+    assert f"decided from the first {LAID_OUT:,} lines" in page.read_text(encoding="utf-8")

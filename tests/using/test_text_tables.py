@@ -72,8 +72,25 @@ def test_columns_of_texts_are_named_by_an_option(make_model):
         for body, form, name in ((text, "csv", "Tweet"), ("Anna saw\n", "lines", ""))
     ]
     assert same[0].splitlines()[1].rpartition(",")[2] == same[1].strip().rpartition("\t")[2]
-    with pytest.raises(ConfigError, match=r"--text: format lines has no columns.*these are: csv, tsv"):
+    with pytest.raises(
+        ConfigError, match="--text: input is read as lines; give --format csv or tsv, or leave"
+    ):
         predict_file(model, text_file("a\n"), PredictOptions(text="Tweet"))
+
+
+def test_columns_are_numbered_where_there_is_no_header(make_model):
+    lines = predict_file(make_model(TEXTS), text_file("7,Anna saw\n", "a.csv"), PredictOptions(text="1"))
+    assert [line.rpartition(",")[0] for line in lines] == ["7,Anna saw"]
+    options = PredictOptions(text="2,0", as_json=True)
+    (line,) = predict_file(make_model("nli"), text_file("a,b,c\n", "a.csv"), options)
+    assert '"texts": ["c", "a"]' in line
+    with pytest.raises(DataError, match="input:1: a header without 7"):
+        list(predict_file(make_model(TEXTS), text_file("a,b\n"), PredictOptions(text="7", format="csv")))
+
+
+@pytest.mark.parametrize("name", ["Text", "review", "tweet"])
+def test_names_that_init_knows_are_known(name):
+    assert through(TEXTS, f"{name},Label\na,x\n", ["A"], name="a.csv") == f"{name},Label,predicted\na,x,A\n"
 
 
 @pytest.mark.parametrize("names", ["first", "first,second,third"])
@@ -86,8 +103,8 @@ def test_pairs_have_two_columns(names, make_model):
 @pytest.mark.parametrize(
     ("task", "text", "said"),
     [
-        (TEXTS, "tweet,id\na,b\n", "input:1: a header without text or sentence; .* there are tweet, id"),
-        ("nli", "claim,second\na,b\n", "input:1: a header without first or sentence1 or premise; expected"),
+        (TEXTS, "Said,id\na,b\n", "input:1: a header without text or sentence; .* there are Said, id"),
+        ("nli", "claim,second\na,b\n", "input:1: a header without first or sentence1; expected"),
         (TEXTS, "text,label,predicted\n", "input:1: the columns label and predicted; expected one of them"),
         (TEXTS, 'text,id\n"a\nb",1\nc\n', "input:4: 'c'; expected 2 columns as in the first row"),
         (TEXTS, 'text,id\n"a"b,1\n', "input:2: ',' expected after '\"'; expected cells as CSV writes them"),

@@ -112,10 +112,8 @@ def _format_of(file: File, model: FineTuned, options: PredictOptions) -> tuple[F
     for name, value in (("column", options.column), ("text", options.text or None)):
         if value is not None and chosen.option != name:
             able = [one.name for one in model.kind.formats if one.option == name]
-            known = f"; of task {model.task.name} these are: {', '.join(able)}" if able else ""
-            raise ConfigError(
-                f"--{name}: format {chosen.name} has no columns to choose from{known}. Leave it out."
-            )
+            others = f"give --format {' or '.join(able)}, or " if able else ""
+            raise ConfigError(f"--{name}: {file.name} is read as {chosen.name}; {others}leave --{name} out.")
         if value is not None:
             chosen = replace(chosen, read=partial(chosen.read, **{name: value}))
     return chosen, file

@@ -11,11 +11,12 @@ from isogloss.data.examples import LabelledText, SentencePair
 from isogloss.data.files import File, some
 from isogloss.data.pairs import Header
 from isogloss.data.tables import LONGEST_CELL
+from isogloss.experiments.found_columns import TEXT_NAMES
 from isogloss.using.formats import Answered, Entry, Prediction
 
-TEXTS = (("text", "sentence"),)
+TEXTS = (TEXT_NAMES,)
 PAIRS = (("first", *Header().first), ("second", *Header().second))
-"""Usual names of the columns of texts; the first that the header has is taken."""
+"""Usual names of the columns of texts, in any case; the first that the header has is taken."""
 
 ADDED = (("label", "predicted"), ("scores", "predicted_scores"))
 """Names of the columns that are added; the first that the header lacks is taken."""
@@ -33,7 +34,7 @@ class _Table(NamedTuple):
 def read_table(
     file: File, _: str, text: str = "", *, pairs: bool = False, quoted: bool = False
 ) -> Iterator[Entry]:
-    """Read a text per row, or two, from columns that ``text`` names, or that have their usual names.
+    """Read a text per row, or two, from columns that ``text`` names or numbers, or that have usual names.
 
     ``quoted`` cells are those of CSV; others are parted by tabs. There pairs may have no header and are the
     first two columns.
@@ -43,7 +44,7 @@ def read_table(
     separator = (";" if first.count(";") > first.count(",") else ",") if quoted else "\t"
     wanted: Sequence[Sequence[str]] = PAIRS if pairs else TEXTS
     if text:
-        wanted = [[one.strip()] for one in (text.split(",") if pairs else [text])]
+        wanted = [[one.strip().casefold()] for one in (text.split(",") if pairs else [text])]
     if pairs and len(wanted) != len(PAIRS):
         raise ConfigError(f"--text {text!r}: expected the names of two columns, as in first,second.")
     table: _Table | None = None
@@ -81,14 +82,16 @@ def _records(file: File, lines: Iterable[str], separator: str) -> Iterator[tuple
 def _table(
     file: File, number: int, cells: Sequence[str], separator: str, wanted: Sequence[Sequence[str]]
 ) -> _Table:
-    header = [cell.strip() for cell in cells]
+    if all(one[0].isdecimal() and int(one[0]) < len(cells) for one in wanted):
+        return _Table(separator, len(cells), [int(*one) for one in wanted])
+    header = [cell.strip().casefold() for cell in cells]
     names = [next((one for one in usual if one in header), "") for usual in wanted]
     if wanted is PAIRS and separator == "\t" and not all(names):
         return _Table(separator, max(len(cells), 2), (0, 1))
     if not all(names):
-        lacking = " or ".join(wanted[names.index("")])
-        expected = f"the texts' column; there are {some(header)}"
-        advice = "Name it: --text COLUMN (of pairs: --text FIRST,SECOND)"
+        lacking = " or ".join(wanted[names.index("")][:2])
+        expected = f"the texts' column; there are {some(cells)}"
+        advice = "Say which: --text COLUMN (of pairs with a comma; numbers from 0 without a header)"
         raise file.broken(number, f"a header without {lacking}", expected, advice)
     added = tuple(next((one for one in both if one not in header), "") for both in ADDED)
     if not all(added):
