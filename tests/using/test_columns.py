@@ -89,7 +89,9 @@ def test_some_numbers_among_words_are_words():
 
 def test_numbers_that_stop_running_are_named_with_their_line():
     broken = UNER + "\n" * LAID_OUT + "1\tda\tO\t-\t-\n3\tja\tO\t-\t-\n"
-    with pytest.raises(DataError, match=r"input:1008: '3.*numbers the words of a sentence; expected 2 there"):
+    with pytest.raises(
+        DataError, match=r"input:10008: '3.*numbers the words of a sentence; expected 2 there"
+    ):
         words_in(broken)
     assert words_in(broken, column=1)[1][-1] == ("da", "ja")
 
@@ -171,6 +173,11 @@ def test_what_parts_the_cells_parts_the_label(text, expected):
     assert [other for _, other in rows] == [
         f"{line}{expected}L{number}" for number, line in enumerate(text.splitlines())
     ]
+
+
+def test_a_part_of_speech_that_comes_late_is_one():
+    text = "A DET\n\n" * LAID_OUT + "# SYM\n5 NUM\n"
+    assert words_in(text, task="upos", wanted="columns")[1][-1] == ("#", "5")
 
 
 def test_a_no_break_space_stands_inside_a_word():

@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from isogloss.data import layouts
 from isogloss.data.conllu import UPOS
+from isogloss.data.files import File
 from isogloss.data.layouts import DOCUMENT, HASH, split_cells
 
 NO_WORDS = (HASH, DOCUMENT)
@@ -19,37 +21,29 @@ _NUMBER = re.compile(r"\d[\d.,:/-]*")
 class Layout(NamedTuple):
     """How a file with a line a word is laid out."""
 
-    separator: str
-    """Parts the cells: a tab, or a space."""
-    shapes: frozenset[tuple[bool, int]]
-    """For each line of a word: whether it has tabs, and how many cells."""
+    plain: layouts.Layout
+    """As it is without running numbers."""
     tags: tuple[int, ...]
     """Columns after the first that hold tags of spans (or parts of speech) alone."""
-    labels: frozenset[str]
-    """What stands in the last column."""
-    indexed: bool
-    """Whether the first column numbers the words of each sentence, 1, 2, 3, and words follow it."""
-    numbers: int
-    """The line of the first word, from 1, where the first column holds other numbers alone; else 0."""
-    spaces: bool = True
+    separator: str
+    """Parts the cells: a tab, or a space."""
+    spaces: bool
     """Whether spaces part the cells of a line without a tab."""
+    indexed: bool = False
+    """Whether the first column numbers the words of each sentence, 1, 2, 3, and words follow it."""
+    numbers: int = 0
+    """The line of the first word, from 1, where the first column holds other numbers alone; else 0."""
     chosen: int | None = None
     """The column of words, where somebody says it."""
 
     def is_comment(self, line: str) -> bool:
-        """Return whether a line before a sentence is no word: a # that is one has a word's cells and tags."""
-        if not line.startswith(HASH) or self.indexed:
+        """Return whether a line before a sentence is no word; with running numbers a # never is one."""
+        if self.indexed:
             return line.startswith(NO_WORDS)
-        cells = self.cells(line)
-        if not self.shapes and self.spaces:
-            return len(cells) > 1 and not _are_tags(cells[-1:])
-        if ("\t" in line, len(cells)) not in self.shapes:
-            return True
-        if not self.spaces and len(cells) == 1:
-            return line.startswith("# ")
-        if self.tags:
-            return not all(_are_tags([cells[column]]) for column in self.tags)
-        return self.separator == " " and len(cells) > 1 and cells[-1] not in self.labels
+        if not self.spaces and "\t" not in line and line.startswith(HASH):
+            return self.separator == "\t" or line.startswith("# ")
+        last = -1 if self.plain.width > 1 else None
+        return self.plain.is_comment(line, self.tags[-1] if self.tags else last, first=True)
 
     def cells(self, line: str) -> list[str]:
         """Return the cells of a line."""
@@ -59,19 +53,17 @@ class Layout(NamedTuple):
 def layout_of(lines: Sequence[str], *, spaces: bool = True) -> Layout:
     """Return the layout of a file, from its lines (without line ends) or the first of them."""
     words = [line for line in lines if line.strip() and not line.startswith(NO_WORDS)]
-    cells = [split_cells(line) if spaces else line.split("\t") for line in words]
-    columns = [*zip(*cells, strict=False)]
-    shapes = frozenset(("\t" in line, len(row)) for line, row in zip(words, cells, strict=True))
+    columns = [*zip(*map(split_cells, words), strict=False)]
+    tags = tuple(number for number, column in enumerate(columns) if number and _are_tags(column))
+    file = File("", lambda: iter(lines), str)
+    plain = layouts.layout_of(file, tags[-1] if tags else -1)
     layout = Layout(
-        separator="\t" if not spaces or any(has_tab for has_tab, _ in shapes) else " ",
-        shapes=shapes,
-        tags=tuple(number for number, column in enumerate(columns) if number and _are_tags(column)),
-        labels=frozenset(row[-1] for row in cells),
-        indexed=False,
-        numbers=0,
+        plain=plain._replace(labels=plain.labels | UPOS) if tags and plain.labels <= UPOS else plain,
+        tags=tags,
+        separator="\t" if any("\t" in line for line in words) else " ",
         spaces=spaces,
     )
-    if len(columns) > 1 and 1 not in layout.tags and _are_numbered(lines):
+    if len(columns) > 1 and 1 not in tags and _are_numbered(lines):
         return layout._replace(indexed=True)
     firsts = [
         (number, layout.cells(line)[0])
@@ -85,11 +77,11 @@ def layout_of(lines: Sequence[str], *, spaces: bool = True) -> Layout:
 def are_tagged(lines: Sequence[str]) -> bool:
     """Return whether no plain text would look like these lines: of one width, with a column of tags."""
     layout = layout_of(lines)
-    widths = [width for _, width in layout.shapes]
     words = [line for line in lines if line.strip() and not (line[0] == HASH and layout.is_comment(line))]
+    widths = {len(split_cells(line)) for line in words if not line.startswith(NO_WORDS)}
     if len(words) < 2 or len(widths) != 1 or not layout.tags:
         return False
-    return layout.separator == "\t" or layout.indexed or layout.tags[-1] == widths[0] - 1
+    return layout.separator == "\t" or layout.indexed or layout.tags[-1] == max(widths) - 1
 
 
 def _are_tags(cells: Sequence[str]) -> bool:

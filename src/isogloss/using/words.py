@@ -38,7 +38,7 @@ from isogloss.using.formats import (
     rounded,
 )
 
-LAID_OUT = 1000
+LAID_OUT = 10_000
 """Lines of a file that decide its layout; those after them are held to it."""
 
 SCORE_KEY = "Score"
@@ -225,7 +225,7 @@ def _word(file: File, layout: Layout, number: int, line: str, running: int) -> s
             number,
             f"{line[:60]!r}, while column 0 of other lines numbers the words of a sentence",
             f"{running} there",
-            "Correct the line, or say where the words are: --column 0",
+            "Correct the line, or say where the words are: --column 1",
         )
     if "\r" in line:
         raise file.broken(number, "a carriage return inside the line", "one at most, at its end")
@@ -237,7 +237,8 @@ def _word(file: File, layout: Layout, number: int, line: str, running: int) -> s
 
 def _word_lines(start: int, lines: Sequence[str], words: Sequence[str], layout: Layout) -> Entry:
     example = TaggedSentence(id=str(start), words=tuple(words), tags=())
-    return Entry(lines=tuple(lines), example=example, about={"line": start}, separator=layout.separator)
+    separator = layout.separator if layout.spaces else "\t"
+    return Entry(lines=tuple(lines), example=example, about={"line": start}, separator=separator)
 
 
 def _write_columns(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
