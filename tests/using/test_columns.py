@@ -32,8 +32,8 @@ def tagged(text, task="ner", wanted=""):
     kind = KINDS[task]
     chosen, file = format_of(text_file(text), kind, task, wanted)
     entries = (
-        (one, one.example and Prediction(tuple(f"L{n}" for n in range(len(one.example.words)))))
-        for one in chosen.read(file, "")
+        (entry, entry.example and Prediction(tuple(f"L{n}" for n in range(len(entry.example.words)))))
+        for entry in chosen.read(file, "")
     )
     return joined(chosen.write(entries))
 
@@ -61,11 +61,9 @@ def test_a_column_of_labels_is_added_and_nothing_else_changes():
     for text in (UNER, XSID, GERMEVAL):
         before, after = text.splitlines(), tagged(text).splitlines()
         assert len(before) == len(after)
-        assert [one for one in before if one[:1] in ("#", "")] == [
-            one for one in after if one[:1] in ("#", "")
-        ]
-        rows = [(one, other) for one, other in zip(before, after, strict=True) if one[:1] not in ("#", "")]
-        assert rows and all(other.startswith(f"{one}\tL") for one, other in rows)
+        rows = [pair for pair in zip(before, after, strict=True) if pair[0][:1] not in ("#", "")]
+        assert all(new == old for old, new in zip(before, after, strict=True) if old[:1] in ("#", ""))
+        assert rows and all(new.startswith(f"{old}\tL") for old, new in rows)
 
 
 @pytest.mark.parametrize("wanted", ["columns", "tsv"])
@@ -74,11 +72,11 @@ def test_a_column_of_labels_is_added_and_nothing_else_changes():
     [("1\tO\n2\tO\n", 1), ("7\tO\n12\tO\n", 1), ("1\tB-PER\n\n1\tO\n", 1), ("# id 1\n\n1984\tO\n", 3)],
 )
 def test_a_first_column_of_numbers_alone_is_refused(wanted, text, line):
-    said = f"input:{line}: column 0 contains numbers; expected words. Give --column"
-    with pytest.raises(DataError, match=said):
+    message = f"input:{line}: column 0 contains numbers; expected words. Give --column"
+    with pytest.raises(DataError, match=message):
         words_in(text, wanted=wanted)
     firsts = [row.partition("\t")[0] for row in text.splitlines() if "\t" in row]
-    assert [word for one in words_in(text, wanted=wanted, column=0)[1] for word in one] == firsts
+    assert [word for words in words_in(text, wanted=wanted, column=0)[1] for word in words] == firsts
 
 
 def test_some_numbers_among_words_are_words():
@@ -147,7 +145,7 @@ def test_comments_before_a_sentence_are_never_tagged(line, row):
     assert words_in(text, wanted="columns")[1] == [("Rome", "#", "was")] * 2
     if "\t" in row:
         assert words_in(text, wanted="tsv")[1] == [("Rome", "#", "was")] * 2
-    assert [one for one in tagged(text, wanted="columns").splitlines() if one.startswith(line)] == [line] * 3
+    assert [row for row in tagged(text, wanted="columns").splitlines() if row.startswith(line)] == [line] * 3
 
 
 @pytest.mark.parametrize("word", ["#", "#Rome", "##"])
@@ -186,7 +184,7 @@ def test_a_no_break_space_stands_inside_a_word():
 
 def test_a_carriage_return_is_no_white_space():
     assert words_in("a O\r\nb O\r\n") == ("columns", [("a", "b")])
-    (columns,) = (one for one in KINDS["ner"].formats if one.name == "columns")
+    (columns,) = (form for form in KINDS["ner"].formats if form.name == "columns")
     with pytest.raises(DataError, match="input:1: a carriage return inside the line; expected one at most"):
         list(columns.read(byte_stream("input", [b"a O\rb O\n", b"c O\n"]), ""))
 

@@ -51,8 +51,8 @@ DESCRIBED = {
     "nli": (
         *("pair", ""),
         [
-            {"first": "a", "second": "b", "label": one}
-            for one in ("entailment", "neutral", "contradiction")
+            {"first": "a", "second": "b", "label": label}
+            for label in ("entailment", "neutral", "contradiction")
         ],
     ),
     "pair-regression": (
@@ -80,25 +80,27 @@ def compared(name, task, examples, tmp_path):
     """Write the right answers, and those of the neighbour as another system's; compare both."""
     model = SimpleNamespace(kind=kind_of(ALL_TASKS[task]), task=ALL_TASKS[task])
     options = EvaluateOptions(corpus=name, languages=("qaa",), split="dev")
-    ours = [right(one) for one in examples]
+    ours = [right(example) for example in examples]
     theirs = (
-        [one[:1] * len(one) for one in ours] if ALL_TASKS[task].labels_are == "word" else [*ours[1:], ours[0]]
+        [tags[:1] * len(tags) for tags in ours]
+        if ALL_TASKS[task].labels_are == "word"
+        else [*ours[1:], ours[0]]
     )
     for folder, answers in (("a", ours), ("b", theirs)):
         write_predictions(model, options, "qaa", examples, answers, tmp_path / folder)
     files = [disk_file(path) for folder in "ab" for path in (tmp_path / folder).rglob("*.jsonl")]
-    (found,) = compare_outputs(files[:1], files[1])
-    return found
+    (comparison,) = compare_outputs(files[:1], files[1])
+    return comparison
 
 
 @pytest.mark.parametrize(("name", "task"), NATIVE)
 def test_predictions_on_every_corpus_of_ours_are_compared(name, task, tmp_path):
     examples = list(CORPORA[BUILT_IN[task]].read(BuiltInLanguages(), "qaa", "dev"))[:6]
     if task == "upos" and name != "ud":
-        examples = [TaggedSentence(id=one.id, words=one.words, tags=one.tags) for one in examples]
-    found = compared(name, task, examples, tmp_path)
-    assert (found.by, found.language, found.comparison.examples) == ("id", "qaa", 6)
-    assert found.comparison.score == 1 > found.comparison.baseline_score
+        examples = [TaggedSentence(id=read.id, words=read.words, tags=read.tags) for read in examples]
+    result = compared(name, task, examples, tmp_path)
+    assert (result.by, result.language, result.comparison.examples) == ("id", "qaa", 6)
+    assert result.comparison.score == 1 > result.comparison.baseline_score
     assert len([path for path in (tmp_path / "a").rglob("*") if path.is_file()]) == 2
 
 
@@ -114,9 +116,9 @@ def test_predictions_on_every_kind_of_described_corpus_are_compared(about, tmp_p
     task = {"choices with names": "multiple-choice"}.get(about, about)
     assert corpus.tasks == (task,)
     examples = list(corpus.read(None, "qaa", "dev"))
-    found = compared("own", task, examples, tmp_path)
-    assert (found.by, found.language, found.comparison.examples) == ("id", "qaa", len(rows))
-    assert found.comparison.score == pytest.approx(1)
+    result = compared("own", task, examples, tmp_path)
+    assert (result.by, result.language, result.comparison.examples) == ("id", "qaa", len(rows))
+    assert result.comparison.score == pytest.approx(1)
     written = tmp_path / "a" / "own" / "dev-qaa.jsonl"
     (tmp_path / "dev-qaa.jsonl").write_text(written.read_text())
     assert list(corpus.read(None, "qaa", "dev")) == examples
@@ -136,9 +138,9 @@ def test_a_described_corpus_of_questions_is_answered_in_json_lines(make_model, t
     (row,) = evaluate(make_model("qa"), options, Sources(), predictions=tmp_path / "out")
     (file,) = (path for path in (tmp_path / "out").rglob("*") if path.is_file())
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [(one["id"], one["language"], one["gold"]) for one in lines] == [
+    assert [(line["id"], line["language"], line["gold"]) for line in lines] == [
         ("0", "sw", ["Ana"]),
         ("1", "sw", ["Ana"]),
     ]
-    (found,) = compare_outputs([disk_file(file)], disk_file(file))
-    assert found.comparison.score == pytest.approx(row["score"])
+    (comparison,) = compare_outputs([disk_file(file)], disk_file(file))
+    assert comparison.comparison.score == pytest.approx(row["score"])

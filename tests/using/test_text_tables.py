@@ -101,7 +101,7 @@ def test_pairs_have_two_columns(names, make_model):
 
 
 @pytest.mark.parametrize(
-    ("task", "text", "said"),
+    ("task", "text", "message"),
     [
         (TEXTS, "Said,id\na,b\n", "input:1: a header without text or sentence; .* there are Said, id"),
         ("nli", "claim,second\na,b\n", "input:1: a header without first or sentence1; expected"),
@@ -111,6 +111,6 @@ def test_pairs_have_two_columns(names, make_model):
         ("nli", 'first,second\na," "\n', "input:2: a blank text in .*; expected two texts. Take the row out"),
     ],
 )  # fmt: skip
-def test_a_table_that_does_not_fit_is_named_with_its_line(task, text, said):
-    with pytest.raises(DataError, match=said):
+def test_a_table_that_does_not_fit_is_named_with_its_line(task, text, message):
+    with pytest.raises(DataError, match=message):
         through(task, text, ["x"] * 3, wanted="csv")

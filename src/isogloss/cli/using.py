@@ -103,7 +103,7 @@ def print_scores(
         corpus=known_as(corpus, data or ""),
         languages=languages_named(languages),
         split=split,
-        treebanks=tuple(_treebank(one) for text in treebanks for one in text.split(",")),
+        treebanks=tuple(_treebank(part) for text in treebanks for part in text.split(",")),
         inputs=inputs,
     )
     _check_runs(runs, options.languages)

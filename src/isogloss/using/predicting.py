@@ -111,7 +111,7 @@ def _format_of(file: File, model: FineTuned, options: PredictOptions) -> tuple[F
     chosen, file = format_of(file, model.kind, model.task.name, options.format)
     for name, value in (("column", options.column), ("text", options.text or None)):
         if value is not None and chosen.option != name:
-            able = [one.name for one in model.kind.formats if one.option == name]
+            able = [form.name for form in model.kind.formats if form.option == name]
             others = f"give --format {' or '.join(able)}, or " if able else ""
             raise ConfigError(f"--{name}: {file.name} is read as {chosen.name}; {others}leave --{name} out.")
         if value is not None:

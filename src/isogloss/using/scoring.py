@@ -185,10 +185,10 @@ def write_predictions(
     if model.task.labels_are != "tree":
         labels = corpus.labels if isinstance(corpus, DescribedCorpus) else ()
         compared = (
-            {"id": one.id, "language": language, **_compared(answered, one, answer, labels)}
-            for one, answer in zip(examples, predicted, strict=True)
+            {"id": example.id, "language": language, **_compared(answered, example, answer, labels)}
+            for example, answer in zip(examples, predicted, strict=True)
         )
-        _write_lines(path.with_suffix(".jsonl"), (json.dumps(one, ensure_ascii=False) for one in compared))
+        _write_lines(path.with_suffix(".jsonl"), (json.dumps(body, ensure_ascii=False) for body in compared))
     return path
 
 

@@ -44,7 +44,7 @@ def read_table(
     separator = (";" if first.count(";") > first.count(",") else ",") if quoted else "\t"
     wanted: Sequence[Sequence[str]] = PAIRS if pairs else TEXTS
     if text:
-        wanted = [[one.strip().casefold()] for one in (text.split(",") if pairs else [text])]
+        wanted = [[name.strip().casefold()] for name in (text.split(",") if pairs else [text])]
     if pairs and len(wanted) != len(PAIRS):
         raise ConfigError(f"--text {text!r}: expected the names of two columns, as in first,second.")
     table: _Table | None = None
@@ -82,10 +82,10 @@ def _records(file: File, lines: Iterable[str], separator: str) -> Iterator[tuple
 def _table(
     file: File, number: int, cells: Sequence[str], separator: str, wanted: Sequence[Sequence[str]]
 ) -> _Table:
-    if all(one[0].isdecimal() and int(one[0]) < len(cells) for one in wanted):
-        return _Table(separator, len(cells), [int(*one) for one in wanted])
+    if all(number.isdecimal() and int(number) < len(cells) for number, *_ in wanted):
+        return _Table(separator, len(cells), [int(number) for number, *_ in wanted])
     header = [cell.strip().casefold() for cell in cells]
-    names = [next((one for one in usual if one in header), "") for usual in wanted]
+    names = [next((name for name in usual if name in header), "") for usual in wanted]
     if wanted is PAIRS and separator == "\t" and not all(names):
         return _Table(separator, max(len(cells), 2), (0, 1))
     if not all(names):
@@ -93,7 +93,7 @@ def _table(
         expected = f"the texts' column; there are {some(cells)}"
         advice = "Say which: --text COLUMN (of pairs with a comma; numbers from 0 without a header)"
         raise file.broken(number, f"a header without {lacking}", expected, advice)
-    added = tuple(next((one for one in both if one not in header), "") for both in ADDED)
+    added = tuple(next((name for name in both if name not in header), "") for both in ADDED)
     if not all(added):
         raise file.broken(number, "the columns label and predicted", "one of them to be free", "Rename one")
     return _Table(separator, len(cells), [header.index(name) for name in names], added)
@@ -106,8 +106,8 @@ def _row(file: File, number: int, line: str, cells: Sequence[str], table: _Table
         expected = "two texts" if is_whole else f"{table.width} columns as in the first row"
         if (table.width, table.separator) == (2, "\t"):
             expected = "two texts with one tab between them"
-        found = f"{'a blank text in ' if is_whole else ''}{line[:60]!r}"
-        raise file.broken(number, found, expected, "Take the row out" if is_whole else "Correct the line")
+        text = f"{'a blank text in ' if is_whole else ''}{line[:60]!r}"
+        raise file.broken(number, text, expected, "Take the row out" if is_whole else "Correct the line")
     entry = Entry(lines=(line,), about={"line": number}, separator=table.separator)
     if len(texts) > 1:
         return replace(entry, example=SentencePair(id=str(number), first=texts[0], second=texts[1], label=""))
@@ -123,13 +123,13 @@ def write_table(entries: Iterable[Answered]) -> Iterator[str]:
         cells = answer_cells(prediction)
         if cells and not width:
             width = len(cells)
-            yield from (_with_cells(one, width) for one in held)
+            yield from (_with_cells(row, width) for row in held)
         if width:
             yield _with_cells(entry, width, cells)
         else:
             held.append(entry)
     if not width:
-        yield from (_with_cells(one, 1) for one in held)
+        yield from (_with_cells(row, 1) for row in held)
 
 
 def _with_cells(entry: Entry, width: int, cells: Sequence[str] = ()) -> str:
@@ -140,8 +140,8 @@ def _with_cells(entry: Entry, width: int, cells: Sequence[str] = ()) -> str:
     if entry.separator != "\t":
         marked = (entry.separator, '"', "\n")
         cells = [
-            f'"{one.replace(chr(34), chr(34) * 2)}"' if any(m in one for m in marked) else one
-            for one in cells
+            f'"{cell.replace(chr(34), chr(34) * 2)}"' if any(mark in cell for mark in marked) else cell
+            for cell in cells
         ]
     body = line.removesuffix("\r")
     return entry.separator.join([body, *cells]) + line[len(body) :]
