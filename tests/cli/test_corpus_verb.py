@@ -56,6 +56,34 @@ def test_a_quiet_check_says_nothing(command, description):
     assert (ended.status, ended.out, ended.err) == (0, "", "")
 
 
+def test_a_shipped_description_is_checked_by_its_name(command, tmp_path):
+    (tmp_path / "sib200" / "swh_Latn").mkdir(parents=True)
+    row = "index_id\tcategory\ttext\n1\tscience/technology\tNi jua.\n"
+    (tmp_path / "sib200" / "swh_Latn" / "test.tsv").write_text(row)
+    ended = command("corpus", "check", "sib200", "--data", tmp_path)
+    assert (ended.status, ended.err) == (0, "")
+    assert "sib200: text, text-classification, read as csv." in ended.out
+    assert "none of" in command("corpus", "check", "sib200", "--data", tmp_path / "sib200").message
+
+
+def test_gold_alignments_in_a_folder_of_ones_own_are_found_as_the_error_says(command, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "enfr.src-tgt").write_text("a b ||| c d\ne ||| f\n")
+    (tmp_path / "mine" / "enfr.gold").write_text("1-1 2p2\n1-1\n")
+    about = ("align", "bitext:mine", "en-fr", "--data", tmp_path, "--out", tmp_path / "out", "--json")
+    said = command(*about, "--split", "test").message
+    assert said.endswith(
+        "it has train. Choose that (--split train), or write the split into the names of its files "
+        "(en-fr.test.tsv)."
+    )
+    (row,) = command(*about, "--split", "train").lines
+    assert (row["split"], row["pairs"], row["gold_pairs"]) == ("train", 2, 2)
+    (tmp_path / "mine").rename(tmp_path / "word-alignment")
+    about = ("align", "bitext:word-alignment", *about[2:])
+    (row,) = command(*about, "--split", "test").lines
+    assert (row["split"], row["gold_pairs"], row["aer"]) == ("test", 2, 0)
+
+
 def test_a_described_corpus_is_translated_and_aligned(command, tmp_path):
     from isogloss.data.languages import examples, translations
 

@@ -58,11 +58,17 @@ def test_predict_writes_a_file_and_prints_its_name(command, fine_tuned, tmp_path
     assert again.out == ""
 
 
-def test_a_file_may_take_its_own_place(command, fine_tuned, tmp_path):
+def test_a_file_that_is_read_is_never_replaced(command, fine_tuned, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("tuki\n")
-    assert command("predict", fine_tuned, text, "--out", text).status == 0
-    assert text.read_text().startswith("tuki\t")
+    (tmp_path / "link.txt").symlink_to(text)
+    (tmp_path / "hard.txt").hardlink_to(text)
+    for out in (text, tmp_path / "link.txt", tmp_path / "hard.txt", tmp_path / "." / "text.txt"):
+        said = command("predict", fine_tuned, text, "--out", out).message
+        assert said == f"--out {out}: this is the file that is read ({text}). Choose another name."
+        said = command("translate", "--text", text, "--from", "qaa", "--into", "qab", "--out", out).message
+        assert said.startswith(f"--out {out}: this is the file that is read")
+    assert text.read_text() == "tuki\n"
 
 
 def test_a_file_that_breaks_half_way_writes_nothing(command, fine_tuned, tmp_path):
@@ -131,6 +137,11 @@ def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
     )
     assert refused("--language", "qaa", "--treebank", "qab=x").startswith(
         "--treebank qab: qab is not scored, only qaa. Leave it out"
+    )
+    said = "--treebank: 'x'; expected a language and its treebank"
+    assert said in refused("--language", "qaa", "--treebank", "qaa=y,x")
+    assert refused("--language", "qaa", "--treebank", "qaa=x, qaa=y").startswith(
+        "--treebank qaa: it is given"
     )
     twice = ("--treebank", "qaa=x", "--treebank", "qaa=y")
     assert refused("--language", "qaa", *twice).startswith("--treebank qaa: it is given twice.")

@@ -43,7 +43,7 @@ VERBS = {
     "show": ["identity", "--in", "--quiet -q", "--json", "--debug"],
     "list": ["what", "--in", "--quiet -q", "--json", "--debug"],
     "predict": [
-        *("run", "file", "--language", "--format", "--out", "--scores"),
+        *("run", "file", "--language", "--format", "--column", "--text", "--out", "--scores"),
         *("--translations", "--translator", "--model"),
         *("--quiet -q", "--json", "--debug"),
     ],

@@ -7,31 +7,13 @@ import lzma
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from used import joined, text_file
+from used import KINDS, joined, text_file, through
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import disk_file
-from isogloss.tasks import ALL_TASKS
-from isogloss.using.formats import Prediction, format_of
-from isogloss.using.kinds import kind_of
-
-KINDS = {name: kind_of(task) for name, task in ALL_TASKS.items()}
+from isogloss.using.formats import format_of
 
 CONLLU = "# sent_id = s\n1\tAnna\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n2\t.\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
-
-
-def through(task, text, answers, *, name="input", wanted="", scores=None, as_json=False):
-    """Read a text and write it with answers."""
-    kind = KINDS[task]
-    chosen, file = format_of(text_file(text, name), kind, task, wanted)
-    given = iter(answers)
-    sure = iter(scores or [None] * len(answers))
-    entries = (
-        (entry, None if entry.example is None else Prediction(next(given), next(sure)))
-        for entry in chosen.read(file, "")
-    )
-    write = kind.json_lines if as_json else chosen.write or kind.json_lines
-    return joined(write(entries))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +114,7 @@ def test_words_with_spaces_inside_stay_one_word():
 def test_a_word_a_line_keeps_its_other_columns():
     out = through("ner", "Anna\tO\nran\tO\n\n\nhome\tO", [("B-PER", "O"), ("O",)], scores=[(1, 1), (1,)])
     assert out == "Anna\tO\tB-PER\t1.0000\nran\tO\tO\t1.0000\n\n\nhome\tO\tO\t1.0000\n"
-    with pytest.raises(DataError, match="input:2: a line that begins with a tab; expected a word before"):
+    with pytest.raises(DataError, match=r"input:2: '\\tO'; expected a word in column 0"):
         through("ner", "Anna\tO\n\tO\n", [])
 
 
@@ -269,6 +251,27 @@ def test_packed_files_marks_and_line_ends_are_read(tmp_path, pack):
     path.write_bytes(pack("\ufeffa b\r\nc\x00d\r\n".encode()))
     chosen, file = format_of(disk_file(path), KINDS["upos"], "upos")
     assert [entry.example.words for entry in chosen.read(file, "")] == [("a", "b"), ("c\x00d",)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('{"text": "caf\\u00e9", "n": 1e3, "x": 1.50}', ', "words": ["café"], "labels": ["X"]}'),
+        ('  {"words":["a"],"id":7E0}', ', "labels": ["X"]}'),
+        ('{"words": ["a"] }  ', ', "labels": ["X"]}'),
+    ],
+)
+def test_a_json_line_keeps_its_characters_and_gets_new_keys_at_its_end(line, expected):
+    out = through("upos", line, [("X",)], wanted="jsonl")
+    assert out == f"{line.rstrip()[:-1]}{expected}\n"
+    assert through("upos", line, [("X",)], wanted="jsonl", as_json=True) == out
+
+
+def test_a_json_line_that_has_the_key_is_written_anew_unless_it_says_the_same():
+    line = '{"text": "a", "text_pair": "b", "n": 1e3, "label": "neutral"}'
+    assert through("nli", line, ["neutral"]) == f'{line[:-1]}, "texts": ["a", "b"]}}\n'
+    (other,) = through("nli", line, ["entailment"]).splitlines()
+    assert other == '{"text": "a", "text_pair": "b", "n": 1000.0, "label": "entailment", "texts": ["a", "b"]}'
 
 
 @given(st.text(alphabet='ab \t\n\r#1_.{}"\x00\x85\u2028é'), st.sampled_from(["upos", "nli", "qa"]))

@@ -96,7 +96,7 @@ def test_pairs_are_scored_beside_the_majority(pair_model, tmp_path):
     assert 0.4 < row["baseline"] < 1
     wanted = EvaluateOptions(corpus="pawsx", languages=("qab",), split="dev")
     evaluate(model, wanted, Sources(), predictions=tmp_path)
-    (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    (file,) = tmp_path.rglob("*.tsv")
     assert {line.split("\t")[2] for line in file.read_text().splitlines()} <= {"0", "1"}
 
 
@@ -119,6 +119,22 @@ def test_trees_are_written_into_the_lines_of_the_treebank(make_model, tmp_path):
     assert [(one.id, one.tags) for one in written] == [(one.id, one.tags) for one in gold]
 
 
+def test_a_target_is_scored_alone_whatever_treebanks_the_model_was_trained_on(make_model, tmp_path):
+    rows = "1\tAnna\t_\tPROPN\t_\t_\t0\troot\t_\t_\n2\tja\t_\t{}\t_\t_\t1\tcc\t_\t_\n\n"
+    for name, text in (
+        ("UD_Telugu-MTG/te_mtg-ud-train.conllu", rows.format("PROPN")),
+        ("UD_Estonian-EWT/et_ewt-ud-test.conllu", rows.format("CCONJ")),
+    ):
+        (tmp_path / "ud" / name).parent.mkdir(parents=True)
+        (tmp_path / "ud" / name).write_text(text)
+    model = make_model(source=("te",), target=("et",), treebanks=(("te", "MTG"), ("et", "EWT")))
+    options = EvaluateOptions(corpus="ud", languages=("et",))
+    (row,) = evaluate(model, options, Sources(str(tmp_path)))
+    assert (row["language"], row["examples"], row["baseline"]) == ("et", 1, 0.5)
+    with pytest.raises(ConfigError, match="--treebank te: te is not scored, only et"):
+        evaluate(model, replace(options, treebanks=(("te", "MTG"),)), Sources(str(tmp_path)))
+
+
 def test_answers_are_written_as_the_official_scripts_read_them(tmp_path):
     import json
     from types import SimpleNamespace
@@ -128,7 +144,7 @@ def test_answers_are_written_as_the_official_scripts_read_them(tmp_path):
     from isogloss.using.scoring import write_predictions
 
     examples = list(CORPORA["squad"].read(BuiltInLanguages(), "qaa", "dev"))[:3]
-    model = SimpleNamespace(kind=kind_of(TASKS["qa"]))
+    model = SimpleNamespace(kind=kind_of(TASKS["qa"]), task=TASKS["qa"])
     wanted = EvaluateOptions(corpus="squad", languages=("qaa",), split="dev")
     path = write_predictions(model, wanted, "qaa", examples, ["é", "", "b"], tmp_path)
     assert json.loads(path.read_text()) == dict(
@@ -231,7 +247,7 @@ def test_a_sweep_has_the_paired_score_at_what_was_trained(mixup_runs):
 def test_predictions_on_paired_inputs_lie_apart_from_others(mixing_model, tmp_path):
     wanted = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")
     (row,) = evaluate(mixing_model, wanted, FirstFifty(), predictions=tmp_path)
-    (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    (file,) = tmp_path.rglob("*.conllu")
     assert file.is_relative_to(tmp_path / mixing_model.provenance.run / "paired")
     gold = FirstFifty().examples("ud", "qab", "dev")
     there = FirstFifty().examples("ud", "qab-qaa", "dev")
@@ -261,7 +277,7 @@ def test_inputs_are_those_of_recipes(pair_model, tmp_path, inputs):
     (row,) = evaluate(model, wanted, FirstFifty(), predictions=tmp_path)
     expected = examples_of(inputs, "qab", ("qaa",), lambda code: FirstFifty().examples("pawsx", code, "dev"))
     assert (row["corpus"], row["score"]) == (f"pawsx {inputs}", model.score(expected))
-    (file,) = (path for path in (tmp_path / model.provenance.run / inputs).rglob("*") if path.is_file())
+    (file,) = (tmp_path / model.provenance.run / inputs).rglob("*.tsv")
     texts = [tuple(line.split("\t")[:2]) for line in file.read_text().splitlines()]
     assert texts == [(one.first, one.second) for one in expected]
 

@@ -1,8 +1,13 @@
-"""Texts as files, lines as texts."""
+"""Texts as files, lines as texts, and files read and written with answers."""
 
 from collections.abc import Iterable
 
 from isogloss.data.files import File, byte_stream
+from isogloss.tasks import ALL_TASKS
+from isogloss.using.formats import Prediction, format_of
+from isogloss.using.kinds import kind_of
+
+KINDS = {name: kind_of(task) for name, task in ALL_TASKS.items()}
 
 
 def text_file(text: str | bytes, name: str = "input") -> File:
@@ -14,3 +19,17 @@ def text_file(text: str | bytes, name: str = "input") -> File:
 def joined(lines: Iterable[str]) -> str:
     """Give lines as a text."""
     return "".join(f"{line}\n" for line in lines)
+
+
+def through(task, text, answers, *, name="input", wanted="", scores=None, as_json=False):
+    """Read a text and write it with answers."""
+    kind = KINDS[task]
+    chosen, file = format_of(text_file(text, name), kind, task, wanted)
+    given = iter(answers)
+    sure = iter(scores or [None] * len(answers))
+    entries = (
+        (entry, None if entry.example is None else Prediction(next(given), next(sure)))
+        for entry in chosen.read(file, "")
+    )
+    write = kind.json_lines if as_json else chosen.write or kind.json_lines
+    return joined(write(entries))

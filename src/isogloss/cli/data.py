@@ -100,10 +100,10 @@ def print_split(
 
 def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: bool, as_json: bool) -> None:
     """Print the translation of each line, or write all to a file, completely or not at all."""
-    from isogloss.cli.using import check_plain, open_file
+    from isogloss.cli.using import check_out, open_file
     from isogloss.experiments.single import line_translator
 
-    check_plain(out)
+    check_out(out, name)
     file = open_file(name)
     with _work_folder(out) as folder, Display(quiet=quiet or out is None) as display:
         translate = line_translator(direction, folder, on_progress=display.on_progress)
@@ -140,9 +140,11 @@ def _cell(value: object) -> object:
 
 def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
     """Print what a described corpus holds; DataError, with the first broken row, where one does not fit."""
+    from isogloss.data.described import shipped
     from isogloss.experiments.described_contents import looked_through
     from isogloss.experiments.descriptions import described
 
+    path = shipped().get(str(path), path)
     corpus = described(path, data)
     found = list["SplitFound"]()
     with Display(quiet=quiet or as_json) as display:

@@ -20,8 +20,17 @@ def predict(
     format_: Annotated[
         str,
         typer.Option(
-            "--format", help="conllu, lines, tsv, columns, squad or jsonl; else by the file's name or lines."
+            "--format",
+            help="conllu, lines, tsv, csv, columns, squad or jsonl; else by the file's name or lines.",
         ),
+    ] = "",
+    column: Annotated[
+        int | None,
+        typer.Option("--column", help="Of a word a line: the words' column, from 0 (-1: the last)."),
+    ] = None,
+    text: Annotated[
+        str,
+        typer.Option("--text", metavar="COLUMN", help="Of a table: the texts' column; of pairs as in a,b."),
     ] = "",
     out: Annotated[
         Path | None,
@@ -54,7 +63,9 @@ def predict(
     from isogloss.experiments.store_places import local_model
     from isogloss.using.predicting import PredictOptions
 
-    options = PredictOptions(format=format_, language=language, scores=scores, as_json=as_json)
+    options = PredictOptions(
+        format=format_, column=column, text=text, language=language, scores=scores, as_json=as_json
+    )
     translation = TranslationOptions(translations=translations, translator=translator, model=model)
     out = None if out == STANDARD_OUTPUT else out
     print_predictions(local_model(run), file, options, translation=translation, out=out, quiet=quiet)
@@ -72,7 +83,7 @@ def evaluate(
     split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "test",
     treebank: Annotated[
         list[str] | None,
-        typer.Option("--treebank", help="Where a language has several: --treebank fr=Sequoia."),
+        typer.Option("--treebank", help="Where a language has several: --treebank fr=Sequoia,et=EWT."),
     ] = None,
     data: Data = None,
     inputs: Annotated[

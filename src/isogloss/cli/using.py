@@ -60,7 +60,7 @@ def print_predictions(
     """Write a model's predictions for a file while it is read."""
     if name == translation.translations == STANDARD_INPUT:
         raise ConfigError("--translations -: standard input is FILE already, and is read once. Give a file.")
-    check_plain(out)
+    check_out(out, name, translation.translations)
     file = open_file(name)
     model = load_model(run)
     shows_progress = out is not None and not quiet and name != STANDARD_INPUT
@@ -103,7 +103,7 @@ def print_scores(
         corpus=known_as(corpus, data or ""),
         languages=languages_named(languages),
         split=split,
-        treebanks=tuple(map(_treebank, treebanks)),
+        treebanks=tuple(_treebank(part) for text in treebanks for part in text.split(",")),
         inputs=inputs,
     )
     _check_runs(runs, options.languages)
@@ -199,10 +199,13 @@ def open_file(name: str) -> File:
     return disk_file(path)
 
 
-def check_plain(out: Path | None) -> None:
-    """Raise ConfigError for a file to write whose name says that it is packed."""
+def check_out(out: Path | None, *names: str) -> None:
+    """Raise ConfigError for a file to write that is packed by its name, or is one of those that are read."""
     if out is not None and out.suffix in SUFFIXES[1:]:
         raise ConfigError(f"--out {out}: what is written is not packed. Leave {out.suffix} out of the name.")
+    for path in map(Path, names):
+        if out is not None and out.is_file() and path.is_file() and out.samefile(path):
+            raise ConfigError(f"--out {out}: this is the file that is read ({path}). Choose another name.")
 
 
 def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
@@ -219,7 +222,7 @@ def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
 
 
 def _treebank(text: str) -> tuple[str, str]:
-    language, equals, treebank = text.partition("=")
+    language, equals, treebank = map(str.strip, text.partition("="))
     if not (language and equals and treebank):
         raise ConfigError(f"--treebank: {text!r}; expected a language and its treebank, as in fr=Sequoia.")
     return canonical_language(language), treebank

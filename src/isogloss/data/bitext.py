@@ -139,8 +139,8 @@ class Bitext:
     def _no_split(self, folder: Folder, language: str, split: Split, there: list[str]) -> DataError:
         return DataError(
             f"{folder.name}: collection {self.collection!r} has no {split} split of bitext {language!r}; "
-            f"it has {', '.join(there)}. Choose that split, or, if its files name none, say what they are: "
-            f'whole = "{split}".'
+            f"it has {', '.join(there)}. Choose that (--split {there[0]}), or write the split into the names "
+            f"of its files ({language}.{split}.tsv)."
         )
 
     def _missing(self, folder: Folder, language: str, first: str, second: str) -> DataError:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -48,8 +48,17 @@ class Entry:
     about: Mapping[str, object] | None = None
     """Keys of its JSON object besides the answer; None if it is left out of JSON lines."""
 
+    original: Mapping[str, object] | None = None
+    """The object that its line is in JSON, if it is one."""
+
     translation: Example | None = None
     """The example's translation, for a model that mixes the two, if there is one."""
+
+    separator: str = "\t"
+    """What stands between a line and the labels that are added to it."""
+
+    names: tuple[str, ...] = ()
+    """Of the header of a table, the names of columns that may be added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +86,17 @@ class Format:
     matches: Callable[[str], bool]
     """Whether the first line that is neither empty nor a comment is of this format."""
 
-    read: Callable[[File, str], Iterator[Entry]]
-    """From a file and its language; DataError with file and line."""
+    read: Callable[..., Iterator[Entry]]
+    """From a file, its language, and what ``option`` names; DataError with file and line."""
 
     write: Callable[[Iterable[Answered]], Iterator[str]] | None = None
     """Yields lines without line ends; None: JSON lines."""
 
     matches_lines: Callable[[Sequence[str]], bool] | None = None
     """Whether the first lines of a file that looks like plain text are of this format; None: never."""
+
+    option: Literal["", "column", "text"] = ""
+    """What may say where the words (a column's number) or the texts (columns' names) are."""
 
     has_ids: bool = False
     """Whether examples have ids, by which translations are found; otherwise by their order."""
@@ -125,8 +137,17 @@ class Kind:
         """Yield a JSON object for each example."""
         for entry, prediction in entries:
             if entry.about is not None:
-                body = {**entry.about, **self.to_json(entry.example, prediction)}
-                yield json.dumps(body, ensure_ascii=False)
+                yield _as_json(entry, {**entry.about, **self.to_json(entry.example, prediction)})
+
+
+def _as_json(entry: Entry, body: Mapping[str, object]) -> str:
+    """Return the object; where no key of a line of JSON changes, the line with the new keys at its end."""
+    before = entry.original
+    added = {key: value for key, value in body.items() if before is None or before.get(key) != value}
+    if before is None or added.keys() & before.keys():
+        return json.dumps(body, ensure_ascii=False)
+    more = json.dumps(added, ensure_ascii=False)[1:-1]
+    return f"{entry.lines[0].rstrip()[:-1]}{', ' if more else ''}{more}}}"
 
 
 def format_of(file: File, kind: Kind, task: str, wanted: str = "") -> tuple[Format, File]:
@@ -156,7 +177,8 @@ def _unless_lines_match(chosen: Format, file: File, kind: Kind) -> tuple[Format,
         return chosen, file
     lines = iter(file.read())
     seen = list(islice(lines, INSPECTED))
-    found = (one for one in kind.formats if one.matches_lines is not None and one.matches_lines(seen))
+    inspected = [line.rstrip("\r\n") for line in seen]
+    found = (one for one in kind.formats if one.matches_lines is not None and one.matches_lines(inspected))
     return next(found, chosen), replace(file, read=lambda: chain(seen, lines))
 
 

@@ -16,7 +16,6 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 from isogloss.data.files import File, numbered_objects
-from isogloss.data.pairs import Header
 from isogloss.data.questions import read_questions
 from isogloss.tasks import ALL_TASKS, Task
 from isogloss.tasks.batch import EncodedRow
@@ -32,10 +31,8 @@ from isogloss.using.formats import (
     is_object,
     keys_missing,
 )
+from isogloss.using.text_tables import answer_cells, read_table, write_table
 from isogloss.using.words import words
-
-ADDED_COLUMNS = ("predicted", "scores")
-"""Names of the columns that are added to a file with a header."""
 
 TEXTS = (("text", "text_pair"), ("first", "second"))
 """Keys of the texts in an object, besides "texts" for a list of both."""
@@ -80,7 +77,7 @@ def _read_objects(
 ) -> Iterator[Entry]:
     for number, line, body in numbered_objects(file):
         example = from_json(body, f"{file.name}:{number}", language)
-        yield Entry(lines=(line,), example=example, about=body)
+        yield Entry(lines=(line,), example=example, about=body, original=body)
 
 
 def _pair_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
@@ -95,68 +92,6 @@ def _label_to_json(prediction: Prediction | None) -> dict[str, object]:
         return {"label": prediction.answer}
     scores = {label: round(score, 6) for label, score in prediction.scores.items()}
     return {"label": prediction.answer, "scores": scores}
-
-
-def _read_tsv(file: File, _: str) -> Iterator[Entry]:
-    """Read two texts per row, from the first two columns or those named in a header."""
-    columns: tuple[int, int] = (0, 1)
-    width = 0
-    for number, line in file.lines():
-        row = line.split("\t")
-        if not line.strip():
-            yield Entry(lines=(line,), about={"line": number})
-        elif number == 1 and (header := _header(row)):
-            columns, width = header, len(row)
-            yield Entry(lines=(line,))
-        else:
-            width = width or max(len(row), 2)
-            texts = [row[column] for column in columns if column < len(row)]
-            if not all(text.strip() for text in texts) and len(row) == width > 2:
-                raise file.broken(number, f"a blank text in {line[:60]!r}", "two texts", "Take the row out")
-            if len(row) != width or not all(text.strip() for text in texts):
-                raise file.broken(number, f"{line[:60]!r}", _expected(width))
-            example = SentencePair(id=str(number), first=texts[0], second=texts[1], label="")
-            yield Entry(lines=(line,), example=example, about={"line": number})
-
-
-def _expected(width: int) -> str:
-    if width == 2:
-        return "two texts with one tab between them"
-    return f"{width} columns as in the first row, two of them texts"
-
-
-def _header(row: Sequence[str]) -> tuple[int, int] | None:
-    """Return the columns of the texts if a row is a header."""
-    first = next((row.index(name) for name in Header().first if name in row), None)
-    second = next((row.index(name) for name in Header().second if name in row), None)
-    return None if first is None or second is None else (first, second)
-
-
-def _write_tsv(entries: Iterable[Answered]) -> Iterator[str]:
-    header: str | None = None  # Its new columns are known once there is a prediction.
-    for number, (entry, prediction) in enumerate(entries):
-        added = _columns(prediction)
-        if number == 0 and prediction is None and _header(entry.lines[0].split("\t")):
-            header = entry.lines[0]
-            continue
-        if header is not None and added:
-            yield "\t".join([header, *ADDED_COLUMNS[: len(added)]])
-            header = None
-        yield "\t".join([*entry.lines, *added])
-    if header is not None:
-        yield f"{header}\t{ADDED_COLUMNS[0]}"
-
-
-def _columns(prediction: Prediction | None) -> list[str]:
-    """Return the label, several with commas between, and the probabilities of all if there are any."""
-    if prediction is None:
-        return []
-    answer = prediction.answer
-    said = ",".join(answer) if isinstance(answer, tuple) else str(answer)
-    if prediction.scores is None:
-        return [said]
-    scores = " ".join(f"{label}={score:.4f}" for label, score in prediction.scores.items())
-    return [said, scores]
 
 
 def _pair_from_json(body: Mapping[str, object], where: str, language: str) -> SentencePair:
@@ -184,10 +119,19 @@ def _pair_probabilities(
     return found
 
 
+def _tables(*, pairs: bool) -> tuple[Format, ...]:
+    """Return the formats of tables; of pairs, TSV is that of what is nothing else."""
+    tsv, csv = (partial(read_table, pairs=pairs, quoted=quoted) for quoted in (False, True))
+    return (
+        Format(name="csv", matches=lambda _: False, read=csv, write=write_table, option="text"),
+        Format(name="tsv", matches=lambda _: pairs, read=tsv, write=write_table, option="text"),
+    )
+
+
 _PAIRS = Kind(
     formats=(
         Format(name="jsonl", matches=is_object, read=partial(_read_objects, _pair_from_json)),
-        Format(name="tsv", matches=bool, read=_read_tsv, write=_write_tsv),
+        *_tables(pairs=True),
     ),
     example=_pair,
     from_json=_pair_from_json,
@@ -227,13 +171,14 @@ def _read_lines(file: File, _: str) -> Iterator[Entry]:
 
 def _write_lines(entries: Iterable[Answered]) -> Iterator[str]:
     for entry, prediction in entries:
-        yield "\t".join([*entry.lines, *_columns(prediction)])
+        yield "\t".join([*entry.lines, *answer_cells(prediction)])
 
 
 _TEXTS_ALONE = replace(
     _PAIRS,
     formats=(
         Format(name="jsonl", matches=is_object, read=partial(_read_objects, _text_from_json)),
+        *_tables(pairs=False),
         Format(name="lines", matches=bool, read=_read_lines, write=_write_lines),
     ),
     example=_text,

@@ -8,6 +8,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, tee
 from pathlib import Path
 
@@ -44,6 +45,12 @@ class PredictOptions:
 
     format: str = ""
     """One of the task's formats; empty: by the file's name or first line."""
+
+    column: int | None = None
+    """Of a file with a line a word, the column of words, from 0 (-1: the last); None: as its lines show."""
+
+    text: str = ""
+    """Of a table, the name of the column of texts, of pairs two with a comma between; empty: a usual one."""
 
     language: str = ""
     """Language of the file; empty where it does not matter (it does where a model has language modules or
@@ -86,7 +93,7 @@ def predict_file(
     if options.scores:
         probabilities_of(model.task)
     _check_options(model, options)
-    chosen, file = format_of(file, model.kind, model.task.name, options.format)
+    chosen, file = _format_of(file, model, options)
     progress = _LineProgress(file, lines, on_progress)
     read = replace(file, read=progress.read) if lines else file
     entries = _with_translations(model, chosen.read(read, options.language), options, (chosen, file))
@@ -99,6 +106,19 @@ def predict_file(
     )
 
 
+def _format_of(file: File, model: FineTuned, options: PredictOptions) -> tuple[Format, File]:
+    """Return the format, which reads the chosen columns, and the file; ConfigError where it has none."""
+    chosen, file = format_of(file, model.kind, model.task.name, options.format)
+    for name, value in (("column", options.column), ("text", options.text or None)):
+        if value is not None and chosen.option != name:
+            able = [form.name for form in model.kind.formats if form.option == name]
+            others = f"give --format {' or '.join(able)}, or " if able else ""
+            raise ConfigError(f"--{name}: {file.name} is read as {chosen.name}; {others}leave --{name} out.")
+        if value is not None:
+            chosen = replace(chosen, read=partial(chosen.read, **{name: value}))
+    return chosen, file
+
+
 def check_translations(model: FineTuned, file: File, options: PredictOptions) -> None:
     """Read inputs and translations to their ends, so that errors are raised before anything is predicted.
 
@@ -106,7 +126,7 @@ def check_translations(model: FineTuned, file: File, options: PredictOptions) ->
     """
     _check_options(model, options)
     if options.translations is not None:
-        chosen, file = format_of(file, model.kind, model.task.name, options.format)
+        chosen, file = _format_of(file, model, options)
         entries = chosen.read(file, options.language)
         silent = replace(options, warn=lambda _: None)
         deque(_with_translations(model, entries, silent, (chosen, file)), maxlen=0)

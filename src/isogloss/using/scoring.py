@@ -1,10 +1,11 @@
 """Scoring a saved model, and the majority baseline, on any corpus that has labels of its task."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, check_named
@@ -12,7 +13,9 @@ from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import Row, Value
 from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.examples import Example, is_labelled
+from isogloss.data.described import DescribedCorpus
+from isogloss.data.described_rows import parts_of
+from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, is_labelled
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.tasks import all_measures
@@ -49,9 +52,8 @@ class EvaluateOptions:
             for code in language.split("-"):  # A pair, as in en-sw, is one of two languages together.
                 check_language(code, "--language")
         check_named("--split", "split", SPLITS, self.split)
-        self._check_treebanks()
 
-    def _check_treebanks(self) -> None:
+    def check_treebanks(self) -> None:
         """Raise ConfigError for a treebank that is not read; inputs that are translated read the source's."""
         named = [language for language, _ in self.treebanks]
         for language in named:
@@ -120,6 +122,7 @@ def evaluate(
 
 def check_evaluation(model: FineTuned, options: EvaluateOptions, sources: Sources) -> None:
     """Raise ConfigError if a model cannot be scored as the options request."""
+    options.check_treebanks()
     task = fitting_task(model.task, options.corpus, sources)
     check_inputs(options.inputs, task.name, "--inputs")
     if options.inputs and not model.provenance.source:
@@ -164,21 +167,46 @@ def write_predictions(
 ) -> Path:
     """Write examples with the predicted labels in the corpus's own format, and return the file.
 
-    Answers to questions are written as their format of files is answered.
+    Answers to questions are written as their format of files is answered. Beside it (of a described corpus,
+    instead) are JSON lines with what is right, to be compared; trees are not.
     """
     corpus = Sources().corpus(options.corpus, options.treebanks)
     path = folder / corpus.path(language, cast(Split, options.split))
     answered = model.kind.answered
-    lines: Iterable[str]
+    lines: Iterable[str] = ()
     if answered is not None:
         lines = corpus.write(map(answered, examples, predicted), language)
     else:
         write = next(one.write for one in model.kind.formats if one.write is not None)
         entries = (Entry(lines=(), example=one) for one in examples)
         lines = write(zip(entries, map(Prediction, predicted), strict=True))
+    if not isinstance(corpus, DescribedCorpus):
+        _write_lines(path, lines)
+    if model.task.labels_are != "tree":
+        labels = corpus.labels if isinstance(corpus, DescribedCorpus) else ()
+        compared = (
+            {"id": example.id, "language": language, **_compared(answered, example, answer, labels)}
+            for example, answer in zip(examples, predicted, strict=True)
+        )
+        _write_lines(path.with_suffix(".jsonl"), (json.dumps(body, ensure_ascii=False) for body in compared))
+    return path
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
     with atomic_file(path) as file:
         file.writelines(f"{line}\n" for line in lines)
-    return path
+
+
+def _compared(
+    answered: Callable[[Any, Any], Example] | None, example: Example, answer: object, labels: Sequence[str]
+) -> dict[str, object]:
+    """Return the parts of an example with the answer in them, and beside it what is right."""
+    if isinstance(example, ParsedSentence):
+        example = TaggedSentence(id=example.id, words=example.words, tags=example.tags)
+    gold = parts_of(example, labels)
+    if answered is None:
+        return {**gold, "answer": answer, "gold": [text for _, text in getattr(example, "answers", ())]}
+    return {**parts_of(answered(example, answer), labels), "gold": gold.get("labels", gold.get("label"))}
 
 
 def _row(

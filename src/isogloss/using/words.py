@@ -1,9 +1,9 @@
 """Inputs of tasks that label words: plain lines, CoNLL-U, one word per line, JSON lines."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import torch
@@ -15,7 +15,6 @@ from isogloss.data.conllu import (
     HEAD,
     RELATION,
     TAG,
-    UPOS,
     read_blocks,
     with_columns,
     with_misc,
@@ -27,6 +26,7 @@ from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.tagging import merge
 from isogloss.tasks.task import Answer, label_ids
+from isogloss.using.columns import Layout, are_tagged, layout_of
 from isogloss.using.formats import (
     Answered,
     Entry,
@@ -38,10 +38,8 @@ from isogloss.using.formats import (
     rounded,
 )
 
-DOCUMENT = "-DOCSTART-"
-"""Begins a line of CoNLL-2003's files that stands before a document."""
-_BIO = re.compile(r"O|[BIESLU]-\S+")
-"""Tags of spans in any scheme (IOB, BIOES, BILOU)."""
+LAID_OUT = 10_000
+"""Lines of a file that decide its layout; those after them are held to it."""
 
 SCORE_KEY = "Score"
 """Key of the probability of a word's label in the last column of CoNLL-U."""
@@ -78,15 +76,17 @@ def words(task: Task) -> Kind:
             Format(
                 name="tsv",
                 matches=lambda line: line.count("\t") == 1,
-                read=_read_tsv,
-                write=partial(_write_columns, labels, "\t"),
+                read=partial(_read_columns, spaces=False),
+                write=partial(_write_columns, labels),
+                option="column",
             ),
             Format(
                 name="columns",
                 matches=lambda _: False,
-                matches_lines=_are_tagged,
+                matches_lines=are_tagged,
                 read=_read_columns,
-                write=partial(_write_columns, labels, " "),
+                write=partial(_write_columns, labels),
+                option="column",
             ),
             Format(name="jsonl", matches=is_object, read=_read_objects),
             Format(name="lines", matches=bool, read=_read_lines, write=partial(_write_lines, labels)),
@@ -185,61 +185,67 @@ def _write_conllu(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
         yield from filled if scores is None else with_misc(tuple(filled), SCORE_KEY, rounded(scores))
 
 
-def _are_tagged(lines: Sequence[str]) -> bool:
-    """Return whether lines are a word and its tag each, separated by white space, as in CoNLL's files."""
-    words = [line.split() for line in lines if line.strip() and not _is_comment(line)]
-    tagged = all(_BIO.fullmatch(tag) for *_, tag in words) or all(tag in UPOS for *_, tag in words)
-    return tagged and len(words) > 1 and min(map(len, words)) > 1 and len(set(map(len, words))) == 1
+def _read_columns(file: File, _: str, column: int | None = None, *, spaces: bool = True) -> Iterator[Entry]:
+    """Read one word per line, from a column; an empty line ends a sentence.
+
+    Without ``column`` it is the first one, or the one after a running number.
+    """
+    lines = iter(file.read())
+    seen = list(islice(lines, LAID_OUT))
+    layout = layout_of([line.rstrip("\r\n") for line in seen], spaces=spaces)
+    if column is None and layout.numbers:
+        raise file.broken(
+            layout.numbers, "column 0 contains numbers", "words", "Give --column, as in --column 1"
+        )
+    file = replace(file, read=lambda: chain(seen, lines))
+    return _sentences(file, layout._replace(chosen=column))
 
 
-def _is_comment(line: str) -> bool:
-    """Return whether a line of columns is a comment: the word # is followed by its tag."""
-    first, *others = line.split() or [""]
-    tagged = bool(others) and (others[-1] in UPOS or bool(_BIO.fullmatch(others[-1])))
-    return first.startswith("#") and not tagged and (len(others) > 0 or len(first) > 1)
-
-
-def _read_columns(file: File, _: str) -> Iterator[Entry]:
-    """Read one word per line, up to the first white space; an empty line ends a sentence."""
-    return _sentences(file, _is_comment, lambda line: line.split()[0])
-
-
-def _read_tsv(file: File, _: str) -> Iterator[Entry]:
-    """Read one word per line, from the first column; an empty line ends a sentence."""
-    return _sentences(
-        file,
-        lambda line: line.startswith("# ") and "\t" not in line,
-        lambda line: line.partition("\t")[0],
-    )
-
-
-def _sentences(file: File, is_comment: Callable[[str], bool], word: Callable[[str], str]) -> Iterator[Entry]:
+def _sentences(file: File, layout: Layout) -> Iterator[Entry]:
     """Yield sentences, and the empty lines after and comments before them."""
-    start, lines = 1, list[str]()
+    start, lines, words = 1, list[str](), list[str]()
     for number, line in file.lines():
-        if line.strip() and (lines or not (is_comment(line) or line.startswith(DOCUMENT))):
-            if line.startswith("\t"):
-                raise file.broken(number, "a line that begins with a tab", "a word before the first tab")
+        if line.strip() and (lines or not layout.is_comment(line)):
             lines.append(line)
+            words.append(_word(file, layout, number, line, len(lines)))
             continue
         if lines:
-            yield _word_lines(start, lines, word)
+            yield _word_lines(start, lines, words, layout)
         yield Entry(lines=(line,))
-        start, lines = number + 1, []
+        start, lines, words = number + 1, [], []
     if lines:
-        yield _word_lines(start, lines, word)
+        yield _word_lines(start, lines, words, layout)
 
 
-def _word_lines(start: int, lines: Sequence[str], word: Callable[[str], str]) -> Entry:
-    example = TaggedSentence(id=str(start), words=tuple(map(word, lines)), tags=())
-    return Entry(lines=tuple(lines), example=example, about={"line": start})
+def _word(file: File, layout: Layout, number: int, line: str, running: int) -> str:
+    """Return the word of a line, given its number in the file and in its sentence."""
+    cells = layout.cells(line)
+    if layout.chosen is None and layout.indexed and cells[0] != str(running):
+        raise file.broken(
+            number,
+            f"{line[:60]!r}, while column 0 of other lines numbers the words of a sentence",
+            f"{running} there",
+            "Correct the line, or say where the words are: --column 1",
+        )
+    if "\r" in line:
+        raise file.broken(number, "a carriage return inside the line", "one at most, at its end")
+    column = int(layout.indexed) if layout.chosen is None else layout.chosen
+    if not -len(cells) <= column < len(cells) or not cells[column].strip():
+        raise file.broken(number, f"{line[:60]!r}", f"a word in column {column}")
+    return cells[column]
 
 
-def _write_columns(labels: Labels, separator: str, entries: Iterable[Answered]) -> Iterator[str]:
+def _word_lines(start: int, lines: Sequence[str], words: Sequence[str], layout: Layout) -> Entry:
+    example = TaggedSentence(id=str(start), words=tuple(words), tags=())
+    separator = layout.separator if layout.spaces else "\t"
+    return Entry(lines=tuple(lines), example=example, about={"line": start}, separator=separator)
+
+
+def _write_columns(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
     for entry, prediction in entries:
         columns = _columns(labels, prediction)
         for number, line in enumerate(entry.lines):
-            yield separator.join([line, *(column[number] for column in columns)])
+            yield entry.separator.join([line, *(column[number] for column in columns)])
 
 
 def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str]]:
@@ -253,7 +259,7 @@ def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str
 def _read_objects(file: File, language: str) -> Iterator[Entry]:
     for number, line, body in numbered_objects(file):
         example = _from_json(body, f"{file.name}:{number}", language)
-        yield Entry(lines=(line,), example=example if example.words else None, about=body)
+        yield Entry(lines=(line,), example=example if example.words else None, about=body, original=body)
 
 
 def _from_json(body: Mapping[str, object], where: str, language: str) -> TaggedSentence:
