@@ -142,7 +142,7 @@ def predictions() -> Iterator[Door]:
     from isogloss.using.kinds import kind_of
 
     samples = {
-        "conllu": TREE, "lines": "a b\nc\n", "columns": "a O\nb O\n\n", "tsv": "a\tb\nc\td\n",
+        "conllu": TREE, "lines": "a b\nc\n", "columns": "a O\nb O\n\n", "tsv": "text\tfirst\tsecond\na\tb\tc\n",
         "csv": "text,first,second\na,b,c\n",
         "jsonl": json.dumps({"text": "a", "first": "a", "second": "b", "question": "a"} | LISTS),
         "squad": content("span", "squad").decode(),
