@@ -67,6 +67,7 @@ ROWS: Mapping[str, list[dict[str, object]]] = {
     "bitext": [{"first": "a b", "second": "c"}, {"first": "d", "second": "e"}],
     "raw": [{"text": "a b"}, {"text": "c"}],
 }
+TABLE = "text\tfirst\tsecond\na\tb\tc\n"
 LISTS = {"words": ["a"], "options": ["a", "b"], "context": "b"}
 TREE = (
     "# sent_id = 1\n1\tAnna\tAnna\tPROPN\t_\t_\t0\troot\t_\t_\n2\tleft\tleave\tVERB\t_\t_\t1\tdep\t_\t_\n\n"
@@ -142,7 +143,7 @@ def predictions() -> Iterator[Door]:
     from isogloss.using.kinds import kind_of
 
     samples = {
-        "conllu": TREE, "lines": "a b\nc\n", "columns": "a O\nb O\n\n", "tsv": "text\tfirst\tsecond\na\tb\tc\n",
+        "conllu": TREE, "lines": "a b\nc\n", "columns": "a O\nb O\n\n", "tsv": TABLE,
         "csv": "text,first,second\na,b,c\n",
         "jsonl": json.dumps({"text": "a", "first": "a", "second": "b", "question": "a"} | LISTS),
         "squad": content("span", "squad").decode(),
