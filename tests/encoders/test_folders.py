@@ -309,3 +309,19 @@ def test_a_name_beside_other_folders_is_a_path(hub, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "runs/encodr: no such folder. Did you mean 'encoder'?" in refusal(load_model, "runs/encodr")
     assert asked == []
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere.safetensors", "/etc/passwd", "a\\b", 5])
+def test_shards_elsewhere_are_refused_by_name(folder, name):
+    (folder / "model.safetensors").unlink()
+    index = {"metadata": {}, "weight_map": {"x": name}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(StorageError, match=r"model.safetensors.index.json: the name ") as error:
+        load_model(folder)
+    assert repr(name) in str(error.value)
+
+
+def test_an_index_of_shards_that_is_no_table_is_refused(folder):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": ["x"]}')
+    assert "weight_map is no table. Copy or download the file again" in refusal(load_model, folder)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from isogloss.core.errors import one_line
+from isogloss.core.paths import name_fault
 
 CHECKSUMS = "checksums.json"
 
@@ -68,18 +69,25 @@ def from_text(content: str | bytes) -> dict[str, Checksum]:
     try:
         found = json.loads(content)
         return {name: Checksum(int(one["size"]), str(one["crc32"])) for name, one in found.items()}
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(one_line(error)) from error
 
 
 def read_checksums(folder: Path) -> dict[str, Checksum]:
-    """Read the checksums of a folder: empty where there are none; ValueError where their file is damaged."""
+    """Read the checksums of a folder: empty where there are none; ValueError where their file is damaged.
+
+    Damaged is one, too, that names anything which does not lie below the folder.
+    """
     try:
-        return from_text((folder / CHECKSUMS).read_bytes())
+        checksums = from_text((folder / CHECKSUMS).read_bytes())
     except FileNotFoundError:
         return {}
     except ValueError as error:
         raise ValueError(f"{CHECKSUMS} cannot be read: {error}") from error
+    for name in checksums:
+        if fault := name_fault(name):
+            raise ValueError(f"{CHECKSUMS}: the name {name!r:.120} {fault}")
+    return checksums
 
 
 def difference(found: Checksum, written: Checksum) -> str:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any
 
 from isogloss.core.errors import DataError
+from isogloss.core.paths import name_fault
 from isogloss.core.records import temporary_beside
 from isogloss.data.downloading import checksum, megabytes, storing
 
@@ -143,9 +144,8 @@ def _check(archive: Path, member: _Member, target: str, *, taken: bool) -> None:
     where = f"{archive}: member {member.name!r}"
     if member.kind:
         raise DataError(f"{where} is {member.kind}; expected a plain file. {_DISTRUST}")
-    path = PurePosixPath(target)
-    if path.is_absolute() or ".." in path.parts or any(sign in target for sign in '\\:\0\n<>"|?*'):
-        raise DataError(f"{where} would go to {target!r}, out of the folder; refused. {_DISTRUST}")
+    if fault := name_fault(target):
+        raise DataError(f"{where} would go to {target!r:.120}, which {fault}; refused. {_DISTRUST}")
     if taken:
         raise DataError(f"{where} stands there a second time; expected once. {_DISTRUST}")
 

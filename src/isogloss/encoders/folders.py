@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from isogloss.core.errors import ModelError, did_you_mean, one_line
-from isogloss.core.paths import from_home, is_there
+from isogloss.core.paths import below, from_home, is_there
 from isogloss.encoders.annotations import Config
 from isogloss.encoders.families import family_named
 from isogloss.encoders.hub import hub_folder, is_hub_name
@@ -194,7 +194,8 @@ def has_config(folder: Path) -> bool:
 def weight_files(folder: Path, auto_class: str) -> list[Path]:
     """Return the safetensors files of a folder; ModelError if there are none."""
     if (folder / DIFFERENCE).is_file():
-        return [folder / str(_read_json(folder / DIFFERENCE).get("weights"))]
+        name = _read_json(folder / DIFFERENCE).get("weights")
+        return [below(folder, name, where=str(folder / DIFFERENCE), may_link=True)]
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if (folder / SHARDS).is_file():
@@ -212,8 +213,12 @@ def weight_files(folder: Path, auto_class: str) -> list[Path]:
 
 
 def _shards(folder: Path) -> list[Path]:
-    index = _read_json(folder / SHARDS)
-    return [folder / name for name in sorted(set(index.get("weight_map", {}).values()))]
+    shards = _read_json(folder / SHARDS).get("weight_map", {})
+    if not isinstance(shards, dict):
+        raise ModelError(f"{folder / SHARDS}: weight_map is no table. Copy or download the file again.")
+    # In the cache of the hub's client each file is a link.
+    paths = (below(folder, name, where=str(folder / SHARDS), may_link=True) for name in shards.values())
+    return sorted(dict.fromkeys(paths))
 
 
 def _read_json(path: Path) -> Json:

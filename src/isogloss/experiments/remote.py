@@ -23,6 +23,7 @@ from isogloss.core.checksums import Checksum, as_text, difference, from_text
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError, one_line
 from isogloss.core.leaving import asked_to_leave
 from isogloss.core.locking import locked
+from isogloss.core.paths import below, name_fault, unsafe_name
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FULL, storage_error, temporary_beside, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
@@ -147,21 +148,32 @@ class Remote:
 
         return self._ask(look, name)
 
-    def listing(self, below: str = "") -> dict[str, int]:
-        """Return the sizes of all files below a name (or of all), by name."""
+    def listing(self, prefix: str = "") -> dict[str, int]:
+        """Return the sizes of all files below a name (or of all), by name.
+
+        StorageError for a name that could lead out of a folder: others write there, too.
+        """
 
         def find(files: "AbstractFileSystem", path: str) -> dict[str, int]:
             files.invalidate_cache()
             found = files.find(path, detail=True)
-            start = path.removesuffix(below).rstrip("/") + "/"
-            return {name.removeprefix(start): int(one["size"]) for name, one in found.items()}
+            start = path.removesuffix(prefix).rstrip("/") + "/"
+            return {
+                name.removeprefix(start): int(one["size"])
+                for name, one in found.items()
+                if not name.endswith("/")  # Empty objects by which some programs mark folders.
+            }
 
-        return self._ask(find, below)
+        names = self._ask(find, prefix)
+        for name in names:
+            if fault := name_fault(name):
+                raise unsafe_name(self.url, name, fault)
+        return names
 
     def is_here(self, manifest: str) -> bool:
         """Return whether the copies of all files of a manifest are here, by their sizes."""
         try:
-            told = _told((self.root / manifest).read_bytes())
+            told = self.told(manifest, (self.root / manifest).read_bytes())
         except FileNotFoundError:
             return False
         return bool(told) and not self._lacking(told, self.root)
@@ -174,10 +186,26 @@ class Remote:
             content = None if self.is_here(manifest) else self.read(manifest)
             if content is None:
                 return self.is_here(manifest)
-            told = _told(content)
+            told = self.told(manifest, content)
             self.copy(told)
             write_bytes(self.root / manifest, content)
         return bool(told)
+
+    def told(self, manifest: str, content: bytes) -> dict[str, Checksum]:
+        """Return the files that a manifest lists; empty where it is damaged.
+
+        StorageError for a name that does not lie in the manifest's own folder.
+        """
+        try:
+            checksums = from_text(content)
+        except ValueError:
+            return {}
+        folder = manifest.rpartition("/")[0]
+        for name in checksums:
+            fault = name_fault(name)
+            if fault or (folder and not name.startswith(f"{folder}/")):
+                raise unsafe_name(f"{self.url}/{manifest}", name, fault or f"is not below {folder}")
+        return checksums
 
     def send(self, names: Iterable[str], manifest: str, *, last: str = "") -> None:
         """Write files that are here, their manifest, and the ``last`` one of them after it.
@@ -189,7 +217,7 @@ class Remote:
         if last:  # What is here is whole, whether it arrives or not.
             write_bytes(self.root / manifest, content)
         known = self.read(manifest) or b""
-        before = _told(known)
+        before = self.told(manifest, known)
         self._upload([name for name, one in told.items() if one != before.get(name) and name != last])
         if content != known:
             self.write(manifest, content)
@@ -234,7 +262,8 @@ class Remote:
             self._ask(get, "")
             for name, part in parts.items():
                 if not difference(Checksum.of_file(part), told[name]):
-                    part.replace(root / name)
+                    with writing(root / name):
+                        part.replace(root / name)
                     right.append(name)
         finally:
             for part in parts.values():
@@ -249,7 +278,8 @@ class Remote:
             self._ask(put, "")
 
     def _lacking(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
-        return [name for name, one in told.items() if _size(root / name) != one.size]
+        paths = {name: below(root, name, where=self.url) for name in told}
+        return [name for name, one in told.items() if _size(paths[name]) != one.size]
 
     def _ask(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
@@ -322,14 +352,6 @@ def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
             f"{url}: the store cannot be opened ({one_line(error)}). Expected a URL as in s3://bucket/study."
         ) from error
     return files, path.rstrip("/")
-
-
-def _told(manifest: bytes) -> dict[str, Checksum]:
-    """Read a manifest; empty where there is none, or a damaged one."""
-    try:
-        return from_text(manifest)
-    except ValueError:
-        return {}
 
 
 def _size(path: Path) -> int:

@@ -11,14 +11,15 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isogloss.core.atomic_files import atomic_folder
-from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of, from_text
+from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of
 from isogloss.core.errors import StorageError
-from isogloss.core.identity import identity
+from isogloss.core.identity import ID, identity
 from isogloss.core.leaving import Left
+from isogloss.core.paths import below
 from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -113,9 +114,8 @@ class Store:
 
     def went_away(self, error: BaseException) -> bool:
         """Return whether an error may come from a folder that has gone away and may come back."""
-        return self.remote is None and went_away(
-            error, self.root, CLAIMS
-        )  # A remote one is waited for there.
+        # A remote one is waited for there.
+        return self.remote is None and went_away(error, self.root, CLAIMS)
 
     def folder(self, run: "Run") -> Path:
         """Return the run's folder, whether it exists or not."""
@@ -273,13 +273,14 @@ class Store:
         for path in self.root.glob(f"*/{FAILED}"):
             if f"{path.parent.name}/{FAILED}" not in listed:
                 path.unlink(missing_ok=True)
-        for name in listed:  # What may change, or vanish, while it is read.
-            if name == PLAN or name.endswith(f"/{FAILED}"):
-                self._copy(name)
-        finished = [name.removesuffix(RECORD) for name in listed if name.endswith(f"/{RECORD}")]
-        names = [key + file for key in finished for file in (MADE, PREDICTIONS, RECORD)]
-        wanted = {name: Checksum(listed[name]) for name in names if name in listed}
-        self.remote.copy(wanted, on_progress=on_progress)
+        keys = {key for name in listed if ID.fullmatch(key := name.partition("/")[0])}
+        for name in {PLAN, *(f"{key}/{FAILED}" for key in keys)} & {*listed}:  # They may change meanwhile.
+            self._copy(name)
+        finished = sorted(key for key in keys if f"{key}/{RECORD}" in listed)
+        names = [f"{key}/{file}" for key in finished for file in (MADE, PREDICTIONS, RECORD)]
+        self.remote.copy(
+            {name: Checksum(listed[name]) for name in names if name in listed}, None, on_progress
+        )
 
     def send_report(self, files: Iterable[Path]) -> None:
         """Let a report go up that was written here."""
@@ -293,12 +294,13 @@ class Store:
         here = folder / CHECKPOINTS
         if self.remote is None or content is None or (here.exists() and here.read_bytes() == content):
             return ""
+        told = self.remote.told(f"{key}/{CHECKPOINTS}", content)
         try:
             with atomic_folder(folder / WORK) as fresh:
-                self.remote.copy(from_text(content), to=fresh)
+                self.remote.copy(told, to=fresh)
                 for path in (fresh / key / WORK).iterdir():
                     path.rename(fresh / path.name)
-        except (StorageError, ValueError):
+        except (StorageError, FileNotFoundError):
             return f"{self.remote.url}/{key}/{WORK}: these checkpoints are not whole, and were left aside."
         write_bytes(here, content)
         return ""
@@ -325,12 +327,11 @@ class Store:
             ended.set()
 
     def _send_checkpoints(self, key: str, claim: Claim) -> None:
-        folder = self.root / key
         if self.remote is None:
             return
         # One that is removed meanwhile has a successor; a store that is away gets a later one.
         with self.remote.sending, suppress(StorageError, FileNotFoundError):
-            found = {path for pattern in SENT for path in (folder / WORK).rglob(pattern)}
+            found = {path for pattern in SENT for path in (self.root / key / WORK).rglob(pattern)}
             names = [path.relative_to(self.root).as_posix() for path in found]
             if names and not claim.lost and f"{key}/{RECORD}" not in self.remote.listed:
                 self.remote.send(names, f"{key}/{CHECKPOINTS}")
@@ -348,16 +349,17 @@ class Store:
         (self.root / key / CHECKPOINTS).unlink(missing_ok=True)
 
     def _bring(self, key: str) -> bool:
-        if self.remote is None or not self.remote.bring(f"{key}/{FILES}"):
-            return False
-        self.remote.listed.setdefault(f"{key}/{RECORD}", 0)
-        if base := _base_of(self.root / key / "model"):
-            self._bring(base)
-        return True
+        """Bring down a run, then those whose models its own is a difference from, each once."""
+        brought = set[str]()
+        while self.remote and key and key not in brought and self.remote.bring(f"{key}/{FILES}"):
+            self.remote.listed.setdefault(f"{key}/{RECORD}", 0)
+            brought.add(key)
+            key = _base_of(self.root / key / "model")
+        return bool(brought)
 
     def _copy(self, name: str) -> None:
         """Bring down a small file, whatever its size is now; one that has not changed is not touched."""
-        content, path = self.remote.read(name) if self.remote else None, self.root / name
+        content, path = self.remote.read(name) if self.remote else None, below(self.root, name)
         if content is not None and not (path.is_file() and path.read_bytes() == content):
             write_bytes(path, content)
 
@@ -366,9 +368,9 @@ class Store:
         try:
             content = self.remote.read(name) if self.remote else (self.root / name).read_bytes()
             body = json.loads(content or b"{}")
+            return body if isinstance(body, dict) else {}
         except (OSError, ValueError):
             return {}
-        return body if isinstance(body, dict) else {}
 
     def _write(self, name: str, text: str) -> None:
         write_text(self.root / name, text)
@@ -393,7 +395,8 @@ def _made(root: Path, key: str) -> Iterator[str]:
 def _base_of(model: Path) -> str:
     """Return the id of the run in whose model a model's weights are a difference; empty for any other."""
     try:
-        way = PurePosixPath(json.loads((model / DIFFERENCE).read_bytes())["base"]).parts
+        base = str(json.loads((model / DIFFERENCE).read_bytes())["base"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
-    return way[2] if way[:2] == ("..", "..") and way[3:] == ("model",) else ""
+    key = base.removeprefix("../../").removesuffix("/model")
+    return key if ID.fullmatch(key) else ""

@@ -18,6 +18,7 @@ import pandas as pd
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.identity import identity
+from isogloss.core.paths import below
 from isogloss.core.plain_text import plain, without_folders
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, PLAN, RECORD, Record, read_made, read_record
@@ -245,7 +246,7 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
     ConfigError for a folder without plan and records, and for measurements of an earlier version.
     """
     plan, notes = _read_json(out / PLAN)
-    planned = [str(name) for name in plan.get("runs") or ()]
+    planned = [below(out, name, where=str(out / PLAN), may_link=True).name for name in plan.get("runs") or ()]
     present = sorted(path.parent.name for name in (RECORD, FAILED) for path in out.glob(f"*/{name}"))
     if not plan and not present:
         raise ConfigError(
