@@ -8,15 +8,18 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from isogloss.cli.app import app
-from isogloss.cli.display import print_nowhere, terminals
-from isogloss.core.errors import IsoglossError, did_you_mean, one_line
+from isogloss.cli.display import open_streams, print_nowhere, terminals
+from isogloss.core.errors import IsoglossError, StorageError, did_you_mean, one_line
 from isogloss.core.leaving import Left, ask_to_leave
+from isogloss.core.masking import masked
 from isogloss.core.plain_text import plain
+from isogloss.core.records import FULL, storage_error
 
 __all__ = ["main"]
 
@@ -38,6 +41,7 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 some runs failed, 2 invalid input."""
+    open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     with _ended_by_signals() as received:
         status = _status(given, debug="--debug" in given)
@@ -89,11 +93,19 @@ def _status(given: list[str], *, debug: bool) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        message = f"this should not have happened ({one_line(error)}). "
-        return _explain(message + "Run again with --debug and report what it prints.", 1, debug)
+        return _explain(*_unforeseen(error), debug)
     if status == INTERRUPTED:
         return _explain(_interrupted(given), status, debug)
     return status
+
+
+def _unforeseen(error: Exception) -> tuple[str, int]:
+    """Return message and exit code for output that has no room, and for an error of ours."""
+    if isinstance(error, OSError) and error.errno in FULL:
+        print_nowhere([1])  # Flushing the buffer must not fail.
+        return str(storage_error(Path(error.filename or "standard output"), error)), StorageError.exit_code
+    message = f"this should not have happened ({one_line(error)}). "
+    return message + "Run again with --debug and report what it prints.", 1
 
 
 @cache
@@ -108,9 +120,11 @@ def _interrupted(given: list[str]) -> str:
 
 
 def _explain(message: str, status: int, debug: bool) -> int:
-    if debug:
-        traceback.print_exc()
-    print(f"isogloss: {plain(' '.join(message.splitlines()))}", file=sys.stderr)
+    said = f"isogloss: {plain(masked(' '.join(message.splitlines())))}"
+    try:
+        print(f"{masked(traceback.format_exc())}{said}" if debug else said, file=sys.stderr)
+    except OSError:  # Where that is full, nobody can be told.
+        print_nowhere([2])
     return status
 
 

@@ -15,14 +15,19 @@ Every message says where, what was found, what is allowed and what to do.
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
+from isogloss.core.masking import masked
+
 SIMILAR = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
 
 
 class IsoglossError(Exception):
-    """Any error isogloss raises on purpose."""
+    """Any error isogloss raises on purpose; no secret stays in its message."""
 
     exit_code = 1
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*(masked(one) if isinstance(one, str) else one for one in arguments))
 
 
 class InputError(IsoglossError):
@@ -75,5 +80,5 @@ def check_named(where: str, what: str, known: Collection[str], *names: str) -> N
 
 
 def one_line(error: Exception) -> str:
-    """Return an error's type and message in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    """Return an error's type and message in one line, without secrets."""
+    return masked(" ".join(f"{type(error).__name__}: {error}".split()))

@@ -18,6 +18,7 @@ from typing import IO, Any, Literal, TypeVar
 
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
 from isogloss.core.errors import StorageError, one_line
+from isogloss.core.masking import masked
 from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, this_process
 
@@ -49,6 +50,7 @@ class Record:
 def write_record(folder: Path, record: Record, files: Mapping[str, Checksum] | None = None) -> None:
     """Write the record atomically, after its checksum and those of other ``files`` of the run."""
     body = {name: getattr(record, name) for name in Record.__dataclass_fields__}
+    body["warnings"] = [*map(masked, record.warnings)]
     body["rows"] = [{name: or_none(value) for name, value in row.items()} for row in record.rows]
     content = (json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
     write_text(folder / CHECKSUMS, as_text({**(files or {}), RECORD: Checksum.of(content)}))
@@ -158,7 +160,7 @@ def temporary_beside(path: Path, end: Literal["tmp", "old"]) -> Path:
 def sweep(path: Path) -> None:
     """Remove temporary files and folders that killed processes of this machine left next to a path."""
     for left in path.parent.glob(f".{escape(path.name)}.*.*"):
-        process, _, end = left.name.removeprefix(f".{path.name}.").partition(".")
+        process, *_, end = left.name.removeprefix(f".{path.name}.").split(".")
         if end in ("tmp", "old") and has_ended(process):
             shutil.rmtree(left, ignore_errors=True)
             with suppress(OSError):

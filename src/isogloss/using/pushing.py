@@ -1,13 +1,17 @@
 """Pushing a model to the Hugging Face hub: its export in one commit, under the login of this machine."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 
+from isogloss.core.caches import user_cache
 from isogloss.core.errors import ConfigError, RunError, one_line
+from isogloss.core.processes import this_process
+from isogloss.core.records import sweep, writing
 from isogloss.core.version import VERSION
 from isogloss.using.exporting import CARD, card, export
 from isogloss.using.fine_tuned import FineTuned
@@ -69,19 +73,34 @@ def push(model: FineTuned, options: PushOptions) -> str:
     check_names(options)
     check_login()
     hub = HfApi()
-    with TemporaryDirectory() as temporary, _explained(options, hub.endpoint):
-        folder = export(model, Path(temporary) / "model")
-        name = hub.create_repo(options.name, private=options.private or None, exist_ok=options.update).repo_id
-        if options.revision:
-            hub.create_branch(name, branch=options.revision, exist_ok=True)
-        commit = hub.upload_folder(
-            repo_id=name,
-            folder_path=with_card(model, folder, name),
-            revision=options.revision or None,
-            commit_message=f"{model.provenance.title} (run {model.provenance.run}, isogloss {VERSION})",
-            delete_patterns="*" if options.update else None,  # No file of an earlier model stays.
-        )
+    with _swept_folder(user_cache() / "push") as temporary:
+        folder = export(model, temporary / "model")
+        with _explained(options, hub.endpoint):
+            private = options.private or None
+            name = hub.create_repo(options.name, private=private, exist_ok=options.update).repo_id
+            if options.revision:
+                hub.create_branch(name, branch=options.revision, exist_ok=True)
+            commit = hub.upload_folder(
+                repo_id=name,
+                folder_path=with_card(model, folder, name),
+                revision=options.revision or None,
+                commit_message=f"{model.provenance.title} (run {model.provenance.run}, isogloss {VERSION})",
+                delete_patterns="*" if options.update else None,  # No file of an earlier model stays.
+            )
     return str(commit.commit_url)
+
+
+@contextmanager
+def _swept_folder(path: Path) -> Iterator[Path]:
+    """Yield a folder for this user alone; remove it, and those of processes that were killed."""
+    sweep(path)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(mkdtemp(prefix=f".{path.name}.{this_process()}.", suffix=".tmp", dir=path.parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def with_card(model: FineTuned, folder: Path, name: str) -> Path:
@@ -92,7 +111,10 @@ def with_card(model: FineTuned, folder: Path, name: str) -> Path:
 
 @contextmanager
 def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
-    """Turn an error of the hub, or on the way to it, into one that says what to do."""
+    """Turn an error of the hub, or on the way to it, into one that says what to do.
+
+    Its own is not kept as the cause: the hub may have answered with the token, which a traceback would show.
+    """
     from huggingface_hub.errors import HfHubHTTPError
 
     # The error of its HTTP client, which differs by version.
@@ -100,12 +122,18 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
     try:
         yield
     except HfHubHTTPError as error:
-        raise _refused(options, error.response.status_code, error.server_message or str(error)) from error
+        said = error.server_message or str(error)
+        raise _refused(options, error.response.status_code, said) from None
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"push: {endpoint} does not answer as the Hugging Face hub does ({one_line(error)}). Look "
+            f"whether HF_ENDPOINT is right."
+        ) from None
     except (client_error, ConnectionError) as error:
         raise RunError(
             f"push: the Hugging Face hub ({endpoint}) cannot be reached ({one_line(error)}). "
             f"Run the same command again where it can; what was uploaded already is not uploaded twice."
-        ) from error
+        ) from None
 
 
 def _refused(options: PushOptions, status: int, said: str) -> ConfigError | RunError:
