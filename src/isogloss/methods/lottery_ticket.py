@@ -18,11 +18,10 @@ from typing import Annotated, ClassVar
 
 import torch
 from pydantic import Field
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
-from isogloss.core.presence import make_folder
-from isogloss.core.records import writing
+from isogloss.core.records import write_bytes
 from isogloss.encoders.differences import write_sparse
 from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.sparse_deltas import (
@@ -84,8 +83,4 @@ def largest_changes(before: Model, after: Model, share: float) -> dict[str, Tens
 
 
 def _write_mask(path: Path, masks: Mapping[str, Tensor]) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    with writing(path):
-        make_folder(path.parent)
-        save_file({name: one.to(torch.uint8) for name, one in masks.items()}, temporary)
-        temporary.replace(path)
+    write_bytes(path, save({name: one.to(torch.uint8) for name, one in masks.items()}))

@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from isogloss.core.atomic_files import as_umask_says
 from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.presence import make_folder
@@ -72,6 +73,7 @@ class Checkpoints:
             body = json.dumps({"step": state.step, "notes": state.notes})
             (temporary / _STATE).write_text(body, encoding="utf-8")
             (temporary / CHECKSUMS).write_text(as_text(checksums_of(temporary)), encoding="utf-8")
+            as_umask_says(temporary)
             temporary.rename(final)
         except (OSError, SafetensorError) as error:
             shutil.rmtree(temporary, ignore_errors=True)

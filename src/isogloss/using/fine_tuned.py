@@ -86,6 +86,10 @@ class FineTuned(Protocol):
         """Where and how much an input is mixed with its translation; None for a model that does not mix."""
 
     @property
+    def folder(self) -> Path | None:
+        """Where its files are, if it was read from any."""
+
+    @property
     def kind(self) -> Kind:
         """Forms of inputs and answers."""
 

@@ -61,6 +61,8 @@ class Model:
     """auto (what pays on this machine), float32 or bfloat16."""
     mixup: Mixup | None = None
     """Where and how much an input is mixed with its translation; None for a model that does not mix."""
+    folder: Path | None = None
+    """Where its files are, if it was read from any."""
 
     def __repr__(self) -> str:
         """Say what it is in a line; its network and tokenizer have many."""
@@ -291,7 +293,9 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     check_named(str(folder), "task", task_names(), provenance.task)
     task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))
     network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
-    return Model(network, load_tokenizer(str(weights)), task, provenance, precision, load_mixup(weights))
+    return Model(
+        network, load_tokenizer(str(weights)), task, provenance, precision, load_mixup(weights), weights
+    )
 
 
 def in_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
