@@ -1,5 +1,6 @@
 """Names that others wrote stay below their folder, or are refused by name."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from isogloss.core.checksums import CHECKSUMS, read_checksums
 from isogloss.core.errors import StorageError
-from isogloss.core.paths import below, name_fault
+from isogloss.core.paths import below, name_fault, ordinary_bytes
 
 UNSAFE = (
     ("/etc/passwd", "leads out of its folder"),
@@ -68,3 +69,15 @@ def test_checksums_that_name_what_is_elsewhere_are_damaged(tmp_path):
     (tmp_path / CHECKSUMS).write_text('{"../../x": {"size": 5, "crc32": "0"}}')
     with pytest.raises(ValueError, match=r"checksums.json: the name '../../x' leads out of its folder"):
         read_checksums(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names there")
+def test_what_is_no_ordinary_file_is_never_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name in ("pipe", "folder", "device"):
+        with pytest.raises(OSError, match=r"no ordinary file|Is a directory"):
+            ordinary_bytes(tmp_path / name)
+    (tmp_path / "file").write_bytes(b"1")
+    assert ordinary_bytes(tmp_path / "file") == b"1"

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isogloss.core.errors import StorageError
 from isogloss.core.processes import has_ended, host, this_process
 from isogloss.experiments import claims as module
 from isogloss.experiments.claims import Claim, Claims, FolderBoard
@@ -134,6 +135,15 @@ def test_a_claim_that_cannot_be_read_is_waited_for_as_any_other(board, content):
 def test_where_a_file_stands_in_the_place_of_a_folder_there_is_nothing_to_read(tmp_path):
     (tmp_path / "runs").write_bytes(b"")  # As on a machine that has something else under this path.
     assert FolderBoard(tmp_path / "runs" / "claims").read("run.1") is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names there")
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_in_the_place_of_a_claim_is_said_at_once(board, make):
+    board.folder.mkdir()
+    make(board.folder / "run.1")
+    with pytest.raises(StorageError, match=r"run\.1: cannot read \(.*(no ordinary file|directory)"):
+        Claims(board).expired("run")
 
 
 def test_a_claim_that_is_being_written_is_held(board):

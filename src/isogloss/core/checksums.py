@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from isogloss.core.errors import one_line
-from isogloss.core.paths import name_fault
+from isogloss.core.paths import name_fault, ordinary_bytes
 
 CHECKSUMS = "checksums.json"
 
@@ -79,7 +79,7 @@ def read_checksums(folder: Path) -> dict[str, Checksum]:
     Damaged is one, too, that names anything which does not lie below the folder.
     """
     try:
-        checksums = from_text((folder / CHECKSUMS).read_bytes())
+        checksums = from_text(ordinary_bytes(folder / CHECKSUMS))
     except FileNotFoundError:
         return {}
     except ValueError as error:

@@ -1,7 +1,10 @@
 """Texts that may be paths: what people write is looked up, and what others wrote stays below its folder."""
 
+import errno
+import os
 import re
 from pathlib import Path
+from stat import S_ISREG
 
 from isogloss.core.errors import StorageError
 
@@ -26,6 +29,18 @@ def is_there(path: Path) -> bool:
         return path.exists()
     except OSError:
         return False
+
+
+def ordinary_bytes(path: Path) -> bytes:
+    """Read a file of others; OSError at once for a pipe, which would be waited for, a device or a folder."""
+    with open(path, "rb", opener=_at_once) as file:
+        if not S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "this is no ordinary file", str(path))
+        return file.read()
+
+
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def name_fault(name: object) -> str:

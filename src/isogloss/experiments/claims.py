@@ -28,9 +28,10 @@ from secrets import token_hex
 from typing import Protocol
 
 from isogloss.core.errors import StorageError
+from isogloss.core.paths import ordinary_bytes
 from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, this_process
-from isogloss.core.records import writing
+from isogloss.core.records import reading, writing
 
 FOLDER, LOG = ".claims", "log"
 LEASE = 60.0
@@ -104,10 +105,11 @@ class FolderBoard:
             file.truncate()
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
-        try:
-            return (self.folder / name).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):  # The latter where a file stands in a folder's place.
-            return None
+        with reading(self.folder / name):
+            try:
+                return ordinary_bytes(self.folder / name)
+            except (FileNotFoundError, NotADirectoryError):  # The latter: a file stands in a folder's place.
+                return None
 
     def remove(self, name: str) -> None:  # noqa: D102
         (self.folder / name).unlink(missing_ok=True)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.identity import identity
-from isogloss.core.paths import below
+from isogloss.core.paths import below, ordinary_bytes
 from isogloss.core.plain_text import plain, without_folders
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, PLAN, RECORD, Record, read_made, read_record
@@ -286,6 +286,6 @@ def _read_run(folder: Path) -> Run:
 def _read_json(path: Path) -> tuple[Facts, list[str]]:
     """Return the JSON object in a file (empty without a file), and a note where it is damaged."""
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}), []
+        return dict(json.loads(ordinary_bytes(path)) if path.exists() else {}), []
     except (TypeError, ValueError, OSError) as error:
         return {}, [f"{path}: cannot be read as a JSON object ({error})."]
