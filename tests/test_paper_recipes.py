@@ -1,5 +1,6 @@
 """Every recipe of a paper's table plans at its three scales without data; its numbers are of its systems."""
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.published import read_published
 from isogloss.experiments.recipe_text import PAPERS, packaged_recipes, recipe_text
 from isogloss.experiments.runs import Measure
+from planned_ids import FILE, planned
 
 FOLDER = Path(isogloss.__file__).parent / "papers"
 ITEMS = [name for name in packaged_recipes() if name.startswith(PAPERS)]
@@ -68,6 +70,12 @@ def test_a_recipe_of_a_paper_plans_at_every_scale_and_published_numbers_are_of_i
         assert row["system"] in {f"{label}{how}" for label in published.methods for how in inputs}
         assert row["encoder"] in {"", *published.encoders.values()}
         assert row["language"] in MEANS | read
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", packaged_recipes())
+def test_a_packaged_recipe_plans_the_runs_that_it_always_has(name, offline):
+    assert planned(name) == json.loads(FILE.read_text(encoding="utf-8"))[name]
 
 
 def test_what_of_a_paper_has_no_recipe_has_a_reason():

@@ -187,3 +187,9 @@ def test_each_way_is_a_process_of_its_own_in_every_round(script, tmp_path):
     (tmp_path / "ways.py").write_text(WAY)
     found = in_turns(str(tmp_path / "ways.py"), ("a", "b"), 2, ["--shape", "tiny"])
     assert found == {way: [{"options": ["--way", way, "--shape", "tiny"]}] * 2 for way in ("a", "b")}
+
+
+def test_the_page_of_layouts_has_every_small_layout_counted_as_by_hand(script):
+    rows = [line.split(" | ") for line in script("layouts").splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 40
+    assert {row[3] for row in rows} == {"equal"}

@@ -40,11 +40,14 @@ def test_choices_are_told_by_the_place_of_the_right_option(command, tmp_path):
 
 
 def test_rows_that_do_not_fit_are_named_and_end_it_badly(command, description):
-    (description.parent / "sw-test.tsv").write_text(GOOD + "lock\te\n", encoding="utf-8")
+    (description.parent / "sw-test.tsv").write_text(GOOD + "lock\te\nloc\t \n", encoding="utf-8")
+    with description.open("a", encoding="utf-8") as file:
+        file.write('labels = ["loc", "per"]\n')
     ended = command("corpus", "check", description)
     assert ended.status != 0
     assert "sw-test.tsv:4: label 'lock'; expected one of loc, per" in ended.err
-    assert "1 of 2 splits have a row that does not fit" in ended.err
+    assert "sw-test.tsv:5: text is ' '; expected a text that is not blank" in ended.err
+    assert "2 rows of 1 of 2 splits do not fit. Correct them, or leave such rows out" in ended.err
     assert command("corpus", "check", description.with_name("none.toml")).status != 0
 
 

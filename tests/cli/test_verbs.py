@@ -6,7 +6,6 @@ import signal
 import sys
 import time
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 import typer
@@ -292,32 +291,6 @@ def test_nothing_printed_on_a_terminal_steers_it(capsys, monkeypatch):
 def test_machines_get_json_which_has_no_nan(capsys):
     emit({"score": float("nan"), "high": float("inf"), "low": 0.5, "seeds": 3})
     assert capsys.readouterr().out == '{"score": null, "high": null, "low": 0.5, "seeds": 3}\n'
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="shells close no streams there")
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
-def test_a_stream_that_was_closed_is_as_one_that_nobody_reads(closed, tiny_runs):
-    assert in_shell(f"list runs --in {tiny_runs} {closed}") == (0, "")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
-def test_output_that_has_no_room_is_one_line(tiny_runs):
-    status, said = in_shell(f"list runs --in {tiny_runs} >/dev/full")
-    assert status == 2
-    assert re.fullmatch(r"isogloss: standard output: cannot write \(No space left .*\n", said)
-    assert in_shell("show nothing --in /nowhere 2>/dev/full") == (2, "")
-
-
-def in_shell(words: str) -> tuple[int, str]:
-    """Return how a command ends and what it says on standard error."""
-    import subprocess
-
-    done = subprocess.run(
-        f"{sys.executable} -m isogloss {words}", shell=True, capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stderr
 
 
 @pytest.mark.slow

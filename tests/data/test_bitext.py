@@ -11,6 +11,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.bitext import Bitext
 from isogloss.data.bitext_report import check_bitext, own_share, scripts_in
 from isogloss.data.examples import Translation
+from isogloss.data.sources import Sources
 from isogloss.data.word_links import flipped, pair_words
 
 
@@ -87,6 +88,10 @@ def test_pairs_with_an_empty_line_are_left_out_and_the_others_keep_their_numbers
         ("1", "x", ((0, 0),)),
         ("4", "z", ((0, 0),)),
     ]
+    sources = Sources(str(folder.path))
+    assert sources.remarks("bitext:own", "en-fr", "train") == (
+        "bitext en-fr train: 2 rows without a label, an answer or a translation left out.",
+    )
 
 
 @pytest.mark.parametrize("pair", ["en", "en-", "-fr", "en-fr-de", "en-en"])

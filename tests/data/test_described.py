@@ -487,7 +487,7 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
         ("words", "jsonl", '{"words": ["a", " "], "labels": ["O", "O"]}', "1: the word ' '"),
         ("words", "jsonl", '{"words": [1, 2], "labels": ["O", "O"]}', "1: the word 1"),
         ("words", "jsonl", '{"words": "a b", "labels": ["O", "O"]}', "1: words and labels that are no lists"),
-        ("conll", "txt", "Anna B-PER\nhome\n", "2: 'home'; expected columns 0, -1"),
+        ("conll", "txt", "Anna B-PER\nhome\n", "2: 1 column in 'home'; expected 2 columns, among them 0, -1"),
         ("choice", "jsonl", ITEM + ITEM.replace(', "c"', ""), "2: 1 options; expected two or more"),
         ("choice", "jsonl", ITEM.replace('"b", ', '"b", "", '), "1: an option is ''; expected a text"),
         ("choice", "jsonl", ITEM.replace('"c"', "3"), "1: an option is '3'; expected a text"),
@@ -498,7 +498,7 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
             "1: options 'bc'; expected a list of texts, or",
         ),
         ("choice", "jsonl", ITEM.replace("1}", "2}"), "1: label '2' for 2 options; expected one of 0, 1"),
-        ("choice", "jsonl", ITEM.replace("1}", "null}"), "1: label 'None' for 2 options"),
+        ("choice", "jsonl", ITEM.replace("1}", "null}"), "1: label '' for 2 options"),
         ("choice", "jsonl", ITEM.replace('"a"', '" "'), "1: context is ' '; expected a text that is not"),
         (
             "choice",
@@ -541,13 +541,15 @@ def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_
 
 
 def test_it_is_looked_through_whole_and_what_is_odd_is_told(own):
-    files = {"train-sw.tsv": TSV + "Hujambo dunia\tkauli\n", "test-sw.tsv": TSV + "x\tnone\n"}
-    corpus = own('kind = "text"\nfiles = "{split}-{language}.tsv"\n', files)
-    train, test = looked_through(corpus)
-    assert (train.examples, train.repeated, train.trained, train.error) == (4, 1, 0, "")
+    files = {"train-sw.tsv": TSV + "Hujambo dunia\tkauli\n", "test-sw.tsv": TSV + "x\tnone\n \tanga\n"}
+    body = 'kind = "text"\nfiles = "{split}-{language}.tsv"\nlabels = ["anga", "kauli", "salamu"]\n'
+    train, test = looked_through(own(body, files))
+    assert (train.examples, train.repeated, train.trained, train.errors) == (4, 1, 0, ())
     assert train.labels == {"kauli": 2, "salamu": 1, "anga": 1}
     assert (test.examples, test.trained) == (3, 3)
-    assert "test-sw.tsv:5: label 'none'" in test.error
+    label, text = test.errors
+    assert "test-sw.tsv:5: label 'none'" in label
+    assert "test-sw.tsv:6: text is ' '" in text
 
 
 DAMAGED = {

@@ -48,7 +48,7 @@ def test_several_labels_in_every_form(own, suffix, text, more):
     assert [(one.text, one.label) for one in found] == FELT
     (there,) = looked_through(corpus)
     assert there.labels == {"joy": 1, "fear": 1, "sadness": 1}
-    assert there.remark == "own sw train: texts without a label: 1."
+    assert there.remarks == ("own sw train: texts without a label: 1.",)
     again = own(f'{TOLD}jsonl"\n', {"train-sw.jsonl": "\n".join(corpus.write(found, "sw"))})
     assert read(again) == found
 
@@ -66,7 +66,7 @@ def test_numbers_of_pairs_are_read_and_told_with_their_range(own):
         SentencePair(id="1", first="Jua", second="Jua", label=5.0),
     ]
     (there,) = looked_through(corpus)
-    assert (there.labels, there.remark) == ({}, "own sw train: numbers from 1.25 to 5, 3.12 on average.")
+    assert (there.labels, there.remarks) == ({}, ("own sw train: numbers from 1.25 to 5, 3.12 on average.",))
     one = own(STS.replace("pair", "text"), {"train-sw.tsv": "text\tlabel\nJua\t-3e-1\n"})
     assert read(one) == [LabelledText(id="0", text="Jua", label=-0.3)]
     assert one.tasks == ("regression",)
@@ -213,9 +213,9 @@ def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_t
     found = [one.answers for one in corpus.read(None, "sw", "train")]
     assert found == [((24, "Ada"),), ((0, "Ada"),), ((38, "London"),), ((13, "aliandika"),)]
     (there,) = looked_through(corpus)
-    assert there.remark == (
+    assert there.remarks == (
         "own sw train: answers that did not stand at their offset, found again: 2 (question 1: answer 'Ada' "
-        "without an offset, the first of 2 places; question 2: answer 'London' from 37 to 38)."
+        "without an offset, the first of 2 places; question 2: answer 'London' from 37 to 38).",
     )
 
 
@@ -271,3 +271,81 @@ def test_questions_of_parquet_as_datasets_saves_them(own):
     assert read(own('kind = "span"\nfiles = "{split}-{language}.parquet"\n', {"train-sw.parquet": rows})) == (
         QUESTIONS
     )
+
+
+@pytest.mark.parametrize("name", ["sw.jsonl", "sw.parquet"])
+def test_spans_in_lists_are_read_as_bio_whatever_their_scheme(own, name):
+    row = {"words": ["Anna", "Bo", "Li", "in", "Oslo"], "labels": ["B-PER", "I-PER", "E-PER", "O", "S-LOC"]}
+    content = [row] if name.endswith("parquet") else json.dumps(row)
+    for labels in ("", 'labels = ["PER", "LOC"]\n', 'labels = ["O", "B-PER", "I-PER", "E-PER", "S-LOC"]\n'):
+        corpus = own(f'kind = "tagging"\nfiles = "{{language}}.{name[3:]}"\n{labels}', {name: content})
+        assert {*corpus.labels} == {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"}
+        (sentence,) = corpus.read(None, "sw", "train")
+        assert sentence.tags == ("B-PER", "I-PER", "I-PER", "O", "B-LOC")
+
+
+def test_labels_that_training_lacks_come_last_and_are_reported(own):
+    files = {"train-sw.tsv": "text\tlabel\na\tx\nb\tz\n", "dev-sw.tsv": "text\tlabel\nc\ty\nd\tzz\n"}
+    corpus = own('kind = "text"\nfiles = "{split}-{language}.tsv"\n', files)
+    assert (corpus.labels, corpus.untrained) == (("x", "z", "y", "zz"), ("y", "zz"))
+    assert [text.label for text in corpus.read(None, "sw", "dev")] == ["y", "zz"]
+    (remark,) = corpus.remarks(None, "sw", "dev")
+    assert remark == "own: labels that no training data has: y, zz Did you mean 'z'?"
+    assert list(corpus.remarks(None, "sw", "train")) == []
+
+
+def test_numbers_are_labels_by_their_spelling_before_their_place(own):
+    rows = [{"text": text, "label": label} for text, label in (("a", 1), ("b", 2), ("c", 3))]
+    body = 'kind = "text"\nfiles = "{language}.jsonl"\n'
+    content = "".join(json.dumps(row) + "\n" for row in rows)
+    assert [text.label for text in own(body, {"sw.jsonl": content}).read(None, "sw", "train")] == [
+        "1",
+        "2",
+        "3",
+    ]
+
+
+@pytest.mark.parametrize("label", ["null", '""', '" "', "NaN"])
+def test_a_missing_label_is_an_error_with_its_line_or_left_out(own, label):
+    content = f'{{"text": "a", "label": "x"}}\n{{"text": "b", "label": {label}}}\n'
+    body = 'kind = "text"\nfiles = "{language}.jsonl"\n'
+    with pytest.raises(DataError, match=r"sw\.jsonl:2: no label; expected one of x"):
+        list(own(body, {"sw.jsonl": content}).read(None, "sw", "train"))
+    for more in ('skip = [""]\n', 'bad_rows = "skip"\n'):
+        assert [text.label for text in own(body + more, {"sw.jsonl": content}).read(None, "sw", "train")] == [
+            "x"
+        ]
+
+
+def test_rows_that_do_not_fit_are_counted_after_the_first_and_left_out_where_the_description_says_so(own):
+    body = 'kind = "pair"\nfiles = "{language}.tsv"\nlabels = ["x"]\n'
+    content = "first\tsecond\tlabel\na\tb\tx\n \tc\tx\nd\te\ty\nf\tg\n"
+    with pytest.raises(
+        DataError, match=r"sw\.tsv:3: first is ' '.* 2 more rows do not fit: isogloss corpus check"
+    ):
+        list(own(body, {"sw.tsv": content}).read(None, "sw", "train"))
+    corpus = own(f'{body}bad_rows = "skip"\n', {"sw.tsv": content})
+    assert [pair.id for pair in corpus.read(None, "sw", "train")] == ["0"]
+    assert list(corpus.remarks(None, "sw", "train")) == ["own sw train: 3 rows that do not fit left out."]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("text", '{"text": "a"}\n'),
+        ("text", '{"text": "a", "label": null}\n'),
+        ("pair", '{"first": "a", "second": "b"}\n'),
+        ("choice", '{"context": "a", "options": ["b", "c"]}\n'),
+        ("span", '{"context": "a b", "question": "c"}\n'),
+        ("tagging", '{"words": ["a", "b"]}\n'),
+    ],
+)
+def test_dev_and_test_may_have_no_labels_and_training_may_not(own, kind, content):
+    body = f'kind = "{kind}"\nfiles = "{{split}}-{{language}}.jsonl"\nlanguages = ["sw"]\n'
+    body += 'labels = ["x", "y"]\n' if kind in ("text", "pair", "tagging") else ""
+    corpus = own(body, {"dev-sw.jsonl": content})
+    (example,) = corpus.read(None, "sw", "dev")
+    assert not any(getattr(example, part, None) for part in ("label", "tags", "answers"))
+    assert list(corpus.remarks(None, "sw", "dev")) == ["own sw dev: no labels."]
+    with pytest.raises(DataError, match=r"train-sw\.jsonl:1: "):
+        list(own(body, {"train-sw.jsonl": content}).read(None, "sw", "train"))

@@ -27,7 +27,6 @@ def test_squad_in_other_languages_is_what_was_released_with_mlqa(put, place, spl
         ("in 1887 it stood", 2, "1887", (3, "1887")),
         ("in 1887 it stood", 3, " 1887 ", (3, "1887")),
         ("in May\u00a01887 it stood", 3, "May 1887", (3, "May\u00a01887")),
-        ("far away was it in 1887", -1, "1887", (19, "1887")),
         ("im Jänner war Jänner", 15, "Jänner", (14, "Jänner")),
         ("été été été", 10, "été", (8, "été")),
         ("😀😀😀😀 a a", 11, "a", (7, "a")),
@@ -46,7 +45,7 @@ def test_an_answer_beside_its_offset_is_found_again_and_told_of(put, passage, st
     )
 
 
-@pytest.mark.parametrize(("passage", "start"), [("b a b", 2), ("ab ab ab", 40), ("x b b b b", 5)])
+@pytest.mark.parametrize(("passage", "start"), [("b a b", 2), ("b b b", 40), ("x b b b b", 5)])
 def test_an_answer_that_may_be_meant_in_two_places_is_refused(message, passage, start):
     content = document(answers=[{"text": "b", "answer_start": start}])
     content["data"][0]["paragraphs"][0]["context"] = passage

@@ -148,7 +148,7 @@ PLACES = [
 
 WITHOUT_READER = {
     *("tokenizer", "afrisenti", "belebele", "flores-mt", "masakhanews"),
-    *("nusax-senti", "sib200", "taxi1500", "xcopa", "xnli-ext"),
+    *("nusax-senti", "sib200", "taxi1500", "xcopa", "xnli-ext", "layouts"),
 }
 """Folders that no corpus reads yet."""
 

@@ -225,7 +225,7 @@ def test_the_real_files_are_read_whole(name, tmp_path):
         (tmp_path / place).symlink_to(DATA / real)
     folder = str(DATA if (DATA / name).is_dir() else tmp_path)
     found = list(looked_through(KNOWN[known_as(name, folder)], folder))
-    assert not [one.error for one in found if one.error]
+    assert not [error for one in found for error in one.errors]
     assert sum(one.examples for one in found) == READ[name]
 
 
@@ -244,7 +244,7 @@ def test_the_real_questions_of_belebele_are_read_whole(tmp_path):
     corpus = KNOWN[known_as("belebele", str(tmp_path))]
     english, german = looked_through(corpus, str(tmp_path))
     for one in (english, german):
-        assert (one.examples, one.repeated, one.error) == (900, 0, "")
+        assert (one.examples, one.repeated, one.errors) == (900, 0, ())
         assert one.labels == {"0": 206, "1": 251, "2": 246, "3": 197}
     found = [
         list(corpus.read(DiskFolder(tmp_path), language, "test"))

@@ -64,7 +64,7 @@ def test_records_say_what_was_not_there(made):
 
 def test_files_are_counted_as_far_as_they_are_asked_for(tmp_path):
     from isogloss.data.sources import Sources
-    from isogloss.experiments.execute import fewer_than_asked
+    from isogloss.experiments.execute import about_data
 
     (tmp_path / "data/pawsx").mkdir(parents=True)
     for language in ("en", "de"):
@@ -78,5 +78,5 @@ def test_files_are_counted_as_far_as_they_are_asked_for(tmp_path):
     data = tmp_path / "data"
     plan = plan_recipe(str(tiny(tmp_path, RECIPE)), out=tmp_path / "runs", data=data, changes=changes)
     assert fewer_in_plan(plan.runs) == []
-    told = [text for run in plan.runs for text in fewer_than_asked(run, Sources(str(data)))]
+    told = [text for run in plan.runs for text in about_data(run, Sources(str(data)))]
     assert told == ["asked for 4 development examples of en in pawsx: there are 3; all were read."]

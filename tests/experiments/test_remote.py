@@ -360,14 +360,14 @@ def test_names_that_lead_out_are_refused_before_anything_is_brought(store, tmp_p
     for name in (f"{KEY}/../../x", "/x", "0123456789ab/model/x"):
         store.remote.write(f"{KEY}/{FILES}", json.dumps(told | {name: Checksum(1).__dict__}).encode())
         other = elsewhere(store, tmp_path)
-        with pytest.raises(StorageError, match=f"study/{KEY}/{FILES}: the name '{name}' "):
+        with pytest.raises(StorageError, match=f"study/{KEY}/{FILES}: .*'{name}' .* refused"):
             other.bring([RUN])
         assert not other.model(RUN).exists()
 
 
 def test_checkpoints_that_lead_out_are_refused_by_name(store, tmp_path):
     store.remote.write(f"{KEY}/{CHECKPOINTS}", b'{"../x": {"size": 1, "crc32": ""}}')
-    with pytest.raises(StorageError, match=r"work.json: the name '../x' leads out of its folder"):
+    with pytest.raises(StorageError, match=r"work.json: the name '../x' would lead out"):
         elsewhere(store, tmp_path).bring_checkpoints(RUN)
 
 
@@ -377,7 +377,7 @@ def test_copies_do_not_follow_a_link_out_of_their_folder(store, tmp_path):
     victim.mkdir()
     other.root.mkdir()
     (other.root / KEY).symlink_to(victim)
-    with pytest.raises(StorageError, match=f"the name '{KEY}/made.json' leads out of its folder by a link"):
+    with pytest.raises(StorageError, match=f"{KEY}/.*.json: a link leads out of the folder of copies"):
         other.bring_records()
     assert not [*victim.iterdir()]
 

@@ -14,6 +14,7 @@ from isogloss.data.sources import Sources
 from isogloss.encoders.subwords import split_words
 from isogloss.using import exporting, load_model
 from isogloss.using.exporting import card, export
+from killed import RECIPE
 
 WORDS = ["Anna", "happen", "seeing-things", "unhappenedly", "x", "Anna", "slow,", "casually", "."]
 
@@ -249,6 +250,24 @@ def test_an_earlier_export_is_replaced_and_nothing_else_is(make_model, tmp_path)
         export(model, folder / "README.md", force=True)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["chat_template.jinja", "model.safetensors"])
+def test_a_link_in_the_folder_of_a_run_is_not_followed(runs_of, tmp_path, name):
+    runs = shutil.copytree(runs_of("undisturbed", RECIPE), tmp_path / "runs")
+    kinds = {path.parent: json.loads(path.read_text())["kind"] for path in runs.glob("*/record.json")}
+    run = next(run for run, kind in kinds.items() if kind == "fine-tune")
+    secret = tmp_path / "secret"
+    if (run / "model" / name).exists():
+        (run / "model" / name).rename(secret)
+    else:
+        secret.write_text("a token")
+    (run / "model" / name).symlink_to(secret)
+    model = load_model(run)
+    with pytest.raises(StorageError, match=rf"{name}: this is a symbolic link; .* not exported"):
+        model.export(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_runs_and_homes_are_never_replaced(make_model, tmp_path, monkeypatch):
     run, home, here = (tmp_path / name for name in ("runs/0123456789ab", "user/home", "project/here"))
     for folder in (run, home, here):
@@ -397,18 +416,6 @@ def test_the_card_says_which_inference_is_free_of_code(make_mixing, make_model):
     assert "The answers to both are averaged." in text
     assert "The text's own answer counts." in card(make_mixing("qa"), onnx=False)
     assert "ixed" not in card(make_model("nli"), onnx=True)
-
-
-@pytest.mark.slow
-def test_a_link_out_of_a_models_folder_is_not_followed_into_an_export(pair_model, tmp_path):
-    run = Path(shutil.copytree(pair_model, tmp_path / pair_model.name))
-    secret = tmp_path / "secret"
-    secret.write_text("a token")
-    (run / "model" / "chat_template.jinja").symlink_to(secret)
-    model = load_model(run)
-    with pytest.raises(StorageError, match=r"chat_template.jinja: this is a link out .* remove the link"):
-        model.export(tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

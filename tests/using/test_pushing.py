@@ -1,5 +1,6 @@
 """What is pushed is the export, with a card that the hub can read; what goes wrong says what to do."""
 
+import os
 import re
 import traceback
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from fake_hub import STRANGER, TOKEN, FakeHub, fake_hub
 from huggingface_hub import ModelCard, constants
 
 from isogloss.core.errors import ConfigError, RunError
-from isogloss.core.processes import host, this_process
+from isogloss.core.processes import this_process
 from isogloss.using.exporting import card, export
 from isogloss.using.front_matter import front_matter, licence_of, non_commercial
 from isogloss.using.model import load_model
@@ -35,7 +36,6 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
         monkeypatch.setenv("HF_TOKEN", TOKEN)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         yield found
 
 
@@ -101,33 +101,35 @@ def test_every_trouble_with_the_hub_says_what_to_do(hub, make_model, monkeypatch
 
 
 @pytest.mark.slow
-def test_a_hub_that_answers_with_the_token_does_not_have_it_repeated(hub, make_model, monkeypatch):
-    model = make_model()
-    monkeypatch.setattr(hub, "answer", lambda *_: (500, {"error": f"bad token Bearer {TOKEN} {TOKEN}"}))
-    with pytest.raises(RunError, match=r"the hub refused me/tagger \(500: .*\*\*\*") as error:
-        model.push("me/tagger")
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            (500, {"error": f"bad token Bearer {TOKEN}"}),
+            r"the hub refused me/tagger \(500: bad token Bearer \*\*\*",
+        ),
+        ((200, {"nothing": "of use"}), r"the hub \(http.*\) answers in another form .*KeyError: 'url'"),
+        ((200, ["no", "object"]), r"the hub \(http.*\) answers in another form"),
+        ((200, {"url": 5}), r"the hub \(http.*\) answers in another form"),
+    ],
+)
+def test_a_hub_that_answers_nonsense_or_with_the_token_is_one_line_without_it(
+    hub, make_model, monkeypatch, answer, said
+):
+    monkeypatch.setattr(hub, "_created", lambda _: answer)
+    with pytest.raises((RunError, ConfigError), match=said) as error:
+        make_model().push("me/tagger")
     assert TOKEN not in "".join(traceback.format_exception(error.value))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", [{}, [], {"url": 5}, "?"])
-def test_a_hub_that_answers_in_another_shape_is_named(hub, make_model, monkeypatch, answer):
-    model = make_model()
-    monkeypatch.setattr(hub, "answer", lambda *_: (200, answer))
-    with pytest.raises(
-        ConfigError, match=r"push: http://127.* does not answer as the .* hub does .*ENDPOINT"
-    ):
-        model.push("me/tagger")
-
-
-@pytest.mark.slow
-def test_nothing_is_left_of_a_push_nor_of_one_that_was_killed(hub, make_model, monkeypatch, tmp_path):
-    cache = tmp_path / "cache" / "isogloss"
-    left, living = cache / f".push.{host()}-999999999-1.a.tmp", cache / f".push.{this_process()}.b.tmp"
-    for folder in (left, living):
-        (folder / "model").mkdir(parents=True)
+def test_the_folder_of_a_push_that_was_killed_is_removed_by_the_next(hub, make_model, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache = tmp_path / "isogloss"
+    left = cache / f".push.{this_process().replace(f'-{os.getpid()}-', '-999999-')}.tmp"
+    (left / "model").mkdir(parents=True)
     make_model().push("me/tagger")
-    assert [*cache.iterdir()] == [living]
+    assert list(cache.iterdir()) == []
 
 
 def data_of(model):

@@ -1,5 +1,6 @@
 """Floor 9: names to objects, errors to exit codes: every mistake in one line with the nearest match."""
 
+import errno
 import os
 import signal
 import sys
@@ -8,18 +9,16 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import typer
 
 from isogloss.cli.app import app
-from isogloss.cli.display import open_streams, print_nowhere, terminals
-from isogloss.core.errors import IsoglossError, StorageError, did_you_mean, one_line
+from isogloss.cli.display import print_nowhere, terminals
+from isogloss.core.errors import IsoglossError, did_you_mean, one_line
 from isogloss.core.leaving import Left, ask_to_leave
-from isogloss.core.masking import masked
 from isogloss.core.plain_text import plain
-from isogloss.core.records import FULL, storage_error
+from isogloss.core.secrets import masked
 
 __all__ = ["main"]
 
@@ -32,6 +31,9 @@ ENDING = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
 RESUMABLE = ("run", "quickstart", "search", "align", "fetch")
 """Verbs that resume after an interruption."""
 
+UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}
+"""Errors of a standard output that is full, or was closed."""
+
 ENDS = (("ge", "more"), ("le", "less"))
 """How pydantic calls the ends of a range, and what lies beyond them."""
 
@@ -41,11 +43,20 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 some runs failed, 2 invalid input."""
-    open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    _open_closed_streams()
     with _ended_by_signals() as received:
         status = _status(given, debug="--debug" in given)
     sys.exit(128 + received[0] if received and status == INTERRUPTED else status)
+
+
+def _open_closed_streams() -> None:
+    """Let standard streams that whoever started this process has closed lead nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
+            os.set_inheritable(stream.fileno(), True)  # For processes begun from here, too.
+            setattr(sys, name, stream)
 
 
 @contextmanager
@@ -89,21 +100,20 @@ def _status(given: list[str], *, debug: bool) -> int:
     except (KeyboardInterrupt, Left, typer.Abort):
         status = INTERRUPTED
     except (BrokenPipeError, SystemExit):  # typer exits at a broken pipe, and at nothing else here.
-        # The reader has closed the pipe; flushing the buffer must not fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print_nowhere([1])
         return 0
     except Exception as error:
-        return _explain(*_unforeseen(error), debug)
+        return _explain(*_unexpected(error), debug)
     if status == INTERRUPTED:
         return _explain(_interrupted(given), status, debug)
     return status
 
 
-def _unforeseen(error: Exception) -> tuple[str, int]:
-    """Return message and exit code for output that has no room, and for an error of ours."""
-    if isinstance(error, OSError) and error.errno in FULL:
-        print_nowhere([1])  # Flushing the buffer must not fail.
-        return str(storage_error(Path(error.filename or "standard output"), error)), StorageError.exit_code
+def _unexpected(error: Exception) -> tuple[str, int]:
+    """Return the message and status of an error of the system or the libraries."""
+    if isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
+        print_nowhere([1])
+        return f"standard output: cannot write ({error.strerror}). Choose another place for it.", 2
     message = f"this should not have happened ({one_line(error)}). "
     return message + "Run again with --debug and report what it prints.", 1
 
@@ -120,10 +130,10 @@ def _interrupted(given: list[str]) -> str:
 
 
 def _explain(message: str, status: int, debug: bool) -> int:
-    said = f"isogloss: {plain(masked(' '.join(message.splitlines())))}"
+    said = f"{traceback.format_exc() if debug else ''}isogloss: {plain(' '.join(message.splitlines()))}"
     try:
-        print(f"{masked(traceback.format_exc())}{said}" if debug else said, file=sys.stderr)
-    except OSError:  # Where that is full, nobody can be told.
+        print(masked(said), file=sys.stderr)
+    except OSError:  # Nobody reads it, or nobody can; flushing the buffer at the end must not fail.
         print_nowhere([2])
     return status
 

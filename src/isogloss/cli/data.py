@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from isogloss.experiments.single import BitextToAlign, Direction, SplitToTranslate
 
 HEADS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
+MOST_ERRORS = 20
+"""Rows that do not fit, of those that are named on the terminal."""
+
 MANY = 6
 """More languages than this are counted instead of listed."""
 
@@ -150,13 +153,18 @@ def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
             display.on_progress(Progress(f"reading {corpus.name}", len(found), len(found), remark))
             if as_json:
                 emit(one._asdict())
-    broken = [one for one in found if one.error]
+    errors = [error for split in found for error in split.errors]
     if not as_json and not quiet:
         _print_contents(corpus, found)
-    for one in broken:
-        Display(quiet=quiet or as_json).say(f"isogloss: {one.error}")
-    if broken:
-        raise DataError(f"{path}: {len(broken)} of {len(found)} splits have a row that does not fit.")
+    for error in errors[:MOST_ERRORS]:
+        Display(quiet=quiet or as_json).say(f"isogloss: {error}")
+    broken = sum(bool(split.errors) for split in found)
+    if errors and corpus.bad_rows == "refuse":
+        more = f" (--json names all, the terminal {MOST_ERRORS})" if len(errors) > MOST_ERRORS else ""
+        raise DataError(
+            f"{path}: {len(errors):,} row{'s' * (len(errors) > 1)} of {broken} of {len(found)} splits do not "
+            f'fit{more}. Correct them, or leave such rows out (bad_rows = "skip").'
+        )
     if not found:
         raise DataError(f"{path}: none of its files was found: {', '.join(corpus.paths.values())}.")
 
@@ -167,7 +175,7 @@ def _print_contents(corpus: "DescribedCorpus", found: Sequence["SplitFound"]) ->
     show_line(plain(f"{corpus.name}: {kind}. Labels: {', '.join(corpus.labels) or none}."))
     rows = [(*one[:3], _counts(one.labels), one.repeated, one.trained, one.first[:40]) for one in found]
     Display().table(("language", "split", "examples", "labels", "repeated", "trained", "first"), rows)
-    for remark in filter(None, (one.remark for one in found)):
+    for remark in dict.fromkeys(remark for split in found for remark in split.remarks):
         show_line(plain(remark))
 
 

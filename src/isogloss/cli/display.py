@@ -37,15 +37,6 @@ def terminals() -> list[int]:
     return [number for number in (1, 2) if os.isatty(number)]
 
 
-def open_streams() -> None:
-    """Let standard streams that were closed (>&-) be as /dev/null, here and in processes begun from here."""
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            opened = os.open(os.devnull, os.O_RDWR)
-            os.set_inheritable(opened, opened == number)
-            setattr(sys, name, os.fdopen(opened, "w" if number else "r", encoding="utf-8"))
-
-
 def print_nowhere(numbers: Sequence[int]) -> None:
     """Discard what is printed to these terminals: writing to one that was closed is an error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from isogloss.core.errors import one_line
-from isogloss.core.paths import name_fault, ordinary_bytes
+from isogloss.core.paths import below, ordinary_bytes
 
 CHECKSUMS = "checksums.json"
 
@@ -64,30 +64,26 @@ def as_text(checksums: Mapping[str, Checksum]) -> str:
     return json.dumps({name: asdict(one) for name, one in checksums.items()}, indent=1) + "\n"
 
 
-def from_text(content: str | bytes) -> dict[str, Checksum]:
-    """Return the checksums that a file holds; ValueError where it is damaged."""
+def from_text(content: str | bytes, where: str | Path = CHECKSUMS) -> dict[str, Checksum]:
+    """Return the checksums in a file; ValueError where it is damaged, StorageError for an unsafe name."""
     try:
-        found = json.loads(content)
-        return {name: Checksum(int(one["size"]), str(one["crc32"])) for name, one in found.items()}
-    except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as error:
+        sums = json.loads(content)
+        checksums = {name: Checksum(int(one["size"]), str(one["crc32"])) for name, one in sums.items()}
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(one_line(error)) from error
+    for name in checksums:
+        below(Path(), name, where)
+    return checksums
 
 
 def read_checksums(folder: Path) -> dict[str, Checksum]:
-    """Read the checksums of a folder: empty where there are none; ValueError where their file is damaged.
-
-    Damaged is one, too, that names anything which does not lie below the folder.
-    """
+    """Read the checksums of a folder: empty where there are none; ValueError where their file is damaged."""
     try:
-        checksums = from_text(ordinary_bytes(folder / CHECKSUMS))
+        return from_text(ordinary_bytes(folder / CHECKSUMS), folder / CHECKSUMS)
     except FileNotFoundError:
         return {}
     except ValueError as error:
         raise ValueError(f"{CHECKSUMS} cannot be read: {error}") from error
-    for name in checksums:
-        if fault := name_fault(name):
-            raise ValueError(f"{CHECKSUMS}: the name {name!r:.120} {fault}")
-    return checksums
 
 
 def difference(found: Checksum, written: Checksum) -> str:

@@ -15,7 +15,7 @@ Every message says where, what was found, what is allowed and what to do.
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
-from isogloss.core.masking import masked
+from isogloss.core.secrets import masked
 
 SIMILAR = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
@@ -27,7 +27,7 @@ class IsoglossError(Exception):
     exit_code = 1
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*(masked(one) if isinstance(one, str) else one for one in arguments))
+        super().__init__(*(masked(part) if isinstance(part, str) else part for part in arguments))
 
 
 class InputError(IsoglossError):

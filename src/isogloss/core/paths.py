@@ -1,18 +1,19 @@
-"""Texts that may be paths: what people write is looked up, and what others wrote stays below its folder."""
+"""Texts that may be paths, and names from outside that become paths below a folder, or do not."""
 
 import errno
 import os
-import re
+import unicodedata
 from pathlib import Path
 from stat import S_ISREG
 
-from isogloss.core.errors import StorageError
+from isogloss.core.errors import InputError, StorageError
+from isogloss.core.plain_text import plain
 
-BARRED = re.compile(r'[\\:<>"|?*\x00-\x1f\x7f-\x9f\ud800-\udfff]')
-"""Signs that mean more than a name somewhere (a drive, another separator), or that no file may have."""
+NOWHERE = frozenset('\\:<>"|?*')
+"""Characters of no name: they part or begin paths on some system, or cannot stand in one."""
 
-LONGEST_NAME = 255
-"""Bytes of a file's name."""
+LONGEST_NAME, LONGEST_PATH = 255, 4096
+"""Bytes of a file's name, and of names with the folders between."""
 
 
 def from_home(text: str | Path) -> Path:
@@ -43,45 +44,44 @@ def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def name_fault(name: object) -> str:
-    """Return why a name from elsewhere may not be used below a folder; empty where it may."""
-    if not isinstance(name, str):
-        return "is no text"
-    if sign := BARRED.search(name):
-        return f"holds {sign.group()!r}"
-    parts = name.split("/")
-    if ".." in parts or name.startswith("/"):
-        return "leads out of its folder"
-    if "" in parts or "." in parts:
-        return "has an empty part"
-    return "is too long" if max(len(part.encode()) for part in parts) > LONGEST_NAME else ""
-
-
-def below(folder: Path, name: object, *, where: str = "", may_link: bool = False) -> Path:
-    """Return the path below a folder for a name from elsewhere, made of plain parts between slashes.
-
-    StorageError, with the name, for any other, and where a link inside the folder leads out of it, unless
-    it ``may_link``. ``where`` says whose name it is.
-    """
-    fault = name_fault(name)
-    path = folder if fault else folder / str(name)
-    if not fault and not may_link and not _is_inside(folder, path):
-        fault = "leads out of its folder by a link"
-    if fault:
-        raise unsafe_name(where or str(folder), name, fault)
+def copied(folder: Path, name: str, where: str | Path) -> Path:
+    """Return the path below a folder of copies, as ``below`` does; StorageError for a link out of it, too."""
+    path = below(folder, name, where)
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise StorageError(
+            f"{path}: a link leads out of the folder of copies. Remove it, or the whole folder."
+        )
     return path
 
 
-def unsafe_name(where: str, name: object, fault: str) -> StorageError:
-    """Build the error for a name from elsewhere that may not be used."""
-    return StorageError(
-        f"{where}: the name {name!r:.120} {fault}. Nothing is read or written there; expected a plain name, "
-        f"as in model/config.json. Remove it, and ask who else may write there."
+def below(folder: Path, name: str, where: str | Path = "", error: type[InputError] = StorageError) -> Path:
+    """Return the path of a name from outside (an archive, a bucket, a manifest, the hub) below a folder.
+
+    The name has / between its parts. An ``error`` that begins with ``where`` refuses one that is absolute,
+    leads out of the folder (..), has an empty part, a backslash or a drive, or cannot be a file's name.
+    """
+    if is_safe(name):
+        return folder / name
+    shown = plain(repr(name)[:120])
+    raise error(
+        f"{where or folder}: the name {shown} would lead out of the folder, or is none; refused, and nothing "
+        f"was written. Whoever made this is not to be trusted: use another copy of it."
     )
 
 
-def _is_inside(folder: Path, path: Path) -> bool:
-    try:
-        return path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # The latter for links in a circle.
+def is_safe(name: object) -> bool:
+    """Return whether a name with / between its parts stays below any folder that it is put in."""
+    if not isinstance(name, str):
         return False
+    parts = name.split("/")
+    try:
+        sizes = [len(part.encode()) for part in parts]
+    except UnicodeEncodeError:
+        return False
+    return (
+        not NOWHERE & {*name}
+        and not any(part in ("", ".", "..") for part in parts)
+        and not any(unicodedata.category(letter) == "Cc" for letter in name)
+        and max(sizes) <= LONGEST_NAME
+        and sum(sizes) + len(parts) <= LONGEST_PATH
+    )

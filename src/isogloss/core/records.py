@@ -18,10 +18,10 @@ from typing import IO, Any, Literal, TypeVar
 
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
 from isogloss.core.errors import StorageError, one_line
-from isogloss.core.masking import masked
 from isogloss.core.paths import ordinary_bytes
 from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, this_process
+from isogloss.core.secrets import masked
 
 RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
 PLAN = "plan.json"
@@ -161,7 +161,7 @@ def temporary_beside(path: Path, end: Literal["tmp", "old"]) -> Path:
 def sweep(path: Path) -> None:
     """Remove temporary files and folders that killed processes of this machine left next to a path."""
     for left in path.parent.glob(f".{escape(path.name)}.*.*"):
-        process, *_, end = left.name.removeprefix(f".{path.name}.").split(".")
+        process, _, end = left.name.removeprefix(f".{path.name}.").partition(".")
         if end in ("tmp", "old") and has_ended(process):
             shutil.rmtree(left, ignore_errors=True)
             with suppress(OSError):

@@ -11,6 +11,7 @@ from isogloss.data.files import File, Folder, some
 from isogloss.data.parallel_text import (
     LEAST_MARGIN,
     LINKS,
+    count_empty,
     find_texts,
     find_treebanks,
     is_mined,
@@ -97,6 +98,10 @@ class Bitext:
         if self._whole() == "by-verse" and not any(_names_a_split(file) for file in files):
             pairs = (pair for pair in pairs if verse_split(pair.id) == split)
         return nonempty(pairs, files[0].name)
+
+    def left_out(self, source: Source, language: str, split: Split) -> int:
+        """Count the lines of parallel files that are not read, as one side is empty."""
+        return count_empty(self.files(source, language, split))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Yield the lines of a table of the two languages and their links."""

@@ -101,7 +101,7 @@ MULTINLI = PairCorpus(
     al. (2018), "A Broad-Coverage Challenge Corpus for Sentence Understanding through Inference". Dev is the
     official ``dev_matched`` (the genres of train). The labels of the official tests are not public, so test
     is ``dev_mismatched`` (other genres). Layouts: ``multinli_1.0_train.txt`` and ``.jsonl``, and GLUE's
-    ``MNLI``. Rows whose label is "-" are left out; ``left_out`` counts them.""",
+    ``MNLI``. Rows whose label is "-" are left out and counted.""",
     url="https://cims.nyu.edu/~sbowman/multinli/",
     licence="OANC's, CC BY-SA 3.0 and others, by genre",
     labels=NLI,
@@ -202,8 +202,7 @@ SNLI = PairCorpus(
     about="""SNLI: does one English sentence entail another, contradict it, or neither; captions of
     photographs. Bowman et al. (2015), "A large annotated corpus for learning natural language inference".
     Layouts: the official ``snli_1.0_train.txt`` and ``.jsonl``, and plain tables ``snli_dev.tsv``. Rows
-    whose label is "-" (no three of five annotators agreed) are left out, as everywhere; ``left_out`` counts
-    them.""",
+    whose label is "-" (no three of five annotators agreed) are left out and counted, as everywhere.""",
     url="https://nlp.stanford.edu/projects/snli/",
     licence="CC BY-SA 4.0",
     labels=NLI,

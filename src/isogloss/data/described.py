@@ -4,28 +4,32 @@ A row of a file (``tables``) becomes an example by the kind of corpus (``describ
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.resources import files as package_files
 from itertools import chain, zip_longest
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Literal, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.data.catalogue import NLI
 from isogloss.data.corpora import SPLITS, Source, Split, nonempty, not_there, only, unique_id
 from isogloss.data.described_hub import hub_file
-from isogloss.data.described_rows import EXAMPLES, NO_ANSWER, DescribedRow, Reading, columns_of, parts_of
+from isogloss.data.described_rows import EXAMPLES, NO_ANSWER, DescribedRow, columns_of, parts_of
 from isogloss.data.examples import Example, Translation
+from isogloss.data.file_facts import FileFacts, Reading, facts_of
 from isogloss.data.files import DiskFolder, File, Folder, some
 from isogloss.data.forms import FORMS, Kind, Predicts
 from isogloss.data.parallel_text import two_languages
 from isogloss.data.questions import read_questions
-from isogloss.data.tables import Columns, FileFormat, rows
+from isogloss.data.tables import Column, Columns, FileFormat, Row, rows
 from isogloss.data.tag_projection import OUTSIDE, are_bio
+from isogloss.data.tag_schemes import WORDS
+
+BadRows = Literal["refuse", "skip"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +59,14 @@ class DescribedCorpus:
     """What the rows of a split have in these columns, with {language}; other rows are skipped."""
     skip: tuple[str, ...] = ()
     """Spellings of labels whose rows are left out."""
+    bad_rows: BadRows = "refuse"
+    """Whether rows that do not fit are an error or left out."""
+    comments: str | None = None
+    """What the comment lines of CoNLL begin with; None: decided from each file."""
+    scheme: str = ""
+    """The scheme of tags; empty: decided from each file."""
+    untrained: tuple[str, ...] = ()
+    """Labels that no training data has."""
     hub: str = ""
     """The dataset of the hub whose rows are read, owner/name@commit; paths are then config/split."""
     folder: str = ""
@@ -73,7 +85,7 @@ class DescribedCorpus:
             return ("nli",)
         if self.kind != "tagging":
             return (FORMS[self.kind].tasks[self.predicts],)
-        return ("span-tagging" if are_bio(self.labels) else "word-tagging",)
+        return ("span-tagging" if self.scheme != WORDS and are_bio(self.labels) else "word-tagging",)
 
     def path(self, language: str, split: Split) -> str:
         """Return the path of a file that ``write`` makes."""
@@ -155,60 +167,131 @@ class DescribedCorpus:
         """Return whether a split has a file."""
         return bool(self._in(folder, language, split))
 
-    @property
-    def _how(self) -> Reading:
-        return Reading(**{one.name: getattr(self, one.name) for one in fields(Reading)})
+    def _how(self, split: Split) -> Reading:
+        values = {
+            one.name: getattr(self, one.name) for one in fields(Reading) if one.name != "may_lack_labels"
+        }
+        return Reading(**values, may_lack_labels=split != "train")
 
     @property
     def _described(self) -> str:
         """A digest of everything that changes what is read."""
-        silent = ("folder", "assumed", "about", "url", "licence", "languages")
+        silent = ("folder", "assumed", "about", "url", "licence", "languages", "untrained")
         values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in silent}
         facts = {name: value for name, value in values.items() if value != _ADDED.get(name, MISSING)}
+        if self.kind == "tagging" or any(label.isdecimal() for label in self.labels):
+            facts["reading"] = 2  # Layouts and schemes are those of whole files; labels go before numbers.
         return sha256(json.dumps(facts, sort_keys=True, default=dict).encode()).hexdigest()[:12]
 
     def read(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:
-        """Read one split; DataError with file and line at the first row that does not fit."""
+        """Read one split; DataError with file and line where rows do not fit, after the last one."""
         return nonempty(self.stream(source, language, split), self.files(source, language, split)[0].name)
 
     def stream(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:
         """Yield the examples of a split, maybe none: a file of several languages may lack a split of one."""
+        yield from self._fitting(self.attempts(source, language, split))
+
+    def attempts(self, source: Source | None, language: str, split: Split) -> Iterator[Example | DataError]:
+        """Yield the examples of a split and the errors of rows that do not fit."""
         files = self.files(source, language, split)
         if self.aligned:
             yield from self._translations(*files)
             return
-        where = self.where.get(split, {}).items()
-        chosen = {column: text.replace("{language}", self._spelled(language)) for column, text in where}
         for file in files:
-            yield from self.examples(file, chosen)
+            yield from self._attempts(file, self._chosen(language, split), self._how(split))
 
-    def _translations(self, first: File, second: File) -> Iterator[Translation]:
+    def remarks(self, source: Source | None, language: str, split: Split) -> Iterator[str]:
+        """Yield what was decided about the files of a split, and how many of its rows are left out."""
+        for file in () if self.aligned else self.files(source, language, split):
+            where, how = self._chosen(language, split), self._how(split)
+            facts = [*self._facts(file, where, how).remarks]
+            if self.bad_rows == "skip":
+                bad = sum(isinstance(attempt, DataError) for attempt in self._attempts(file, where, how))
+                facts += [f"{bad:,} rows that do not fit left out"] if bad else []
+            yield from [f"{self.name} {language} {split}: {', '.join(facts)}."] if facts else []
+        if self.untrained and split != "train":
+            trained = [label for label in self.labels if label not in self.untrained]
+            names = [label + did_you_mean(label, trained) for label in self.untrained]
+            yield f"{self.name}: labels that no training data has: {some(names)}"
+
+    def _chosen(self, language: str, split: Split) -> dict[Column, str]:
+        """Return the columns by which rows are chosen, and what stands there."""
+        where = self.where.get(split, {}).items()
+        return {column: text.replace("{language}", self._spelled(language)) for column, text in where}
+
+    def _facts(self, file: File, where: Mapping[Column, str], how: Reading) -> FileFacts:
+        """Return what a file is, which is looked up once as long as it does not change."""
+
+        def is_meant(row: Row) -> bool:
+            return all(str(row.cells.get(column)) == text for column, text in where.items())
+
+        key = (file.name, file.fingerprint(), self._described, how.may_lack_labels, *where.items())
+        if key not in _FACTS or not key[1]:
+            while len(_FACTS) >= MOST_FACTS:
+                _FACTS.pop(next(iter(_FACTS)), None)
+            _FACTS[key] = facts_of(file, how, self._columns(where), is_meant)
+        return _FACTS[key]
+
+    def _columns(self, where: Mapping[Column, str]) -> list[Column]:
+        return [*where, *(column for part in self.columns for column in columns_of(self.columns, part))]
+
+    def _fitting(self, attempts: Iterable[Example | DataError]) -> Iterator[Example]:
+        """Yield examples; at the end DataError for rows that do not fit, unless they are left out."""
+        first, more = None, 0
+        for example in attempts:
+            if not isinstance(example, DataError):
+                yield example
+            elif self.bad_rows == "refuse":
+                first, more = first or example, more + (first is not None)
+        if first is not None:
+            others = f" {more:,} more rows do not fit: isogloss corpus check lists them." if more else ""
+            raise DataError(f"{first}{others}")
+
+    def _translations(self, first: File, second: File) -> Iterator[Translation | DataError]:
         """Yield the lines of two files side by side; DataError where one ends before the other."""
-        sides = (rows(file, "lines", (0,)) for file in (first, second))
-        for number, (one, other) in enumerate(zip_longest(*sides)):
-            if one is None or other is None:
-                file, longer = (first, second) if one is None else (second, first)
+        how, sides = self._how("train"), (rows(file, "lines", (0,)) for file in (first, second))
+        for number, (row, translated) in enumerate(zip_longest(*sides)):
+            if row is None or translated is None:
+                file, longer = (first, second) if row is None else (second, first)
                 raise file.broken(number, "the last line", f"as many lines as {longer.name} has")
-            here, there = (DescribedRow(self._how, *side, "") for side in ((first, one), (second, other)))
-            yield Translation(id=str(number), first=here.text("first"), second=there.text("second"))
+            here = DescribedRow(how, first, cast(Row, row), "")
+            there = DescribedRow(how, second, cast(Row, translated), "")
+            try:
+                yield Translation(id=str(number), first=here.text("first"), second=there.text("second"))
+            except DataError as error:
+                yield error
 
-    def examples(self, file: File, where: Mapping[str, str] = MappingProxyType({})) -> Iterator[Example]:
+    def examples(self, file: File, where: Mapping[Column, str] = MappingProxyType({})) -> Iterator[Example]:
         """Yield the examples of a file: of the rows in whose columns these texts stand."""
+        return self._fitting(self._attempts(file, where, self._how("train")))
+
+    def _attempts(
+        self, file: File, where: Mapping[Column, str], how: Reading
+    ) -> Iterator[Example | DataError]:
         if self.format == "squad":
             yield from read_questions(file, answers="there" if NO_ANSWER in self.skip else "needed")
             return
-        how, seen = self._how, dict[str, int]()
-        columns = [*where, *(column for part in self.columns for column in columns_of(self.columns, part))]
-        for number, row in enumerate(rows(file, self.format, columns, self.separator or ",")):
-            described = DescribedRow(how, file, row, str(number))
-            if any(str(described.at(column, "where")) != text for column, text in where.items()):
+        seen, facts = dict[str, int](), self._facts(file, where, how)
+        columns = [
+            one for one in self._columns(where) if not facts.unlabelled or one not in how.label_columns
+        ]
+        for number, row in enumerate(how.rows(file, columns, facts.layout)):
+            if isinstance(row, DataError):
+                yield row
                 continue
-            if "id" in self.columns:
-                name = " ".join(map(str, described.cells("id")))
-                described = replace(described, id=unique_id(name, seen))
-            found = described.example()
-            if found is not None:
-                yield found
+            described = DescribedRow(how, file, row, str(number), facts)
+            try:
+                if any(str(described.at(column, "where")) != text for column, text in where.items()):
+                    continue
+                if "id" in self.columns:
+                    name = " ".join(map(str, described.cells("id")))
+                    described = replace(described, id=unique_id(name, seen))
+                example = described.example()
+            except DataError as error:
+                yield error
+                continue
+            if example is not None:
+                yield example
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Yield JSON lines whose keys are the parts of an example."""
@@ -216,7 +299,10 @@ class DescribedCorpus:
             yield json.dumps(parts_of(example, self.labels), ensure_ascii=False)
 
 
-_ADDED = {"where": {}, "predicts": "label", "between": ",", "hub": ""}
+_ADDED = {
+    **{"where": {}, "predicts": "label", "between": ",", "hub": ""},
+    **{"bad_rows": "refuse", "comments": None, "scheme": ""},
+}
 """Later fields by their neutral value, which leaves older fingerprints as they were."""
 
 
@@ -225,6 +311,11 @@ def _with(file: File, described: str) -> Callable[[], str]:
 
 
 # Those of this process
+
+_FACTS: dict[Hashable, FileFacts] = {}
+"""What files are, by their names and states."""
+
+MOST_FACTS = 1_000
 
 KNOWN: dict[str, DescribedCorpus] = {}
 """Described corpora by name, beside the catalogue's."""
@@ -248,11 +339,12 @@ def register(*corpora: DescribedCorpus) -> None:
 def inventory(seen: Iterable[str], given: Sequence[str]) -> tuple[str, ...]:
     """Return the labels of a tagging corpus from those seen in a file and those a description gives.
 
-    BIO tags are O, then B- and I- of each type, in the order of the given types, else sorted.
+    BIO tags are O, then B- and I- of each type, in the order of the given types (or tags), else sorted.
     """
     found = set(seen)
     if not are_bio(found):
         return tuple(given) or tuple(sorted(found))
-    types = [tag[2:] if tag[:2] in ("B-", "I-") else tag for tag in given if tag != OUTSIDE]
+    marked = any(tag[:2] in ("B-", "I-") for tag in given)
+    types = [tag[2:] if marked and tag[1:2] == "-" else tag for tag in given if tag != OUTSIDE]
     types = list(dict.fromkeys(types)) or sorted({tag[2:] for tag in found - {OUTSIDE}})
     return (OUTSIDE, *(f"{mark}-{one}" for one in types for mark in "BI"))

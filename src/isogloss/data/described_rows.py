@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -18,25 +18,13 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
+from isogloss.data.file_facts import LINES, FileFacts, Reading, label_text
 from isogloss.data.files import File, is_unicode, some
 from isogloss.data.forms import BY_WORD, FORMS, Kind, Predicts
 from isogloss.data.questions import place_answer
-from isogloss.data.tables import Column, Columns, FileFormat, Row
+from isogloss.data.tables import Column, Columns, Row
 from isogloss.data.tag_projection import OUTSIDE
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How the rows of a corpus are read; its fields are those of ``described.DescribedCorpus``."""
-
-    kind: Kind
-    format: FileFormat
-    columns: Columns
-    predicts: Predicts
-    between: str
-    labels: tuple[str, ...]
-    spelled: Mapping[str, str]
-    skip: tuple[str, ...]
+from isogloss.data.tag_schemes import MARKS, WORDS, as_bio, misfit
 
 
 def columns_of(columns: Columns, part: str) -> tuple[Column, ...]:
@@ -53,14 +41,18 @@ class DescribedRow:
     file: File
     row: Row
     id: str
+    facts: FileFacts = LINES
 
     def example(self) -> Example | None:
         """Return its example; None for a row that is left out."""
         return _MAKE[self.how.kind](self)
 
-    def broken(self, found: str, expected: str, advice: str = "Correct the line") -> DataError:
-        """Build the error for this row."""
-        return self.file.broken(self.row.line, found, expected, advice)
+    def broken(
+        self, found: str, expected: str, advice: str = "Correct the line", *, word: int | None = None
+    ) -> DataError:
+        """Build the error for this row, or for a word of it."""
+        line = self.row.line if word is None or not self.row.lines else self.row.lines[word]
+        return self.file.broken(line, found, expected, advice)
 
     def at(self, column: Column, part: str) -> object:
         """Return the cell of a column; DataError where the row has none."""
@@ -90,25 +82,28 @@ class DescribedRow:
 
     def is_skipped(self) -> bool:
         """Return whether the row is left out for its label."""
-        return bool(self.how.skip) and " ".join(map(str, self.cells("label"))).strip() in self.how.skip
+        skips = bool(self.how.skip) and not self.facts.unlabelled
+        return skips and " ".join(map(label_text, self.cells("label"))).strip() in self.how.skip
 
-    def labels(self, found: Iterable[object]) -> tuple[str, ...]:
+    def labels(self, cells: Sequence[object]) -> tuple[str, ...]:
         """Return labels by their spelling, or by their number in the inventory."""
-        return tuple(map(self._label, found))
+        return tuple(self.known(self.spell(cell), index) for index, cell in enumerate(cells))
 
-    def _label(self, found: object) -> str:
-        how = self.how
-        if type(found) is int and not how.spelled and 0 <= found < len(how.labels):
-            return how.labels[found]
-        said = str(found).strip()
-        label = how.spelled.get(said, said)
-        if label not in how.labels:
-            raise self.broken(
-                f"label {said!r}",
-                f"one of {some(how.spelled or how.labels)}",
-                "Correct it, or the labels of the description",
-            )
-        return label
+    def spell(self, cell: object) -> str:
+        """Return the label in a cell."""
+        return self.how.spell(cell, numbered=self.facts.numbered)
+
+    def known(self, label: str, word: int | None = None) -> str:
+        """Return a label of the inventory; DataError for another one."""
+        if label and label in self.how.labels:
+            return label
+        what = f"label {label!r}" if label else "no label"
+        known = self.how.spelled or self.how.labels
+        expected = f"one of {some(known)}" if known else "a label"
+        if self.how.kind == "tagging":
+            raise self.broken(what, expected, "Correct it, or the labels of the description", word=word)
+        skip = "Correct it or the labels of the description, or leave such rows out (skip = [{!r}])"
+        raise self.broken(what, expected, skip.format(label).replace("'", '"'))
 
 
 _SPAN = re.compile(r"\[\s*([^\s:\[\]]+)\s*:\s*([^\[\]]*)\]|[\[\]]")
@@ -146,32 +141,51 @@ def _words(text: str) -> list[str]:
 def _sentence(row: DescribedRow) -> TaggedSentence:
     if "annotated" in row.how.columns:
         return _annotated(row)
-    words, tags = ("word", "label") if row.how.format in BY_WORD else ("words", "labels")
-    texts, labels = row.cell(words), row.cell(tags)
-    lists = isinstance(texts, list | tuple) and isinstance(labels, list | tuple)
-    if not lists or len(texts) != len(labels):
+    parts = ("word", "label") if row.how.format in BY_WORD else ("words", "labels")
+    words = row.cell(parts[0])
+    tags = [] if row.facts.unlabelled else row.cell(parts[1])
+    lists = isinstance(words, list | tuple) and isinstance(tags, list | tuple)
+    if not lists or (len(words) != len(tags) and not row.facts.unlabelled):
         raise row.broken("words and labels that are no lists of one length", "a label for each word")
-    for word in texts:
+    for index, word in enumerate(words):
         if not isinstance(word, str) or not word.strip() or not is_unicode(word):
-            raise row.broken(f"the word {word!r}", "words that are not blank", "Take it out")
-    return TaggedSentence(id=row.id, words=tuple(texts), tags=row.labels(labels))
+            raise row.broken(f"the word {word!r}", "words that are not blank", "Take it out", word=index)
+    return TaggedSentence(id=row.id, words=tuple(words), tags=_bio(row, [*map(row.spell, tags)]))
+
+
+def _bio(row: DescribedRow, tags: Sequence[str]) -> tuple[str, ...]:
+    """Return the tags of a sentence, spans as BIO; DataError, with its line, for one that does not fit."""
+    scheme = row.facts.scheme
+    if scheme != WORDS and (wrong := misfit(tags, scheme)) is not None:
+        marks = ", ".join(f"{mark}-TYPE" for mark in MARKS[scheme]) or "(TYPE*, *, *)"
+        raise row.broken(
+            f"tag {tags[wrong]!r} in a file whose tags are {scheme}",
+            f"O, {marks}",
+            'Correct it or, where each word has a label of its own, write scheme = "words"',
+            word=wrong,
+        )
+    return tuple(row.known(tag, index) for index, tag in enumerate(as_bio(tags, scheme)))
 
 
 def _text(row: DescribedRow) -> LabelledText | None:
     if row.is_skipped():
         return None
-    return LabelledText(id=row.id, text=row.text("text"), label=_LABEL[row.how.predicts](row))
+    return LabelledText(id=row.id, text=row.text("text"), label=_label_of(row))
 
 
 def _pair(row: DescribedRow) -> SentencePair | None:
     if row.is_skipped():
         return None
     first, second = (row.text(part) for part in ("first", "second"))
-    return SentencePair(id=row.id, first=first, second=second, label=_LABEL[row.how.predicts](row))
+    return SentencePair(id=row.id, first=first, second=second, label=_label_of(row))
 
 
 def _one(row: DescribedRow) -> str:
     return row.labels(row.cells("label"))[0]
+
+
+def _label_of(row: DescribedRow) -> Label:
+    return UNKNOWN if row.facts.unlabelled else _LABEL[row.how.predicts](row)
 
 
 def _labels(row: DescribedRow) -> tuple[str, ...]:
@@ -222,7 +236,12 @@ _LABEL: Mapping[Predicts, Callable[[DescribedRow], Label]] = {
 def _choice(row: DescribedRow) -> Choice | None:
     if row.is_skipped():
         return None
-    said, options = str(row.cell("label")).strip(), _options(row)
+    options = _options(row)
+    asked = {part: row.text(part) for part in FORMS["choice"].more if part in row.how.columns}
+    context = row.text("context")
+    if row.facts.unlabelled:
+        return Choice(id=row.id, context=context, options=options, label=None, **asked)
+    said = label_text(row.cell("label"))
     names = (row.how.labels or [str(number) for number in range(len(options))])[: len(options)]
     if said not in names:
         raise row.broken(
@@ -230,8 +249,6 @@ def _choice(row: DescribedRow) -> Choice | None:
             f"one of {some(names)}",
             "Correct it, or the labels of the description",
         )
-    asked = {part: row.text(part) for part in FORMS["choice"].more if part in row.how.columns}
-    context = row.text("context")
     return Choice(id=row.id, context=context, options=options, label=names.index(said), **asked)
 
 
@@ -249,6 +266,9 @@ def _options(row: DescribedRow) -> tuple[str, ...]:
     return tuple(row.text_in("an option", one) for one in found)
 
 
+UNKNOWN = ""
+"""The label of an example that has none."""
+
 NO_ANSWER = ""
 """What ``skip`` calls a question without an answer."""
 
@@ -262,9 +282,9 @@ def _question(row: DescribedRow) -> Question | None:
             raise row.broken(found, "an answer that stands in its context, at its start")
         answers.append(found[:2])
         repairs.append(found[2])
-    if not answers and NO_ANSWER in row.how.skip:
+    if not answers and NO_ANSWER in row.how.skip and not row.facts.unlabelled:
         return None
-    if not answers:
+    if not answers and not row.facts.unlabelled:
         raise row.broken(
             "a question without an answer",
             "one that stands in the context, as the task finds one for every question (SQuAD 1.1)",
@@ -285,6 +305,8 @@ def _answers(row: DescribedRow) -> list[tuple[object, object]]:
     They are a text, a list of texts, SQuAD's list of objects, or the object of two lists that ``datasets``
     makes of it.
     """
+    if row.facts.unlabelled:
+        return []
     found = row.cell("answers")
     objects = found if isinstance(found, list | tuple) else [found]
     if objects and all(isinstance(one, Mapping) for one in objects):

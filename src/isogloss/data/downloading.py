@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isogloss.core.errors import DataError, StorageError
-from isogloss.core.masking import masked
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.secrets import masked
 from isogloss.core.version import VERSION
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import json
 import lzma
 import re
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -91,16 +92,20 @@ def unique_keys(members: list[tuple[str, object]]) -> dict[str, object]:
 def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, object]]]:
     """Yield number, line and object of each JSON line, skipping empty ones; DataError at any other line."""
     for number, line in file.lines():
-        if not line.strip():
-            continue
-        try:
-            body = json.loads(line, object_pairs_hook=unique_keys)
-            json.dumps(body, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as error:
-            raise file.broken(number, f"no JSON ({error})", "a JSON object") from error
-        if not isinstance(body, dict):
-            raise file.broken(number, f"{line[:60]!r}", "a JSON object")
-        yield number, line, body
+        if line.strip():
+            yield number, line, parsed_object(file, number, line)
+
+
+def parsed_object(file: File, number: int, line: str) -> dict[str, object]:
+    """Return the object of a JSON line; DataError for any other line."""
+    try:
+        body = json.loads(line, object_pairs_hook=unique_keys)
+        json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise file.broken(number, f"no JSON ({error})", "a JSON object") from error
+    if not isinstance(body, dict):
+        raise file.broken(number, f"{line[:60]!r}", "a JSON object")
+    return body
 
 
 class FilePlace(Protocol):
@@ -183,8 +188,22 @@ def byte_stream(name: str, stream: Iterable[bytes]) -> File:
 
 
 def _decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(_with_line_feeds(iter(stream)), start=1):
         yield _decode(line if number > 1 else line.removeprefix(BYTE_ORDER_MARK), name, number)
+
+
+def _with_line_feeds(stream: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file; carriage returns end them where no line feed does, the last one aside."""
+    first, second = next(stream, b""), b""
+    if b"\r" in first.rstrip(b"\r\n"):
+        second = next(stream, b"")
+        if not second:
+            yield from (
+                first.replace(b"\r\n", b"\r").replace(b"\n", b"\r").replace(b"\r", b"\n").splitlines(True)
+            )
+            return
+    yield from filter(None, (first, second))
+    yield from stream
 
 
 def _read(path: Path) -> Iterator[str]:
@@ -215,6 +234,10 @@ def _decode(line: bytes, name: str, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
+        if number == 1 and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            raise DataError(
+                f"{name}:1: this is UTF-16; expected UTF-8 text. Save the file as UTF-8."
+            ) from error
         raise DataError(
             f"{name}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line is not "
             f"UTF-8 ({error.reason}); expected UTF-8 text. Save the file as UTF-8 or fetch it again."

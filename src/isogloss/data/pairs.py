@@ -135,6 +135,8 @@ class PairCorpus:
 
     def left_out(self, source: Source, language: str, split: Split) -> int:
         """Count the rows that are not read: annotators did not agree, or a translation lost the label."""
+        if not (self.header.left_out or self._repeats(language)):
+            return 0
         file = self.files(source, language, split)[0]
         return sum(self._is_left_out(row, language) for row in self._rows(file, language, split))
 

@@ -96,6 +96,17 @@ def read_texts(files: list[File], first: str, second: str, *, least: float) -> I
             yield pair if len(texts) == 1 else replace(pair, id=f"{text[0].base_name}:{pair.id}")
 
 
+def count_empty(files: list[File]) -> int:
+    """Count the pairs of lines, in files of lines, of which one side is empty."""
+    texts = (
+        text
+        for text in _texts(files)
+        if len(text) > 1 and not text[0].plain_name.endswith(("src-tgt", "conllu"))
+    )
+    sides = (zip(text[0].lines(), text[1].lines(), strict=False) for text in texts)
+    return sum(not (one.strip() and other.strip()) for text in sides for (_, one), (_, other) in text)
+
+
 def _texts(files: list[File]) -> Iterator[list[File]]:
     """Group the files of each text by their names."""
     text: list[File] = []

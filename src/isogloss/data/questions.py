@@ -274,6 +274,8 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
     """
     if start is not None and _stands(text, start, passage):
         return start, text, ""
+    if start is not None and start < 0:  # So corpora write that an answer does not stand in its passage.
+        return f"answer {text[:60]!r} at {start}, which is no place in the passage"
     found = _places(passage, text)
     if start is None:
         several = f"answer {text[:60]!r} without an offset, the first of {len(found)} places"
@@ -320,10 +322,23 @@ def _broken(
 
 
 def _places(passage: str, answer: str) -> list[tuple[int, str]]:
-    """Return offset and text of each occurrence of an answer, with any white space between words."""
+    """Return offset and text of each occurrence of an answer as words, with any white space between them."""
     words = [re.escape(word) for word in answer.split()]
     found = re.finditer(f"(?=({_SPACE.join(words)}))", passage) if words else ()  # ahead: they may overlap
-    return [(match.start(), match[1]) for match in found]
+    places = [(match.start(), match[1]) for match in found]
+    return [one for one in places if not any(_is_inside_word(passage, at) for at in _ends(one))]
+
+
+def _ends(place: tuple[int, str]) -> tuple[int, int]:
+    return place[0], place[0] + len(place[1])
+
+
+def _is_inside_word(passage: str, at: int) -> bool:
+    """Return whether letters (of scripts with capitals, which write spaces) or digits meet at an offset."""
+    sides = passage[max(at - 1, 0) : at + 1]
+    return 0 < at < len(passage) and all(
+        letter.isdigit() or letter.lower() != letter.upper() for letter in sides
+    )
 
 
 def _surely_meant(passage: str, start: int, found: list[tuple[int, str]]) -> tuple[int, str] | None:

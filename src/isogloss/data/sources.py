@@ -6,6 +6,7 @@ take the same way through readers, fingerprints and runs as files on disk. ``exp
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from itertools import combinations, islice, permutations, product
@@ -26,9 +27,11 @@ from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
 from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
 from isogloss.data.examples import Example
-from isogloss.data.files import File
+from isogloss.data.files import DiskFolder, File
 from isogloss.data.hub import data_source
+from isogloss.data.pairs import PairCorpus
 from isogloss.data.parallel_text import two_languages
+from isogloss.data.questions import QuestionCorpus
 from isogloss.data.tokenization import word_breaking
 
 GENERATED_AS = {
@@ -211,12 +214,15 @@ class Sources:
         default_factory=dict, init=False, repr=False, compare=False
     )
     """Files found before: a plan looks for the same ones again and again, through folders of hundreds."""
+    _remarks: dict[Hashable, tuple[str, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         register(*self.described)
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_found": {}}
+        return {**self.__dict__, "_found": {}, "_remarks": {}}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
@@ -320,6 +326,33 @@ class Sources:
         plugged = [one.name for one in self._parts(corpus) if one.name not in (*CORPORA, *KNOWN)]
         added = [package_named("corpora", name) for name in plugged]
         return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking, *added]))
+
+    def remarks(self, corpus: str, language: str, split: Split) -> tuple[str, ...]:
+        """Return how described files are read, and how many rows are left out of any; looked up once."""
+        key = (corpus, language, split)
+        if key not in self._remarks:
+            whole = self.corpus(corpus)
+            read: list[tuple[Corpus, Split]] = [(whole, split)]
+            if isinstance(whole, Concatenated):
+                read = [(part.corpus, own) for part in whole.parts for own in part.sources(split)]
+            self._remarks[key] = tuple(
+                remark for part, own in read for remark in self._remarks_of(part, language, own)
+            )
+        return self._remarks[key]
+
+    def _remarks_of(self, corpus: Corpus, language: str, split: Split) -> Iterator[str]:
+        place = data_source(self.data)
+        with suppress(DataError):  # Translations are no files, and a corpus among others may lack a split.
+            if isinstance(corpus, DescribedCorpus):
+                yield from corpus.remarks(place, language, split)
+            elif isinstance(corpus, PairCorpus | QuestionCorpus | Bitext) and isinstance(place, DiskFolder):
+                count = (
+                    0 if is_built_in(language.partition("-")[0]) else corpus.left_out(place, language, split)
+                )
+                lack = "without a label, an answer or a translation"
+                yield from [f"{corpus.name} {language} {split}: {count:,} rows {lack} left out."] * (
+                    count > 0
+                )
 
     def _is_absent(self, name: str, language: str, split: Split) -> bool:
         """Return whether files are not there because no data folder was given."""

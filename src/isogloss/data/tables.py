@@ -8,22 +8,18 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any, Literal, NamedTuple, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.conllu import NAMES, read_sentences
-from isogloss.data.files import File, numbered_objects, some
+from isogloss.data.files import File, parsed_object, some
+from isogloss.data.layouts import Layout, layout_of, read_words
 
 FileFormat = Literal["conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines", "squad"]
 """The last is that of whole questions (``questions``), not of rows."""
 Column = int | str
 Columns = Mapping[str, Column | tuple[Column, ...]]
 """The column that holds each part of an example, or several."""
-
-
-_COMMENT = re.compile(r"-DOCSTART-|# id |# new(doc|par)\s*$|# .* = ")
-"""The beginning of a line of CoNLL that is no word: ``# _ _ O`` is one."""
 
 
 _OPENS, _COMMA, _CLOSES = re.compile(r"\s*\[\s*"), re.compile(r"\s*,\s*"), re.compile(r"\s*\]\s*\Z")
@@ -39,48 +35,60 @@ class Row(NamedTuple):
 
     line: int
     cells: Mapping[Column, object]
+    lines: Sequence[int] = ()
+    """Of a sentence the line of each word."""
 
 
-def rows(file: File, form: FileFormat, columns: Sequence[Column], separator: str = ",") -> Iterator[Row]:
+Rows = Iterator[Row | DataError]
+"""Rows, and the errors of those that do not fit, after which reading goes on."""
+
+
+def rows(
+    file: File,
+    form: FileFormat,
+    columns: Sequence[Column],
+    separator: str = ",",
+    *,
+    labels: Sequence[Column] = (),
+    layout: Layout | None = None,
+) -> Rows:
     """Yield the rows of a file with these columns; of CoNLL's the sentences, a list in each column.
 
-    ``separator`` is that of the cells of CSV.
+    ``separator`` is that of the cells of CSV. Columns of ``labels`` may be absent in the whole file.
     """
     if form == "csv":
-        yield from _headed(_csv(file, separator), file, columns)
-    else:
-        yield from _READ[form](file, columns)
+        return _headed(_csv(file, separator), file, columns, labels)
+    if form == "tsv":
+        return _headed(_tabbed(file), file, columns, labels)
+    if form == "conll":
+        return _conll(file, columns, labels, layout)
+    return _READ[form](file, columns)
 
 
-def _conll(file: File, columns: Sequence[Column]) -> Iterator[Row]:
+def _conll(file: File, columns: Sequence[Column], labels: Sequence[Column], layout: Layout | None) -> Rows:
     """Yield sentences: lines of columns separated by tabs or spaces, an empty line after each."""
-    lines = ((number, line) for number, line in file.lines() if not _COMMENT.match(line))
-    for has_words, sentence in groupby(lines, key=lambda numbered: bool(numbered[1].strip())):
-        if has_words:
-            numbered = [(number, _cells(file, number, line, columns)) for number, line in sentence]
-            words = {column: [cells[int(column)] for _, cells in numbered] for column in columns}
-            yield Row(numbered[0][0], words)
+    label = next((int(column) for column in labels), None)
+    layout = layout or layout_of(file, label)
+    numbers = [int(column) for column in columns]
+    for words in read_words(file, layout, numbers, label):
+        if isinstance(words, DataError):
+            yield words
+            continue
+        cells = {column: [row[column] for _, row in words] for column in numbers}
+        lines = [number for number, _ in words]
+        yield Row(lines[0], cast(Mapping[Column, object], cells), lines)
 
 
-def _cells(file: File, number: int, line: str, columns: Sequence[Column]) -> list[str]:
-    # Of white space, spaces alone part cells: a number may hold a no-break space.
-    cells = line.split("\t") if "\t" in line else [*filter(None, line.split(" "))]
-    if not all(_has(column, cells) for column in columns) or len(cells) < len(columns):
-        raise file.broken(number, f"{line[:60]!r}", f"columns {', '.join(map(str, columns))}")
-    return cells
-
-
-def _conllu(file: File, columns: Sequence[Column]) -> Iterator[Row]:
+def _conllu(file: File, columns: Sequence[Column]) -> Rows:
     """Yield sentences without multi-word ranges, empty nodes and comments."""
+    places = {one: NAMES.index(one) if isinstance(one, str) else one for one in columns}
     for block in read_sentences(file):
-        kept = [cells for _, cells in block.rows]
-        places = {one: NAMES.index(one) if isinstance(one, str) else one for one in columns}
-        yield Row(block.number, {one: [cells[at] for cells in kept] for one, at in places.items()})
+        words = {name: [cells[at] for _, cells in block.rows] for name, at in places.items()}
+        yield Row(block.number, words, [number for number, _ in block.rows])
 
 
-def _tabbed(file: File, columns: Sequence[Column]) -> Iterator[Row]:
-    lines = ((number, line.split("\t")) for number, line in file.lines() if line.strip())
-    return _headed(lines, file, columns)
+def _tabbed(file: File) -> Iterator[tuple[int, list[str]]]:
+    return ((number, line.split("\t")) for number, line in file.lines() if line.strip())
 
 
 def _csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -96,43 +104,65 @@ def _csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
         raise file.broken(before, str(error), "cells as CSV writes them") from error
 
 
-def _headed(lines: Iterable[tuple[int, list[str]]], file: File, columns: Sequence[Column]) -> Iterator[Row]:
+def _headed(
+    lines: Iterable[tuple[int, list[str]]], file: File, columns: Sequence[Column], labels: Sequence[Column]
+) -> Rows:
     """Yield rows of cells; where columns are named, the first row is a header."""
-    header: list[str] | None = None
+    first: list[str] | None = None
     named = any(isinstance(column, str) for column in columns)
     for number, cells in lines:
-        if named and header is None:
-            header = [cell.strip() for cell in cells]
-            missing = [one for one in columns if isinstance(one, str) and one not in header]
-            if missing:
-                near = did_you_mean(str(missing[0]), header)
-                raise file.broken(
-                    number,
-                    f"a header without {missing[0]!r}{near}",
-                    f"the columns that the description names; there are {some(header)}",
-                    "Correct the columns, or number them from 0 if there is no header",
-                )
-            continue
-        if header is not None and len(cells) != len(header):
+        if first is None:
+            first = [cell.strip() for cell in cells]
+            if named:
+                _check_header(file, number, first, [one for one in columns if isinstance(one, str)], labels)
+                continue
+        if len(cells) != len(first):
             advice = 'Correct the line; cells in quotation marks are CSV (format = "csv", separator = "\\t")'
-            raise file.broken(number, f"{len(cells)} cells", f"{len(header)} as in the header", advice)
-        by_name = dict(zip(header or (), cells, strict=False))
-        yield Row(
-            number,
-            {c: by_name[c] if isinstance(c, str) else cells[c] for c in columns if _has(c, cells)},
-        )
+            expected = f"{len(first)} as in the {'header' if named else 'first row'}"
+            yield file.broken(number, f"{len(cells)} cells", expected, advice)
+        else:
+            named_cells = dict(zip(first if named else (), cells, strict=False))
+            yield Row(
+                number, {column: cell for column in columns for cell in _cell(column, named_cells, cells)}
+            )
 
 
-def _has(column: Column, cells: Sequence[str]) -> bool:
-    return isinstance(column, str) or -len(cells) <= column < len(cells)
+def _cell(column: Column, named: Mapping[str, str], cells: Sequence[str]) -> Sequence[str]:
+    """Return the cell of a column, or nothing where the row has none."""
+    if isinstance(column, str):
+        return [named[column]] if column in named else []
+    return cells[column : column + 1 or None]
 
 
-def _objects(file: File, _: Sequence[Column]) -> Iterator[Row]:
-    for number, _line, body in numbered_objects(file):
-        yield Row(number, cast(Mapping[Column, Any], body))
+def _check_header(
+    file: File, number: int, header: Sequence[str], columns: Sequence[str], labels: Sequence[Column]
+) -> None:
+    """Raise DataError for a column that is not in a header; one of labels may be absent, not misspelled."""
+    for column in columns:
+        if header.count(column) > 1:
+            raise file.broken(
+                number, f"{header.count(column)} columns {column!r}", "one", "Number them from 0"
+            )
+        near = did_you_mean(column, header)
+        if column not in header and (near or column not in labels):
+            raise file.broken(
+                number,
+                f"a header without {column!r}{near}",
+                f"the columns that the description names; there are {some(header)}",
+                "Correct the columns, or number them from 0 if there is no header",
+            )
 
 
-def _array(file: File, _: Sequence[Column]) -> Iterator[Row]:
+def _objects(file: File, _: Sequence[Column]) -> Rows:
+    for number, line in file.lines():
+        if line.strip():
+            try:
+                yield Row(number, cast(Mapping[Column, Any], parsed_object(file, number, line)))
+            except DataError as error:
+                yield error
+
+
+def _array(file: File, _: Sequence[Column]) -> Rows:
     """Yield the objects of one JSON list, each with the line it begins in."""
     text, read, line, closed = "".join(file.read()), 0, 1, None
     step, decode = _OPENS.match(text), json.JSONDecoder().raw_decode
@@ -150,12 +180,12 @@ def _array(file: File, _: Sequence[Column]) -> Iterator[Row]:
         raise file.broken(line, "no list, or one that does not end", _LIST)
 
 
-def _lines(file: File, columns: Sequence[Column]) -> Iterator[Row]:
+def _lines(file: File, columns: Sequence[Column]) -> Rows:
     for number, line in file.lines():
         yield Row(number, dict.fromkeys(columns, line))
 
 
-def _parquet(file: File, _: Sequence[Column]) -> Iterator[Row]:
+def _parquet(file: File, _: Sequence[Column]) -> Rows:
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -174,10 +204,8 @@ def _parquet(file: File, _: Sequence[Column]) -> Iterator[Row]:
         raise DataError(f"{file.name}: this is no parquet file, or a damaged one ({error}).") from error
 
 
-_READ: Mapping[FileFormat, Callable[[File, Sequence[Column]], Iterator[Row]]] = {
-    "conll": _conll,
+_READ: Mapping[FileFormat, Callable[[File, Sequence[Column]], Rows]] = {
     "conllu": _conllu,
-    "tsv": _tabbed,
     "jsonl": _objects,
     "json": _array,
     "lines": _lines,

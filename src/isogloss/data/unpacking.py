@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from isogloss.core.errors import DataError
-from isogloss.core.paths import name_fault
+from isogloss.core.paths import below
 from isogloss.core.records import temporary_beside
 from isogloss.data.downloading import checksum, megabytes, storing
 
@@ -144,8 +144,7 @@ def _check(archive: Path, member: _Member, target: str, *, taken: bool) -> None:
     where = f"{archive}: member {member.name!r}"
     if member.kind:
         raise DataError(f"{where} is {member.kind}; expected a plain file. {_DISTRUST}")
-    if fault := name_fault(target):
-        raise DataError(f"{where} would go to {target!r:.120}, which {fault}; refused. {_DISTRUST}")
+    below(Path(), target, where, DataError)
     if taken:
         raise DataError(f"{where} stands there a second time; expected once. {_DISTRUST}")
 

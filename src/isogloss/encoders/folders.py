@@ -194,8 +194,8 @@ def has_config(folder: Path) -> bool:
 def weight_files(folder: Path, auto_class: str) -> list[Path]:
     """Return the safetensors files of a folder; ModelError if there are none."""
     if (folder / DIFFERENCE).is_file():
-        name = _read_json(folder / DIFFERENCE).get("weights")
-        return [below(folder, name, where=str(folder / DIFFERENCE), may_link=True)]
+        name = str(_read_json(folder / DIFFERENCE).get("weights"))
+        return [below(folder, name, folder / DIFFERENCE, ModelError)]
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if (folder / SHARDS).is_file():
@@ -213,12 +213,11 @@ def weight_files(folder: Path, auto_class: str) -> list[Path]:
 
 
 def _shards(folder: Path) -> list[Path]:
-    shards = _read_json(folder / SHARDS).get("weight_map", {})
-    if not isinstance(shards, dict):
-        raise ModelError(f"{folder / SHARDS}: weight_map is no table. Copy or download the file again.")
-    # In the cache of the hub's client each file is a link.
-    paths = (below(folder, name, where=str(folder / SHARDS), may_link=True) for name in shards.values())
-    return sorted(dict.fromkeys(paths))
+    index = _read_json(folder / SHARDS)
+    names = index.get("weight_map")
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise ModelError(f"{folder / SHARDS}: no weight_map of names. Copy or download the folder again.")
+    return [below(folder, name, folder / SHARDS, ModelError) for name in sorted({*names.values()})]
 
 
 def _read_json(path: Path) -> Json:

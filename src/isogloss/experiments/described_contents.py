@@ -2,18 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora import SPLITS, Split
+from isogloss.data.corpora import SPLITS, Source, Split
 from isogloss.data.described import DescribedCorpus
+from isogloss.data.examples import Example
 from isogloss.data.hub import data_source
 from isogloss.data.label_projection import texts_of
 from isogloss.data.questions import repairs_message
-from isogloss.experiments.descriptions import labels_of, places_of
+from isogloss.experiments.described_labels import labels_of, places_of
 
 
 def splits_of(corpus: DescribedCorpus, data: str = "") -> list[tuple[str, Split]]:
@@ -39,26 +41,27 @@ class SplitFound(NamedTuple):
     """Examples whose text was there before."""
     trained: int
     """Examples of dev and test whose text is one of the training split."""
-    remark: str
-    """What else is worth knowing: the range of numbers, texts without a label, answers found again."""
+    remarks: tuple[str, ...]
+    """How its files are read, and what else is worth knowing: the range of numbers, texts without a label,
+    answers found again."""
     first: str
     """The first text."""
-    error: str
-    """The first row that does not fit; the counts end there."""
+    errors: tuple[str, ...]
+    """The rows that do not fit."""
 
 
 def looked_through(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitFound]:
     """Read every split whole, and yield what it holds."""
     source, training = data_source(data), dict[str, set[str]]()
     for language, split in splits_of(corpus, data):
-        texts, labels, error, odd = list[str](), Counter[str](), "", list[Any]()
-        try:
-            for example in corpus.read(source, language, split):
-                texts.append("\t".join(texts_of(example)))
-                labels.update(labels_of(example))
-                odd += [example] if _is_odd(example) else []
-        except DataError as problem:
-            error = str(problem)
+        texts, labels, errors, odd = list[str](), Counter[str](), list[str](), list[Any]()
+        for example in _attempts(corpus, source, language, split):
+            if isinstance(example, DataError):
+                errors.append(str(example))
+                continue
+            texts.append("\t".join(texts_of(example)))
+            labels.update(labels_of(example, spans="span-tagging" in corpus.tasks))
+            odd += [example] if _is_odd(example) else []
         seen = dict.fromkeys(texts)
         trained = 0 if split == "train" else sum(text in training.get(language, ()) for text in texts)
         if split == "train":
@@ -70,10 +73,34 @@ def looked_through(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitFou
             labels=dict(labels.most_common()),
             repeated=len(texts) - len(seen),
             trained=trained,
-            remark=_remark(odd, f"{corpus.name} {language} {split}"),
+            remarks=tuple(_remarks(corpus, odd, language, split, data)),
             first=next(iter(texts), ""),
-            error=error,
+            errors=tuple(errors),
         )
+
+
+def _attempts(
+    corpus: DescribedCorpus, source: Source | None, language: str, split: Split
+) -> Iterator[Example | DataError]:
+    """Yield examples and the errors of rows that do not fit, the last one where reading cannot go on."""
+    empty = True
+    try:
+        for example in corpus.attempts(source, language, split):
+            empty = False
+            yield example
+        if empty:
+            yield from corpus.read(source, language, split)  # Raises what an empty split is.
+    except DataError as error:
+        yield error
+
+
+def _remarks(
+    corpus: DescribedCorpus, odd: Sequence[Any], language: str, split: Split, data: str
+) -> Iterator[str]:
+    with suppress(DataError):  # It is among the errors.
+        yield from corpus.remarks(data_source(data), language, split)
+    if remark := _remark(odd, f"{corpus.name} {language} {split}"):
+        yield remark
 
 
 def _is_odd(example: object) -> bool:

@@ -1,35 +1,31 @@
 """Corpora that a TOML file describes: read, checked, their labels found, and known by name from then on."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
-from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
+from isogloss.core.errors import ConfigError, check_named, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.conllu import NAMES
-from isogloss.data.corpora import SPLITS, Source, Split, spelled_there
-from isogloss.data.described import DescribedCorpus, inventory, register, shipped
+from isogloss.data.corpora import SPLITS, Split, spelled_there
+from isogloss.data.described import BadRows, DescribedCorpus, register, shipped
 from isogloss.data.described_hub import DEFAULT, check_dataset
-from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import DiskFolder
 from isogloss.data.forms import FORMS, Kind
 from isogloss.data.hub import ALL, data_source
 from isogloss.data.tables import Column, Columns, FileFormat
-from isogloss.data.tag_projection import OUTSIDE, are_bio, entities
+from isogloss.data.tag_schemes import SCHEMES
 from isogloss.experiments.checking import checked, located, refuse_empty_or_twice
+from isogloss.experiments.described_labels import places_of, with_labels
 from isogloss.experiments.recipe_text import from_toml
 
 SUFFIX = ".toml"
 
 ID = "id"
 """The column of an example's name, by which it is matched with others; its number in the file if none."""
-
-PEEK = 100_000
-"""Examples whose labels are read where a description gives none; of tagging also to tell BIO."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +67,14 @@ class Description:
     languages: tuple[str, ...] | dict[str, str] = ()
     """Languages, or each with what stands for {language}; any that has files when left out."""
     skip: tuple[str, ...] = ()
-    """Spellings of labels whose rows are left out; "" for questions without an answer."""
+    """Spellings of labels whose rows are left out; "" for no label, and for questions without an answer."""
+    bad_rows: str = "refuse"
+    """skip: rows that do not fit are left out and counted; refuse: they are an error."""
+    comments: str | None = None
+    """What comment lines of conll begin with, anywhere ("": none); decided from each file when left out."""
+    scheme: str = ""
+    """Of tags: BIO, IOB1, IOBES, BILOU, BMES, BMEWO, brackets (CoNLL-2012) or words (no spans); decided from
+    each file when left out. Spans are read as BIO."""
     about: str = ""
     """What it is, who made it."""
     url: str = ""
@@ -93,6 +96,8 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
             f"{where}: name: {name!r} is taken, or no name. Give letters, digits and hyphens (name = …)."
         )
     _check_labels(told, where)
+    check_named(f"{where}: bad_rows", "way with rows that do not fit", get_args(BadRows), told.bad_rows)
+    check_named(f"{where}: scheme", "scheme of tags", ("", *SCHEMES), told.scheme)
     kind: Kind = told.kind  # type: ignore[assignment]
     files = _files(told, where)
     form = _format(told, files, where)
@@ -111,6 +116,9 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
         languages={} if absent and not told.languages else _languages(told, files, path.parent, data, where),
         where=_where(told, files, form, where),
         skip=told.skip,
+        bad_rows=told.bad_rows,  # type: ignore[arg-type]
+        comments=told.comments,
+        scheme=told.scheme,
         hub=told.hub,
         folder=str(path.parent),
         assumed=absent,
@@ -119,7 +127,7 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
         licence=told.licence,
     )
     with located(where):
-        return _with_labels(corpus, data_source(data)) if _has_inventory(corpus) else corpus
+        return with_labels(corpus, data_source(data)) if _has_inventory(corpus) else corpus
 
 
 def _check_labels(told: Description, where: str) -> None:
@@ -305,62 +313,6 @@ def _languages(
 def _are_here(files: Mapping[Split, str], folder: Path) -> bool:
     """Return whether a file of any language lies beside a description."""
     return any(DiskFolder(folder).find([path.replace("{language}", "*")]) for path in files.values())
-
-
-def _with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorpus:
-    """Return the corpus with all labels; those of tagging are BIO where the files are."""
-    given = corpus.labels
-    if corpus.predicts == "labels" and isinstance(columns := corpus.columns["label"], tuple):
-        return replace(corpus, labels=given or tuple(map(str, columns)))
-    if given and corpus.kind != "tagging":
-        return corpus
-    if given and corpus.assumed:  # Types of entities are what inventories tell; others say each tag.
-        return replace(corpus, labels=inventory((OUTSIDE,), given))
-    anything = replace(corpus, labels=_Any())
-    seen: dict[str, None] = {}
-    for example in islice(_training(anything, source), PEEK):
-        seen |= dict.fromkeys(example.tags if isinstance(example, TaggedSentence) else labels_of(example))
-    labels = inventory(seen, given) if corpus.kind == "tagging" else tuple(sorted(seen))
-    return replace(corpus, labels=labels)
-
-
-def labels_of(example: object) -> Sequence[str]:
-    """Return the labels of an example: its own, those of its words, or the types of its entities."""
-    if isinstance(example, TaggedSentence):
-        tags = example.tags
-        return [one.type for one in entities(tags)] if are_bio(tags) else tags
-    label = getattr(example, "label", None)
-    if isinstance(label, tuple):
-        return label
-    return () if label is None or isinstance(label, float) else (str(label),)
-
-
-class _Any(tuple[str, ...]):
-    """An inventory of all labels there are."""
-
-    def __contains__(self, _: object) -> bool:
-        return True
-
-
-def places_of(folder: Path, source: Source | None) -> list[DiskFolder]:
-    """Return where files may lie: beside a description, or below the data folder."""
-    return [DiskFolder(folder), *([source] if isinstance(source, DiskFolder) else [])]
-
-
-def _training(corpus: DescribedCorpus, source: Source | None) -> Iterator[object]:
-    """Yield the training examples of every language; those of another split where no language has any."""
-    places = places_of(Path(corpus.folder), source)
-    for split in SPLITS:
-        there = [
-            code for code in corpus.languages if any(corpus.is_there(place, code, split) for place in places)
-        ]
-        for code in there:
-            yield from corpus.stream(source, code, split)
-        if there:
-            return
-    raise DataError(
-        f"no file of {corpus.name} was found to read its labels from. Write labels = [...], or give --data."
-    )
 
 
 def known_as(name: str, data: str = "", folder: Path = Path(), *, assume: bool = False) -> str:

@@ -20,6 +20,7 @@ from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, Row
 from isogloss.core.rows import as_row
 from isogloss.core.run_parts import is_nested, parts_within, with_fields
+from isogloss.core.secrets import masked
 from isogloss.core.seeds import derive
 from isogloss.core.training_rows import Parameters
 from isogloss.core.version import VERSION
@@ -68,7 +69,7 @@ def make(context: RunContext, run: Run) -> Record:
         run=content(run),
         needs=tuple(identity(needed) for needed in needs(run)),
         rows=made.rows,
-        warnings=(*made.warnings, *dict.fromkeys(fewer_than_asked(run, context.sources))),
+        warnings=tuple(map(masked, (*made.warnings, *dict.fromkeys(about_data(run, context.sources))))),
     )
     context.store.finish(record, _circumstances(perf_counter() - start, context, run))
     context.store.remove_leftovers(run)
@@ -332,9 +333,10 @@ def _circumstances(seconds: float, context: RunContext, run: Run) -> dict[str, o
 KINDS = {"train": "training", "dev": "development", "test": "test"}
 
 
-def fewer_than_asked(run: Run, sources: Sources) -> Iterator[str]:
-    """Yield a warning for each split a run reads that has fewer examples than the run asks for."""
+def about_data(run: Run, sources: Sources) -> Iterator[str]:
+    """Yield how the files of a run were read, and each split with fewer examples than the run asks for."""
     for split in run.splits_read:
+        yield from sources.remarks(split.corpus, split.language, split.split)
         labelled = "bitext" not in sources.corpus(split.corpus).tasks
         # What a translation lost is told where it was made.
         if split.examples and not (labelled and is_translation(split.language)):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import content, identity
-from isogloss.core.masking import masked
 from isogloss.data.described import KNOWN, DescribedCorpus
 from isogloss.data.sources import Sources
 from isogloss.experiments.asking import request
@@ -85,8 +84,7 @@ class Planned:
         """Write the plan into the folder of the runs, with the labels of the recipe's encoders by id."""
         self.check_looked_at()
         labels = {identity(encoder): label for encoder, label in self.encoders.items() if label != ORIGINAL}
-        texts = {"title": self.recipe.title, "recipe": self.text, "command": command, "scale": self.scale}
-        about = {name: masked(text) for name, text in texts.items()}
+        about = {"title": self.recipe.title, "recipe": self.text, "command": command, "scale": self.scale}
         named = {"labels": labels, "methods": self.methods, "published": self.published}
         self.store.write_plan(self.runs, {**about, **named, "asked": self.asked})
 

@@ -23,7 +23,7 @@ from isogloss.core.checksums import Checksum, as_text, difference, from_text
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError, one_line
 from isogloss.core.leaving import asked_to_leave
 from isogloss.core.locking import locked
-from isogloss.core.paths import below, name_fault, unsafe_name
+from isogloss.core.paths import below, copied
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FULL, storage_error, temporary_beside, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
@@ -148,27 +148,19 @@ class Remote:
 
         return self._ask(look, name)
 
-    def listing(self, prefix: str = "") -> dict[str, int]:
-        """Return the sizes of all files below a name (or of all), by name.
-
-        StorageError for a name that could lead out of a folder: others write there, too.
-        """
+    def listing(self, inside: str = "") -> dict[str, int]:
+        """Return the sizes of all files below a name (or of all), by name; StorageError for an unsafe one."""
 
         def find(files: "AbstractFileSystem", path: str) -> dict[str, int]:
             files.invalidate_cache()
             found = files.find(path, detail=True)
-            start = path.removesuffix(prefix).rstrip("/") + "/"
-            return {
-                name.removeprefix(start): int(one["size"])
-                for name, one in found.items()
-                if not name.endswith("/")  # Empty objects by which some programs mark folders.
-            }
+            start = path.removesuffix(inside).rstrip("/") + "/"
+            return {name.removeprefix(start): int(one["size"]) for name, one in found.items()}
 
-        names = self._ask(find, prefix)
-        for name in names:
-            if fault := name_fault(name):
-                raise unsafe_name(self.url, name, fault)
-        return names
+        listed = self._ask(find, inside)
+        for name in filter(None, listed):
+            below(self.root, name.removesuffix("/"), self.url)  # Some clients make an object for a folder.
+        return listed
 
     def is_here(self, manifest: str) -> bool:
         """Return whether the copies of all files of a manifest are here, by their sizes."""
@@ -192,19 +184,21 @@ class Remote:
         return bool(told)
 
     def told(self, manifest: str, content: bytes) -> dict[str, Checksum]:
-        """Return the files that a manifest lists; empty where it is damaged.
+        """Return the files that a manifest lists; empty for a damaged one.
 
-        StorageError for a name that does not lie in the manifest's own folder.
+        StorageError for a name that is unsafe, or that of no file of the manifest's run.
         """
         try:
-            checksums = from_text(content)
+            checksums = from_text(content, f"{self.url}/{manifest}")
         except ValueError:
             return {}
-        folder = manifest.rpartition("/")[0]
-        for name in checksums:
-            fault = name_fault(name)
-            if fault or (folder and not name.startswith(f"{folder}/")):
-                raise unsafe_name(f"{self.url}/{manifest}", name, fault or f"is not below {folder}")
+        run = manifest.rpartition("/")[0]
+        for name in checksums if run else ():
+            if not name.startswith(f"{run}/"):
+                raise StorageError(
+                    f"{self.url}/{manifest}: {name[:120]!r} is no file of run {run}; refused, and nothing "
+                    f"was written. Whoever made it is not to be trusted: use another copy of these runs."
+                )
         return checksums
 
     def send(self, names: Iterable[str], manifest: str, *, last: str = "") -> None:
@@ -262,8 +256,7 @@ class Remote:
             self._ask(get, "")
             for name, part in parts.items():
                 if not difference(Checksum.of_file(part), told[name]):
-                    with writing(root / name):
-                        part.replace(root / name)
+                    part.replace(root / name)
                     right.append(name)
         finally:
             for part in parts.values():
@@ -278,8 +271,7 @@ class Remote:
             self._ask(put, "")
 
     def _lacking(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
-        paths = {name: below(root, name, where=self.url) for name in told}
-        return [name for name, one in told.items() if _size(paths[name]) != one.size]
+        return [name for name, one in told.items() if _size(copied(root, name, self.url)) != one.size]
 
     def _ask(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""

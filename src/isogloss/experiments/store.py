@@ -19,7 +19,7 @@ from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID, identity
 from isogloss.core.leaving import Left
-from isogloss.core.paths import below, ordinary_bytes
+from isogloss.core.paths import copied, ordinary_bytes
 from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -36,6 +36,7 @@ from isogloss.core.records import (
     write_text,
     writing,
 )
+from isogloss.core.secrets import masked
 from isogloss.data.files import some
 from isogloss.experiments.claims import FOLDER as CLAIMS
 from isogloss.experiments.claims import Claim, Claims, claims_in
@@ -182,7 +183,7 @@ class Store:
 
     def fail(self, run: "Run", message: str, *, needs: str = "") -> None:
         """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
-        body = {"error": message, **({"needs": needs} if needs else {})}
+        body = {"error": masked(message), **({"needs": needs} if needs else {})}
         self._write(f"{identity(run)}/{FAILED}", json.dumps(body, ensure_ascii=False) + "\n")
 
     def failure(self, run: "Run", *, afresh: bool = False) -> str:
@@ -207,6 +208,7 @@ class Store:
         """
         if self.remote:
             self.remote.check()
+        about = {name: masked(value) if isinstance(value, str) else value for name, value in about.items()}
         body = {**about, "runs": [identity(run) for run in runs]}
         self._write(PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
@@ -279,7 +281,7 @@ class Store:
         finished = sorted(key for key in keys if f"{key}/{RECORD}" in listed)
         names = [f"{key}/{file}" for key in finished for file in (MADE, PREDICTIONS, RECORD)]
         self.remote.copy(
-            {name: Checksum(listed[name]) for name in names if name in listed}, None, on_progress
+            {name: Checksum(listed[name]) for name in names if name in listed}, on_progress=on_progress
         )
 
     def send_report(self, files: Iterable[Path]) -> None:
@@ -359,7 +361,7 @@ class Store:
 
     def _copy(self, name: str) -> None:
         """Bring down a small file, whatever its size is now; one that has not changed is not touched."""
-        content, path = self.remote.read(name) if self.remote else None, below(self.root, name)
+        content, path = self.remote.read(name) if self.remote else None, copied(self.root, name, self.root)
         if content is not None and not (path.is_file() and path.read_bytes() == content):
             write_bytes(path, content)
 
@@ -368,9 +370,9 @@ class Store:
         try:
             content = self.remote.read(name) if self.remote else ordinary_bytes(self.root / name)
             body = json.loads(content or b"{}")
-            return body if isinstance(body, dict) else {}
         except (OSError, ValueError):
             return {}
+        return body if isinstance(body, dict) else {}
 
     def _write(self, name: str, text: str) -> None:
         write_text(self.root / name, text)

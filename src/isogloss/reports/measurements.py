@@ -246,7 +246,7 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
     ConfigError for a folder without plan and records, and for measurements of an earlier version.
     """
     plan, notes = _read_json(out / PLAN)
-    planned = [below(out, name, where=str(out / PLAN), may_link=True).name for name in plan.get("runs") or ()]
+    planned = [below(out, name, out / PLAN).name for name in plan.get("runs") or ()]
     present = sorted(path.parent.name for name in (RECORD, FAILED) for path in out.glob(f"*/{name}"))
     if not plan and not present:
         raise ConfigError(

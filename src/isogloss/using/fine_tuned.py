@@ -86,8 +86,8 @@ class FineTuned(Protocol):
         """Where and how much an input is mixed with its translation; None for a model that does not mix."""
 
     @property
-    def folder(self) -> Path | None:
-        """Where its files are, if it was read from any."""
+    def links(self) -> Sequence[str]:
+        """Files of its folder that are symbolic links; no run makes any."""
 
     @property
     def kind(self) -> Kind:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from os.path import realpath
 from pathlib import Path
 
 from isogloss.core.errors import ConfigError, DataError, check_named
@@ -61,8 +62,8 @@ class Model:
     """auto (what pays on this machine), float32 or bfloat16."""
     mixup: Mixup | None = None
     """Where and how much an input is mixed with its translation; None for a model that does not mix."""
-    folder: Path | None = None
-    """Where its files are, if it was read from any."""
+    links: tuple[str, ...] = ()
+    """Files of its folder that are symbolic links."""
 
     def __repr__(self) -> str:
         """Say what it is in a line; its network and tokenizer have many."""
@@ -293,9 +294,15 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     check_named(str(folder), "task", task_names(), provenance.task)
     task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))
     network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
-    return Model(
-        network, load_tokenizer(str(weights)), task, provenance, precision, load_mixup(weights), weights
-    )
+    tokenizer, mixup = load_tokenizer(str(weights)), load_mixup(weights)
+    return Model(network, tokenizer, task, provenance, precision, mixup, _links(Path(realpath(weights))))
+
+
+def _links(folder: Path) -> tuple[str, ...]:
+    """List the links in a folder, but for those by which the cache of the hub's client is made."""
+    blobs = folder.parent.parent / "blobs"
+    links = (path for path in sorted(folder.rglob("*")) if path.is_symlink())
+    return tuple(str(path) for path in links if Path(realpath(path)).parent != blobs)
 
 
 def in_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

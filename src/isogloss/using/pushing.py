@@ -1,20 +1,23 @@
 """Pushing a model to the Hugging Face hub: its export in one commit, under the login of this machine."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
+from shutil import rmtree
+from typing import TYPE_CHECKING
 
 from isogloss.core.caches import user_cache
 from isogloss.core.errors import ConfigError, RunError, one_line
-from isogloss.core.processes import this_process
-from isogloss.core.records import sweep, writing
+from isogloss.core.presence import make_folder
+from isogloss.core.records import sweep, temporary_beside, writing
 from isogloss.core.version import VERSION
 from isogloss.using.exporting import CARD, card, export
 from isogloss.using.fine_tuned import FineTuned
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 LOGIN = "Log in with a token that may write: hf auth login (or set HF_TOKEN)."
 
@@ -73,34 +76,39 @@ def push(model: FineTuned, options: PushOptions) -> str:
     check_names(options)
     check_login()
     hub = HfApi()
-    with _swept_folder(user_cache() / "push") as temporary:
-        folder = export(model, temporary / "model")
+    with _work_folder() as work:
+        folder = export(model, work / "model")
         with _explained(options, hub.endpoint):
-            private = options.private or None
-            name = hub.create_repo(options.name, private=private, exist_ok=options.update).repo_id
-            if options.revision:
-                hub.create_branch(name, branch=options.revision, exist_ok=True)
-            commit = hub.upload_folder(
-                repo_id=name,
-                folder_path=with_card(model, folder, name),
-                revision=options.revision or None,
-                commit_message=f"{model.provenance.title} (run {model.provenance.run}, isogloss {VERSION})",
-                delete_patterns="*" if options.update else None,  # No file of an earlier model stays.
-            )
+            return _upload(hub, model, options, folder)
+
+
+def _upload(hub: "HfApi", model: FineTuned, options: PushOptions, folder: Path) -> str:
+    name = hub.create_repo(options.name, private=options.private or None, exist_ok=options.update).repo_id
+    if options.revision:
+        hub.create_branch(name, branch=options.revision, exist_ok=True)
+    commit = hub.upload_folder(
+        repo_id=name,
+        folder_path=with_card(model, folder, name),
+        revision=options.revision or None,
+        commit_message=f"{model.provenance.title} (run {model.provenance.run}, isogloss {VERSION})",
+        delete_patterns="*" if options.update else None,  # No file of an earlier model stays.
+    )
     return str(commit.commit_url)
 
 
 @contextmanager
-def _swept_folder(path: Path) -> Iterator[Path]:
-    """Yield a folder for this user alone; remove it, and those of processes that were killed."""
+def _work_folder() -> Iterator[Path]:
+    """Yield a folder for the export; those of processes that were killed are removed."""
+    path = user_cache() / "push"
+    work = temporary_beside(path, "tmp")
     sweep(path)
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(mkdtemp(prefix=f".{path.name}.{this_process()}.", suffix=".tmp", dir=path.parent))
+    with writing(work):
+        make_folder(work)
+        work.chmod(0o700)  # The model may be one that nobody else is to see.
     try:
-        yield folder
+        yield work
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        rmtree(work, ignore_errors=True)
 
 
 def with_card(model: FineTuned, folder: Path, name: str) -> Path:
@@ -113,7 +121,7 @@ def with_card(model: FineTuned, folder: Path, name: str) -> Path:
 def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
     """Turn an error of the hub, or on the way to it, into one that says what to do.
 
-    Its own is not kept as the cause: the hub may have answered with the token, which a traceback would show.
+    The hub's own is not kept as its cause: what it answers may have the token in it, and tracebacks show it.
     """
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -122,18 +130,17 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
     try:
         yield
     except HfHubHTTPError as error:
-        said = error.server_message or str(error)
-        raise _refused(options, error.response.status_code, said) from None
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise _refused(options, error.response.status_code, error.server_message or str(error)) from None
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ConfigError(
-            f"push: {endpoint} does not answer as the Hugging Face hub does ({one_line(error)}). Look "
-            f"whether HF_ENDPOINT is right."
+            f"push: the hub ({endpoint}) answers in another form than its own ({one_line(error)}). Check "
+            f"its address (HF_ENDPOINT), and push again."
         ) from None
     except (client_error, ConnectionError) as error:
         raise RunError(
             f"push: the Hugging Face hub ({endpoint}) cannot be reached ({one_line(error)}). "
             f"Run the same command again where it can; what was uploaded already is not uploaded twice."
-        ) from None
+        ) from error
 
 
 def _refused(options: PushOptions, status: int, said: str) -> ConfigError | RunError:

@@ -1,0 +1,84 @@
+"""What `isogloss corpus check` says of files in the layouts of the field, as a page.
+
+    python benchmarks/layouts.py --data DIR > docs/results/layouts/README.md
+
+DIR has the folder `layouts` with files of the corpora themselves; without it small files alone are looked at.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "data"))
+
+from odd_layouts import LAYOUTS, REAL, lines_of  # noqa: E402
+
+from isogloss.core.errors import DataError  # noqa: E402
+from isogloss.experiments.described_contents import looked_through  # noqa: E402
+from isogloss.experiments.descriptions import described  # noqa: E402
+
+HEAD = """# Layouts of tagging and text files
+
+```
+python benchmarks/layouts.py --data DIR > docs/results/layouts/README.md
+```
+
+What `isogloss corpus check` says of each layout: which sentences (or texts) and labels it has, what was
+decided from the whole file, and the line that does not fit. *Counted* is the same by hand, or by a few lines
+of Python that share nothing with the readers (`tests/data/odd_layouts.py`).
+"""
+
+
+def counts(labels: dict[str, int]) -> str:
+    shown = sorted(labels.items(), key=lambda item: (-item[1], item[0]))
+    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    return ", ".join(f"`{label}` {count:,}" for label, count in shown[:3]) + more
+
+
+def checked(folder: Path, body: str, data: str = "") -> tuple[int, dict[str, int], list[str]]:
+    (folder / "own.toml").write_text(body, encoding="utf-8")
+    try:
+        (split,) = looked_through(described(folder / "own.toml", data), data)
+    except DataError as error:
+        return 0, {}, [str(error)]
+    errors = [*split.errors[:1], *([f"{len(split.errors)} such rows"] if len(split.errors) > 1 else [])]
+    return split.examples, split.labels, [*(one.partition(": ")[2] for one in split.remarks), *errors]
+
+
+def row(name: str, found: tuple[int, dict[str, int], list[str]], expected: tuple[int, dict[str, int]]) -> str:
+    said = " ".join(found[2])
+    said = (said.rpartition("own.toml: ")[2] if "own.toml" in said else said).replace("|", "\\|")
+    begin = said.find("test.txt:")
+    said = said[begin:] if begin >= 0 else said
+    same = "equal" if found[:2] == expected else f"{expected[0]:,}: {counts(expected[1])}"
+    return f"| {name.replace('|', ' ')} | {found[0]:,} | {counts(found[1])} | {same} | {said} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, default=Path("none"))
+    folder = parser.parse_args().data / "layouts"
+    head = "| layout | read | labels | counted | said |\n|---|---|---|---|---|"
+    print(HEAD, "## Small files", "", head, sep="\n")
+    with TemporaryDirectory() as temporary:
+        here = Path(temporary)
+        for odd in LAYOUTS:
+            content = odd.content if isinstance(odd.content, bytes) else odd.content.encode()
+            (here / "test.txt").write_bytes(content)
+            body = f'{odd.body}files = {{ test = "test.txt" }}\nlanguages = ["xx"]\n'
+            print(row(odd.name, checked(here, body), (odd.sentences, odd.labels)))
+        if folder.is_dir():
+            print("", "## Files of the corpora themselves", "", head, sep="\n")
+        for real in REAL if folder.is_dir() else ():
+            split = "train" if real.path.endswith(("train.tsv", "4000.tsv")) else "test"
+            body = f'{real.body}files = {{ {split} = "{real.path}" }}\nlanguages = ["{real.language}"]\n'
+            found = checked(here, f'{body}bad_rows = "skip"\n', str(folder))
+            found = (*found[:2], [part.partition(f"{folder}/")[2] or part for part in found[2]])
+            count, labels = real.count(lines_of(folder, real.path))
+            print(row(real.path, found, (count, dict(labels))))
+
+
+if __name__ == "__main__":
+    main()

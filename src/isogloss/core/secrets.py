@@ -1,0 +1,50 @@
+"""Tokens, keys and passwords are taken out of whatever is shown, written or recorded."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+
+MASK = "***"
+
+SHORTEST = 8
+"""Characters of a value in the environment before it is taken for a secret."""
+
+_NAMES = re.compile(
+    r"TOKEN|SECRET|PASSWORD|PASSWD|(?:API|ACCESS|ACCOUNT|STORAGE)_?KEY|CREDENTIAL|CONNECTION_STRING",
+    re.IGNORECASE,
+)
+"""Parts of the names of environment variables that contain secrets."""
+
+_SECRETS = re.compile(
+    r"""
+    (?P<before>
+        \bbearer\s+ | \bauthorization["']?\s*[:=]\s*["']?\w+\s+
+        | [?&;](?:x-amz-[a-z-]+|[a-z_-]*(?:token|secret|signature|password|api_?key)|sig)=      # signed URLs
+        | [a-z_-]*passw(?:or)?d["']?\s*[:=]\s*["']?
+        | [a-z_-]*(?:token|secret|api_?key)["']?[:=]\s*["']?(?=[^\s"']*\d)
+    )
+    [^\s"'&;,<>@]{4,}
+    | (?P<url>\b[a-z][a-z0-9+.-]+:/{1,2})[^/\s"']+(?=@)                    # https://user:password@host
+    | \bhf_[A-Za-z0-9]{10,} | \b(?:AKIA|ASIA)[0-9A-Z]{12,} | \bgh[pousr]_[A-Za-z0-9]{16,}
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def masked(text: str) -> str:
+    """Return a text with its secrets masked: what looks like one, and those that this process knows."""
+    for value in _known():
+        text = text.replace(value, MASK)
+    return _SECRETS.sub(lambda match: f"{match['before'] or match['url'] or ''}{MASK}", text)
+
+
+def _known() -> Iterator[str]:
+    """Yield the secrets of the environment, and the token of the hub's library where that is loaded."""
+    for name, value in os.environ.items():
+        if _NAMES.search(name) and len(value) >= SHORTEST and not os.path.exists(value):  # noqa: PTH110
+            yield value
+    hub = sys.modules.get("huggingface_hub")
+    token = hub.get_token() if hub is not None else None
+    if token:
+        yield token
