@@ -9,7 +9,7 @@ import torch
 
 import isogloss
 from isogloss.data import CORPORA
-from isogloss.data.sources import BuiltInLanguages
+from isogloss.data.built_in_languages import BuiltInLanguages
 
 
 def main(out: Path, examples: int = 1500) -> None:

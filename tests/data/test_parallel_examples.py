@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA
+from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.examples import Choice, Question, SentencePair
 from isogloss.data.parallel_examples import check_parallel, matched, mixed_pairs, mixed_questions
-from isogloss.data.sources import BuiltInLanguages, Sources
+from isogloss.data.sources import Sources
 
 
 @pytest.mark.parametrize(

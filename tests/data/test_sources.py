@@ -18,10 +18,10 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder
+from isogloss.data.recent_examples import RecentExamples
 from isogloss.data.sources import (
     GENERATED_AS,
     BuiltInLanguages,
-    RecentExamples,
     Sources,
     built_in_size,
     source_of,

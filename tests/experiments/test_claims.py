@@ -142,7 +142,7 @@ def test_where_a_file_stands_in_the_place_of_a_folder_there_is_nothing_to_read(t
 def test_what_is_no_file_in_the_place_of_a_claim_is_said_at_once(board, make):
     board.folder.mkdir()
     make(board.folder / "run.1")
-    with pytest.raises(StorageError, match=r"run\.1: cannot read \(.*(no ordinary file|directory)"):
+    with pytest.raises(StorageError, match=r"run\.1: this is no ordinary file, as a claim is. Remove it"):
         Claims(board).expired("run")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isogloss.data.sources import built_in_size
+from isogloss.data.built_in_languages import built_in_size
 from isogloss.experiments.execute import fewer_in_plan
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune

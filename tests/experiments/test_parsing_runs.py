@@ -6,8 +6,8 @@ import torch
 import isogloss
 from each import each
 from isogloss.data import CORPORA
+from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.languages import LANGUAGES
-from isogloss.data.sources import BuiltInLanguages
 from isogloss.experiments.runs import FineTune
 from isogloss.tasks import TASKS
 from isogloss.tasks.spanning_tree import is_tree

@@ -444,8 +444,8 @@ encoder = { pretrain = { text = ["ud"], languages = ["qaa", "qab"] } } -> encode
     holds upos, pars
 encoder = { pretrain = { text = [], languages = ["qaa", "qab"] } } -> encoder.pretrain.text: the list is
     empty
-encoder = { pretrain = { text = ["rawtext"], languages = ["qaz"] } } -> encoder.pretrain.text: the built-in
-    languages: no
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaz"] } } -> encoder.pretrain.text: qaz: qaz must
+    be read from corpora on your disk
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], bitext = "bitext" } } ->
     encoder.pretrain: bitext ('bitext') and method.
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { name = "mlm" } } } ->

@@ -157,8 +157,26 @@ def test_without_labels_there_is_a_choice_and_no_prediction():
     (table,) = choice_tables(m)
     assert "Fewer than three other languages have labels: nothing is predicted." in table.caption
     (bare,) = choice_tables(measured(rows()))
-    assert [cell.text for cell in bare.rows[0]][3:] == ["–", "–", DO_NOT_KNOW, "–", "–"]
+    assert [cell.text for cell in bare.rows[0]][4:] == ["–", "–", DO_NOT_KNOW, "–", "–"]
     assert regret_tables(measured(rows())) == []
+
+
+def test_without_labels_the_choice_has_an_estimate_of_its_own():
+    (one,) = all_candidates(measured(rows()))
+    data = choice_data(one).set_index("language")
+    for code, row in data.iterrows():
+        chosen = one.models.index(row["model"])
+        values = [one.signals[name][chosen, one.languages.index(code)] for name in ("atc",)]
+        assert (row["estimate.low"], row["estimate.high"]) == (min(values), max(values))
+        assert row["estimate"] == pytest.approx(fmean(values))
+    assert (data["reason"] == "fewer than 3 other languages have labels").all()
+
+
+def test_a_choice_that_is_known_has_no_reason_for_doubt():
+    told = [row for row in rows() if row["signal"] != "score"]
+    assert (choice_data(*all_candidates(measured(told, scores())))["reason"] == "").all()
+    doubted = choice_data(*all_candidates(measured(rows(), scores())))
+    assert (doubted["reason"] == "the gain over one at random may be 0").all()
 
 
 def test_by_three_languages_with_labels_the_others_are_predicted():

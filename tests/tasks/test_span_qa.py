@@ -11,9 +11,9 @@ from task_examples import PASSAGE, examples_of, question, span_scores
 from each import each
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
+from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES
-from isogloss.data.sources import BuiltInLanguages
 from isogloss.encoders import load_tokenizer
 from isogloss.experiments.encoders import model_folder
 from isogloss.metrics.question_answering import normalized

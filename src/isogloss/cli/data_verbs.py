@@ -42,7 +42,7 @@ def align(
         str, typer.Option("--encoder", help="What an aligner looks at that needs an encoder.")
     ] = "shipped",
     split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
-    examples: Annotated[int, typer.Option("--examples", min=0, help="The first ones; 0 for all.")] = 0,
+    examples: Annotated[int, typer.Option("--examples", min=0, help="So many at random; 0 for all.")] = 0,
     out: Annotated[Path, typer.Option("--out", help="Folder for the alignments.")] = Path("runs/align"),
     data: Data = None,
     change: Annotated[
@@ -85,7 +85,7 @@ def translate(
         str, typer.Option("--model", help="Its model: a folder, a run that trained one, or a hub name.")
     ] = "",
     split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
-    examples: Annotated[int, typer.Option("--examples", min=0, help="The first ones; 0 for all.")] = 0,
+    examples: Annotated[int, typer.Option("--examples", min=0, help="So many at random; 0 for all.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -178,7 +178,7 @@ def export(
 ) -> None:
     """Write the built-in languages as files, each corpus in its native format."""
     from isogloss.cli.display import Display
-    from isogloss.data.sources import BuiltInLanguages
+    from isogloss.data.built_in_languages import BuiltInLanguages
 
     with Display(quiet=quiet) as display:
         BuiltInLanguages().export(folder, display.on_progress)

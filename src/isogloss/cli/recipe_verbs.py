@@ -27,7 +27,8 @@ from isogloss.cli.options import (
     Track,
     of_the_list,
 )
-from isogloss.core.errors import ConfigError, InputError, check_named
+from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.languages import canonical_language
 
 if TYPE_CHECKING:
     from isogloss.cli.display import Display
@@ -117,8 +118,26 @@ def init(
     ] = "",
     source: Annotated[str, typer.Option("--source", help="The language trained on.")] = "",
     target: Annotated[
-        list[str] | None, typer.Option("--target", help="Languages: --target sw,de or one at a time.")
+        list[str] | None,
+        typer.Option(
+            "--target",
+            help="Languages: --target sw,de or one at a time; with --from each with a file of its text, "
+            "with labels or without: --target sw=swahili.txt.",
+        ),
     ] = None,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="A labelled file (csv, tsv, jsonl, parquet, conll; or a TOML file that describes it): it is "
+            "split into train, dev and test, in a new folder beside the recipe.",
+        ),
+    ] = None,
+    text: Annotated[str, typer.Option("--text", help="Its column of texts; of pairs A,B.")] = "",
+    label: Annotated[str, typer.Option("--label", help="Its column of labels.")] = "",
+    split: Annotated[str, typer.Option("--split", help="Shares of train, dev and test.")] = "80,10,10",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the split.")] = 0,
     encoder: Annotated[str, typer.Option("--encoder", help="shipped, a folder, or a hub name.")] = "",
     method: Annotated[
         list[str] | None, typer.Option("--method", help="Methods: --method source-only,bilingual.")
@@ -131,36 +150,37 @@ def init(
 ) -> None:
     """Write a first recipe, with comments, that plans as it is; a terminal is asked for what is not given.
 
-    Without any option the recipe is about the built-in languages.
+    Without any option the recipe is about the built-in languages. With --from it is about a file of your own:
+    equal texts stay in one split, columns are found by the header where it leaves no doubt, and targets
+    without labels are measured label-free, for isogloss choose.
     """
-    from isogloss.experiments.starting import first_recipe
+    from isogloss.cli.first_recipes import planned_text, recipe_from, shares_of
 
     _refuse_existing(file, force=force)
-    usual = _usual_answers(task)
+    usual = replace(_usual_answers(task), seeds=seeds)
+    usual = replace(usual, methods=_several(",".join(method or ())) or usual.methods)
     asks = _is_terminal() and not quiet
 
     def answer(given: str, question: str, default: str) -> str:
         return given or (typer.prompt(question, default=default, err=True) if asks else default)
 
+    if (corpus and labelled) or (not labelled and (text or label)):
+        raise ConfigError("--corpus, and --text and --label of --from: give a corpus or a labelled file.")
+    if labelled:
+        columns = {"source": canonical_language(source or "en"), "text": text, "label": label}
+        how = {**columns, "weights": shares_of(split), "seed": seed}
+        usual, targets = replace(usual, encoder=encoder or usual.encoder), _several(",".join(target or ()))
+        recipe = recipe_from(labelled, file, usual, targets=targets, how=how, quiet=quiet)
+        _write(file, recipe, force=True)
+        return
     answers = replace(
         usual,
         corpus=answer(corpus, "Corpus with labels", usual.corpus),
         source=answer(source, "Language to train on", usual.source),
         targets=_several(answer(",".join(target or ()), "Languages to transfer to", ",".join(usual.targets))),
         encoder=answer(encoder, "Encoder", usual.encoder),
-        methods=_several(",".join(method or ())) or usual.methods,
-        seeds=seeds,
     )
-    text = first_recipe(answers)
-    try:
-        _check_plan(text, file, data)
-    except InputError as error:  # A test set may have no labels that are public.
-        text = first_recipe(replace(answers, split="dev"))
-        try:
-            _check_plan(text, file, data)
-        except InputError:
-            raise error from None
-    _write(file, text, force=force)
+    _write(file, planned_text(answers, file, data), force=force)
 
 
 @recipe_verbs.command()
@@ -278,33 +298,12 @@ def _show_search(found: "Search", display: "Display", *, as_json: bool) -> None:
 
 def _usual_answers(task: str) -> "Answers":
     """Return the usual answers: about a built-in corpus, one with labels for the task that is named."""
+    from isogloss.data.built_in_languages import GENERATED_AS
     from isogloss.data.catalogue import CORPORA
-    from isogloss.data.sources import GENERATED_AS
     from isogloss.experiments.starting import Answers
 
     corpora = [name for name in GENERATED_AS if task in CORPORA[name].tasks]
     return Answers(task=task, corpus=corpora[0]) if corpora else Answers(task=task)
-
-
-def _check_plan(text: str, file: Path, data: str | None) -> None:
-    """Raise ConfigError or DataError unless a recipe can be planned where its file will be."""
-    from isogloss.core.records import write_text
-    from isogloss.experiments.plan import plan_recipe
-
-    trial = file.with_name(f".{file.stem}-trial.toml")
-    missing = [folder for folder in file.parents if not folder.exists()]
-    try:
-        write_text(trial, text)
-        plan_recipe(str(trial), out=file.parent / "runs", data=data)
-    except InputError as error:
-        said = str(error).replace(trial.name, file.name)
-        raise type(error)(f"init: nothing is written, for it could not be planned: {said}") from error
-    finally:
-        if trial.is_file():  # Nothing is, below a file.
-            trial.unlink()
-        for folder in missing:
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
 
 
 def _several(text: str) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Running recipes, and printing their plans."""
 
+import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,9 +17,9 @@ from isogloss.experiments.asking import once_each, parse_change
 from isogloss.experiments.engines import Making
 
 if TYPE_CHECKING:
+    from isogloss.api import Result
     from isogloss.experiments.plan import Planned
     from isogloss.experiments.runs import Run
-    from isogloss.experiments.store import Outcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,14 +86,15 @@ def run_and_report(
             announce=display.announce,
             command=command,
         )
-        _show_outcome(result.outcome, display)
+        _show_outcome(result, display)
     if report:
         show_report(result.report, as_json=as_json)
     _exit_if(result.outcome.failed)
 
 
-def _show_outcome(outcome: "Outcome", display: Display, *, processes: int = 1) -> None:
-    """Say how many runs were made, and what was wrong with those that were made again; to machines, which."""
+def _show_outcome(result: "Result", display: Display, *, processes: int = 1) -> None:
+    """Say how many runs were made, and what is wrong with them, each kind once; to machines, which."""
+    outcome = result.outcome
     if display.as_json:
         emit({"event": "outcome", **asdict(outcome)})
     made = f"{len(outcome.made)} runs made" + (f" in {processes} processes" if processes > 1 else "")
@@ -101,6 +103,13 @@ def _show_outcome(outcome: "Outcome", display: Display, *, processes: int = 1) -
         display.say(f"isogloss: run {key} was damaged. {message}")
     for key, message in outcome.died.items():
         display.say(f"isogloss: run {key}: {message}")
+    kinds: dict[str, dict[str, str]] = {}
+    for record in () if display.as_json or display.quiet else result.records:
+        for text in record.warnings:
+            kinds.setdefault(re.sub(r"[\d.,]+", "", text), {}).setdefault(record.id, text)
+    for warned in kinds.values():
+        (key, text), *others = warned.items()
+        display.say(f"isogloss: run {key}{f' and {len(others)} more' if others else ''}: {text}")
 
 
 def _exit_if(failed: Mapping[str, str]) -> None:
@@ -171,7 +180,8 @@ def run_together(
         if main:
             planned.write(command)
         outcome = make_together(planned, how, announce=display.announce, on_progress=display.on_progress)
-        _show_outcome(outcome, display, processes=world_size())
+        ids = tuple(map(identity, planned.runs))
+        _show_outcome(api.Result(planned.store.root, outcome, ids), display, processes=world_size())
         written = api.report_alone(planned.store, display.on_progress) if main and report else None
     if written:
         show_report(written, as_json=as_json)
@@ -262,7 +272,7 @@ def _operations(count: float | None) -> str:
 
 
 def _not_looked_at(planned: "Planned") -> Iterator[str]:
-    """Yield what was not looked at, as it is not on this machine: corpora, and encoders of the hub."""
+    """Yield what was not looked at, as it is not on this machine or has no labels: corpora, hub encoders."""
     from isogloss.experiments.memory import ASSUMED_SHAPES
     from isogloss.experiments.needs import not_looked_up
 
@@ -275,6 +285,8 @@ def _not_looked_at(planned: "Planned") -> Iterator[str]:
             f"not looked at: {each}: not on this machine. The runs get other ids when their data is there "
             f"(--data DIR)."
         )
+    for corpus, split, language in planned.sources.unlabelled:
+        yield f"{corpus} {language}: no labels, so no score on {split}."
     for source in dict.fromkeys(model.source for model in not_looked_up(planned.runs)):
         size = " Its published size is assumed." if source in ASSUMED_SHAPES else ""
         yield (

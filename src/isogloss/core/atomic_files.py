@@ -24,8 +24,12 @@ def atomic_file(path: Path) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; it replaces ``path`` on success and is removed on failure."""
+def atomic_folder(path: Path, *, file_by_file: bool = False) -> Iterator[Path]:
+    """Yield an empty folder to fill; it replaces ``path`` on success and is removed on failure.
+
+    With ``file_by_file`` a folder with the same names gets the new files one by one: whoever reads it, as
+    their contents are equal, misses none.
+    """
     path = path.resolve()
     temporary = temporary_beside(path, "tmp")
     sweep(path)
@@ -35,7 +39,11 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         yield temporary
         with writing(path):
             as_umask_says(temporary)
-            _replace(path, temporary)
+            if file_by_file and path.is_dir() and _names(path) == _names(temporary):
+                for file in temporary.iterdir():
+                    file.replace(path / file.name)
+            else:
+                _replace(path, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -46,6 +54,10 @@ def as_umask_says(folder: Path) -> None:
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(mode)
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
 
 
 def _replace(path: Path, new: Path) -> None:

@@ -1,4 +1,4 @@
-"""Language codes: ISO 639-1 where there is one, else 639-3; qaa to qtz are the built-in languages.
+"""Language codes: ISO 639-1 where there is one, else 639-3; qaa to qai are the built-in languages.
 
 A script or region follows where it matters: BCP 47's ``zh-Hant`` and ``sr-Latn``, which are written
 ``zh_Hant`` and ``sr_Latn`` here, because a hyphen joins two languages (``en-zh_Hant``).
@@ -31,7 +31,7 @@ BOTH = "+"
 _CODE = re.compile(r"[a-z]{2,3}(_[A-Z][a-z]{3})?(_([A-Z]{2}|[0-9]{3}))?")
 _BETWEEN_LANGUAGES = re.compile(r"(\+|-(?![A-Z][a-z]{3}(?![a-z])|[A-Z]{2}(?![A-Za-z])|[0-9]{3}))")
 """A plus, or a hyphen that no script or region follows."""
-_BUILT_IN = re.compile(r"q[a-t][a-z]")
+_BUILT_IN = re.compile(r"qa[a-i]")
 _MAY_BE_LONGER = re.compile(r"[a-z]{3}|.*[-_].*", re.DOTALL)
 _OF_WIKIPEDIA = "als"
 """Alemannic in Wikipedia and so in WikiANN; ISO 639-3's Tosk Albanian only with its script, ``als_Latn``."""
@@ -49,7 +49,7 @@ def check_language(code: str, where: str) -> str:
     if not is_language_code(code):
         raise ConfigError(
             f"{where}: {code!r} is no language code. Use ISO 639-1 (en, sw), else 639-3 (yue); "
-            f"the built-in languages are qaa, qab, …; a script or region may follow (zh-Hant, pt-BR)."
+            f"the built-in languages are qaa to qai; a script or region may follow (zh-Hant, pt-BR)."
         )
     return code
 
@@ -192,7 +192,7 @@ def language_of_text(language: str) -> str:
 
 
 def is_built_in(code: str) -> bool:
-    """Return whether a code is in the private range qaa…qtz, the built-in languages."""
+    """Return whether a code is one of qaa to qai; the private codes after them (UD's qtd) are the user's."""
     return bool(_BUILT_IN.fullmatch(code))
 
 

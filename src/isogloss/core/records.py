@@ -20,7 +20,7 @@ from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, re
 from isogloss.core.errors import StorageError, one_line
 from isogloss.core.paths import ordinary_bytes
 from isogloss.core.presence import make_folder
-from isogloss.core.processes import has_ended, this_process
+from isogloss.core.processes import has_ended, host, this_process
 from isogloss.core.secrets import masked
 
 RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
@@ -166,6 +166,15 @@ def sweep(path: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
             with suppress(OSError):
                 left.unlink(missing_ok=True)
+
+
+def sweep_folder(folder: Path) -> None:
+    """Remove temporary files and folders in a folder, but for those of living processes of this machine."""
+    for left in folder.glob(".*.tmp"):
+        process = left.name.removesuffix(".tmp").rpartition(".")[2]
+        if has_ended(process) or not process.startswith(f"{host()}-"):
+            shutil.rmtree(left, ignore_errors=True)
+            left.unlink(missing_ok=True)
 
 
 @contextmanager

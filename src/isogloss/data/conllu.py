@@ -320,7 +320,10 @@ class Ud:
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the one file of a split in the language's treebank."""
-        treebank = self.named(language) or _only_one(folder, language)
+        treebank = self.named(language)
+        if treebank == BUILT_IN and treebanks_there(folder, language, split):  # UD uses one of our codes.
+            treebank = dict(self.treebanks).get(language, "")
+        treebank = treebank or _only_one(folder, language)
         found = folder.find(ud_paths(treebank, language, split))
         if not found:
             raise _missing(folder, language, split, treebank)

@@ -16,6 +16,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from operator import itemgetter
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -165,6 +166,13 @@ Example = (
     | Question
 )
 
+
+def is_labelled(example: Example) -> bool:
+    """Return whether an example has a label, tags or answers; it may have a set of labels that is empty."""
+    texts = [getattr(example, name, ()) for name in ("tags", "answers")]
+    return any(texts) or getattr(example, "label", None) not in (None, "")
+
+
 KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Example)}
 """Every kind of example, by its name."""
 
@@ -287,11 +295,20 @@ def subsample(lines: Iterable[Item], count: int, *, seed: int) -> list[Item]:
     a larger one.
     """
     draw = random.Random(seed)
-    kept: list[tuple[float, int, Item]] = []
-    for number, line in enumerate(lines):
-        one = (-draw.random(), number, line)
-        if len(kept) < count:
-            heapq.heappush(kept, one)
-        elif one > kept[0]:
-            heapq.heapreplace(kept, one)
-    return [line for _, _, line in sorted(kept, key=lambda one: one[1])]
+    return _lowest(((draw.random(), line) for line in lines), count)
+
+
+def limited(examples: Iterable[Kind], count: int) -> list[Kind]:
+    """Return ``count`` (1 or more) examples at random (all where there are fewer), in their order.
+
+    The draw follows from the ids alone: it is the same in every run, under every seed and in any order of
+    the file, and parallel corpora have the same examples in every language. A smaller choice is part of a
+    larger one.
+    """
+    return _lowest(((derive(0, "limit", example.id), example) for example in examples), count)
+
+
+def _lowest(ranked: Iterable[tuple[float, Item]], count: int) -> list[Item]:
+    """Return the items of lowest rank in their order; no more than ``count`` are held."""
+    numbered = ((rank, number, item) for number, (rank, item) in enumerate(ranked))
+    return [item for _, _, item in sorted(heapq.nsmallest(count, numbered), key=itemgetter(1))]

@@ -1,135 +1,29 @@
-"""Sources of examples: corpora by name, from the built-in languages, a folder or the Hugging Face hub.
+"""Sources of examples: corpora by name, from the built-in languages, a folder or the Hugging Face hub."""
 
-The built-in languages are files in the corpora's native formats that are made when they are read, so they
-take the same way through readers, fingerprints and runs as files on disk. ``export`` writes them.
-"""
-
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
-from itertools import combinations, islice, permutations, product
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
-from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.plug_ins import check_value, find_plug_in, package_named, plugged_names
-from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import writing
-from isogloss.data import languages
 from isogloss.data.bitext import Bitext
+from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.catalogue import CORPORA
-from isogloss.data.comparable import Bucc, apart
 from isogloss.data.concatenated import Concatenated, concatenated
-from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
+from isogloss.data.conllu import BUILT_IN, treebanks_there
+from isogloss.data.corpora import SPLITS, Corpus, Source, Split
 from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
-from isogloss.data.examples import Example
+from isogloss.data.examples import Example, is_labelled, limited
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.hub import data_source
 from isogloss.data.pairs import PairCorpus
-from isogloss.data.parallel_text import two_languages
 from isogloss.data.questions import QuestionCorpus
+from isogloss.data.recent_examples import RecentExamples
 from isogloss.data.tokenization import word_breaking
-
-GENERATED_AS = {
-    "ud": "ud",
-    "wikiann": "wikiann",
-    "xnli": "xnli",
-    "pawsx": "pawsx",
-    "squad": "squad",
-    "rawtext": "text",
-}
-"""The corpora that the built-in languages have, besides bitext and what is made of it, and what their maker
-calls them."""
-
-TRANSLATED = ("xnli", "pawsx", "squad", "ud", "wikiann")
-"""Those that are there in translation too, for every pair: qaa-qab, and there and back: qaa-qab-qaa."""
-
-NOISE = 0.05
-"""Rate of errors in these translations, each of three kinds (words dropped, wrong, exchanged)."""
-
-BITEXT = "bitext"
-LARGE_BITEXT = "bitext-large"
-"""A collection of bitext that begins as ``BITEXT`` does and is five times as long; not exported."""
-
-
-@dataclass(frozen=True)
-class BuiltInLanguages:
-    """All corpora of the built-in languages."""
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return "the built-in languages"
-
-    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
-        """Return the one file of a split, which is made when it is read."""
-        if language not in self._languages(corpus):
-            there = dict.fromkeys(SPLITS, sorted(self._languages(corpus)))
-            name = f"bitext:{corpus.collection}" if isinstance(corpus, Bitext) else corpus.name
-            raise not_there(self, name, language, split, there=there)
-        if isinstance(corpus, Bitext | Bucc):
-            language = "-".join(sorted(language.split("-")))
-        return [self._file(corpus, language, split)]
-
-    def inside(self) -> list[str]:
-        """Return the corpora."""
-        return sorted({path.partition("/")[0] for path in self._exported()})
-
-    def export(self, folder: Path, on_progress: OnProgress = no_progress) -> None:
-        """Write every file; DiskFolder(folder) then reads the very same examples.
-
-        Translations of examples, the large bitext and comparable text are left out: there is a file for
-        every pair.
-        """
-        files = [*self._exported().items()]
-        what = "export of the built-in languages"
-        for path, file in one_by_one(files, what, on_progress, lambda one: one[0]):
-            with atomic_file(folder / path) as stream, writing(folder / path):
-                stream.writelines(file.read())
-
-    def _languages(self, corpus: Corpus) -> set[str]:
-        """Return the languages, and the pairs of them, that a corpus is there in."""
-        pairs = ["-".join(pair) for pair in permutations(languages.LANGUAGES, 2)]
-        if isinstance(corpus, Bitext):
-            return set(pairs) if corpus.collection in (BITEXT, LARGE_BITEXT) else set()
-        if isinstance(corpus, Bucc):
-            return set(pairs)
-        if corpus.name not in GENERATED_AS:
-            return set()
-        translated = pairs if corpus.name in TRANSLATED else []
-        there_and_back = [f"{pair}-{pair.partition('-')[0]}" for pair in translated]
-        return {*languages.LANGUAGES, *translated, *there_and_back}
-
-    def _file(self, corpus: Corpus, language: str, split: Split) -> File:
-        path, how = corpus.path(language, split), ""
-        if not isinstance(corpus, Bitext | Bucc) and is_translation(language):
-            how = f"-noise-{NOISE}"
-
-        def read() -> Iterator[str]:
-            for line in corpus.write(self._examples(corpus, language, split), language):
-                yield line + "\n"
-
-        return File(f"built-in/{path}", read, lambda: f"built-in-{languages.VERSION}-{path}{how}")
-
-    def _examples(self, corpus: Corpus, language: str, split: Split) -> Iterable[Example]:
-        if isinstance(corpus, Bitext):
-            return languages.translations(*two_languages(language), split, corpus=corpus.collection)
-        if isinstance(corpus, Bucc):
-            return apart(languages.translations(*two_languages(language), split))
-        if is_translation(language):
-            return languages.translated(GENERATED_AS[corpus.name], language, split, noise=NOISE)
-        return languages.examples(GENERATED_AS[corpus.name], language, split)
-
-    def _exported(self) -> dict[str, File]:
-        corpora = [CORPORA[name] for name in GENERATED_AS]
-        asked = [*product(corpora, languages.LANGUAGES, SPLITS)]
-        pairs = ["-".join(pair) for pair in combinations(sorted(languages.LANGUAGES), 2)]
-        asked += product([CORPORA["bitext"]], pairs, SPLITS)
-        return {corpus.path(code, split): self._file(corpus, code, split) for corpus, code, split in asked}
 
 
 def source_of(language: str, data: Source | None) -> Source:
@@ -146,48 +40,20 @@ def source_of(language: str, data: Source | None) -> Source:
         names = " and ".join(language_name(code) for code in language.split("-"))
         raise DataError(
             f"{language}: {names} must be read from corpora on your disk, and no folder was given. "
-            f"Give --data DIR, or use the built-in languages (qaa, qab, …), which need none."
+            f"Give --data DIR, or use the built-in languages (qaa to qai), which need none."
         )
     return data
 
 
-def built_in_size(corpus: str, language: str, split: Split) -> int | None:
-    """Return how many examples a split of the built-in languages has, without making any.
-
-    None for other languages, for translated examples, whose number depends on what was lost, and for
-    corpora that are read as one.
-    """
-    codes = language.split("-")
-    plain, _, collection = corpus.partition(":")
-    name = (collection or BITEXT) if plain == "bitext" else GENERATED_AS.get(corpus, "")
-    if not all(map(is_built_in, codes)) or len(codes) != (2 if plain == "bitext" else 1):
-        return None
-    if name not in languages.SIZES:
-        return None
-    return min(languages.split_size(name, code, split) for code in codes)
+def _has_treebank(folder: Source | None, language: str) -> bool:
+    """Return whether a folder has a treebank under the code of a built-in language, as UD's qaf is."""
+    if not (is_built_in(language) and isinstance(folder, DiskFolder)):
+        return False
+    names = {name for split in SPLITS for name in treebanks_there(folder, language, split)}
+    return bool(names - {BUILT_IN.lower()})
 
 
 Treebanks = tuple[tuple[str, str], ...]
-
-
-class RecentExamples:
-    """Splits as they were read, the least recently asked for forgotten first."""
-
-    def __init__(self, limit: int) -> None:
-        """Keep up to ``limit`` examples of all splits together; a longer split is never kept."""
-        self._limit = limit
-        self._kept: OrderedDict[Hashable, tuple[Example, ...]] = OrderedDict()
-
-    def examples(self, key: Hashable, read: Callable[[], Iterable[Example]]) -> list[Example]:
-        """Return the examples kept under a key, which must name their file's state too, or read them."""
-        found = self._kept.pop(key, None)
-        if found is None:
-            found = tuple(read())
-        if len(found) <= self._limit:
-            self._kept[key] = found
-            while sum(map(len, self._kept.values())) > self._limit:
-                self._kept.popitem(last=False)
-        return list(found)
 
 
 _RECENT = RecentExamples(limit=50_000)
@@ -210,6 +76,10 @@ class Sources:
         default_factory=dict, init=False, repr=False, compare=False
     )
     """Corpus, split and language of those that a plan was made without."""
+    unlabelled: dict[tuple[str, Split, str], None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Corpus, split and language of those that a plan leaves out where labels are needed."""
     _found: dict[Hashable, list[File] | DataError] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -272,6 +142,8 @@ class Sources:
         place = data_source(self.data)
         if all(isinstance(part, DescribedCorpus) for part in self._parts(name)):
             return place
+        if name == CORPORA["ud"].name and _has_treebank(place, language):
+            return place  # UD's own use of the code goes before ours.
         return source_of(language, place)
 
     def labels(self, name: str) -> tuple[str, ...] | None:
@@ -295,14 +167,24 @@ class Sources:
     def stream(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> Iterator[Example]:
-        """Read the first examples of a split (0: all of them), one at a time."""
+        """Read a split, or so many examples of it, one at a time."""
         read = self.corpus(corpus, treebanks).read(self._place(corpus, language), language, split)
+        if examples and self._draws(corpus, language, split):
+            return iter(limited(read, examples))
         return islice(read, examples or None)
+
+    def _draws(self, corpus: str, language: str, split: Split) -> bool:
+        """Return whether a limit draws at random; of one file of the built-in languages it takes the first.
+
+        Those are drawn one by one as they are made, so the first are a random choice without making the rest.
+        """
+        is_made = isinstance(self._place(corpus, language), BuiltInLanguages)
+        return not is_made or len(self._files(corpus, language, split, ())) > 1
 
     def examples(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> list[Example]:
-        """Read the first examples of a split (0: all), or give those read before; DataError for none."""
+        """Read a split, or so many examples of it, or give those read before; DataError for none."""
         files = self._files(corpus, language, split, treebanks)
         state = tuple((file.name, file.fingerprint()) for file in files)
         found = _RECENT.examples(
@@ -315,8 +197,13 @@ class Sources:
             )
         return found
 
-    def fingerprint(self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = ()) -> str:
-        """Return a fingerprint of the files a split is read from; DataError when they are not there."""
+    def fingerprint(
+        self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
+    ) -> str:
+        """Return a fingerprint of the files a split is read from, and of how a limit chooses among them.
+
+        DataError when they are not there.
+        """
         if self.assume and self._is_absent(corpus, language, split):
             self.assumed[corpus, split, language] = None
             return f"assumed {corpus} {language} {split}"
@@ -325,7 +212,8 @@ class Sources:
         breaking = word_breaking(language.split("-")) if is_bitext else ""
         plugged = [one.name for one in self._parts(corpus) if one.name not in (*CORPORA, *KNOWN)]
         added = [package_named("corpora", name) for name in plugged]
-        return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking, *added]))
+        drawn = "drawn" if examples and self._draws(corpus, language, split) else ""
+        return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking, *added, drawn]))
 
     def remarks(self, corpus: str, language: str, split: Split) -> tuple[str, ...]:
         """Return how described files are read, and how many rows are left out of any; looked up once."""
@@ -335,9 +223,12 @@ class Sources:
             read: list[tuple[Corpus, Split]] = [(whole, split)]
             if isinstance(whole, Concatenated):
                 read = [(part.corpus, own) for part in whole.parts for own in part.sources(split)]
-            self._remarks[key] = tuple(
-                remark for part, own in read for remark in self._remarks_of(part, language, own)
-            )
+            remarks = [remark for part, own in read for remark in self._remarks_of(part, language, own)]
+            if corpus == CORPORA["ud"].name and _has_treebank(data_source(self.data), language):
+                remarks.append(
+                    f"ud {language}: the treebank in the data folder was read, not the built-in language."
+                )
+            self._remarks[key] = tuple(remarks)
         return self._remarks[key]
 
     def _remarks_of(self, corpus: Corpus, language: str, split: Split) -> Iterator[str]:
@@ -381,6 +272,21 @@ class Sources:
         if isinstance(found, DataError):
             raise DataError(str(found))
         return found
+
+    def lacks_labels(self, corpus: str, language: str, split: Split) -> bool:
+        """Return whether a described corpus has no labels in a split or, if absent, the first of others."""
+        if not all(isinstance(part, DescribedCorpus) and not part.hub for part in self._parts(corpus)):
+            return False
+        for part in (split, *SPLITS):
+            with suppress(DataError):
+                self._files(corpus, language, part, ())
+                break
+        else:
+            return False
+        if part != "train":  # Training data is not read without labels.
+            with suppress(DataError):  # An error where the split is read.
+                return not is_labelled(self.examples(corpus, language, part, examples=1)[0])
+        return False
 
     def has_dev(self, corpus: str, language: str) -> bool:
         """Return whether a corpus has a development split of a language."""

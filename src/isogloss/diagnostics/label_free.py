@@ -49,6 +49,7 @@ class LabelFree:
     name: ClassVar[str] = "label-free"
     subject: ClassVar[str] = "model"
     version: ClassVar[int] = 1
+    needs_labels: ClassVar[bool] = False
 
     noise: Rate = 0.05
     """Standard deviation of the move of a weight, as a share of its tensor's root mean square."""

@@ -36,6 +36,7 @@ class MixupRatio:
     name: ClassVar[str] = "mixup-ratio"
     subject: ClassVar[str] = "model"
     version: ClassVar[int] = 2
+    needs_labels: ClassVar[bool] = False
 
     def measure(self, setting: MeasureSetting) -> list[MixupRatioRow]:
         """Return a row for each target language; none for a model that does not mix."""

@@ -36,6 +36,8 @@ class AlignmentRequest:
     """Whether linked words are read; otherwise nothing is aligned."""
     subwords: bool = False
     """Whether subwords are linked in place of words."""
+    examples: int = 0
+    """Translations that are aligned; 0 for all."""
 
 
 def alignments(
@@ -69,8 +71,10 @@ def alignments(
                 aligner=aligner,
                 encoder=encoder.original if aligner.needs_encoder else None,
                 tokenizer=encoder.original if subwords else None,
+                examples=request.examples,
             )
-            files = [sources.fingerprint(bitext, pair, one) for one in run.splits]
+            read, fingerprint = run.splits_read, sources.fingerprint
+            files = [fingerprint(bitext, pair, one.split, examples=one.examples) for one in read]
         found.append(replace(run, data=combined_fingerprint(files)))
     return tuple(found)
 

@@ -6,13 +6,14 @@ concerns the run alone; what concerns all (the disk, a mistake in the code) is r
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from traceback import format_exc
 from typing import Literal
 
 import torch
 
-from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError, RunError
+from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError, RunError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left, leaves_now
 from isogloss.core.progress import OnProgress, Progress
@@ -95,7 +96,8 @@ def _attempt(
         store.bring(read_by(run))
         begin()
         ending = _made(context, run, claim, shares=shares)
-        claim.finished = ending.how == "made"
+        claim.finished = ending.how in ("made", "there")
+        claim.was_finished = ending.how == "there"
         return replace(ending, damaged=damaged)
 
 
@@ -108,14 +110,32 @@ def _made(context: RunContext, run: Run, claim: Claim, *, shares: bool) -> Endin
             return Ending("elsewhere")
         raise
     except Exception as error:
+        if ending := _settled_elsewhere(context, run, claim):
+            return ending
         if shares and ran_out(error):
             return Ending("crowded", str(error))
         why = excuse(error)
+        needed = read_by(run) if why else ()
+        if gone := [one for one in needed if not context.store.is_finished(one, afresh=True)]:
+            raise StorageError(
+                f"{context.store.folder(gone[0])}: this run went away while another one needed it. Run the "
+                f"same command again: it is made anew."
+            ) from error
         if not why or context.store.went_away(error):
             raise
         context.store.fail(run, why)
         return Ending("failed", why)
     return Ending("made")
+
+
+def _settled_elsewhere(context: RunContext, run: Run, claim: Claim) -> Ending | None:
+    """Return how an attempt ended that another process took over, as this one was frozen for too long."""
+    if context.store.claims.is_lost(claim):
+        return Ending("elsewhere")
+    with suppress(StorageError, OSError):
+        if context.store.is_finished(run, afresh=True):
+            return Ending("there")
+    return None
 
 
 def _heeding(on_progress: OnProgress, claim: Claim) -> OnProgress:

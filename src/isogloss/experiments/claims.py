@@ -9,8 +9,9 @@ removed when it has a record: from then on nobody asks for them.
 
 It takes no locks, which network file systems have or have not: only that a file is created by one process
 alone (O_EXCL; on NFS since version 3), and that a file opened again shows what others wrote (close-to-open).
-A holder that was frozen for longer than a lease finds the next claim, and leaves the run; should it finish
-before it looks, its record has the same bytes as the other one.
+A holder that was frozen for longer than a lease finds the next claim, or its own gone since another process
+has finished the run, and leaves the run; should it finish before it looks, its record has the same bytes as
+the other one.
 """
 
 import json
@@ -28,10 +29,9 @@ from secrets import token_hex
 from typing import Protocol
 
 from isogloss.core.errors import StorageError
-from isogloss.core.paths import ordinary_bytes
 from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, this_process
-from isogloss.core.records import reading, writing
+from isogloss.core.records import writing
 
 FOLDER, LOG = ".claims", "log"
 LEASE = 60.0
@@ -52,7 +52,7 @@ class Board(Protocol):
         ...
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, whether it is there or not."""
+        """Write a file again that is there."""
         ...
 
     def read(self, name: str) -> bytes | None:
@@ -65,6 +65,10 @@ class Board(Protocol):
 
     def append(self, name: str, line: str, *, begins: bool) -> None:
         """Add a line to a file that this process alone writes; its folder is made where that ``begins``."""
+        ...
+
+    def is_there(self) -> bool:
+        """Return whether the board can be seen, once anything was claimed on it."""
         ...
 
     @property
@@ -99,20 +103,24 @@ class FolderBoard:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file in its place: that takes no space, and a full disk leaves what was in it."""
-        path = self.folder / name
-        with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
+        with (self.folder / name).open("r+b", buffering=0) as file:
             file.write(content)
             file.truncate()
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
-        with reading(self.folder / name):
-            try:
-                return ordinary_bytes(self.folder / name)
-            except (FileNotFoundError, NotADirectoryError):  # The latter: a file stands in a folder's place.
-                return None
+        path = self.folder / name
+        if path.exists() and not path.is_file():
+            raise StorageError(f"{path}: this is no ordinary file, as a claim is. Remove it, and run again.")
+        try:
+            return path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):  # The latter where a file stands in a folder's place.
+            return None
 
     def remove(self, name: str) -> None:  # noqa: D102
         (self.folder / name).unlink(missing_ok=True)
+
+    def is_there(self) -> bool:  # noqa: D102
+        return self.folder.is_dir()
 
     def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: D102
         path = self.folder / name
@@ -134,7 +142,7 @@ class Claim:
     renewed: float = 0.0
     """When its last sign of life was written, by the clock of its claims."""
     lost: bool = False
-    """Whether another process has claimed it since, as this one gave no sign of life for too long."""
+    """Whether another process has claimed it since, or finished it, while this one gave no sign of life."""
     silent: bool = False
     """Whether no sign of life could be written for the length of a lease: others may claim it by now."""
     finished: bool = False
@@ -211,6 +219,12 @@ class Claims:
             return ""
         found = _read(content)
         return f"{found.get('pid', 'unknown')} on {found.get('machine', 'an unknown machine')}"
+
+    def is_lost(self, claim: Claim) -> bool:
+        """Return whether a claim is lost, looked up now: this process may have been frozen until now."""
+        with self._writing, suppress(OSError, StorageError):
+            self._renew(claim)
+        return claim.lost
 
     def expired(self, key: str) -> bytes | None:
         """Return the last claim's content if that has ended, b"" without a claim, None while one is held."""
@@ -293,7 +307,12 @@ class Claims:
     def _renew(self, claim: Claim) -> None:
         if self._held.get(claim.key) is not claim:
             return
-        claim.lost = self.board.read(_name(claim.key, claim.number + 1)) is not None
+        own = self.board.read(claim.name)
+        if own is None and not self.board.is_there():
+            return
+        following = self.board.read(_name(claim.key, claim.number + 1))
+        is_own = own is not None and _read(own).get("token", claim.token) == claim.token
+        claim.lost = following is not None or not is_own
         if not claim.lost:
             claim.beat += 1
             self.board.write(claim.name, claim.content())

@@ -88,7 +88,7 @@ class RunContext:
         return list(read_examples(self.store.folder(run) / EXAMPLES))
 
     def examples(self, run: FineTune | Measure, language: str, split: Split, count: int) -> list[Example]:
-        """Read the first examples (0: all) of a language or, where it is a pair, of its translation."""
+        """Read so many examples (0: all) of a language or, where it is a pair, of its translation."""
         for made in run.translated or ():
             if (made.languages, made.split) == (language, split):
                 return self.translated(made)

@@ -166,12 +166,14 @@ def _adjusted(
         check_layers_read(method, encoder, sources.encoders, where)
         for size in sizes:
             request = AlignmentRequest(
-                recipe.align, where, links=method.needs_links, subwords=links_subwords(method)
+                recipe.align,
+                where,
+                links=method.needs_links,
+                subwords=links_subwords(method),
+                examples=0 if choice.sample else size,
             )
             aligned = alignments(request, sources, encoder, choice.bitext, choice.pairs)
             label = choice.label or kind.name
-            if not choice.sample:
-                aligned = tuple(replace(one, examples=size) for one in aligned)
             adjust = Adjust(
                 encoder=encoder,
                 method=method,

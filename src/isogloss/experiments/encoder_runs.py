@@ -32,7 +32,7 @@ from isogloss.methods import Adjustment, Pretraining
 
 @dataclass(frozen=True, kw_only=True)
 class SplitRead:
-    """The first examples (0: all) of one split of a corpus."""
+    """So many examples (0: all) of one split of a corpus."""
 
     corpus: str
     language: str
@@ -180,7 +180,7 @@ class Align:
     alone: bool | None = None
     """Whether words are counted in that split alone, as the bitext has no other; None where it has."""
     examples: Count = 0
-    """Translations of the split, the first ones; 0 for all."""
+    """Translations of the split, drawn at random; 0 for all."""
     seed: Whole = 0
     """Seed of what the aligner draws."""
     data: str = ""

@@ -24,11 +24,12 @@ from isogloss.core.secrets import masked
 from isogloss.core.seeds import derive
 from isogloss.core.training_rows import Parameters
 from isogloss.core.version import VERSION
+from isogloss.data.built_in_languages import built_in_size
 from isogloss.data.corpora import Split, is_translation
 from isogloss.data.examples import Example, TextLine, Translation, subsample
 from isogloss.data.questions import repairs_message
 from isogloss.data.result_files import PREDICTIONS, write_predictions
-from isogloss.data.sources import Sources, built_in_size
+from isogloss.data.sources import Sources
 from isogloss.encoders import save_model
 from isogloss.encoders.language_parameters import parameter_counts
 from isogloss.experiments.alignments import align

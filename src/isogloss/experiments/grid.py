@@ -234,8 +234,15 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     check_patience(optimization, entry.method.name, reads, entry.where)
     _check_peft(planning, cell, entry)
     fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
+    limits = {"train": cell.examples, "dev": cell.dev_examples}
     with located(f"{planning.where}: grid"):
-        files = [fingerprint(code, split) for split, code in from_files]
+        for split, code in from_files:
+            if sources.lacks_labels(cell.corpus, code, split):
+                raise ConfigError(
+                    f"{cell.corpus} has no labels in {code} {split}, and {entry.label!r} needs them. Choose "
+                    f"a method that is trained on the source alone."
+                )
+        files = [fingerprint(code, split, examples=limits[split]) for split, code in from_files]
     return FineTune(
         encoder=cell.encoder,
         corpus=cell.corpus,

@@ -270,7 +270,25 @@ def _on_labels(
         request.sources.needs(corpus, cell.task)
         if isinstance(request.diagnostic, ChecksTask):
             request.diagnostic.check_task(find_task(cell.task))
-    return on_examples(request, subjects, corpus, languages, cell)
+    return on_examples(request, subjects, corpus, _labelled(request, languages, cell), cell)
+
+
+def _labelled(request: MeasureRequest, languages: tuple[str, ...], cell: Cell) -> tuple[str, ...]:
+    """Return the languages with labels, where a diagnostic needs some; the others are noted for the plan.
+
+    ConfigError where no target language is left of those that the table names.
+    """
+    if not getattr(request.diagnostic, "needs_labels", True):
+        return languages
+    corpus, split = request.choice.corpus or cell.corpus, request.split
+    lacking = [code for code in languages if request.sources.lacks_labels(corpus, code, split)]
+    if lacking and (request.choice.languages or len(lacking) == len(languages)):
+        raise ConfigError(
+            f"{request.where}: languages: {corpus} has no labels in {', '.join(lacking)}, and "
+            f"{request.diagnostic.name} needs them. Leave out {lacking[0]}, or measure label-free."
+        )
+    request.sources.unlabelled.update({(corpus, split, code): None for code in lacking})
+    return tuple(code for code in languages if code not in lacking)
 
 
 def on_examples(
@@ -303,14 +321,15 @@ def measurement(
     treebanks: Treebanks = (),
 ) -> Measure:
     """Build a measurement of a corpus, with the fingerprint of what is read from its files."""
-    files = [request.sources.fingerprint(corpus, one, request.split, treebanks=treebanks) for one in codes]
+    fingerprint, limit = request.sources.fingerprint, request.choice.examples
+    files = [fingerprint(corpus, one, request.split, treebanks=treebanks, examples=limit) for one in codes]
     return Measure(
         diagnostic=request.diagnostic,
         subjects=subjects,
         languages=languages,
         corpus=corpus,
         split=request.split,
-        examples=request.choice.examples,
+        examples=limit,
         data=combined_fingerprint(files),
     )
 

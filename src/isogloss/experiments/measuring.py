@@ -197,9 +197,10 @@ class _Inputs:
 def _bitext(context: RunContext, run: Measure, pair: str) -> list[Translation]:
     """Read the translations of a pair, with their links where the run has word alignments."""
     aligned = next((one for one in run.aligned or () if one.languages == pair), None)
-    if aligned is not None:
-        return context.aligned(aligned)[: run.examples or None]
     found = context.sources.examples(run.corpus, pair, run.split, examples=run.examples)
+    wanted = {one.id for one in found}
+    if aligned is not None:
+        return [one for one in context.aligned(aligned) if one.id in wanted]
     return cast(list[Translation], found)
 
 

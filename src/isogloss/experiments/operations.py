@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.records import read_made
-from isogloss.data.sources import built_in_size
+from isogloss.data.built_in_languages import built_in_size
 from isogloss.experiments.encoder_runs import Adjust, Pretrain
 from isogloss.experiments.memory import Folders, encoder_in, shape_in, subwords_of, translator_shape
 from isogloss.experiments.runs import FineTune, Run, TrainTranslator

@@ -204,6 +204,7 @@ def _joined(plans: Sequence[Planned]) -> Planned:
     methods: dict[str, dict[str, None]] = {}
     for one in plans:
         sources.assumed.update(one.sources.assumed)
+        sources.unlabelled.update(one.sources.unlabelled)
         for label, ids in one.methods.items():
             methods.setdefault(label, {}).update(dict.fromkeys(ids))
     return replace(

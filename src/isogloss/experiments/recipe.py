@@ -91,10 +91,10 @@ class AdjustTable:
     pairs: tuple[Language, ...]
     """Pairs of languages, the source first: "en-es"."""
     examples: Count | tuple[Count, ...] = 0
-    """Translations of each pair, the first ones; 0 for all; a list makes one encoder for each size."""
+    """Translations of each pair, drawn at random; 0 for all; a list makes one encoder for each size."""
     sample: Literal["random"] | None = None
-    """random: these are drawn at random from the seed, of bitext whose words are aligned as a whole; with one
-    seed, a smaller sample is part of a larger one. The first ones, aligned by themselves, when left out."""
+    """random: drawn from the seed, of bitext whose words are aligned as a whole; with one seed, a smaller
+    sample is part of a larger one. The same for every seed, and aligned by themselves, when left out."""
     start: str = "original"
     """Label of the encoder it starts from."""
     label: str = ""
@@ -127,9 +127,9 @@ class GridTable:
     peft: Table = field(default_factory=dict)
     """Which weights are trained: ``kind`` (lora, dora, ia3 …) and its fields; all when left out."""
     examples: Count = 0
-    """Training examples of each language; 0 for all."""
+    """Training examples of each language, drawn at random; 0 for all."""
     dev_examples: Count = 0
-    """Development examples of each language used to choose the epoch; 0 for all."""
+    """Development examples of each language that choose the epoch, drawn at random; 0 for all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +172,7 @@ class MeasureTable:
     split: str = "dev"
     """Split it reads."""
     examples: Count = 0
-    """Examples of each language; 0 for all."""
+    """Examples of each language, drawn at random; 0 for all."""
     corpus: str = ""
     """Corpus they are looked at on: bitext for encoders (for cka and representation-map a parallel test set
     too, for mining comparable text); for models, another one of their task than the grid's ("mlqa:de" has

@@ -40,7 +40,7 @@ class TrainTranslator:
     dev: str = ""
     """Corpus of translations whose dev split chooses among the weights on the way; none when empty."""
     examples: Count = 0
-    """Translations of each pair, the first ones; 0 for all."""
+    """Translations of each pair, drawn at random; 0 for all."""
     seed: Whole = 0
     """Seed of initial weights, order and dropout."""
     data: str = ""
@@ -104,7 +104,7 @@ class Translate:
     treebanks: Treebanks = ()
     """Treebank of a language where the corpus has several."""
     examples: Count = 0
-    """Examples that are translated, the first ones; 0 for all."""
+    """Examples that are translated, drawn at random; 0 for all."""
     data: str = ""
     """Fingerprint of the files read; the plan fills it in."""
     precision: ClassVar[str] = "auto"
@@ -172,9 +172,9 @@ class FineTune:
     treebanks: Treebanks = ()
     """Treebank of a language where the corpus has several: (("fr", "Sequoia"),)."""
     examples: Count = 0
-    """Training examples of each language, the first ones of the file; 0 for all."""
+    """Training examples of each language, drawn at random; 0 for all."""
     dev_examples: Count = 0
-    """Development examples of each language that choose the epoch, the first ones; 0 for all."""
+    """Development examples of each language that choose the epoch, drawn at random; 0 for all."""
     seed: Whole = 0
     """Seed of the head's initial weights, the order of the data and dropout."""
     data: str = ""
@@ -256,7 +256,7 @@ class Measure:
     treebanks: Treebanks = ()
     """Treebank of a language where the corpus has several."""
     examples: Count = 0
-    """Examples of each language; 0 for all."""
+    """Examples of each language, drawn at random; 0 for all."""
     data: str = ""
     """Fingerprint of the files read; the plan fills it in."""
 

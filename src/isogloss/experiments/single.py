@@ -82,7 +82,7 @@ def align_bitext(
     sources = Sources(data, places([wanted.encoder]))
     with located("--encoder"):
         encoder = pretrained(wanted.encoder)
-    request = AlignmentRequest(dict(wanted.aligner), WHERE, split)
+    request = AlignmentRequest(dict(wanted.aligner), WHERE, split, examples=wanted.examples)
     runs = alignments(request, sources, encoder, wanted.bitext, wanted.pairs)
     if wanted.encoder != "shipped" and all(run.encoder is None for run in runs):
         raise ConfigError(
@@ -92,7 +92,7 @@ def align_bitext(
     planned = Planned(
         recipe=Recipe(title=f"Word alignments of {wanted.bitext}"),
         text="",
-        runs=[replace(run, examples=wanted.examples) for run in runs],
+        runs=list(runs),
         store=store_at(out),
         sources=sources,
     )

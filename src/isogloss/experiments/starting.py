@@ -26,6 +26,8 @@ class Answers:
     """The split that models are scored on."""
     seeds: int = 3
     """How many seeds, from 0."""
+    unlabelled: Sequence[str] = ()
+    """Targets without labels, whose quality is to be estimated."""
 
 
 def first_recipe(answers: Answers) -> str:
@@ -37,6 +39,10 @@ def first_recipe(answers: Answers) -> str:
 
     task = f"{said('task', one.task)}\n" if one.task else ""
     source, targets = one.source, ", ".join(one.targets)
+    measures = [("label-free", "dev")] if one.unlabelled else []
+    measures += [("scores", one.split)]
+    measures += [("transfer-gap", one.split)] if {*one.targets} - {*one.unlabelled} else []
+    measured = "\n\n".join(f"[[measure]]\n{said('name', n)}\n{said('split', s)}" for n, s in measures)
     methods = "\n\n".join(f"[[grid.method]]\n{said('name', name)}" for name in one.methods)
     return f"""\
 # isogloss run FILE --dry-run prints the plan, isogloss run FILE makes it, --scale small first tries it.
@@ -53,13 +59,7 @@ optimization = {{ epochs = 5 }}  # also learning_rate, batch_size …; a list ma
 
 {methods}
 
-[[measure]]
-name = "scores"
-{said("split", one.split)}
-
-[[measure]]
-name = "transfer-gap"
-{said("split", one.split)}
+{measured}
 
 [scale.small]
 "grid.seeds" = [0]

@@ -31,6 +31,7 @@ from isogloss.core.records import (
     read_record,
     reading,
     storage_error,
+    sweep_folder,
     write_bytes,
     write_record,
     write_text,
@@ -162,9 +163,7 @@ class Store:
         folder = self.folder(run)
         try:
             make_folder(folder)
-            for leftover in folder.glob(".*.tmp"):  # A process that was killed had no time to.
-                shutil.rmtree(leftover, ignore_errors=True)
-                leftover.unlink(missing_ok=True)
+            sweep_folder(folder)  # A process that was killed had no time to.
         except OSError as error:
             raise storage_error(folder, error) from error
         self.forget_failure(run)
@@ -224,7 +223,7 @@ class Store:
         with self.claims.alone(PRECISION):
             known = self._json(PRECISION)
             if device not in known:
-                known = {**known, device: measure()}
+                known = {device: measure(), **self._json(PRECISION)}  # It takes a while: another may have.
                 self._write(PRECISION, json.dumps(known, indent=1) + "\n")
         return str(known[device])
 

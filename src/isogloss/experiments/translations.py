@@ -111,7 +111,7 @@ class TrainTable:
     dev: str = ""
     """Corpus of translations whose dev split chooses among the weights on the way; none when left out."""
     examples: Count = 0
-    """Translations of each pair, the first ones; 0 for all."""
+    """Translations of each pair, drawn at random; 0 for all."""
     seed: Whole = 0
     """Seed of initial weights, order and dropout."""
 
@@ -160,7 +160,8 @@ class RecipeTranslator:
             corpus = sources.corpus(request.corpus)
             code = language_to_translate(request.corpus, request.languages)
             own = tuple(pair for pair in request.treebanks if pair[0] == code)
-            data = sources.fingerprint(request.corpus, code, request.split, treebanks=own)
+            limit = request.examples
+            data = sources.fingerprint(request.corpus, code, request.split, treebanks=own, examples=limit)
         answers = self._answers(request.purpose) if "qa" in corpus.tasks else None
         best: TagWay = "links" if self.translator.knows_links else "alignment"
         tags, links = (best if needed else None for needed in (request.tags, request.links))
@@ -182,7 +183,7 @@ class RecipeTranslator:
             aligner=aligner,
             encoder=compared.original if compared is not None else None,
             treebanks=() if start else own,
-            examples=0 if start else request.examples,
+            examples=0 if start else limit,
             data="" if start else data,
         )
 
@@ -347,9 +348,9 @@ def _trained(table: Table, sources: Sources, where: str) -> TrainTranslator:
     choice, method = part_of(table, TrainTable, where), part_of(table, kind, where)
     check_named(f"{where}: precision", "precision", PRECISIONS, precision_of(method))
     refuse_empty_or_twice(choice.pairs, f"{where}.pairs")
-    files = _bitext_files(choice.bitext, "train", choice.pairs, sources, f"{where}.bitext")
-    if choice.dev:
-        files += _bitext_files(choice.dev, "dev", choice.pairs, sources, f"{where}.dev")
+    wanted: list[tuple[Split, str, int, str]] = [("train", choice.bitext, choice.examples, f"{where}.bitext")]
+    wanted += [("dev", choice.dev, method.dev_sentences, f"{where}.dev")] if choice.dev else []
+    files = [one for each in wanted for one in _bitext_files(*each, choice.pairs, sources)]
     return TrainTranslator(
         bitext=choice.bitext,
         pairs=choice.pairs,
@@ -362,7 +363,7 @@ def _trained(table: Table, sources: Sources, where: str) -> TrainTranslator:
 
 
 def _bitext_files(
-    corpus: str, split: Split, pairs: tuple[str, ...], sources: Sources, where: str
+    split: Split, corpus: str, limit: int, where: str, pairs: tuple[str, ...], sources: Sources
 ) -> list[str]:
     """Return the fingerprint of each pair's files."""
     with located(where):
@@ -370,7 +371,7 @@ def _bitext_files(
         for pair in pairs:
             for code in two_languages(pair):
                 check_language(code, "pairs")
-        return [sources.fingerprint(corpus, pair, split) for pair in pairs]
+        return [sources.fingerprint(corpus, pair, split, examples=limit) for pair in pairs]
 
 
 def _check_answers(choice: TranslateTable, knows_links: bool, where: str) -> None:

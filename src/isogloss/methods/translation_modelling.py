@@ -89,7 +89,7 @@ class TranslationModelling:
     """How weights are updated."""
 
     dev_sentences: Positive = 200
-    """Translations of each direction, the first ones, by whose chrF the weights are chosen."""
+    """Translations of each direction, drawn at random, by whose chrF the weights are chosen."""
 
     evaluations: Positive = 5
     """Times on the way, evenly spaced and at the end, that they are translated."""

@@ -12,8 +12,15 @@ import numpy as np
 import pandas as pd
 
 from isogloss.metrics.estimates import mean_std
-from isogloss.metrics.model_choice import Prediction, labelled_languages, leave_one_out, regret
-from isogloss.reports.candidates import FALLING, RANDOM, RULE, SOURCE, Candidates, all_candidates
+from isogloss.metrics.model_choice import (
+    LEAST,
+    Decision,
+    Prediction,
+    labelled_languages,
+    leave_one_out,
+    regret,
+)
+from isogloss.reports.candidates import ESTIMATES, FALLING, RANDOM, RULE, SOURCE, Candidates, all_candidates
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import language, percent, slug, test_set_name
 from isogloss.reports.tables import Table, text_table
@@ -68,12 +75,28 @@ def choice_data(one: Candidates) -> pd.DataFrame:
                 **one.about,
                 **{"language": code, "choice": one.names[own.choice], "model": one.models[own.choice]},
                 **{"candidates": int(there.sum()), "verdict": "choose" if own.known else DO_NOT_KNOW},
+                "reason": _reason(own),
+                **_numbers("estimate", _estimate(one, own.choice, column)),
                 **_numbers("predicted", own.score),
                 **_numbers("gain", own.gain),
                 **{"score": score, "regret": lost},
             }
         )
     return pd.DataFrame(found)
+
+
+def _reason(own: Decision) -> str:
+    """Return why the answer is "don't know"; empty for a choice."""
+    if math.isnan(own.gain.low):
+        return f"fewer than {LEAST} other languages have labels"
+    return "" if own.known else "the gain over one at random may be 0"
+
+
+def _estimate(one: Candidates, choice: int, column: int) -> Prediction:
+    """Return what signals on the scale of scores say of a candidate: their mean, the least and the most."""
+    values = [float(one.signals[name][choice, column]) for name in ESTIMATES if name in one.signals]
+    there = [value for value in values if not math.isnan(value)]
+    return Prediction(sum(there) / len(there), min(there), max(there)) if there else Prediction()
 
 
 def candidate_data(one: Candidates, code: str) -> pd.DataFrame:
@@ -121,6 +144,7 @@ def choice_tables(m: Measurements) -> list[Table]:
                 "language": data["language"].map(language),
                 "choice": data["choice"],
                 "run": data["model"],
+                "estimate without labels": _percents(data, "estimate", "estimate.low", "estimate.high"),
                 "predicted score": _percents(data, "predicted", "predicted.low", "predicted.high"),
                 "gain over one at random": _percents(data, "gain", "gain.low", "gain.high"),
                 "verdict": data["verdict"],
@@ -178,6 +202,10 @@ def _told(one: Candidates, data: pd.DataFrame) -> str:
         "Each language is decided without its labels; scores and gains are predicted from the languages that "
         "have some [95 % interval over languages].",
     ]
+    parts.append(
+        f"The estimate is the choice's own: the mean of {', '.join(ESTIMATES)} [least and most]; without "
+        f"labels elsewhere nothing says how far it is off."
+    )
     if own.languages:
         parts.append(
             f"Of {own.languages} languages with labels it chose in {own.known}, where {own.right} choices "

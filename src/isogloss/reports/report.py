@@ -244,6 +244,11 @@ def headline(m: Measurements) -> str:
     sentences = (_headline(one) for one in scored_sets(m) if one.rows.index.isin(best).all())
     found = count(len(scores), "score")
     none = f"These runs hold {found}, none of a source-only model on its source and targets."
+    free = m.frame("label-free")
+    if lacking := sorted({*free["language"]} - {*scores["language"]}) if len(free) and len(scores) else []:
+        none += (
+            f" Without a score: {and_list(map(language, lacking))}; the choice without labels estimates it."
+        )
     return next(filter(None, sentences), none)
 
 

@@ -21,7 +21,7 @@ from isogloss.core.atomic_files import as_umask_says
 from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.presence import make_folder
-from isogloss.core.records import storage_error
+from isogloss.core.records import storage_error, sweep_folder, temporary_beside
 from isogloss.nn.frozen import unfrozen
 from isogloss.training.distributed import is_main_process
 from isogloss.training.sharding import own, own_of, share, whole
@@ -62,9 +62,9 @@ class Checkpoints:
                 _own(tensors, like)
             return
         final = self.folder / f"checkpoint-{state.step:09d}"
-        temporary = self.folder / f".{final.name}.tmp"
+        temporary = temporary_beside(final, "tmp")
         try:
-            shutil.rmtree(temporary, ignore_errors=True)
+            sweep_folder(self.folder)
             make_folder(temporary)
             save_file(_own(weights), temporary / _MODEL)
             save_file(_own(moments), temporary / _OPTIMIZER)
@@ -74,15 +74,15 @@ class Checkpoints:
             (temporary / _STATE).write_text(body, encoding="utf-8")
             (temporary / CHECKSUMS).write_text(as_text(checksums_of(temporary)), encoding="utf-8")
             as_umask_says(temporary)
-            temporary.rename(final)
+            _rename(temporary, final)
         except (OSError, SafetensorError) as error:
-            shutil.rmtree(temporary, ignore_errors=True)
             raise storage_error(
                 final, error if isinstance(error, OSError) else OSError(str(error))
             ) from error
-        for old in self._all():
-            if old != final:
-                shutil.rmtree(old, ignore_errors=True)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        for old in filter(lambda path: path < final, self._all()):
+            shutil.rmtree(old, ignore_errors=True)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
         """Restore weights and moments from the last checkpoint and return its state; None without one."""
@@ -112,6 +112,12 @@ class Checkpoints:
 
     def _all(self) -> list[Path]:
         return sorted(self.folder.glob("checkpoint-*"))
+
+
+def _rename(temporary: Path, final: Path) -> None:
+    """Give a checkpoint its name; another process that took this one for dead may have written the same."""
+    if not final.exists():
+        temporary.rename(final)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ the loss on them, ``setting.auxiliary`` adds a further term with batches of its 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import torch
@@ -23,7 +24,8 @@ from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.family import head_parameters
 from isogloss.encoders.language_context import check_languages
 from isogloss.tasks.batch import collate
-from isogloss.tasks.task import Model
+from isogloss.tasks.classification import UNLABELLED
+from isogloss.tasks.task import Model, Task
 from isogloss.training.batching import Batches, Bucketed, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
@@ -255,9 +257,13 @@ class Selection:
     ) -> None:
         self.steps_per_epoch = steps_per_epoch
         self.evaluations: dict[str, Evaluation] = {}
+        every = [example for group in train.values() for example in group]
+        what = f"training examples of {'+'.join(train)}"
+        self.of_one_label = {"": _of_one_label(setting.task, every, what)}
         for language in languages:
             dev = setting.dev(language)
-            seen = train.get(language) or [example for group in train.values() for example in group]
+            seen = train.get(language) or every
+            self.of_one_label[language] = _of_one_label(setting.task, dev, f"dev examples of {language}")
             baseline = setting.task.majority(seen, dev)
             self.evaluations[language] = evaluation(
                 setting.task, dev, tokenizer, setting.optimization, baseline=baseline, language=language
@@ -279,9 +285,11 @@ class Selection:
         ]
 
     def warnings(self, rows: list[dict[str, Value]]) -> tuple[str, ...]:
-        """Warn of languages on which nothing was learned; of none without a step, as none was scored."""
-        found = []
+        """Warn of one label for all, else of languages on which nothing was learned (if any were scored)."""
+        found = [*filter(None, self.of_one_label.values())]
         for language, one in self.evaluations.items():
+            if self.of_one_label[""] or self.of_one_label[language]:
+                continue
             scores = [float(row["score"] or 0) for row in rows if row.get("language") == language]
             best = max(scores, default=math.inf)
             if best <= (one.baseline or 0.0) + ABOVE_CHANCE:
@@ -291,6 +299,16 @@ class Selection:
                     f"Try a lower learning_rate or more epochs."
                 )
         return tuple(found)
+
+
+def _of_one_label(task: Task, examples: list[Example], what: str) -> str:
+    """Return a warning where two or more examples, or all of their words, have one label; empty otherwise."""
+    gold = task.gold(examples) if task.labels_are in ("example", "word") else ()
+    labels = {*(chain.from_iterable(gold) if task.labels_are == "word" else gold)}
+    label = labels.pop() if len(labels) == 1 and len(examples) > 1 else UNLABELLED
+    name = "+".join(label) or "none" if isinstance(label, tuple) else label
+    why = "so they tell no label from another. Give examples of other labels too."
+    return "" if label == UNLABELLED else f"all {len(examples):,} {what} have the label {name}, {why}"
 
 
 def mark_chosen(rows: list[Note], how: Optimization) -> list[dict[str, Value]]:

@@ -12,7 +12,7 @@ from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import Row, Value
 from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.examples import Example
+from isogloss.data.examples import Example, is_labelled
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.tasks import all_measures
@@ -94,7 +94,13 @@ def evaluate(
     for language in one_by_one(options.languages, what, on_progress, str):
         prepared, warnings = _prepared(model, options, sources, language)
         prepared = replace(prepared, on_progress=on_progress)
-        examples, predicted = prepared.examples, prepared.predict(model.network)
+        examples = prepared.examples
+        if not any(map(is_labelled, examples)):
+            raise DataError(
+                f"{options.corpus} {language} {options.split}: no labels, so no score. Choose another split "
+                f"or language, or predict (isogloss predict)."
+            )
+        predicted = prepared.predict(model.network)
         row = _row(model, options, language, all_measures(model.task, prepared.gold, predicted))
         baseline = _baseline(model, options, sources, language, examples)
         rows.append(row | {"baseline": baseline, "examples": len(examples)})

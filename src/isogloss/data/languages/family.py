@@ -33,7 +33,7 @@ class Language:
     """One language: its grammar, its script and how near it is to the source."""
 
     code: str
-    """ISO 639-3, of the private range qaa to qtz."""
+    """ISO 639-3, of the private range qaa to qtz; qaa to qai are taken."""
     name: str
     order: Order
     """Order of subject, verb and object."""

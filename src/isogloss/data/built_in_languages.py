@@ -1,0 +1,135 @@
+"""The built-in languages as files in the corpora's native formats, which are made when they are read.
+
+So they take the same way through readers, fingerprints and runs as files on disk. ``export`` writes them.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+from pathlib import Path
+
+from isogloss.core.atomic_files import atomic_file
+from isogloss.core.languages import is_built_in
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
+from isogloss.core.records import writing
+from isogloss.data import languages
+from isogloss.data.bitext import Bitext
+from isogloss.data.catalogue import CORPORA
+from isogloss.data.comparable import Bucc, apart
+from isogloss.data.corpora import SPLITS, Corpus, Split, is_translation, not_there
+from isogloss.data.examples import Example
+from isogloss.data.files import File
+from isogloss.data.parallel_text import two_languages
+
+GENERATED_AS = {
+    "ud": "ud",
+    "wikiann": "wikiann",
+    "xnli": "xnli",
+    "pawsx": "pawsx",
+    "squad": "squad",
+    "rawtext": "text",
+}
+"""The corpora that the built-in languages have, besides bitext and what is made of it, and what their maker
+calls them."""
+
+TRANSLATED = ("xnli", "pawsx", "squad", "ud", "wikiann")
+"""Those that are there in translation too, for every pair: qaa-qab, and there and back: qaa-qab-qaa."""
+
+NOISE = 0.05
+"""Rate of errors in these translations, each of three kinds (words dropped, wrong, exchanged)."""
+
+BITEXT = "bitext"
+LARGE_BITEXT = "bitext-large"
+"""A collection of bitext that begins as ``BITEXT`` does and is five times as long; not exported."""
+
+
+@dataclass(frozen=True)
+class BuiltInLanguages:
+    """All corpora of the built-in languages."""
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return "the built-in languages"
+
+    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
+        """Return the one file of a split, which is made when it is read."""
+        if language not in self._languages(corpus):
+            there = dict.fromkeys(SPLITS, sorted(self._languages(corpus)))
+            name = f"bitext:{corpus.collection}" if isinstance(corpus, Bitext) else corpus.name
+            raise not_there(self, name, language, split, there=there)
+        if isinstance(corpus, Bitext | Bucc):
+            language = "-".join(sorted(language.split("-")))
+        return [self._file(corpus, language, split)]
+
+    def inside(self) -> list[str]:
+        """Return the corpora."""
+        return sorted({path.partition("/")[0] for path in self._exported()})
+
+    def export(self, folder: Path, on_progress: OnProgress = no_progress) -> None:
+        """Write every file; DiskFolder(folder) then reads the very same examples.
+
+        Translations of examples, the large bitext and comparable text are left out: there is a file for
+        every pair.
+        """
+        files = [*self._exported().items()]
+        what = "export of the built-in languages"
+        for path, file in one_by_one(files, what, on_progress, lambda one: one[0]):
+            with atomic_file(folder / path) as stream, writing(folder / path):
+                stream.writelines(file.read())
+
+    def _languages(self, corpus: Corpus) -> set[str]:
+        """Return the languages, and the pairs of them, that a corpus is there in."""
+        pairs = ["-".join(pair) for pair in permutations(languages.LANGUAGES, 2)]
+        if isinstance(corpus, Bitext):
+            return set(pairs) if corpus.collection in (BITEXT, LARGE_BITEXT) else set()
+        if isinstance(corpus, Bucc):
+            return set(pairs)
+        if corpus.name not in GENERATED_AS:
+            return set()
+        translated = pairs if corpus.name in TRANSLATED else []
+        there_and_back = [f"{pair}-{pair.partition('-')[0]}" for pair in translated]
+        return {*languages.LANGUAGES, *translated, *there_and_back}
+
+    def _file(self, corpus: Corpus, language: str, split: Split) -> File:
+        path, how = corpus.path(language, split), ""
+        if not isinstance(corpus, Bitext | Bucc) and is_translation(language):
+            how = f"-noise-{NOISE}"
+
+        def read() -> Iterator[str]:
+            for line in corpus.write(self._examples(corpus, language, split), language):
+                yield line + "\n"
+
+        return File(f"built-in/{path}", read, lambda: f"built-in-{languages.VERSION}-{path}{how}")
+
+    def _examples(self, corpus: Corpus, language: str, split: Split) -> Iterable[Example]:
+        if isinstance(corpus, Bitext):
+            return languages.translations(*two_languages(language), split, corpus=corpus.collection)
+        if isinstance(corpus, Bucc):
+            return apart(languages.translations(*two_languages(language), split))
+        if is_translation(language):
+            return languages.translated(GENERATED_AS[corpus.name], language, split, noise=NOISE)
+        return languages.examples(GENERATED_AS[corpus.name], language, split)
+
+    def _exported(self) -> dict[str, File]:
+        corpora = [CORPORA[name] for name in GENERATED_AS]
+        asked = [*product(corpora, languages.LANGUAGES, SPLITS)]
+        pairs = ["-".join(pair) for pair in combinations(sorted(languages.LANGUAGES), 2)]
+        asked += product([CORPORA["bitext"]], pairs, SPLITS)
+        return {corpus.path(code, split): self._file(corpus, code, split) for corpus, code, split in asked}
+
+
+def built_in_size(corpus: str, language: str, split: Split) -> int | None:
+    """Return how many examples a split of the built-in languages has, without making any.
+
+    None for other languages, for translated examples, whose number depends on what was lost, and for
+    corpora that are read as one.
+    """
+    codes = language.split("-")
+    plain, _, collection = corpus.partition(":")
+    name = (collection or BITEXT) if plain == "bitext" else GENERATED_AS.get(corpus, "")
+    if not all(map(is_built_in, codes)) or len(codes) != (2 if plain == "bitext" else 1):
+        return None
+    if name not in languages.SIZES:
+        return None
+    return min(languages.split_size(name, code, split) for code in codes)

@@ -1,0 +1,194 @@
+"""isogloss init --from: a labelled file and the text of a target become a corpus and a recipe that plans."""
+
+import csv
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from isogloss.data.described import KNOWN
+from isogloss.data.languages import examples
+from isogloss.experiments.plan import plan_recipe
+
+PAGE = Path(__file__).parents[2] / "docs" / "use.md"
+
+
+def pairs(code, count):
+    return [one for one, _ in zip(examples("xnli", code, "train"), range(count), strict=False)]
+
+
+def write_csv(path, rows, head=("review", "sentiment")):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+
+
+def objects(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A labelled file and unlabelled text of another language, in the folder one is in."""
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "reviews.csv", [(one.first, one.label) for one in pairs("qaa", 60)])
+    lines = [f"{one.first}\n" for one in pairs("qab", 20)]
+    (tmp_path / "swahili.txt").write_text("".join(lines), encoding="utf-8")
+    others = dict(KNOWN)
+    KNOWN.clear()
+    yield tmp_path
+    KNOWN.clear()
+    KNOWN.update(others)
+
+
+INIT = ("init", "--from", "reviews.csv", "--target", "sw=swahili.txt")
+
+
+def test_every_row_is_in_one_split_and_keeps_its_text_and_label(command, folder):
+    ended = command(*INIT)
+    assert (ended.status, ended.out) == (0, "recipe.toml\n")
+    rows = [
+        row for split in ("train", "dev", "test") for row in objects(folder / f"reviews/en.{split}.jsonl")
+    ]
+    given = [(one.first, one.label) for one in pairs("qaa", 60)]
+    assert [(row["text"], row["label"]) for row in sorted(rows, key=lambda row: int(row["id"]))] == given
+    assert [row["text"] for row in objects(folder / "reviews/sw.dev.jsonl")] == [
+        one.first for one in pairs("qab", 20)
+    ]
+    assert "text in 'review', label in 'sentiment', language en" in ended.err
+    assert "swahili.txt: lines of text, language sw. Labels: none." in ended.err
+
+
+def test_a_target_without_labels_is_measured_and_not_scored(command, folder):
+    command(*INIT)
+    runs = plan_recipe("recipe.toml", out=folder / "runs").runs
+    measures = {(run.diagnostic.name, run.languages, run.split) for run in runs if run.name == "measure"}
+    assert measures == {("label-free", ("en", "sw"), "dev"), ("scores", ("en",), "test")}
+    planned = command("run", "recipe.toml", "--out", "runs", "--dry-run")
+    assert "isogloss: reviews sw: no labels, so no score on test." in planned.err
+    assert "reviews sw dev: no labels." in command("corpus", "check", "reviews/reviews.toml").out
+
+
+def test_scores_of_a_target_without_labels_are_refused(command, folder):
+    command(*INIT)
+    change = 'measure=[{name="scores",split="dev",languages=["sw"]}]'
+    message = command("run", "recipe.toml", "--out", "runs", "--dry-run", "--set", change).message
+    assert "reviews has no labels in sw, and scores needs them" in message
+
+
+@pytest.mark.parametrize("method", ["bilingual", "target-only"])
+def test_training_on_a_target_without_labels_is_refused(command, folder, method):
+    command(*INIT)
+    change = f'grid.method=[{{name="{method}"}}]'
+    message = command("run", "recipe.toml", "--out", "runs", "--set", change).message
+    assert f"reviews has no labels in sw train, and '{method}' needs them" in message
+
+
+def test_rows_that_do_not_fit_are_listed_with_their_lines(command, folder):
+    rows = [(one.first, one.label) for one in pairs("qaa", 60)]
+    write_csv(folder / "reviews.csv", [*rows[:5], ("no label", ""), *rows[5:], ("", "neutral")])
+    ended = command(*INIT)
+    left_out = (folder / "reviews/left-out.txt").read_text(encoding="utf-8").splitlines()
+    assert [line.partition(": ")[0] for line in left_out] == ["reviews.csv:7", "reviews.csv:63"]
+    assert "Rows left out, which reviews/left-out.txt lists: 2." in ended.err
+    assert sum(len(objects(path)) for path in (folder / "reviews").glob("en.*.jsonl")) == 60
+
+
+def test_equal_texts_are_in_one_split_and_counted(command, folder):
+    rows = [(one.first, one.label) for one in pairs("qaa", 60)]
+    write_csv(folder / "reviews.csv", [*rows, *rows[:9], (rows[9][0], "other")])
+    ended = command(*INIT)
+    assert "Rows that repeat a text, all in its split: 10 (1 with another label)." in ended.err
+    splits = [{row["text"] for row in objects(path)} for path in (folder / "reviews").glob("en.*.jsonl")]
+    assert len(splits) == 3 and sum(map(len, splits)) == len(set.union(*splits))
+
+
+def test_nothing_is_replaced_and_nothing_left_where_no_recipe_can_be_planned(command, folder):
+    (folder / "reviews").mkdir()
+    assert "reviews: this exists, and data is never replaced" in command(*INIT, "--force").message
+    (folder / "reviews").rmdir()
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert "it could not be planned" in command(*INIT, "--method", "none").message
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("head", "columns", "message"),
+    [
+        (("what", "sentiment"), (), "it is not clear which columns"),
+        (("text", "review", "label"), (), "it is not clear which columns"),
+        (("text", "label", "topic"), (), "it is not clear which columns"),
+        (("review", "sentiment"), ("--text", "revew"), "it is not clear which columns"),
+        (("what", "why"), ("--text", "what", "--label", "why"), ""),
+        (("what", "why"), ("--text", "0", "--label", "1"), ""),
+    ],
+)
+def test_columns_are_found_by_the_header_where_it_is_sure(command, folder, head, columns, message):
+    rows = [(one.first, one.label, one.label)[: len(head)] for one in pairs("qaa", 60)]
+    write_csv(folder / "reviews.csv", rows, head)
+    ended = command(*INIT, *columns)
+    assert message in ended.message if message else ended.status == 0, ended
+
+
+def test_targets_with_labels_are_scored(command, folder):
+    rows = [json.dumps({"review": one.first, "sentiment": one.label}) for one in pairs("qac", 20)]
+    (folder / "hausa.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    assert command(*INIT, "--target", "ha=hausa.jsonl").status == 0
+    assert [len(objects(folder / f"reviews/ha.{split}.jsonl")) for split in ("dev", "test")] == [10, 10]
+    runs = plan_recipe("recipe.toml", out=folder / "runs").runs
+    scored = {run.languages for run in runs if run.name == "measure" and run.diagnostic.name == "scores"}
+    assert scored == {("en", "ha")}
+
+
+def test_tagged_sentences_meet_lines_of_words(command, folder):
+    sentences = [one for one, _ in zip(examples("wikiann", "qaa", "train"), range(40), strict=False)]
+    blocks = ["".join(f"{w} {t}\n" for w, t in zip(one.words, one.tags, strict=True)) for one in sentences]
+    (folder / "ner.conll").write_text("\n".join(blocks), encoding="utf-8")
+    assert command("init", "--from", "ner.conll", "--source", "ha", "--target", "sw=swahili.txt").status == 0
+    rows = objects(folder / "ner/ha.train.jsonl")
+    assert rows[0]["words"] == list(sentences[int(rows[0]["id"])].words)
+    assert "labels" not in objects(folder / "ner/sw.dev.jsonl")[0]
+    runs = plan_recipe("recipe.toml", out=folder / "runs").runs
+    assert {run.task for run in runs if run.name == "fine-tune"} == {"span-tagging"}
+
+
+def test_pairs_and_descriptions_are_split_too(command, folder):
+    write_csv(folder / "nli.tsv", [], ("a", "b", "label"))
+    rows = "".join(f"{one.first}\t{one.second}\t{one.label}\n" for one in pairs("qaa", 40))
+    for name in ("nli.tsv", "target.tsv"):
+        (folder / name).write_text(f"a\tb\tlabel\n{rows}", encoding="utf-8")
+    asked = ("--text", "a,b", "--target", "sw=target.tsv")
+    assert command("init", "nli_recipe.toml", "--from", "nli.tsv", *asked).status == 0
+    assert {"id", "first", "second", "label"} == {*objects(folder / "nli/en.dev.jsonl")[0]}
+    (folder / "semi.csv").write_text((folder / "reviews.csv").read_text().replace(",", ";"), encoding="utf-8")
+    about = {"kind": "text", "files": "semi.csv", "separator": ";", "languages": ["en"]}
+    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in about.items())
+    (folder / "own.toml").write_text(f'{text}columns = {{ text = "review", label = "sentiment" }}\n')
+    assert command("init", "own_recipe.toml", "--from", "own.toml", "--target", "sw=swahili.txt").status == 0
+    assert tomllib.loads((folder / "own/own.toml").read_text())["kind"] == "text"
+
+
+@pytest.mark.slow
+def test_four_commands_of_the_page_lead_from_a_file_to_predictions(command, folder):
+    text = PAGE.read_text(encoding="utf-8").partition("## From a labelled file to predictions")[2]
+    commands = re.findall(r"^isogloss (.*)$", text.partition("\n## ")[0], re.MULTILINE)
+    assert [line.split()[0] for line in commands] == ["init", "run", "choose", "predict"]
+    init, run, choose, predict = (line.split() for line in commands)
+    assert command(*init).status == 0
+    made = command(*run, "--jobs", 1, "--set", "grid.optimization={epochs=1}", "--json")
+    assert made.status == 0
+    (found,) = (line["summary"]["found"] for line in made.lines if line["event"] == "report")
+    assert found.endswith("Without a score: Swahili (sw); the choice without labels estimates it.")
+    (row,) = command(*choose, "--json").lines
+    assert (row["language"], row["verdict"]) == ("sw", "don't know")
+    assert row["reason"] == "fewer than 3 other languages have labels"
+    assert 0 <= row["estimate.low"] <= row["estimate"] <= row["estimate.high"] <= 1
+    asked = ("--corpus", "reviews/reviews.toml", "--language", "sw", "--split", "dev")
+    message = command("evaluate", f"runs/{row['model']}", *asked).message
+    assert message.startswith("reviews sw dev: no labels, so no score.")
+    ended = command(*(part.replace("ID", row["model"]) for part in predict))
+    assert ended.status == 0
+    predicted = (folder / predict[-1]).read_text(encoding="utf-8").splitlines()
+    assert [line.partition("\t")[0] for line in predicted] == [one.first for one in pairs("qab", 20)]
+    assert {line.partition("\t")[2] for line in predicted} <= {"contradiction", "entailment", "neutral"}

@@ -1,0 +1,109 @@
+"""Limits: so many examples of a split, drawn at random where its order may mean something."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from isogloss.data.examples import LabelledText, limited
+from isogloss.data.sources import Sources
+
+SORTED = [LabelledText(id=str(n), text=f"t{n}", label="pos" if n < 100 else "neg") for n in range(200)]
+
+
+def test_a_limit_of_a_sorted_split_has_every_label_about_as_often_as_the_split():
+    labels = [one.label for one in limited(SORTED, 100)]
+    assert 35 <= labels.count("pos") <= 65
+
+
+def test_the_order_of_the_split_stays():
+    assert [one for one in SORTED if one in limited(SORTED, 50)] == limited(SORTED, 50)
+
+
+def test_a_smaller_limit_is_part_of_a_larger_one():
+    assert {*limited(SORTED, 20)} < {*limited(SORTED, 60)} < {*limited(SORTED, 200)}
+
+
+@pytest.mark.parametrize("most", [200, 201, 10_000])
+def test_a_limit_of_as_many_as_there_are_or_more_is_all(most):
+    assert limited(SORTED, most) == SORTED
+
+
+def test_an_empty_split_stays_empty():
+    assert limited([], 3) == []
+
+
+def test_parallel_examples_are_the_same_whatever_their_order_and_whichever_are_missing():
+    other = [replace(one, text="u") for one in SORTED if one.id != "0"]
+    random.Random(0).shuffle(other)
+    chosen = {one.id for one in limited(SORTED, 50)}
+    assert len(chosen & {one.id for one in limited(other, 50)}) >= 49
+
+
+def test_examples_beyond_the_limit_are_not_held():
+    alive: set[int] = set()
+    most = []
+
+    class Counted(LabelledText):
+        __slots__ = ()
+
+        def __del__(self):
+            alive.discard(int(self.id))
+
+    def read():
+        for number in range(500):
+            alive.add(number)
+            most.append(len(alive))
+            yield Counted(id=str(number), text="", label="")
+
+    assert len(limited(read(), 10)) == 10
+    assert max(most) < 20
+
+
+@pytest.fixture
+def by_label(tmp_path):
+    """A described corpus of two labels, sorted by them."""
+    rows = "".join(f"{one.text},{one.label}\n" for one in SORTED)
+    (tmp_path / "en.train.csv").write_text(f"text,label\n{rows}", encoding="utf-8")
+    (tmp_path / "by-label.toml").write_text(
+        'kind = "text"\nfiles = "{language}.{split}.csv"\nlanguages = ["en"]\n'
+    )
+    from isogloss.experiments.descriptions import known_as
+
+    return known_as(str(tmp_path / "by-label.toml"), "")
+
+
+def test_files_are_drawn_from(by_label):
+    sources = Sources()
+    assert {one.label for one in sources.examples(by_label, "en", "train", examples=20)} == {"pos", "neg"}
+    whole = sources.examples(by_label, "en", "train")
+    assert sources.examples(by_label, "en", "train", examples=20) == limited(whole, 20)
+
+
+def test_corpora_read_as_one_are_drawn_from_as_a_whole(put, tmp_path):
+    header = "sentence1\tsentence2\tgold_label\n"
+    rows = "".join(f"a{n}\tb{n}\tneutral\n" for n in range(100))
+    sick = "pair_ID\tsentence_A\tsentence_B\tentailment_judgment\n"
+    more = "".join(f"{n}\tc{n}\td{n}\tNEUTRAL\n" for n in range(100))
+    put({"snli/snli_dev.tsv": header + rows, "sick/SICK_trial.txt": sick + more})
+    found = Sources(str(tmp_path)).examples("snli+sick", "en", "dev", examples=40)
+    assert 10 <= sum(one.id.startswith("sick") for one in found) <= 30
+
+
+def test_of_the_built_in_languages_a_limit_takes_the_first():
+    sources = Sources()
+    assert sources.examples("pawsx", "qaa", "dev", examples=5) == sources.examples("pawsx", "qaa", "dev")[:5]
+
+
+def test_corpora_of_the_built_in_languages_read_as_one_are_drawn_from_as_a_whole():
+    found = Sources().examples("bitext[dev,test]", "qaa-qab", "train", examples=40)
+    assert {one.id.split(":")[1] for one in found} == {"dev", "test"}
+
+
+def test_a_fingerprint_says_how_a_limit_chooses_of_files_alone(by_label):
+    sources = Sources()
+    assert sources.fingerprint(by_label, "en", "train", examples=20) != sources.fingerprint(
+        by_label, "en", "train"
+    )
+    built_in = [sources.fingerprint("pawsx", "qaa", "dev", examples=most) for most in (0, 20)]
+    assert len({*built_in}) == 1

@@ -1,0 +1,76 @@
+"""Where all examples have one label, that is what is said, not that nothing was learned."""
+
+from dataclasses import replace
+
+import pytest
+
+from isogloss.data.examples import Choice, LabelledText, TaggedSentence
+from isogloss.tasks import TASKS, find_task
+from isogloss.training.fine_tuning import _of_one_label, fine_tune
+from made_up import on, tagged
+
+TOPICS = find_task("text-classification", ("neg", "pos"))
+EMOTIONS = find_task("multi-label-classification", ("joy", "love"))
+EXAMPLES = "training examples of en"
+END = "so they tell no label from another. Give examples of other labels too."
+
+
+def texts(*labels) -> list[LabelledText]:
+    return [LabelledText(id=str(n), text="a", label=one) for n, one in enumerate(labels)]
+
+
+@pytest.mark.parametrize(
+    ("task", "examples", "label"),
+    [
+        (TOPICS, texts("pos", "pos"), "pos"),
+        (EMOTIONS, texts(("joy", "love"), ("love", "joy")), "joy+love"),
+        (EMOTIONS, texts((), ()), "none"),
+        (find_task("regression"), texts(2.5, 2.5), "2.5"),
+        (TASKS["ner"], [TaggedSentence(id=str(n), words=("a", "b"), tags=("O", "O")) for n in range(2)], "O"),
+    ],
+)
+def test_one_label_of_all_is_named(task, examples, label):
+    said = _of_one_label(task, examples, EXAMPLES)
+    assert said == f"all 2 training examples of en have the label {label}, {END}"
+
+
+@pytest.mark.parametrize(
+    ("task", "examples"),
+    [
+        (TOPICS, texts("pos", "neg")),
+        (TOPICS, texts("pos")),
+        (TOPICS, texts("", "")),
+        (TOPICS, []),
+        (TASKS["ner"], [TaggedSentence(id=str(n), words=("a",), tags=()) for n in range(2)]),
+        (
+            find_task("multiple-choice"),
+            [Choice(id=str(n), context="a", options=("b", "c"), label=0) for n in range(2)],
+        ),
+    ],
+)
+def test_several_labels_a_single_example_and_none_are_not_told_of(task, examples):
+    assert _of_one_label(task, examples, EXAMPLES) == ""
+
+
+@pytest.fixture
+def alike():
+    return [replace(one, tags=("NOUN",) * len(one.words)) for one in tagged("en", 10)]
+
+
+@pytest.mark.slow
+def test_training_on_one_label_is_said_instead_of_stuck_at_chance(make_setting, alike):
+    setting = replace(make_setting(epochs=1, learning_rate=1e-9), train=lambda _: alike, dev=lambda _: alike)
+    told = f"have the label NOUN, {END}"
+    assert fine_tune(setting, on("en")).warnings == (
+        f"all 10 training examples of en {told}",
+        f"all 10 dev examples of en {told}",
+    )
+
+
+@pytest.mark.slow
+def test_dev_examples_of_one_label_are_said_of_their_language_alone(make_setting, alike):
+    setting = make_setting(("en",), ("de",), epochs=1, learning_rate=1e-9)
+    mixed = replace(setting, dev=lambda code: alike if code == "en" else setting.dev(code))
+    first, second = fine_tune(mixed, on("en", "de")).warnings
+    assert first.startswith("all 10 dev examples of en have the label NOUN")
+    assert second.startswith("stuck at chance: the best accuracy on de dev is")
