@@ -1,12 +1,10 @@
-"""What others wrote into a folder leads nowhere else, and is never waited for."""
-
-import os
+"""What others wrote into a folder leads nowhere else."""
 
 import pytest
 
 from isogloss.core.checksums import CHECKSUMS, read_checksums
 from isogloss.core.errors import StorageError
-from isogloss.core.paths import below, copied, is_safe, ordinary_bytes
+from isogloss.core.paths import below, copied, is_safe
 
 
 @pytest.mark.parametrize("name", [None, 5, ["a"], {}])
@@ -34,15 +32,3 @@ def test_checksums_that_name_what_is_elsewhere_are_refused(tmp_path):
     (tmp_path / CHECKSUMS).write_text('{"../../x": {"size": 5, "crc32": "0"}}')
     with pytest.raises(StorageError, match=r"checksums.json: the name '../../x' would lead out"):
         read_checksums(tmp_path)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names there")
-def test_what_is_no_ordinary_file_is_never_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "device").symlink_to("/dev/zero")
-    for name in ("pipe", "folder", "device"):
-        with pytest.raises(OSError, match=r"no ordinary file|Is a directory"):
-            ordinary_bytes(tmp_path / name)
-    (tmp_path / "file").write_bytes(b"1")
-    assert ordinary_bytes(tmp_path / "file") == b"1"

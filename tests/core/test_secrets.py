@@ -72,6 +72,23 @@ def test_the_path_of_a_file_of_secrets_is_none(monkeypatch, tmp_path):
     assert masked(f"{tmp_path}/credentials: cannot be read") == f"{tmp_path}/credentials: cannot be read"
 
 
+def test_a_stored_token_that_cannot_be_read_hides_no_error(monkeypatch):
+    import huggingface_hub
+
+    def unreadable():
+        raise PermissionError("no")
+
+    monkeypatch.setattr(huggingface_hub, "get_token", unreadable)
+    assert one_line(ValueError("what there is to say")) == "ValueError: what there is to say"
+
+
+def test_the_stored_token_of_the_hub_is_masked(monkeypatch):
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub, "get_token", lambda: "s3cr3t")
+    assert masked("who said s3cr3t?") == f"who said {MASK}?"
+
+
 def test_errors_on_purpose_hold_no_secrets(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "just some words")
     error = DataError("https://me:passw0rd@host: just some words")

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from isogloss.core.errors import one_line
-from isogloss.core.paths import below, ordinary_bytes
+from isogloss.core.paths import below
 
 CHECKSUMS = "checksums.json"
 
@@ -79,7 +79,7 @@ def from_text(content: str | bytes, where: str | Path = CHECKSUMS) -> dict[str, 
 def read_checksums(folder: Path) -> dict[str, Checksum]:
     """Read the checksums of a folder: empty where there are none; ValueError where their file is damaged."""
     try:
-        return from_text(ordinary_bytes(folder / CHECKSUMS), folder / CHECKSUMS)
+        return from_text((folder / CHECKSUMS).read_bytes(), folder / CHECKSUMS)
     except FileNotFoundError:
         return {}
     except ValueError as error:

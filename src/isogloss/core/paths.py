@@ -1,10 +1,8 @@
 """Texts that may be paths, and names from outside that become paths below a folder, or do not."""
 
-import errno
 import os
 import unicodedata
 from pathlib import Path
-from stat import S_ISREG
 
 from isogloss.core.errors import InputError, StorageError
 from isogloss.core.plain_text import plain
@@ -30,18 +28,6 @@ def is_there(path: Path) -> bool:
         return path.exists()
     except OSError:
         return False
-
-
-def ordinary_bytes(path: Path) -> bytes:
-    """Read a file of others; OSError at once for a pipe, which would be waited for, a device or a folder."""
-    with open(path, "rb", opener=_at_once) as file:
-        if not S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "this is no ordinary file", str(path))
-        return file.read()
-
-
-def _at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def copied(folder: Path, name: str, where: str | Path) -> Path:

@@ -18,7 +18,6 @@ from typing import IO, Any, Literal, TypeVar
 
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
 from isogloss.core.errors import StorageError, one_line
-from isogloss.core.paths import ordinary_bytes
 from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, host, this_process
 from isogloss.core.secrets import masked
@@ -67,7 +66,7 @@ def read_record(folder: Path) -> Record:
     """Read a run's record; StorageError, with what to do, when it is damaged or missing."""
     path = folder / RECORD
     try:
-        content, written = ordinary_bytes(path), read_checksums(folder).get(RECORD)
+        content, written = path.read_bytes(), read_checksums(folder).get(RECORD)
         if written and (wrong := difference(Checksum.of(content), written)):
             raise _damaged(path, wrong)
         body = json.loads(content)
@@ -87,7 +86,7 @@ def read_record(folder: Path) -> Record:
 def read_made(folder: Path) -> dict[str, Any]:
     """Return when, where and how a run was made; empty where that is not known."""
     with suppress(OSError, TypeError, ValueError):
-        return dict(json.loads(ordinary_bytes(folder / MADE)))
+        return dict(json.loads((folder / MADE).read_text(encoding="utf-8")))
     return {}
 
 

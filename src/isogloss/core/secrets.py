@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 MASK = "***"
 
@@ -45,6 +46,6 @@ def _known() -> Iterator[str]:
         if _NAMES.search(name) and len(value) >= SHORTEST and not os.path.exists(value):  # noqa: PTH110
             yield value
     hub = sys.modules.get("huggingface_hub")
-    token = hub.get_token() if hub is not None else None
-    if token:
-        yield token
+    with suppress(OSError, ValueError):  # Its file may be one that cannot be read.
+        if token := hub and hub.get_token():
+            yield token

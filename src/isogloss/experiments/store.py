@@ -19,7 +19,7 @@ from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID, identity
 from isogloss.core.leaving import Left
-from isogloss.core.paths import copied, ordinary_bytes
+from isogloss.core.paths import copied
 from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -367,7 +367,7 @@ class Store:
     def _json(self, name: str) -> dict[str, object]:
         """Read a file where it lies; empty where there is none, or a damaged one."""
         try:
-            content = self.remote.read(name) if self.remote else ordinary_bytes(self.root / name)
+            content = self.remote.read(name) if self.remote else (self.root / name).read_bytes()
             body = json.loads(content or b"{}")
         except (OSError, ValueError):
             return {}

@@ -18,7 +18,6 @@ import pandas as pd
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.identity import identity
-from isogloss.core.paths import below, ordinary_bytes
 from isogloss.core.plain_text import plain, without_folders
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, PLAN, RECORD, Record, read_made, read_record
@@ -246,7 +245,7 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
     ConfigError for a folder without plan and records, and for measurements of an earlier version.
     """
     plan, notes = _read_json(out / PLAN)
-    planned = [below(out, name, out / PLAN).name for name in plan.get("runs") or ()]
+    planned = [str(name) for name in plan.get("runs") or ()]
     present = sorted(path.parent.name for name in (RECORD, FAILED) for path in out.glob(f"*/{name}"))
     if not plan and not present:
         raise ConfigError(
@@ -286,6 +285,6 @@ def _read_run(folder: Path) -> Run:
 def _read_json(path: Path) -> tuple[Facts, list[str]]:
     """Return the JSON object in a file (empty without a file), and a note where it is damaged."""
     try:
-        return dict(json.loads(ordinary_bytes(path)) if path.exists() else {}), []
+        return dict(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}), []
     except (TypeError, ValueError, OSError) as error:
         return {}, [f"{path}: cannot be read as a JSON object ({error})."]

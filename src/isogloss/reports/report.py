@@ -16,7 +16,6 @@ import pandas as pd
 
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, one_line
-from isogloss.core.paths import is_safe
 from isogloss.core.plug_ins import find_plug_in, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, MADE, PLAN, RECORD, write_bytes, writing
@@ -168,9 +167,8 @@ def _last_report(out: Path) -> State:
         known = dict(json.loads(text))
     except (OSError, TypeError, ValueError):
         known = {"files": text.splitlines()}
-    names = [name for name in known.get("files", ()) if is_safe(name)]
-    stamps = [*_input_stamps(out), stamp(out / name for name in names)]
-    return {**known, "files": names, "current": known.get("stamps") == stamps}
+    stamps = [*_input_stamps(out), stamp(out / name for name in known.get("files", ()))]
+    return {**known, "current": known.get("stamps") == stamps}
 
 
 def _input_stamps(out: Path) -> list[str]:
