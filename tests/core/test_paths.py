@@ -4,7 +4,7 @@ import pytest
 
 from isogloss.core.checksums import CHECKSUMS, read_checksums
 from isogloss.core.errors import StorageError
-from isogloss.core.paths import below, copied, is_safe
+from isogloss.core.paths import below, is_safe, within
 
 
 @pytest.mark.parametrize("name", [None, 5, ["a"], {}])
@@ -21,11 +21,11 @@ def test_a_link_that_leads_out_of_the_folder_is_refused_and_one_within_is_not(tm
     (folder / "out").symlink_to(tmp_path)
     (folder / "circle").symlink_to("circle")
     (tmp_path / "linked").symlink_to("folder")
-    assert copied(folder, "within/x", "") == folder / "within" / "x"
-    assert copied(tmp_path / "linked", "real/x", "") == tmp_path / "linked" / "real" / "x"
-    assert copied(folder, "circle", "") == folder / "circle"  # To be written, it is replaced.
-    with pytest.raises(StorageError, match=r"folder/out/x: a link leads out of the folder of copies. Remove"):
-        copied(folder, "out/x", "")
+    assert within(folder, "within/x") == folder / "within" / "x"
+    assert within(tmp_path / "linked", "real/x") == tmp_path / "linked" / "real" / "x"
+    assert within(folder, "circle") == folder / "circle"  # To be written, it is replaced.
+    with pytest.raises(StorageError, match=r"folder/out/x: a link leads out of .*folder, and nothing"):
+        within(folder, "out/x")
 
 
 def test_checksums_that_name_what_is_elsewhere_are_refused(tmp_path):

@@ -377,7 +377,7 @@ def test_copies_do_not_follow_a_link_out_of_their_folder(store, tmp_path):
     victim.mkdir()
     other.root.mkdir()
     (other.root / KEY).symlink_to(victim)
-    with pytest.raises(StorageError, match=f"{KEY}/.*.json: a link leads out of the folder of copies"):
+    with pytest.raises(StorageError, match=f"{KEY}/.*.json: a link leads out of "):
         other.bring_records()
     assert not [*victim.iterdir()]
 

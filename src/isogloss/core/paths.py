@@ -30,13 +30,11 @@ def is_there(path: Path) -> bool:
         return False
 
 
-def copied(folder: Path, name: str, where: str | Path) -> Path:
-    """Return the path below a folder of copies, as ``below`` does; StorageError for a link out of it, too."""
+def within(folder: Path, name: str, where: str | Path = "") -> Path:
+    """Return the path that ``below`` does; StorageError for one that a link leads out of the folder, too."""
     path = below(folder, name, where)
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        raise StorageError(
-            f"{path}: a link leads out of the folder of copies. Remove it, or the whole folder."
-        )
+        raise StorageError(f"{path}: a link leads out of {folder}, and nothing is written there. Remove it.")
     return path
 
 

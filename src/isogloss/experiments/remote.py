@@ -23,7 +23,7 @@ from isogloss.core.checksums import Checksum, as_text, difference, from_text
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError, one_line
 from isogloss.core.leaving import asked_to_leave
 from isogloss.core.locking import locked
-from isogloss.core.paths import below, copied
+from isogloss.core.paths import below, within
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FULL, storage_error, temporary_beside, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
@@ -271,7 +271,7 @@ class Remote:
             self._ask(put, "")
 
     def _lacking(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
-        return [name for name, one in told.items() if _size(copied(root, name, self.url)) != one.size]
+        return [name for name, one in told.items() if _size(within(root, name, self.url)) != one.size]
 
     def _ask(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""

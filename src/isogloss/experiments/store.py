@@ -19,7 +19,7 @@ from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID, identity
 from isogloss.core.leaving import Left
-from isogloss.core.paths import copied
+from isogloss.core.paths import within
 from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -159,8 +159,13 @@ class Store:
         return read_record(folder)
 
     def start(self, run: "Run") -> Path:
-        """Create the run's folder, remove traces of an earlier failure, and return it."""
+        """Create the run's folder, remove traces of an earlier failure, and return it.
+
+        StorageError where a link in its place leads out of the store: what is there would be replaced.
+        """
         folder = self.folder(run)
+        for part in (WORK, self.model(run).name):
+            within(self.root, f"{folder.name}/{part}")
         try:
             make_folder(folder)
             sweep_folder(folder)  # A process that was killed had no time to.
@@ -360,7 +365,7 @@ class Store:
 
     def _copy(self, name: str) -> None:
         """Bring down a small file, whatever its size is now; one that has not changed is not touched."""
-        content, path = self.remote.read(name) if self.remote else None, copied(self.root, name, self.root)
+        content, path = self.remote.read(name) if self.remote else None, within(self.root, name)
         if content is not None and not (path.is_file() and path.read_bytes() == content):
             write_bytes(path, content)
 
