@@ -328,16 +328,16 @@ def finished(
     text, _ = recipe_text(recipe)
     store = store_for(recipe, out)
     plan = store.plan()
-    if not plan.get("asked"):
+    if not plan.asked:
         return None
-    if plan["asked"] != request(text, changes=changes, scale=scale, data=data, beside=recipe_folder(recipe)):
+    if plan.asked != request(text, changes=changes, scale=scale, data=data, beside=recipe_folder(recipe)):
         return None
     from isogloss.reports import finished_report
 
     store.bring_records()
     if not finished_report(store.root):
         return None
-    return Result(store.root, Outcome(done=plan["runs"]), tuple(plan["runs"]))
+    return Result(store.root, Outcome(done=[*plan.runs]), plan.runs)
 
 
 def _listed(track: str | Sequence[str]) -> tuple[str, ...]:

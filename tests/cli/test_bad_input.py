@@ -280,9 +280,9 @@ def test_a_prediction_from_what_has_no_head(command, tiny_runs):
 
 def test_a_prediction_of_what_is_no_text(command, tiny_runs, tmp_path):
     model = next(path for path in sorted(tiny_runs.glob("*/model"))).parent
-    (tmp_path / "text").write_bytes(b"\xff\xfe")
+    (tmp_path / "text").write_bytes(b"a\xff\xfe")
     assert (
-        "text:1: byte 0xff at byte 1 of the line is not UTF-8"
+        "text:1: byte 0xff at byte 2 of the line is not UTF-8"
         in command("predict", model, tmp_path / "text").message
     )
     assert "there is no such file" in command("predict", model, tmp_path / "lost").message
@@ -305,3 +305,19 @@ def test_a_place_for_a_recipe_that_is_none(command, tmp_path):
             f"{tmp_path / 'file' / 'r.toml'}: cannot write"
             in command(*words, tmp_path / "file/r.toml").message
         )
+
+
+def test_a_file_of_the_system_that_nobody_expects_is_named(command, tmp_path, monkeypatch):
+    def refused(self, *_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "glob", refused)
+    message = command("list", "runs", "--in", tmp_path).message
+    assert message == f"{tmp_path}: Permission denied. Check the path, and who may read and write it."
+
+
+@pytest.mark.parametrize(
+    "words", [("run", "quickstart", "--set"), ("search", "quickstart", "--over"), ("list",)]
+)
+def test_a_value_of_70000_letters_is_not_repeated(command, words):
+    assert len(command(*words, "x" * 70_000).message) < 600

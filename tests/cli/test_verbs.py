@@ -69,7 +69,22 @@ VERBS = {
     "recipes copy": ["name", "--to", "--force", "--debug"],
     "schema": ["what", "--debug"],
     "init": [
-        *("file", "--corpus", "--task", "--source", "--target", "--encoder", "--method", "--seeds", "--data"),
+        *(
+            "file",
+            "--corpus",
+            "--task",
+            "--source",
+            "--target",
+            "--from",
+            "--text",
+            "--label",
+            "--split",
+            "--seed",
+            "--encoder",
+            "--method",
+            "--seeds",
+            "--data",
+        ),
         *("--force", "--quiet -q", "--debug"),
     ],
     "search": [

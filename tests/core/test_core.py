@@ -18,6 +18,21 @@ def test_a_name_with_one_wrong_letter_finds_the_right_one(name, place):
     assert did_you_mean(wrong, ["source-only", "bilingual", "target-only"]) == f" Did you mean {name!r}?"
 
 
+@given(st.text(max_size=2000), st.integers(0, 100_000))
+def test_a_message_keeps_its_ends_and_is_never_endless(text, size):
+    message = str(ConfigError(f"recipe.toml: found {'x' * size}{text}; do this."))
+    assert message.startswith("recipe.toml: found ")
+    assert message.endswith("do this.") or "x" * 290 in message
+    assert len(message) <= 1403
+    short = f"recipe.toml: {text[:40]}"
+    assert str(ConfigError(short)) == short
+
+
+def test_a_quoted_value_of_70000_letters_is_cut_and_the_advice_stays():
+    text = str(ConfigError(f"--set {'x' * 70_000}: expected key=value, as in --set grid.seeds=[0,1]."))
+    assert text == f"--set {'x' * 300}… expected key=value, as in --set grid.seeds=[0,1]."
+
+
 def test_a_name_like_no_other_suggests_nothing():
     assert did_you_mean("zzz", ["source-only"]) == ""
     assert did_you_mean("zzz", []) == ""

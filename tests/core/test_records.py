@@ -1,5 +1,6 @@
 import errno
 import json
+import math
 import os
 import re
 import subprocess
@@ -11,23 +12,34 @@ from hypothesis import strategies as st
 
 from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import StorageError
+from isogloss.core.foreign_json import DEEPEST
+from isogloss.core.identity import identity
 from isogloss.core.processes import host
-from isogloss.core.records import RECORD, Record, read_record, write_record, write_text
+from isogloss.core.records import MADE, RECORD, Record, read_made, read_record, write_record, write_text
+from isogloss.core.rows import LARGEST
+from isogloss.core.run_files import Made
 
-VALUE = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-)
-ROW = st.dictionaries(st.text(), VALUE, max_size=5)
+TEXT = st.text(st.characters(codec="utf-8"))
+WHOLE_NUMBER = st.integers(-LARGEST, LARGEST)
+VALUE = st.none() | st.booleans() | WHOLE_NUMBER | st.floats(allow_nan=False, allow_infinity=False) | TEXT
+ROW = st.dictionaries(TEXT, VALUE, max_size=5)
+RUN = {"kind": "measure", "x": [1]}
 
 
-def a_record(folder, **changes):
-    return Record(**{"id": folder.name, "kind": "measure", "title": "é", "run": {"x": [1]}, **changes})
+@pytest.fixture
+def folder(tmp_path):
+    """The folder of a run, named by its id."""
+    return tmp_path / identity(RUN)
 
 
-@given(rows=st.lists(ROW, max_size=4), warnings=st.lists(st.text()), needs=st.lists(st.text()))
+def a_record(**changes):
+    return Record(**{"id": identity(RUN), "kind": "measure", "title": "é", "run": RUN, **changes})
+
+
+@given(rows=st.lists(ROW, max_size=4), warnings=st.lists(TEXT), needs=st.lists(TEXT))
 def test_a_record_is_read_as_it_was_written(tmp_path_factory, rows, warnings, needs):
-    folder = tmp_path_factory.mktemp("abc")
-    record = a_record(folder, rows=rows, warnings=tuple(warnings), needs=tuple(needs))
+    folder = tmp_path_factory.mktemp("abc") / identity(RUN)
+    record = a_record(rows=rows, warnings=tuple(warnings), needs=tuple(needs))
     write_record(folder, record)
     assert read_record(folder) == record
 
@@ -35,37 +47,37 @@ def test_a_record_is_read_as_it_was_written(tmp_path_factory, rows, warnings, ne
 def test_equal_records_are_equal_bytes(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
-        write_record(tmp_path / name, a_record(tmp_path, rows=[{"b": 1, "a": 0.1}]))
+        write_record(tmp_path / name, a_record(rows=[{"b": 1, "a": 0.1}]))
     assert (tmp_path / "a" / RECORD).read_bytes() == (tmp_path / "b" / RECORD).read_bytes()
 
 
 def test_a_record_makes_its_folder_and_leaves_its_checksum_and_nothing_else(tmp_path):
-    write_record(tmp_path / "deep" / "x", a_record(tmp_path / "x"))
+    write_record(tmp_path / "deep" / "x", a_record())
     assert sorted(path.name for path in (tmp_path / "deep" / "x").iterdir()) == [CHECKSUMS, RECORD]
 
 
-def test_a_digit_that_changed_in_a_record_is_damage(tmp_path):
-    write_record(tmp_path, a_record(tmp_path, rows=[{"score": 0.125}]))
-    path = tmp_path / RECORD
+def test_a_digit_that_changed_in_a_record_is_damage(folder):
+    write_record(folder, a_record(rows=[{"score": 0.125}]))
+    path = folder / RECORD
     path.write_bytes(path.read_bytes().replace(b"0.125", b"0.175"))
     with pytest.raises(StorageError, match=r"damaged \(checksum \w{8}, not \w{8} as it was written"):
-        read_record(tmp_path)
-    (tmp_path / CHECKSUMS).unlink()  # As in folders of earlier versions.
-    assert read_record(tmp_path).rows == [{"score": 0.175}]
+        read_record(folder)
+    (folder / CHECKSUMS).unlink()  # As in folders of earlier versions.
+    assert read_record(folder).rows == [{"score": 0.175}]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"record.json": 3}', '{"record.json": {"size": "x"}}'])
-def test_damaged_checksums_are_damage(tmp_path, text):
-    write_record(tmp_path, a_record(tmp_path))
-    (tmp_path / CHECKSUMS).write_text(text)
+def test_damaged_checksums_are_damage(folder, text):
+    write_record(folder, a_record())
+    (folder / CHECKSUMS).write_text(text)
     with pytest.raises(StorageError, match=f"damaged .ValueError: {CHECKSUMS} cannot be read"):
-        read_record(tmp_path)
+        read_record(folder)
 
 
 def test_a_record_is_strict_json(tmp_path):
     """nan and infinity are no JSON: what reads records besides Python would stumble over them."""
     rows = [{"std": float("nan"), "loss": float("inf"), "score": 0.5}]
-    write_record(tmp_path, a_record(tmp_path, rows=rows))
+    write_record(tmp_path, a_record(rows=rows))
 
     def refuse(constant):
         raise AssertionError(constant)
@@ -74,12 +86,24 @@ def test_a_record_is_strict_json(tmp_path):
     assert body["rows"] == [{"std": None, "loss": None, "score": 0.5}]
 
 
-WHOLE = {"id": "x", "kind": "k", "title": "t", "run": {}, "needs": [], "rows": [], "warnings": []}
+WHOLE = {
+    **{"id": identity(RUN), "kind": "measure", "title": "t", "run": RUN},
+    **{"needs": [], "rows": [], "warnings": []},
+}
+
+
+def of(run):
+    """Give a whole record of a run, with its id."""
+    return json.dumps({**WHOLE, "run": run, "id": identity(run)})
 
 
 def without(name):
     return {key: value for key, value in WHOLE.items() if key != name}
 
+
+DEEP = []
+for _ in range(DEEPEST):
+    DEEP = [DEEP]
 
 DAMAGED = [
     "",
@@ -99,30 +123,63 @@ DAMAGED = [
     json.dumps({**WHOLE, "rows": [{"a": [1]}]}),
     json.dumps({**WHOLE, "needs": [3]}),
     json.dumps({**WHOLE, "warnings": "text"}),
+    json.dumps({**WHOLE, "run": {**RUN, "x": [2]}}),
+    json.dumps({**WHOLE, "kind": "align"}),
+    of({"kind": 3}),
+    of({}),
+    json.dumps({**WHOLE, "title": "\ud800"}),
+    json.dumps({**WHOLE, "rows": [{"a": "\udfff"}]}),
+    json.dumps({**WHOLE, "rows": [{"a": LARGEST + 1}]}),
+    json.dumps({**WHOLE, "rows": [{"a": math.nan}]}),
+    json.dumps(WHOLE).replace('"rows": []', '"rows": [{"a": 1e999}]'),
+    json.dumps(WHOLE).replace('"rows": []', f'"rows": [{{"a": {"9" * 5000}}}]'),
+    of({**RUN, "x": DEEP}),
 ]
 
 
 @pytest.mark.parametrize("text", DAMAGED)
 def test_a_damaged_record_is_an_error_that_names_the_file(tmp_path, text):
-    (tmp_path / "x").mkdir()
-    (tmp_path / "x" / RECORD).write_text(text)
+    named = re.search(r'"id": "(\w{12})"', text)
+    folder = tmp_path / (named[1] if named else WHOLE["id"])
+    folder.mkdir()
+    (folder / RECORD).write_text(text)
     with pytest.raises(StorageError) as caught:
-        read_record(tmp_path / "x")
-    assert str(tmp_path / "x" / RECORD) in str(caught.value)
-    assert "damaged" in str(caught.value)
+        read_record(folder)
+    assert str(caught.value).startswith(f"{folder / RECORD}: this record is damaged (")
+    assert len(str(caught.value)) < 400
     assert "Delete the file and run again; only this run is repeated." in str(caught.value)
 
 
-def test_the_undamaged_one_is_read(tmp_path):
-    (tmp_path / "x").mkdir()
-    (tmp_path / "x" / RECORD).write_text(json.dumps(WHOLE))
-    assert read_record(tmp_path / "x").kind == "k"
+def test_the_undamaged_one_is_read(folder):
+    folder.mkdir()
+    (folder / RECORD).write_text(json.dumps(WHOLE))
+    assert read_record(folder).kind == "measure"
 
 
-def test_bytes_that_are_no_text_are_damage(tmp_path):
-    (tmp_path / RECORD).write_bytes(b"\xff\xfe{")
-    with pytest.raises(StorageError, match="damaged"):
-        read_record(tmp_path)
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe{", b'{"title": "\xed\xa0\x80"}', json.dumps(WHOLE).encode("utf-16")]
+)
+def test_bytes_that_are_no_text_are_damage(folder, content):
+    folder.mkdir()
+    (folder / RECORD).write_bytes(content)
+    with pytest.raises(StorageError, match=r"damaged \(UnicodeDecodeError"):
+        read_record(folder)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+@pytest.mark.parametrize("name", [RECORD, CHECKSUMS])
+def test_what_is_no_file_in_the_place_of_one_is_not_waited_for(folder, make, name):
+    write_record(folder, a_record())
+    (folder / name).unlink()
+    make(folder / name)
+    with pytest.raises(StorageError, match=r"cannot read this record \(not a regular file\)"):
+        read_record(folder)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "[" * 9999, '{"versions": [3]}', '{"seconds": "x"}'])
+def test_damaged_circumstances_are_not_known(tmp_path, content):
+    (tmp_path / MADE).write_text(content)
+    assert read_made(tmp_path) == Made()
 
 
 def test_a_record_that_is_not_there_is_an_error_that_names_the_file(tmp_path):

@@ -5,7 +5,7 @@ from dataclasses import MISSING, fields
 import pytest
 
 from each import each
-from isogloss.core.rows import ROWS, as_row, kind_of
+from isogloss.core.rows import LARGEST, ROWS, as_row, kind_of, wrong_value
 from isogloss.diagnostics import DIAGNOSTICS
 
 KINDS = list(dict.fromkeys(kind for kinds in ROWS.values() for kind in kinds))
@@ -44,3 +44,35 @@ def test_rows_of_diagnostics_hold_ids_and_no_names(name):
         names = {one.name for one in fields(kind)}
         assert names & {"model", "models", "start", "origin"}
         assert not names & {"corpus", "task", "encoder", "method", "source", "target", "seed", "label"}
+
+
+ROW = {"model": "m", "language": "qaa", "split": "dev", "metric": "accuracy", "main": True, "examples": 4}
+
+
+@pytest.mark.parametrize(
+    ("changed", "wrong"),
+    [
+        ({}, ""),
+        ({"score": 1}, ""),
+        ({"score": None}, ""),  # As nan is in a record.
+        ({"baseline": 0.5, "more": None}, ""),
+        ({"score": "0.5"}, "score is '0.5'"),
+        ({"score": True}, "score is True"),
+        ({"examples": 4.0}, "examples is 4.0"),
+        ({"examples": None}, "examples is None"),
+        ({"main": 1}, "main is 1"),
+        ({"language": 3}, "language is 3"),
+        ({"examples": LARGEST}, ""),
+        ({"examples": LARGEST + 1}, f"examples is {LARGEST + 1}"),
+        ({"more": -LARGEST - 1}, f"more is {-LARGEST - 1}"),
+        ({"language": ["x" * 99]}, f"language is ['{'x' * 38}"),
+    ],
+)
+def test_a_value_of_a_row_is_of_its_fields_type(changed, wrong):
+    right = {**ROW, "score": 0.5}
+    assert wrong_value("scores", [right, {**right, **changed}, right]) == wrong
+
+
+def test_rows_that_no_kind_has_are_of_plain_values():
+    assert wrong_value("of a plug-in", [{"a": 1, "b": None}, {"a": "x", "b": 0.5}]) == ""
+    assert wrong_value("of a plug-in", [{"a": {}}]) == "a is {}"

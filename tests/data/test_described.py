@@ -66,6 +66,21 @@ def test_parquet_is_read_and_numbers_are_labels_in_their_order(own):
         read(own(body, {"train-sw.parquet": "PAR1"}))
 
 
+def test_parquet_whose_text_is_no_utf8_is_an_error_that_names_the_file(own):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    buffer = pa.BufferOutputStream()
+    table = pa.table({"text": ["habari gani é"], "label": ["salamu"]})
+    parquet.write_table(table, buffer, compression="none", use_dictionary=False, write_statistics=False)
+    content = buffer.getvalue().to_pybytes().replace("é".encode(), b"\xff\xfe")
+    body = 'kind = "text"\nfiles = "{split}-{language}.parquet"\nlabels = ["salamu"]\n'
+    with pytest.raises(
+        DataError, match=r"train-sw\.parquet: this is no parquet file, or a damaged one \('utf-8'"
+    ):
+        read(own(body, {"train-sw.parquet": content}))
+
+
 def test_a_cell_of_csv_may_hold_a_whole_document(own):
     document = "neno " * 40_000
     corpus = own('kind = "text"\nfiles = "{language}.csv"\n', {"sw.csv": f"text,label\n{document},anga\n"})

@@ -1,6 +1,7 @@
 import gzip
 import lzma
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from drawn import HARD
@@ -113,3 +114,15 @@ def test_file_in_the_place_of_a_folder_is_said_to_be_one(put, tmp_path):
 def test_lines_come_before_the_file_is_read_whole(put):
     file = put({"a.txt.gz": gzip.compress(b"first\n" + b"\xff" * 200_000)}).find(["a.txt"])[0]
     assert next(file.lines()) == (1, "first")
+
+
+@pytest.mark.parametrize("pattern", ["a.{laAAA" + "A" * 300, "", "/etc/passwd", "**x"])
+def test_a_pattern_that_no_file_can_match_is_an_error_in_a_line(tmp_path, pattern):
+    with pytest.raises(DataError, match="no files can have such names") as caught:
+        DiskFolder(tmp_path).find([pattern])
+    assert len(str(caught.value)) < 250
+
+
+def test_a_data_folder_with_too_long_a_name_is_not_there():
+    with pytest.raises(DataError, match="no such folder"):
+        DiskFolder(Path("x" * 300))

@@ -8,6 +8,7 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA, languages
 from isogloss.data.bitext import Bitext
+from isogloss.data.built_in_languages import GENERATED_AS, BuiltInLanguages, built_in_size
 from isogloss.data.corpora import SPLITS
 from isogloss.data.examples import (
     ParsedSentence,
@@ -19,13 +20,7 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import DiskFolder
 from isogloss.data.recent_examples import RecentExamples
-from isogloss.data.sources import (
-    GENERATED_AS,
-    BuiltInLanguages,
-    Sources,
-    built_in_size,
-    source_of,
-)
+from isogloss.data.sources import Sources, source_of
 from isogloss.data.word_links import flipped
 
 

@@ -116,6 +116,54 @@ def test_broken_folders_are_refused_with_the_reason_and_what_to_do(folder, chang
     assert said.replace("{folder}", str(folder)) in refusal(load, folder)
 
 
+CONFIG, TOKENIZER = "config.json", "tokenizer_config.json"
+WRONG = [
+    (CONFIG, {"architectures": 9223372036854775808}, "{path}: architectures: "),
+    (CONFIG, {"architectures": [[]]}, "{path}: architectures.0: "),
+    (CONFIG, {"id2label": [3]}, "{path}: id2label: "),
+    (CONFIG, {"id2label": {"0": []}}, "{path}: id2label.0: "),
+    (CONFIG, {"num_hidden_layers": 10**9}, "{path}: num_hidden_layers: "),
+    (CONFIG, {"hidden_size": [128]}, "{folder}: transformers cannot load this folder with "),
+    (CONFIG, {"vocab_size": "many"}, "{folder}: transformers cannot load this folder with "),
+    (CONFIG, {"model_type": ["bert"]}, "{path}: model_type: "),
+    (TOKENIZER, {"model_max_length": [512]}, "{folder}: transformers cannot load this folder with "),
+    ("tokenizer.json", {"model": 3}, "{folder}: transformers cannot load this folder with "),
+    ("tokenizer.json", {"normalizer": [[]]}, "{folder}: transformers cannot load this folder with "),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "said"), WRONG)
+def test_values_of_wrong_types_are_refused_in_a_line(folder, name, values, said):
+    path = folder / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+    text = refusal(load_model if name == CONFIG else load_tokenizer, folder)
+    assert text.startswith(said.format(path=path, folder=folder))
+    assert text.endswith("Copy or download the file again.") or text.endswith("the folder again.")
+    assert len(text.splitlines()) == 1
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 9999, b'{"a": ' * 999 + b"1" + b"}" * 999])
+def test_a_config_that_is_no_json_or_too_deep_is_named(folder, content):
+    (folder / CONFIG).write_bytes(content)
+    assert refusal(load_encoder_config, folder).startswith(f"{folder / CONFIG}: this is no JSON (")
+
+
+@pytest.mark.parametrize("shards", [[3], {"a": 3}, {"a": []}])
+def test_an_index_of_another_shape_is_named(folder, shards):
+    (folder / WEIGHTS).rename(folder / "model-00001-of-00001.safetensors")
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": shards}))
+    assert refusal(load_model, folder).startswith(f"{folder}/model.safetensors.index.json: no weight_map")
+
+
+def test_weights_that_may_not_be_read_are_named(folder, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("safetensors.safe_open", refused)
+    said = f"{folder / WEIGHTS}: these weights are damaged ([Errno 13] Permission denied)"
+    assert refusal(load_model, folder).startswith(said)
+
+
 def test_missing_shards_are_named(folder):
     model = load_masked_lm(folder)
     (folder / "model.safetensors").unlink()

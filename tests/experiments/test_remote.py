@@ -14,7 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 import isogloss
 from isogloss.core.checksums import Checksum
 from isogloss.core.errors import ConfigError, StorageError
-from isogloss.core.identity import identity
+from isogloss.core.identity import content, identity
 from isogloss.core.leaving import Left
 from isogloss.core.records import RECORD, Record
 from isogloss.experiments import remote_claims
@@ -29,7 +29,7 @@ from tiny import PAIRS, tiny
 
 RUN = Pretrained(source="shipped", data="0")
 KEY = identity(RUN)
-FINISHED = Record(id=KEY, kind=RUN.name, title="t", run={}, rows=[])
+FINISHED = Record(id=KEY, kind=RUN.name, title="t", run=content(RUN), rows=[])
 
 
 @pytest.fixture

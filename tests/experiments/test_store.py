@@ -5,14 +5,14 @@ import json
 import pytest
 
 from isogloss.core.errors import StorageError
-from isogloss.core.identity import identity
+from isogloss.core.identity import content, identity
 from isogloss.core.records import FAILED, Record
 from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.store import Store
 from isogloss.experiments.store_places import local_folder, store_at
 
 RUN = Pretrained(source="shipped", data="0")
-RECORD = Record(id=identity(RUN), kind=RUN.name, title="t", run={}, rows=[])
+RECORD = Record(id=identity(RUN), kind=RUN.name, title="t", run=content(RUN), rows=[])
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError, ModelError
+from isogloss.core.identity import identity
 from isogloss.core.records import read_record, write_record
 from isogloss.data.examples import ParsedSentence, SentencePair, TaggedSentence
 from isogloss.using import load_model
@@ -138,9 +139,10 @@ def test_provenance_names_the_auxiliary_loss_and_which_weights_were_trained(tiny
     record = read_record(run)
     assert provenance_of(run)[0].method == record.run["method"]["kind"]
     added = {"auxiliary": {"kind": "alignment-loss"}, "peft": {"kind": "lora"}}
-    other = tmp_path / record.id
+    made = {**record.run, **added}
+    other = tmp_path / identity(made)
     other.mkdir()
-    write_record(other, replace(record, run={**record.run, **added}))
+    write_record(other, replace(record, id=other.name, run=made))
     assert provenance_of(other)[0].method == f"{record.run['method']['kind']} + alignment-loss + lora"
 
 

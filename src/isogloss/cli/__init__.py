@@ -15,7 +15,7 @@ import typer
 
 from isogloss.cli.app import app
 from isogloss.cli.display import print_nowhere, terminals
-from isogloss.core.errors import IsoglossError, did_you_mean, one_line
+from isogloss.core.errors import IsoglossError, did_you_mean, one_line, shortened
 from isogloss.core.leaving import Left, ask_to_leave
 from isogloss.core.plain_text import plain
 from isogloss.core.secrets import masked
@@ -111,7 +111,9 @@ def _status(given: list[str], *, debug: bool) -> int:
 
 def _unexpected(error: Exception) -> tuple[str, int]:
     """Return the message and status of an error of the system or the libraries."""
-    if isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}. Check the path, and who may read and write it.", 2
+    if isinstance(error, OSError) and error.errno in UNWRITABLE:
         print_nowhere([1])
         return f"standard output: cannot write ({error.strerror}). Choose another place for it.", 2
     message = f"this should not have happened ({one_line(error)}). "
@@ -130,7 +132,8 @@ def _interrupted(given: list[str]) -> str:
 
 
 def _explain(message: str, status: int, debug: bool) -> int:
-    said = f"{traceback.format_exc() if debug else ''}isogloss: {plain(' '.join(message.splitlines()))}"
+    text = plain(" ".join(shortened(message).splitlines()))
+    said = f"{traceback.format_exc() if debug else ''}isogloss: {text}"
     try:
         print(masked(said), file=sys.stderr)
     except OSError:  # Nobody reads it, or nobody can; flushing the buffer at the end must not fail.

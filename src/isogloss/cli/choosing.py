@@ -20,6 +20,8 @@ def print_choices(place: str, languages: Sequence[str], *, quiet: bool, as_json:
         folder = local_folder(place, display.on_progress)
         m = read_measurements(folder, display.on_progress)
         found = all_candidates(m, display.on_progress)
+        for text in m.unread:
+            display.say(f"isogloss: {text}")
     if not found:
         raise ConfigError(
             f"{folder}: there is nothing to choose among: no two models were measured by label-free in one "

@@ -339,7 +339,7 @@ def _by_run(where: str, what: str, name: str, scores: pd.DataFrame, known: Itera
 
 
 def _notes(m: Measurements) -> list[str]:
-    """Return a note on score runs without predictions, which allow no test over examples."""
+    """Return notes on records that could not be read, and on score runs without predictions for tests."""
     without = [run.id for run in m.finished("scores") if not (run.folder / PREDICTIONS).is_file()]
     shown = ", ".join(without[:12]) + (" …" if len(without) > 12 else "")
     note = (
@@ -347,4 +347,4 @@ def _notes(m: Measurements) -> list[str]:
         f"so that only seeds are tested: {shown}. Delete record.json in these folders and run the recipe "
         f"again; models are not trained anew."
     )
-    return [note] if without else []
+    return [*m.unread, *([note] if without else [])]

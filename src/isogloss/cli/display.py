@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isogloss.core.plain_text import plain
 from isogloss.core.progress import Progress
-from isogloss.core.records import Record, or_none
+from isogloss.core.records import UNREAD, Record, or_none
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -187,6 +187,9 @@ def show_report(report: "Report", *, as_json: bool) -> None:
         emit({"event": "report", "html": str(report.html), "summary": dict(report.summary), "claims": claims})
         return
     Display().table(("what", "found"), report.summary)
+    for text in report.warnings:
+        if UNREAD in text:
+            Display().say(f"isogloss: {text}")
     show_line(f"Report: {report.html}")
 
 

@@ -191,13 +191,12 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
     from isogloss.reports import last_verdicts
 
     plan = Store(folder).plan()
-    if not plan:
+    if not plan.runs:
         return "", "", ""
-    runs = plan.get("runs", [])
-    done = sum((folder / one / RECORD).is_file() for one in runs)
+    done = sum((folder / one / RECORD).is_file() for one in plan.runs)
     verdicts = Counter(last_verdicts(folder))
     counts = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
-    return plan.get("scale") or "(none)", f"{done} of {len(runs)}", counts
+    return plan.scale or "(none)", f"{done} of {len(plan.runs)}", counts
 
 
 def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from filecmp import cmp
 from pathlib import Path
 from typing import IO
 
@@ -24,11 +25,10 @@ def atomic_file(path: Path) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def atomic_folder(path: Path, *, file_by_file: bool = False) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; it replaces ``path`` on success and is removed on failure.
 
-    With ``file_by_file`` a folder with the same names gets the new files one by one: whoever reads it, as
-    their contents are equal, misses none.
+    One with the same content stays, so that whoever reads it misses nothing for a moment.
     """
     path = path.resolve()
     temporary = temporary_beside(path, "tmp")
@@ -39,10 +39,7 @@ def atomic_folder(path: Path, *, file_by_file: bool = False) -> Iterator[Path]:
         yield temporary
         with writing(path):
             as_umask_says(temporary)
-            if file_by_file and path.is_dir() and _names(path) == _names(temporary):
-                for file in temporary.iterdir():
-                    file.replace(path / file.name)
-            else:
+            if not (path.is_dir() and _are_equal(path, temporary)):
                 _replace(path, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -56,8 +53,13 @@ def as_umask_says(folder: Path) -> None:
             path.chmod(mode)
 
 
-def _names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+def _are_equal(folder: Path, other: Path) -> bool:
+    """Return whether two folders have the same files, byte for byte."""
+    names = {path.name for path in folder.iterdir()}
+    if names != {path.name for path in other.iterdir()}:
+        return False
+    pairs = [(folder / name, other / name) for name in names]
+    return all(one.is_file() and two.is_file() and cmp(one, two, shallow=False) for one, two in pairs)
 
 
 def _replace(path: Path, new: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from isogloss.core.errors import one_line
+from isogloss.core.foreign_json import parse_json, read_regular
 from isogloss.core.paths import below
 
 CHECKSUMS = "checksums.json"
@@ -67,9 +68,9 @@ def as_text(checksums: Mapping[str, Checksum]) -> str:
 def from_text(content: str | bytes, where: str | Path = CHECKSUMS) -> dict[str, Checksum]:
     """Return the checksums in a file; ValueError where it is damaged, StorageError for an unsafe name."""
     try:
-        sums = json.loads(content)
+        sums = parse_json(content)
         checksums = {name: Checksum(int(one["size"]), str(one["crc32"])) for name, one in sums.items()}
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(one_line(error)) from error
     for name in checksums:
         below(Path(), name, where)
@@ -79,7 +80,7 @@ def from_text(content: str | bytes, where: str | Path = CHECKSUMS) -> dict[str, 
 def read_checksums(folder: Path) -> dict[str, Checksum]:
     """Read the checksums of a folder: empty where there are none; ValueError where their file is damaged."""
     try:
-        return from_text((folder / CHECKSUMS).read_bytes(), folder / CHECKSUMS)
+        return from_text(read_regular(folder / CHECKSUMS), folder / CHECKSUMS)
     except FileNotFoundError:
         return {}
     except ValueError as error:

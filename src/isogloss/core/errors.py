@@ -12,6 +12,7 @@ IsoglossError
 Every message says where, what was found, what is allowed and what to do.
 """
 
+import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
@@ -21,13 +22,23 @@ SIMILAR = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
 
 
+WORD, BEGINNING, END = 300, 1000, 400
+"""Characters that a message keeps of a word, and of all where that is longer: where and what, what to do."""
+
+
+def shortened(message: str) -> str:
+    """Return a message without the ends of endless words and, where it is still too long, its middle."""
+    text = re.sub(rf"(\S{{{WORD}}})\S+", r"\1…", message)
+    return text if len(text) <= BEGINNING + END else f"{text[:BEGINNING]} … {text[-END:]}"
+
+
 class IsoglossError(Exception):
     """Any error isogloss raises on purpose; no secret stays in its message."""
 
     exit_code = 1
 
-    def __init__(self, *arguments: object) -> None:
-        super().__init__(*(masked(part) if isinstance(part, str) else part for part in arguments))
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shortened(masked(message)))
 
 
 class InputError(IsoglossError):

@@ -16,22 +16,28 @@ from glob import escape
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
 
+from isogloss.core import rows
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
 from isogloss.core.errors import StorageError, one_line
+from isogloss.core.foreign_json import fitting, parse_json, read_regular
+from isogloss.core.identity import identity
 from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, host, this_process
+from isogloss.core.run_files import Made
 from isogloss.core.secrets import masked
 
 RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
 PLAN = "plan.json"
 
+UNREAD = "could not be read"
+"""In warnings, of runs whose records are damaged or none of ours."""
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of the system that more disk space would solve."""
 
 T = TypeVar("T")
-Value = str | int | float | bool | None
-Row = Mapping[str, Value]
-"""A flat mapping from column to value: also a line of a CSV file."""
+Value = rows.Value
+Row = rows.Row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,28 +72,39 @@ def read_record(folder: Path) -> Record:
     """Read a run's record; StorageError, with what to do, when it is damaged or missing."""
     path = folder / RECORD
     try:
-        content, written = path.read_bytes(), read_checksums(folder).get(RECORD)
+        content, written = read_regular(path), read_checksums(folder).get(RECORD)
         if written and (wrong := difference(Checksum.of(content), written)):
             raise _damaged(path, wrong)
-        body = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        body = parse_json(content)
+        if not isinstance(body, dict) or body.keys() != Record.__dataclass_fields__.keys():
+            raise _damaged(path, f"its fields are not {', '.join(Record.__dataclass_fields__)}")
+        record = fitting(Record, body)
+        wrong = _wrong(record, folder.name)
+    except ValueError as error:
         raise _damaged(path, one_line(error)) from error
     except OSError as error:
         raise StorageError(
             f"{path}: cannot read this record ({error.strerror or error}). Check the folder, or run again."
         ) from error
-    if wrong := _misshapen(body):
+    if wrong:
         raise _damaged(path, wrong)
-    if body["id"] != folder.name:
-        raise _damaged(path, f"id {body['id']!r} in folder {folder.name!r}")
-    return Record(**{**body, "needs": tuple(body["needs"]), "warnings": tuple(body["warnings"])})
+    return record
 
 
-def read_made(folder: Path) -> dict[str, Any]:
-    """Return when, where and how a run was made; empty where that is not known."""
-    with suppress(OSError, TypeError, ValueError):
-        return dict(json.loads((folder / MADE).read_text(encoding="utf-8")))
-    return {}
+def read_made(folder: Path) -> Made:
+    """Return when, where and how a run was made; nothing where that is not known."""
+    with suppress(OSError, ValueError):
+        return fitting(Made, parse_json(read_regular(folder / MADE)))
+    return Made()
+
+
+@contextmanager
+def understanding(path: Path) -> Iterator[None]:
+    """Turn what the content of a record raises that only looks like one of ours into a StorageError."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise _damaged(path, f"its run is none of isogloss's: {one_line(error):.200}") from error
 
 
 def _damaged(path: Path, what: str) -> StorageError:
@@ -96,25 +113,20 @@ def _damaged(path: Path, what: str) -> StorageError:
     )
 
 
-_SHAPES = {"id": str, "kind": str, "title": str, "run": dict, "needs": list, "rows": list, "warnings": list}
+def _wrong(record: Record, name: str) -> str:
+    """Return how a record differs from its folder, its run and its kinds of rows; empty for nothing."""
+    if record.id != name:
+        return f"id {record.id!r:.40} in folder {name!r:.40}"
+    key, kind = identity(record.run), record.run.get("kind")
+    if (key, kind) != (name, record.kind):
+        return f"its run has the id {key} and the kind {kind!r:.40}"
+    return rows.wrong_value(kind_of_run(record.kind, record.run), record.rows)
 
 
-def _misshapen(body: object) -> str:
-    """Return what is wrong with the shape of a record; empty where nothing is."""
-    if not isinstance(body, dict) or body.keys() != _SHAPES.keys():
-        return f"its fields are not {', '.join(_SHAPES)}"
-    for name, shape in _SHAPES.items():
-        if not isinstance(body[name], shape):
-            return f"{name} is {body[name]!r:.40}"
-    if not all(isinstance(text, str) for text in (*body["needs"], *body["warnings"])):
-        return "needs and warnings are no texts"
-    if not all(isinstance(row, dict) and _is_flat(row) for row in body["rows"]):
-        return "its rows are no flat tables"
-    return ""
-
-
-def _is_flat(row: dict[str, object]) -> bool:
-    return not any(isinstance(value, dict | list) for value in row.values())
+def kind_of_run(kind: str, run: Mapping[str, Any]) -> str:
+    """Return the diagnostic of a measurement, else the kind of run."""
+    diagnostic = run.get("diagnostic")
+    return str(diagnostic.get("kind")) if isinstance(diagnostic, Mapping) else kind
 
 
 def write_text(path: Path, text: str) -> None:
@@ -183,8 +195,8 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"{path}: cannot read ({error.strerror or error}). Check the disk and the mount, then run the "
-            f"same command again: finished runs are kept."
+            f"{error.filename or path}: cannot read ({error.strerror or error}). Check the disk and the "
+            f"mount, then run the same command again: finished runs are kept."
         ) from error
 
 

@@ -6,11 +6,13 @@ measured or made (those of trainings and of states have files of their own); a r
 is, since no two kinds of one table fit the same row.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, asdict, dataclass, fields
-from functools import cache
-from typing import ClassVar, Protocol
+from functools import cache, lru_cache
+from itertools import groupby
+from types import NoneType
+from typing import Any, ClassVar, Protocol, get_args
 
-from isogloss.core.records import Row
 from isogloss.core.representation_rows import (
     Anisotropy,
     Cka,
@@ -34,6 +36,10 @@ from isogloss.core.training_rows import (
     TrainingStep,
     TranslatedSplit,
 )
+
+Value = str | int | float | bool | None
+Row = Mapping[str, Value]
+"""A flat mapping from column to value: also a line of a CSV file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,6 +349,34 @@ def as_row(value: object) -> Row:
 def kind_of(names: frozenset[str], kinds: tuple[type[RowKind], ...]) -> type[RowKind] | None:
     """Return the kind of row all of whose needed fields are among these; None where there is none."""
     return next((kind for kind in kinds if _needed(kind) <= names), None)
+
+
+LARGEST = 2**63 - 1
+"""The largest whole number of a row: frames hold no larger ones."""
+
+
+def wrong_value(kind: str, rows: Sequence[Row]) -> str:
+    """Return the first value that rows of a kind of run do not allow, with its name; empty for none."""
+    for names, alike in groupby(rows, key=tuple):
+        columns = zip(*(row.values() for row in alike), strict=True)
+        for name, allowed, column in zip(names, _allowed(kind, names), columns, strict=True):
+            if not allowed.issuperset(map(type, column)) or not all(map(_is_small, column)):
+                wrong = next(one for one in column if type(one) not in allowed or not _is_small(one))
+                return f"{name:.40} is {wrong!r:.40}"
+    return ""
+
+
+def _is_small(value: Value) -> bool:
+    return not isinstance(value, int) or -LARGEST <= value <= LARGEST
+
+
+@lru_cache(maxsize=256)
+def _allowed(kind: str, names: tuple[str, ...]) -> list[set[type[Any]]]:
+    """Return the types of the values under some names; a fraction may be null, as nan is in a record."""
+    row = kind_of(frozenset(names), ROWS.get(kind, ()))
+    known = {one.name: {one.type, *get_args(one.type)} for one in fields(row)} if row else {}
+    known = {name: types | {int, NoneType} if float in types else types for name, types in known.items()}
+    return [known.get(name, {str, int, float, bool, NoneType}) for name in names]
 
 
 @cache

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal, Protocol, cast
 
 from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.paths import is_there
 
 SUFFIXES = ("", ".gz", ".xz")
 """Suffixes a file name may have; the first that exists is read."""
@@ -144,7 +145,7 @@ class DiskFolder:
     path: Path
 
     def __post_init__(self) -> None:
-        if not self.path.is_dir():
+        if not (is_there(self.path) and self.path.is_dir()):
             raise _no_folder(self.path)
 
     @property
@@ -170,10 +171,12 @@ class DiskFolder:
 
     def _matching(self, pattern: str) -> list[Path]:
         found: dict[str, Path] = {}
-        for suffix in SUFFIXES:
-            for path in self.path.glob(pattern + suffix):
+        try:
+            for path, suffix in ((path, end) for end in SUFFIXES for path in self.path.glob(pattern + end)):
                 if path.is_file():
                     found.setdefault(str(path).removesuffix(suffix), path)
+        except (OSError, ValueError, NotImplementedError) as error:  # Too long, or no pattern below a folder.
+            raise DataError(f"{pattern!r:.80}: no files can have such names ({error!s:.80}).") from error
         return [found[name] for name in sorted(found)]
 
 
@@ -266,7 +269,7 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 
 
 def _no_folder(path: Path) -> DataError:
-    if path.exists():
+    if is_there(path):
         return DataError(f"{path}: this is a file; --data needs the folder that holds the corpora.")
     names = [name for name in _names(path.parent) if (path.parent / name).is_dir()]
     there = f"{path.parent} has: {some(names)}." if names else f"{path.parent} is empty or not there."

@@ -17,10 +17,12 @@ import numpy.typing as npt
 
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import StorageError
+from isogloss.core.foreign_json import parse_json
 from isogloss.core.records import Value, write_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import parquet
 
 PREDICTIONS = "predictions.parquet"
 
@@ -79,10 +81,9 @@ def read_predictions(path: Path) -> dict[str, StoredPredictions]:
     StorageError, saying how to make it again, where the file is damaged.
     """
     import pyarrow as pa
-    from pyarrow import parquet
 
     try:
-        file = parquet.ParquetFile(path)
+        file = _opened(path)
         columns = [name for name in file.schema_arrow.names if name != "predicted"]
         groups = [file.read_row_group(number, columns=columns) for number in range(file.num_row_groups)]
         return {table["language"][0].as_py(): _kept(table) for table in groups if len(table)}
@@ -96,16 +97,28 @@ def read_answers(path: Path) -> dict[str, dict[str, str]]:
     Empty without a file; StorageError where it is damaged.
     """
     import pyarrow as pa
-    from pyarrow import parquet
 
-    try:
-        table = parquet.read_table(path, columns=["language", "id", "predicted"]) if path.is_file() else None
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(path, "predictions", error) from error
     found: dict[str, dict[str, str]] = {}
-    for row in table.to_pylist() if table is not None else ():
-        found.setdefault(row["language"], {})[row["id"]] = row["predicted"]
+    try:
+        table = _opened(path).read(columns=["language", "id", "predicted"]) if path.is_file() else None
+        for row in table.to_pylist() if table is not None else ():
+            parse_json(row["predicted"])
+            found.setdefault(row["language"], {})[row["id"]] = row["predicted"]
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise _unreadable(path, "predictions", error) from error
     return found
+
+
+def _opened(path: Path) -> "parquet.ParquetFile":
+    """Open a file of predictions; ValueError where its columns are not of the types of ours."""
+    from pyarrow import parquet, types
+
+    file = parquet.ParquetFile(path)
+    for column in file.schema_arrow:
+        right = types.is_float64 if column.name.endswith((PART, WHOLE)) else types.is_string
+        if not right(column.type):
+            raise ValueError(f"{column.name:.40} is of the type {column.type!s:.40}")
+    return file
 
 
 def _unreadable(path: Path, what: str, error: Exception) -> StorageError:
@@ -130,6 +143,8 @@ def _table(one: Predictions) -> "pa.Table":
 
 
 def _kept(table: "pa.Table") -> StoredPredictions:
+    if empty := [name for name in table.column_names if table[name].null_count]:
+        raise ValueError(f"{empty[0]:.40} has empty cells")
     names = [name.removesuffix(PART) for name in table.column_names if name.endswith(PART)]
     return StoredPredictions(
         ids=tuple(table["id"].to_pylist()),
@@ -170,7 +185,7 @@ def read_tensors(path: Path) -> tuple[dict[str, npt.NDArray[np.generic]], dict[s
 
     try:
         with safe_open(path, framework="np") as file:
-            about = json.loads((file.metadata() or {})[ABOUT])
+            about = parse_json((file.metadata() or {})[ABOUT])
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise _unreadable(path, "tensors", error) from error

@@ -200,7 +200,7 @@ def _parquet(file: File, _: Sequence[Column]) -> Rows:
             for body in batch.to_pylist():
                 number += 1
                 yield Row(number, body)
-    except (ArrowException, OSError) as error:
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{file.name}: this is no parquet file, or a damaged one ({error}).") from error
 
 

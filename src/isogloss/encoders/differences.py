@@ -14,6 +14,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError, one_line
+from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.paths import from_home
 from isogloss.core.records import write_text
 from isogloss.encoders import folders, peft_adapters, sparse_deltas
@@ -73,8 +74,8 @@ def difference_of(folder: Path) -> Difference | None:
     if not path.is_file():
         return None
     try:
-        found = Difference(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        found = fitting(Difference, parse_json(read_regular(path)))
+    except (OSError, ValueError) as error:
         raise ModelError(
             f"{path}: this file is damaged ({one_line(error)}). Copy the folder again; if a run of "
             f"isogloss made it, delete the run's folder and run again."

@@ -3,12 +3,12 @@
 A folder is checked before anything is loaded from it. No code that comes with a model is ever run.
 """
 
-import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
@@ -17,9 +17,12 @@ from importlib.resources import files
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from isogloss.core.errors import ModelError, did_you_mean, one_line
+from pydantic import Field
+
+from isogloss.core.errors import IsoglossError, ModelError, did_you_mean, one_line
+from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.paths import below, from_home, is_there
 from isogloss.encoders.annotations import Config
 from isogloss.encoders.families import family_named
@@ -126,7 +129,7 @@ def check_weights(folder: Path, auto_class: str) -> None:
         try:
             with safe_open(path, framework="pt"):  # Checks the header against the file size.
                 pass
-        except SafetensorError as error:
+        except (SafetensorError, OSError) as error:
             raise ModelError(
                 f"{path}: these weights are damaged ({error}). Copy or download the file again; if a run of "
                 f"isogloss made it, delete the run's folder and run again."
@@ -220,13 +223,28 @@ def _shards(folder: Path) -> list[Path]:
     return [below(folder, name, folder / SHARDS, ModelError) for name in sorted({*names.values()})]
 
 
+@dataclass
+class _Read:
+    """What is read here of a config; transformers reads the rest."""
+
+    model_type: str = ""
+    architectures: list[str] | None = None
+    id2label: dict[str, str] | None = None
+    problem_type: str | None = None
+    num_hidden_layers: Annotated[int, Field(ge=0, le=1000)] | None = None
+
+
 def _read_json(path: Path) -> Json:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        content: Json = parse_json(read_regular(path))
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path}: this is no JSON ({error}). Copy or download the file again.") from error
     if not isinstance(content, dict):
         raise ModelError(f"{path}: a JSON object is expected, not a list or a single value.")
+    try:
+        fitting(_Read, content)
+    except ValueError as error:
+        raise ModelError(f"{path}: {error}. Copy or download the file again.") from error
     return content
 
 
@@ -286,33 +304,47 @@ def load_encoder_config(source: str | Path) -> Config:
     from transformers import AutoConfig
 
     folder = find_folder(source, (CONFIG,), has_config)
-    path = gguf_file(folder)
-    family_named(str(read_config(folder).get("model_type", "")), str(path or folder / CONFIG))
-    return (
-        deepcopy(_gguf_config(path, path.stat().st_mtime_ns))
-        if path
-        else from_pretrained(AutoConfig, folder, {})
-    )
+    with loading(folder, "AutoConfig"):
+        path = gguf_file(folder)
+        family_named(str(read_config(folder).get("model_type", "")), str(path or folder / CONFIG))
+        return (
+            deepcopy(_gguf_config(path, path.stat().st_mtime_ns))
+            if path
+            else from_pretrained(AutoConfig, folder, {})
+        )
 
 
 def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object]) -> Any:
     """Call ``from_pretrained`` of a transformers Auto class, offline and without remote code; ModelError."""
     if path := gguf_file(folder):
         options = {"gguf_file": path.name, **options}
-    try:
-        with quiet(), redirect_stderr(StringIO()) if path else nullcontext():  # GGUF has a bar of its own.
-            found = auto_class.from_pretrained(  # type: ignore[attr-defined]
-                folder, local_files_only=True, trust_remote_code=False, **options
-            )
-    except Exception as error:  # Configs, tokenizers and weights fail with errors of their own.
-        raise ModelError(
-            f"{folder}: transformers cannot load this folder with {auto_class.__name__} ({one_line(error)}). "
-            f"Copy or download the folder again."
-        ) from error
+    # GGUF has a bar of its own.
+    with (
+        loading(folder, auto_class.__name__),
+        quiet(),
+        redirect_stderr(StringIO()) if path else nullcontext(),
+    ):
+        found = auto_class.from_pretrained(  # type: ignore[attr-defined]
+            folder, local_files_only=True, trust_remote_code=False, **options
+        )
     model = found[0] if isinstance(found, tuple) else found
     if quantizer := getattr(model, "hf_quantizer", None):  # Weights from GGUF are in full by now.
         quantizer.remove_quantization_config(model)
     return found
+
+
+@contextmanager
+def loading(folder: Path, what: str) -> Iterator[None]:
+    """Turn what transformers raises at the files of a folder, each time something else, into a ModelError."""
+    try:
+        yield
+    except IsoglossError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"{folder}: transformers cannot load this folder with {what} ({one_line(error):.300}). "
+            f"Copy or download the folder again."
+        ) from error
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from isogloss.core.errors import ConfigError, ModelError, one_line
+from isogloss.core.foreign_json import parse_json, read_regular
 from isogloss.core.records import write_text
 from isogloss.encoders.annotations import Config, Model, Output
 from isogloss.encoders.families import family_named, family_of, require
@@ -301,18 +302,18 @@ def load_mixup(folder: str | Path) -> Mixup | None:
     if not (folder / SETTINGS).is_file():
         return None
     try:
-        settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        settings = parse_json(read_regular(folder / SETTINGS))
         ratio = MixupRatio()
         ratio.load_state_dict(load_file(folder / WEIGHTS))
         return Mixup(
             layer=int(settings["layer"]),
-            largest=float(settings["largest"]),
+            largest=float(str(settings["largest"])),
             learned=bool(settings["learned"]),
             residual=settings["residual"],
             attends=settings.get("attends"),
             ratio=ratio,
         )
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
+    except (OSError, SafetensorError, ValueError, LookupError, TypeError, RuntimeError) as error:
         raise ModelError(
             f"{folder}: {SETTINGS} and {WEIGHTS} there are damaged ({one_line(error)}). "
             f"Copy the folder again, or delete it and run again."

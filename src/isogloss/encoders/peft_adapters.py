@@ -159,7 +159,7 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
 
     try:
         config = PeftConfig.from_pretrained(str(folder))
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except Exception as error:
         raise _damaged(folder / CONFIG, error) from error
     config.modules_to_save, config.inference_mode = None, False
     weights = {name.removeprefix(PREFIX): one for name, one in read_weights(folder / WEIGHTS).items()}

@@ -32,7 +32,7 @@ def save_model(
     writes what a part of the weights became, instead of all weights (``encoders.differences``).
     """
     try:
-        with atomic_folder(folder, file_by_file=True) as new, quiet():
+        with atomic_folder(folder) as new, quiet():
             tokenizer.save_pretrained(new)
             if difference:
                 _save_config(model, new)

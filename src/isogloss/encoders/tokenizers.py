@@ -66,7 +66,9 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
     config = load_encoder_config(folder)
     folders.check_tokenizer(folder)
     tokenizer = from_pretrained(AutoTokenizer, folder, {})
-    restore_character_map(tokenizer, folder)
+    with folders.loading(folder, "AutoTokenizer"):
+        restore_character_map(tokenizer, folder)
+        tokenizer("a \u16a0", truncation=True)  # Wrong types, and no unknown subword, are seen when used.
     for name, other in STAND_INS:
         if getattr(tokenizer, name) is None and getattr(tokenizer, other) is not None:
             setattr(tokenizer, name, getattr(tokenizer, other))

@@ -244,4 +244,4 @@ class Needs:
 
     def _peak(self, run: Run, names: Sequence[str]) -> int | None:
         made = read_made(self.context.store.folder(run))
-        return made.get("peak_memory") if made.get("device") in names else None
+        return made.peak_memory if made.device in names else None

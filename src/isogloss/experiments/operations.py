@@ -119,7 +119,7 @@ def seconds_left(runs: Iterable[Run], done: Collection[str], store: Store) -> tu
         if identity(run) not in done:
             left.append(like)
             continue
-        if (seconds := read_made(store.folder(run)).get("seconds")) is not None:
-            took[like].append(float(seconds))
+        if (seconds := read_made(store.folder(run)).seconds) is not None:
+            took[like].append(seconds)
     means = [sum(took[like]) / len(took[like]) for like in left if like in took]
     return sum(means), len(left) - len(means)

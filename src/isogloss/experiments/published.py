@@ -2,13 +2,15 @@
 
 import csv
 import math
+from dataclasses import fields
 from io import StringIO
 from pathlib import Path
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.records import Value
+from isogloss.core.run_files import Published
 
-COLUMNS = ("scale", "system", "encoder", "language", "measure", "value", "page")
+COLUMNS = tuple(one.name for one in fields(Published))
 
 NEEDED = ("scale", "system", "measure")
 """Columns that no row may leave empty."""

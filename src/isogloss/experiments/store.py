@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of
 from isogloss.core.errors import StorageError
+from isogloss.core.foreign_json import T, fitting, parse_json, read_regular
 from isogloss.core.identity import ID, identity
 from isogloss.core.leaving import Left
 from isogloss.core.paths import within
@@ -37,6 +38,7 @@ from isogloss.core.records import (
     write_text,
     writing,
 )
+from isogloss.core.run_files import Plan, base_of
 from isogloss.core.secrets import masked
 from isogloss.data.files import some
 from isogloss.experiments.claims import FOLDER as CLAIMS
@@ -62,9 +64,6 @@ SEND_EVERY = 180.0
 
 NOT_MADE = (WORK, FAILED, FILES, CHECKPOINTS)
 """What is in a run's folder and is not the result of the run."""
-
-DIFFERENCE = "difference.json"
-"""In a model's folder: what its weights are the difference from (``encoders.differences``)."""
 
 NO_RESULTS = frozenset((RECORD, MADE, FAILED, CHECKSUMS, WORK))
 """What a finished run has no checksum of, or one that is written with it."""
@@ -195,8 +194,8 @@ class Store:
         name = f"{identity(run)}/{FAILED}"
         if self.remote and name not in self.remote.listed and not afresh:
             return ""
-        body = self._json(name)
-        return "" if body.get("needs") else str(body.get("error", ""))
+        body = self._json(name, dict[str, str])
+        return "" if body.get("needs") else body.get("error", "")
 
     def forget_failure(self, run: "Run") -> None:
         """Remove the note that a run failed, so that it is tried again."""
@@ -216,9 +215,9 @@ class Store:
         body = {**about, "runs": [identity(run) for run in runs]}
         self._write(PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> Plan:
         """Return the plan of the last recipe; empty where there is none."""
-        return self._json(PLAN)
+        return self._json(PLAN, Plan)
 
     def precision(self, device: str, measure: Callable[[], str]) -> str:
         """Return the precision that pays on a device, measured once for each device and store.
@@ -226,17 +225,20 @@ class Store:
         A second measurement, on a busier machine, must not change the precision within a plan.
         """
         with self.claims.alone(PRECISION):
-            known = self._json(PRECISION)
+            known = self._json(PRECISION, dict[str, str])
             if device not in known:
-                known = {device: measure(), **self._json(PRECISION)}  # It takes a while: another may have.
+                known = {
+                    device: measure(),
+                    **self._json(PRECISION, dict[str, str]),
+                }  # It takes a while: another may have.
                 self._write(PRECISION, json.dumps(known, indent=1) + "\n")
-        return str(known[device])
+        return known[device]
 
     def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
         """Find a run's folder by its id or the beginning of it."""
         check_there(self.root)
-        folders = one_by_one(sorted(self.root.glob("*")), "runs", on_progress)
-        finished = [folder for folder in folders if (folder / RECORD).exists()]
+        paths = one_by_one(sorted(self.root.glob(f"[!.]*/{RECORD}")), "runs", on_progress)
+        finished = [path.parent for path in paths]
         found = [folder for folder in finished if prefix and folder.name.startswith(prefix)]
         if len(found) == 1:
             return found[0]
@@ -360,7 +362,7 @@ class Store:
         while self.remote and key and key not in brought and self.remote.bring(f"{key}/{FILES}"):
             self.remote.listed.setdefault(f"{key}/{RECORD}", 0)
             brought.add(key)
-            key = _base_of(self.root / key / "model")
+            key = base_of(self.root / key / "model")
         return bool(brought)
 
     def _copy(self, name: str) -> None:
@@ -369,14 +371,13 @@ class Store:
         if content is not None and not (path.is_file() and path.read_bytes() == content):
             write_bytes(path, content)
 
-    def _json(self, name: str) -> dict[str, object]:
-        """Read a file where it lies; empty where there is none, or a damaged one."""
+    def _json(self, name: str, shape: type[T]) -> T:
+        """Read a file where it lies; an empty shape where there is none, or a damaged one."""
         try:
-            content = self.remote.read(name) if self.remote else (self.root / name).read_bytes()
-            body = json.loads(content or b"{}")
+            content = self.remote.read(name) if self.remote else read_regular(self.root / name)
+            return fitting(shape, parse_json(content or b"{}"))
         except (OSError, ValueError):
-            return {}
-        return body if isinstance(body, dict) else {}
+            return shape()
 
     def _write(self, name: str, text: str) -> None:
         write_text(self.root / name, text)
@@ -396,13 +397,3 @@ def _made(root: Path, key: str) -> Iterator[str]:
         first = path.relative_to(root / key).parts[0]
         if path.is_file() and first not in NOT_MADE and not first.startswith((".", DAMAGED)):
             yield path.relative_to(root).as_posix()
-
-
-def _base_of(model: Path) -> str:
-    """Return the id of the run in whose model a model's weights are a difference; empty for any other."""
-    try:
-        base = str(json.loads((model / DIFFERENCE).read_bytes())["base"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    key = base.removeprefix("../../").removesuffix("/model")
-    return key if ID.fullmatch(key) else ""

@@ -263,6 +263,6 @@ def _units(text: str) -> Sequence[str]:
     """Return the parts that are compared: labels, a word's head and relation, or the whole answer."""
     answer = json.loads(text)
     if isinstance(answer, dict) and all(isinstance(one, list) for one in answer.values()):
-        # A predicted tree has no tags.
-        answer = [*zip(*filter(None, answer.values()), strict=True)]
+        columns = [*filter(None, answer.values())]  # A predicted tree has no tags.
+        answer = [*zip(*columns, strict=True)] if len({*map(len, columns)}) == 1 else answer
     return [*map(json.dumps, answer)] if isinstance(answer, list) else [text]

@@ -5,25 +5,47 @@ one row of facts (method and each of its fields, encoder, seed, languages …), 
 kind joined with the facts of their models. Nothing is parsed from names.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, wraps
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import pandas as pd
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
+from isogloss.core.foreign_json import T, fitting, parse_json, read_regular
 from isogloss.core.identity import identity
+from isogloss.core.paths import is_there
 from isogloss.core.plain_text import plain, without_folders
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import FAILED, PLAN, RECORD, Record, read_made, read_record
-from isogloss.core.rows import ROWS, kind_of
+from isogloss.core.records import (
+    FAILED,
+    PLAN,
+    RECORD,
+    UNREAD,
+    Record,
+    Row,
+    kind_of_run,
+    read_made,
+    read_record,
+    understanding,
+)
+from isogloss.core.rows import ROWS, RowKind, kind_of
+from isogloss.core.run_files import Made, Plan
 from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
-from isogloss.reports.run_facts import Content, Facts, model_facts, models_in, tested_inputs, treebanks_of
+from isogloss.reports.run_facts import (
+    FACTS,
+    NUMBERS,
+    Facts,
+    check_facts,
+    model_facts,
+    models_in,
+    tested_inputs,
+    treebanks_of,
+)
 
 FRAMES = {kind.frame: kind for kinds in ROWS.values() for kind in kinds}
 """The kinds of rows, by the name of their frame."""
@@ -32,26 +54,6 @@ CORNERS = ("origin", "first", "second")
 ABOUT = {"interpolation": ("end", "start"), "plane": CORNERS, "deltas": CORNERS}
 """Columns of ids in frames about several models; the first is of the model whose facts are joined."""
 
-FACTS = (
-    *(
-        "kind",
-        "task",
-        "source",
-        "target",
-        "seed",
-        "method",
-        "way",
-        "translator",
-        "after.method",
-        "average.of",
-        "encoder",
-    ),
-    *("auxiliary", "auxiliary.method"),
-    *(f"encoder.{one}" for one in ("run", "seed", "kind", "name", "languages", "method", "modules")),
-    *(f"encoder.{one}" for one in ("adjusted", "pairs", "size", "original")),
-)
-"""Facts that every frame has as columns; others (``method.mse`` …) depend on the runs."""
-
 TESTED = ("corpus", "inputs", "treebank", "inputs.translator")
 """Inputs of a measurement: corpus, form of the inputs, treebank if all share one, translator."""
 
@@ -59,7 +61,6 @@ EARLIER = (
     "this measurement was made by an earlier version: its rows have names where they now have ids. "
     "Run the recipe again; models are kept, only measurements are repeated."
 )
-
 
 NO_RECORD = Record(id="", kind="", title="", run={})
 
@@ -73,14 +74,37 @@ class Run:
     folder: Path
     record: Record = NO_RECORD
     """Empty where the run did not finish."""
-    made: Content = field(default_factory=dict)
+    made: Made = field(default_factory=Made)
     error: str = ""
 
     @property
     def kind(self) -> str:
         """The diagnostic of a measurement, else the kind of run; "" without a record."""
-        diagnostic = self.record.run.get("diagnostic")
-        return str(diagnostic.get("kind")) if isinstance(diagnostic, Mapping) else self.record.kind
+        return kind_of_run(self.record.kind, self.record.run)
+
+    @cached_property
+    def models(self) -> Mapping[str, Facts]:
+        """The facts of every model and encoder in the run, by id."""
+        return {identity(part): model_facts(part) for part in models_in(self.record.run)}
+
+    def row_kind(self, row: Iterable[str]) -> type[RowKind] | None:
+        """Return the kind of a row with these columns; None where the run has no such kind."""
+        return kind_of(frozenset(row), ROWS.get(self.kind, ()))
+
+    def check(self) -> None:
+        """Raise StorageError unless all that reports read of the record is as runs of ours have it."""
+        with understanding(self.folder / RECORD):
+            check_facts(self.record.run, self.models)
+            for names, rows in groupby(self.record.rows, key=tuple):
+                self._check_rows(names, list(rows))
+
+    def _check_rows(self, names: tuple[str, ...], rows: Sequence[Row]) -> None:
+        kind = self.row_kind(names)
+        if kind is None and self.record.kind == "measure" and self.kind in ROWS:
+            raise StorageError(f"{self.folder}: {EARLIER}")
+        for name in ABOUT.get(kind.frame, ("model",)) if kind else ():
+            if name in names and (unknown := {row[name] for row in rows} - self.models.keys()):
+                raise LookupError(f"{name} {unknown.pop()!r:.40} is not in it")
 
 
 @dataclass(frozen=True)
@@ -157,25 +181,31 @@ class Measurements:
     @cached_property
     def models(self) -> pd.DataFrame:
         """The facts of every model and encoder in any run, by id."""
-        parts = {identity(part): part for run in self.runs for part in models_in(run.record.run)}
-        facts = {key: model_facts(part) for key, part in parts.items()}
+        facts = {key: about for run in self.runs for key, about in run.models.items()}
         frame = pd.DataFrame.from_dict(facts, orient="index")
         frame = frame.reindex(columns=list(dict.fromkeys((*FACTS, *frame.columns))))
-        numbers = ["seed", "encoder.seed", "encoder.size"]
-        texts = [name for name in FACTS if name not in numbers]
+        for name in NUMBERS:
+            frame[name] = pd.array([about.get(name) for about in facts.values()], dtype="Int64")
+        texts = [name for name in FACTS if name not in NUMBERS]
         # A fact that no model has is a column of nan, which must become one of objects to take texts.
-        kinds = {**dict.fromkeys(numbers, "Int64"), **dict.fromkeys(texts, object)}
-        return frame.astype(kinds).fillna(dict.fromkeys(texts, "")).copy()  # In one piece: it may be wide.
+        return (
+            frame.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, "")).copy()
+        )  # In one piece: it may be wide.
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Notes, failures, damaged runs, and the runs' own warnings."""
-        words = {"failed": "failed", "damaged": "could not be read"}
+        words = {"failed": "failed", "damaged": UNREAD}
         failures = [
             f"Run {run.id} {words[run.state]}: {run.error}" for run in self.runs if run.state in words
         ]
         own = [f"{run.record.title}: {text}" for run in self.runs for text in run.record.warnings]
         return (*self.notes, *failures, *dict.fromkeys(own))
+
+    @property
+    def unread(self) -> list[str]:
+        """Those of the warnings that say which records could not be read."""
+        return [text for text in self.warnings if UNREAD in text]
 
     @cached_property
     def _by_id(self) -> dict[str, Run]:
@@ -194,13 +224,10 @@ class Measurements:
         for run in self.runs:
             read = dict(zip(TESTED, tested_inputs(run.record.run, self._combined_treebanks), strict=True))
             for row in run.record.rows:
-                kind = kind_of(frozenset(row), ROWS.get(run.kind, ()))
-                plugged = run.record.kind == "measure" and run.kind not in ROWS
-                if kind is not None or plugged:
+                kind = run.row_kind(row)
+                if kind is not None or run.record.kind == "measure":
                     frame = kind.frame if kind is not None else run.kind
                     found.setdefault(frame, []).append({"run": run.id, **read, **row})
-                elif run.record.kind == "measure":
-                    raise ConfigError(f"{run.folder}: {EARLIER}")
         return found
 
     def _joined(self, name: str) -> pd.DataFrame:
@@ -242,49 +269,54 @@ def cached(
 def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measurements:
     """Read a folder of runs; missing, failed and damaged runs raise no error but have that state.
 
-    ConfigError for a folder without plan and records, and for measurements of an earlier version.
+    Damaged are records of runs that are none of ours, too, and measurements of an earlier version.
+    ConfigError for a folder without plan and records.
     """
-    plan, notes = _read_json(out / PLAN)
-    planned = [str(name) for name in plan.get("runs") or ()]
+    plan, notes = _read_json(out / PLAN, Plan)
     present = sorted(path.parent.name for name in (RECORD, FAILED) for path in out.glob(f"*/{name}"))
-    if not plan and not present:
+    if plan == Plan() and not present:
         raise ConfigError(
             f"{out}: there is nothing to report on: neither {PLAN} nor a finished run. "
             f"Name the folder given to `isogloss run … --out`."
         )
-    ids = dict.fromkeys(planned or present)
+    ids = dict.fromkeys(plan.runs or present)
     if unplanned := set(present) - set(ids):
         notes.append(f"{len(unplanned)} more runs lie in the folder but not in the plan: they are left out.")
-    labels, about = plan.get("labels"), dict[str, Any]()
-    for name in ("title", "recipe", "command", "scale"):
-        about |= {name: without_folders(plan[name])} if plan.get(name) else {}
-    about |= {name: plan[name] for name in ("methods", "published") if plan.get(name)}
     return Measurements(
         runs=[_read_run(out / name) for name in one_by_one([*ids], "records", on_progress)],
-        labels={key: plain(str(label)) for key, label in labels.items()} if isinstance(labels, dict) else {},
+        labels={key: plain(label) for key, label in plan.labels.items()},
+        methods=plan.methods,
+        published=[asdict(row) for row in plan.published],
+        scale=without_folders(plan.scale),
+        title=without_folders(plan.title or Measurements.title),
+        recipe=without_folders(plan.recipe),
+        command=without_folders(plan.command),
         notes=tuple(map(without_folders, notes)),
-        **about,
     )
 
 
 def _read_run(folder: Path) -> Run:
     """Read a run; without a record or a failure it is missing."""
-    if (folder / RECORD).exists():
-        try:
-            record = read_record(folder)
-        except StorageError as error:
+    try:
+        record, made = read_record(folder), read_made(folder)
+        run = Run(id=folder.name, state="finished", folder=folder, record=record, made=made)
+        run.check()
+        return run
+    except StorageError as error:
+        if not isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
             return Run(id=folder.name, state="damaged", folder=folder, error=without_folders(error))
-        return Run(id=folder.name, state="finished", folder=folder, record=record, made=read_made(folder))
-    if not (folder / FAILED).exists():
+    if not is_there(folder / FAILED):
         return Run(id=folder.name, state="missing", folder=folder)
-    failed, notes = _read_json(folder / FAILED)
+    failed, notes = _read_json(folder / FAILED, dict[str, str])
     reason = failed.get("error") or "; ".join(notes) or "no reason was written down"
     return Run(id=folder.name, state="failed", folder=folder, error=without_folders(reason))
 
 
-def _read_json(path: Path) -> tuple[Facts, list[str]]:
+def _read_json(path: Path, shape: type[T]) -> tuple[T, list[str]]:
     """Return the JSON object in a file (empty without a file), and a note where it is damaged."""
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}), []
-    except (TypeError, ValueError, OSError) as error:
-        return {}, [f"{path}: cannot be read as a JSON object ({error})."]
+        return fitting(shape, parse_json(read_regular(path))), []
+    except FileNotFoundError:
+        return shape(), []
+    except (ValueError, OSError) as error:
+        return shape(), [f"{path}: cannot be read as a JSON object ({error})."]

@@ -168,7 +168,7 @@ def run_table(m: Measurements) -> Table:
             "title": run.record.title,
             "kind": run.kind,
             "state": STATES[run.state],
-            **{name: run.made.get(name) for name in ("seconds", "device", "threads", "precision")},
+            **{name: getattr(run.made, name) for name in ("seconds", "device", "threads", "precision")},
             "epoch": kept.get(run.id),
             "remarks": "; ".join(filter(None, (run.error, *run.record.warnings))),
         }

@@ -5,17 +5,20 @@ the last report, nothing is drawn or written.
 """
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
+from pydantic import Field
 
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, one_line
+from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.plug_ins import find_plug_in, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, MADE, PLAN, RECORD, write_bytes, writing
@@ -77,6 +80,23 @@ def _added(name: str, claim: Claim, taken: Collection[str]) -> Claim:
             return [Check(about=f"its rule failed ({one_line(error)}), not tested")]
 
     return replace(claim, test=test)
+
+
+NAME = r"((figures|tables)/)?\w[\w.-]{0,200}"
+"""What the names of files of a report are like."""
+
+
+@dataclass(frozen=True)
+class LastReport:
+    """What the last report found, and the files that it wrote."""
+
+    stamps: list[str]
+    files: list[str]
+    found: str
+    claims: list[Annotated[list[str], Field(min_length=3, max_length=3)]]
+    runs: str
+    whole: bool
+    warnings: list[str]
 
 
 State = dict[str, Any]
@@ -163,12 +183,13 @@ def _last_report(out: Path) -> State:
     """
     text = ""
     try:
-        text = (out / WRITTEN).read_text(encoding="utf-8")
-        known = dict(json.loads(text))
-    except (OSError, TypeError, ValueError):
+        text = read_regular(out / WRITTEN).decode()
+        known = asdict(fitting(LastReport, parse_json(text)))
+    except (OSError, ValueError):
         known = {"files": text.splitlines()}
-    stamps = [*_input_stamps(out), stamp(out / name for name in known.get("files", ()))]
-    return {**known, "current": known.get("stamps") == stamps}
+    files = [name for name in known["files"] if re.fullmatch(NAME, name)]
+    stamps = [*_input_stamps(out), stamp(out / name for name in files)]
+    return {**known, "files": files, "current": known.get("stamps") == stamps}
 
 
 def _input_stamps(out: Path) -> list[str]:

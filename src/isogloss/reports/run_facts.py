@@ -2,24 +2,31 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from isogloss.core.foreign_json import fitting
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
+from isogloss.core.rows import wrong_value
 
 IGNORED = (
-    "seed",
-    "data",
-    "conflict",
-    "checkpoint_every",
-    "precision",
-    "version",
-    "package",
-    "kind",
-    "fields",
+    *("seed", "data", "conflict", "checkpoint_every", "precision"),
+    *("version", "package", "kind", "fields"),
 )
 """Fields that do not distinguish systems: replication, fingerprints, monitoring, and computation."""
+
+FACTS = (
+    *("kind", "task", "source", "target", "seed", "method", "way", "translator", "after.method"),
+    *("average.of", "encoder", "auxiliary", "auxiliary.method"),
+    *(f"encoder.{one}" for one in ("run", "seed", "kind", "name", "languages", "method", "modules")),
+    *(f"encoder.{one}" for one in ("adjusted", "pairs", "size", "original")),
+)
+"""Facts that every frame has as columns; others (``method.mse`` …) depend on the runs."""
+
+NUMBERS = ("seed", "encoder.seed", "encoder.size")
+"""Those of them that are whole numbers; the others are texts."""
 
 ENCODERS = ("pretrain", "pretrained", "adjust")
 
@@ -145,6 +152,29 @@ def _first(encoder: Content) -> Content:
     """Return the encoder that all others on the way to this one were made from."""
     before = fields_of(encoder).get("start") or fields_of(encoder).get("encoder")
     return _first(before) if before else encoder
+
+
+@dataclass(frozen=True)
+class Read:
+    """What tables read of runs besides facts, where there is any."""
+
+    corpus: str = ""
+    languages: str | list[str] = ""
+    aligner: dict[str, object] | None = None
+    translator: dict[str, object] | None = None
+
+
+def check_facts(run: Content, models: Mapping[str, Facts]) -> None:
+    """Raise ValueError or TypeError unless a run, and facts of the models in it, are of the types of ours."""
+    fitting(Read, fields_of(run))
+    tested_inputs(run, frozenset())
+    for facts in models.values():
+        kinds = {name: int if name in NUMBERS else str for name in FACTS if facts.get(name) is not None}
+        wrong = [
+            f"{name} is {facts[name]!r:.40}" for name, kind in kinds.items() if type(facts[name]) is not kind
+        ]
+        if why := (*wrong, wrong_value("", [facts]))[0]:
+            raise TypeError(why)
 
 
 def tested_inputs(run: Content, combined: Set[tuple[str, str, str]]) -> tuple[str, ...]:

@@ -3,15 +3,17 @@
 The provenance is read from a run's record, or from the config of an exported model.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
 
 from isogloss.core.errors import ModelError, StorageError
+from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import RECORD, Record, Row, read_made, read_record
+from isogloss.core.records import RECORD, Record, Row, kind_of_run, read_made, read_record, understanding
+from isogloss.core.run_parts import Count, Positive
 from isogloss.data.examples import Example
 from isogloss.encoders.annotations import Model as Network
 from isogloss.encoders.annotations import Tokenizer
@@ -41,8 +43,8 @@ class Provenance:
     encoder: str
     source: tuple[str, ...]
     target: tuple[str, ...]
-    limit: int
-    overlap: int
+    limit: Positive
+    overlap: Count
     examples: int = 0
     treebanks: tuple[tuple[str, str], ...] = ()
     scores: tuple[Row, ...] = ()
@@ -157,7 +159,7 @@ def provenance_of(folder: Path) -> tuple[Provenance, Path]:
 def exported_entry(folder: Path) -> object:
     """Return the provenance in an exported model's config, as plain data; None for any other folder."""
     try:
-        body = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        body = parse_json(read_regular(folder / CONFIG))
     except (OSError, ValueError):
         return None
     return body.get(ENTRY) if isinstance(body, dict) else None
@@ -170,9 +172,10 @@ def _of_entry(entry: object, folder: Path) -> Provenance:
             f"{folder / CONFIG}: its entry {ENTRY!r} is not what this version of isogloss writes. "
             f"Export the model again."
         )
-    lists = {name: tuple(entry[name]) for name in ("source", "target", "scores")}
-    treebanks = tuple((language, treebank) for language, treebank in entry["treebanks"])
-    return Provenance(**{**entry, **lists, "treebanks": treebanks})
+    try:
+        return fitting(Provenance, entry)
+    except ValueError as error:
+        raise ModelError(f"{folder / CONFIG}: entry {ENTRY!r}: {error}. Export the model again.") from error
 
 
 def _of_run(folder: Path) -> Provenance:
@@ -181,24 +184,29 @@ def _of_run(folder: Path) -> Provenance:
         raise ModelError(
             f"{folder}: run {record.id} is a {record.kind}, not a fine-tune; it has no head to predict with."
         )
+    with understanding(folder / RECORD):
+        return fitting(Provenance, _provenance(record, folder))
+
+
+def _provenance(record: Record, folder: Path) -> Mapping[str, object]:
     run = record.run
     how = run["optimization"]
-    return Provenance(
-        run=record.id,
-        title=record.title,
-        task=run["task"],
-        corpus=run["corpus"],
-        method=" + ".join(run[part]["kind"] for part in ("method", "auxiliary", "peft") if run.get(part)),
-        encoder=_encoder(run["encoder"]),
-        source=tuple(run["source"]),
-        target=tuple(run["target"]),
-        limit=how["limit"],
-        overlap=how["overlap"],
-        examples=run["examples"],
-        treebanks=tuple((language, treebank) for language, treebank in run["treebanks"]),
-        scores=tuple(_scores(record, folder.resolve().parent)),
-        versions=_versions(folder),
-    )
+    return {
+        "run": record.id,
+        "title": record.title,
+        "task": run["task"],
+        "corpus": run["corpus"],
+        "method": " + ".join(run[part]["kind"] for part in ("method", "auxiliary", "peft") if run.get(part)),
+        "encoder": _encoder(run["encoder"]),
+        "source": run["source"],
+        "target": run["target"],
+        "limit": how["limit"],
+        "overlap": how["overlap"],
+        "examples": run["examples"],
+        "treebanks": run["treebanks"],
+        "scores": tuple(_scores(record, folder.resolve().parent)),
+        "versions": read_made(folder).versions,
+    }
 
 
 def _encoder(encoder: Mapping[str, Any]) -> str:
@@ -221,13 +229,17 @@ def _scores(record: Record, store: Path) -> Iterator[Row]:
         if row.get("chosen"):
             yield _score(row, record.run["corpus"])
     for path in sorted(store.glob(f"*/{RECORD}")):
-        try:
-            other = read_record(path.parent)
-        except StorageError:
-            continue  # A damaged neighbour is no reason not to use this model.
-        alone = other.kind == "measure" and tuple(other.needs) == (record.id,)
-        if alone and other.run["diagnostic"]["kind"] == "scores":
-            yield from (_score(row, _test_set(other.run)) for row in other.rows if row.get("main"))
+        with suppress(StorageError):  # A damaged neighbour is no reason not to use this model.
+            yield from _measured(path, record.id)
+
+
+def _measured(path: Path, model: str) -> list[Row]:
+    """Return the scores in a record, if it is the measurement of a model alone."""
+    other = read_record(path.parent)
+    if other.needs != (model,) or kind_of_run(other.kind, other.run) != "scores":
+        return []
+    with understanding(path):
+        return [_score(row, _test_set(other.run)) for row in other.rows if row.get("main")]
 
 
 def _test_set(run: Mapping[str, Any]) -> str:
@@ -240,11 +252,6 @@ def _test_set(run: Mapping[str, Any]) -> str:
 
 def _score(row: Row, corpus: str) -> Row:
     return {name: row.get(name) for name in SCORE_COLUMNS} | {"corpus": corpus}
-
-
-def _versions(folder: Path) -> Mapping[str, str]:
-    """Return the versions the run was made with; empty if unknown."""
-    return {str(name): str(number) for name, number in read_made(folder).get("versions", {}).items()}
 
 
 def _nearby(folder: Path) -> str:

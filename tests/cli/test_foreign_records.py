@@ -1,0 +1,342 @@
+"""Records, plans and what lies beside them, damaged or of others: set aside, or a line names the file."""
+
+import json
+import math
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+import isogloss
+from isogloss import api
+from isogloss.core.checksums import CHECKSUMS
+from isogloss.core.errors import IsoglossError
+from isogloss.core.identity import identity
+from isogloss.core.records import FAILED, MADE, PLAN, RECORD
+from isogloss.data.result_files import PREDICTIONS
+
+STUDY = Path(__file__).parents[1] / "reports" / "studies" / "transfer.zip"
+
+Content = dict[str, Any]
+
+
+@pytest.fixture
+def runs(tiny_runs, tmp_path):
+    """A copy of finished runs that may be damaged."""
+    weights = shutil.ignore_patterns("*.safetensors")
+    return Path(shutil.copytree(tiny_runs, tmp_path / "runs", ignore=weights))
+
+
+@pytest.fixture
+def model(runs):
+    """One of them that has a model."""
+    return min(path.parent for path in runs.glob("*/model"))
+
+
+def rewritten(folder: Path, change: Callable[[Content], object]) -> Path:
+    """Change a record as somebody would who wants it to be read: under the id of what it holds now."""
+    body = json.loads((folder / RECORD).read_text())
+    change(body)
+    key = body["id"] = identity(body["run"])
+    new = folder.rename(folder.with_name(key))
+    (new / CHECKSUMS).unlink()
+    (new / RECORD).write_text(json.dumps(body))
+    plan = new.parent / PLAN
+    plan.write_text(plan.read_text().replace(folder.name, key))
+    return new
+
+
+DEEP = "a place for what is deep"
+
+
+def as_text(body: Content) -> str:
+    """Write a record, with lists in lists 3,000 levels deep in the place for them."""
+    return json.dumps(body).replace(f'"{DEEP}"', "[" * 3000 + "]" * 3000)
+
+
+DAMAGED: dict[str, Callable[[Content], object]] = {
+    "another run": lambda body: body["run"].update(task="upos"),
+    "another kind": lambda body: body.update(kind="measure"),
+    "no title": lambda body: body.pop("title"),
+    "one field more": lambda body: body.update(more=1),
+    "a number for a text": lambda body: body["rows"][-1].update(language=3),
+    "a text for a number": lambda body: body["rows"][0].update(trained="x"),
+    "a list in a row": lambda body: body["rows"][0].update(trained=[[]]),
+    "a huge number": lambda body: body["rows"][0].update(trained=10**30),
+    "not a number": lambda body: body["rows"][1].update(loss=math.nan),
+    "half a letter": lambda body: body.update(title="\ud800"),
+    "deep": lambda body: body["run"].update(x=DEEP),
+    "rows of lists": lambda body: body.update(rows=[[1]]),
+    "an id that leads out": lambda body: body.update(id="../../x"),
+    "70,000 letters": lambda body: body.update(id="x" * 70_000),
+}
+"""What makes a record damaged, whoever reads it."""
+
+READ_ALONE = {
+    "show": lambda runs, model: ("show", model.name, "--in", runs),
+    "list": lambda runs, model: ("list", "runs", "--in", runs),
+    "predict": lambda _, model: ("predict", model, "-"),
+    "export": lambda runs, model: ("export", model, runs.parent / "out", "--quiet"),
+    "evaluate": lambda _, model: ("evaluate", model, "--corpus", "wikiann", "--language", "qab", "--quiet"),
+}
+"""The verbs about one record, and the list of all: they end with it."""
+
+each_damage = pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
+
+
+@pytest.fixture
+def damaged(model):
+    """Damage the record of the model."""
+
+    def change(damage):
+        body = json.loads((model / RECORD).read_text())
+        damage(body)
+        (model / CHECKSUMS).unlink()
+        (model / RECORD).write_text(as_text(body))
+
+    return change
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", READ_ALONE.values(), ids=READ_ALONE)
+@each_damage
+def test_a_damaged_record_ends_what_is_about_it_in_a_line(command, runs, model, damaged, damage, verb):
+    damaged(damage)
+    message = command(*verb(runs, model)).message
+    assert message.startswith(f"{model / RECORD}: this record is damaged (")
+    assert message.endswith("Delete the file and run again; only this run is repeated.")
+    assert len(message) < 600
+    assert not (runs.parent / "out").exists()
+
+
+@pytest.mark.slow
+@each_damage
+def test_a_damaged_record_is_set_aside_by_what_reads_all(command, runs, model, damaged, damage):
+    damaged(damage)
+    ended = command("compare", runs, "--against", "source-only")
+    assert ended.status == 0
+    assert ended.err.startswith(
+        f"isogloss: Run {model.name} could not be read: …/{RECORD}: this record is damaged ("
+    )
+    assert ended.err.count("\n") == 1
+    read = isogloss.read(runs)
+    assert [run.id for run in read.runs if run.state == "damaged"] == [model.name]
+    assert len(read.frame("scores")) > 0
+
+
+def set_run(**values: Any) -> Callable[[Content], object]:
+    return lambda body: body["run"].update(values)
+
+
+NOT_OURS: dict[str, Callable[[Content], object]] = {
+    "a number for the task": set_run(task=3.5),
+    "a list for the task": set_run(task=[["ner"]]),
+    "no method": lambda body: body["run"].pop("method"),
+    "a text for the method": set_run(method="source-only"),
+    "no kind of method": lambda body: body["run"]["method"].pop("kind"),
+    "a number for the sources": set_run(source=7),
+    "an encoder of an encoder of nothing": set_run(encoder={"kind": "adjust", "encoder": {}}),
+    "a list for the encoder": set_run(encoder=[]),
+    "a text for the optimization": set_run(optimization="fast"),
+    "a huge seed": set_run(seed=10**30),
+    "a list for the seed": set_run(seed=[1]),
+}
+"""Runs that hash to their id and are none of isogloss's."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", NOT_OURS.values(), ids=NOT_OURS)
+def test_a_run_that_is_none_of_ours_is_set_aside_and_cannot_be_used(command, runs, model, change):
+    new = rewritten(model, change)
+    states = {run.id: run for run in isogloss.read(runs).runs}
+    assert states[new.name].state == "damaged"
+    assert f"…/{RECORD}: this record is damaged (its run is none of isogloss's: " in states[new.name].error
+    assert command("list", "runs", "--in", runs).status == 0
+    ended = command("predict", new, "-")
+    assert (ended.status, ended.err.count("\n")) in ((0, 0), (2, 1)), ended
+
+
+@pytest.mark.slow
+def test_a_report_leaves_a_damaged_record_out_and_says_so(command, runs, model, damaged):
+    damaged(DAMAGED["deep"])
+    ended = command("report", runs, "--quiet")
+    assert (ended.status, ended.err.count("\n")) == (0, 1)
+    assert ended.err.startswith(f"isogloss: Run {model.name} could not be read: …/{RECORD}: ")
+    assert "could not be read" in (runs / "report.html").read_text()
+
+
+PLANS = {
+    "cut short": '{"runs": [',
+    "a list": "[]",
+    "deep": "[" * 3000,
+    "a number for the runs": '{"runs": 3}',
+    "numbers for ids": '{"runs": [3]}',
+    "an id that leads out": '{"runs": ["../../x"]}',
+    "an id that is too long": json.dumps({"runs": ["x" * 300]}),
+    "no text in an id": '{"runs": ["\\u0000"]}',
+    "a list for the title": '{"title": ["a"]}',
+    "a list for the labels": '{"labels": [3]}',
+    "a list for the methods": '{"methods": [[]]}',
+    "published numbers without their names": '{"published": [{"value": 1}]}',
+    "half a letter": '{"title": "\\ud800"}',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", PLANS.values(), ids=PLANS)
+def test_a_damaged_plan_is_said_and_the_runs_are_read(command, runs, text):
+    (runs / PLAN).write_text(text)
+    read = isogloss.read(runs)
+    assert {run.state for run in read.runs} == {"finished"}
+    assert len(read.runs) == len([*runs.glob(f"*/{RECORD}")])
+    assert read.measurements.warnings[0].startswith(f"…/{PLAN}: cannot be read as a JSON object (")
+    assert command("compare", runs, "--against", "source-only").status == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+@pytest.mark.parametrize("name", [RECORD, CHECKSUMS])
+def test_what_is_no_file_is_not_waited_for(command, runs, model, make, name):
+    (model / name).unlink()
+    make(model / name)
+    for verb in READ_ALONE.values():
+        message = command(*verb(runs, model)).message
+        assert message.startswith(f"{model / RECORD}: cannot read this record (not a regular file). ")
+    assert {run.id: run.state for run in isogloss.read(runs).runs}[model.name] == "damaged"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+@pytest.mark.parametrize("name", [PLAN, f"run/{MADE}", f"run/{FAILED}", "tables/.written"])
+def test_nor_is_it_beside_the_records(runs, model, make, name):
+    path = runs / name.replace("run/", f"{model.name}/")
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(exist_ok=True)
+    make(path)
+    assert len(isogloss.read(runs).frame("scores")) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["", '{"files": 3}', '{"files": ["\\u0000"]}', "x" * 300, "[" * 3000])
+def test_a_damaged_state_of_the_last_report_is_that_of_none(runs, text):
+    (runs / "tables").mkdir(exist_ok=True)
+    (runs / "tables" / ".written").write_text(text)
+    assert api.report(runs).runs.startswith("12 of 12")
+
+
+@pytest.mark.slow
+def test_predictions_of_another_shape_allow_no_test_over_examples(command, runs):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = min(runs.glob(f"*/{PREDICTIONS}"))
+    table = parquet.read_table(path)
+    for change in (
+        lambda: table.set_column(0, "language", pa.array([3] * len(table))),
+        lambda: table.set_column(1, "id", pa.array([["a"]] * len(table))),
+        lambda: table.set_column(3, table.column_names[3], pa.array(["x"] * len(table))),
+        lambda: table.set_column(3, table.column_names[3], pa.array([None] * len(table), pa.float64())),
+        lambda: table.drop_columns(["language"]),
+    ):
+        parquet.write_table(change(), path)
+        assert command("compare", runs, "--against", "source-only").status == 0
+
+
+def mutations(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to each value within a value of JSON."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in inside:
+        yield (*way, name)
+        yield from mutations(part, (*way, name))
+
+
+WRONG = (
+    None,
+    True,
+    -1,
+    1e308,
+    2**63,
+    10**30,
+    "",
+    "x" * 9999,
+    "\u202e\x1b[31m",
+    [],
+    [[]],
+    {},
+    {"kind": []},
+    ["a", None],
+)
+
+
+def mutate(body: Content, draw: random.Random) -> None:
+    """Remove a value, or put another into its place, a new one beside it, or two in each other's."""
+    way = draw.choice([*mutations(body)])
+    place = body
+    for name in way[:-1]:
+        place = place[name]
+    how, last = draw.randrange(4), way[-1]
+    if how == 0:
+        del place[last]
+    elif how == 1 and isinstance(place, dict):
+        place[draw.choice(["kind", "seed", "fields", "source", "languages"])] = draw.choice(WRONG)
+    elif how == 2 and isinstance(place, dict):
+        other = draw.choice([*place])
+        place[last], place[other] = place[other], place[last]
+    else:
+        place[last] = draw.choice(WRONG)
+
+
+@pytest.fixture(scope="module")
+def stored() -> dict[str, Content]:
+    """The records of a study that was really run."""
+    with ZipFile(STUDY) as file:
+        return {
+            name.partition("/")[0]: json.loads(file.read(name))
+            for name in sorted(file.namelist())
+            if name.endswith(RECORD)
+        }
+
+
+def write_mutated(out: Path, stored: dict[str, Content], draw: random.Random) -> None:
+    """Write some records, one of them mutated, most often with the id that fits."""
+    shutil.rmtree(out, ignore_errors=True)
+    for number, key in enumerate(draw.sample([*stored], 8)):
+        body = json.loads(json.dumps(stored[key]))
+        if number == 0:
+            mutate(body, draw)
+            run = body.get("run")
+            if isinstance(run, dict) and draw.random() < 0.9:
+                body["id"] = identity(run)
+        folder = out / (body["id"] if isinstance(body.get("id"), str) and len(body["id"]) == 12 else key)
+        folder.mkdir(parents=True)
+        (folder / RECORD).write_text(json.dumps(body))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mutated_record_is_read_or_set_aside(tmp_path, stored, seed):
+    draw = random.Random(seed)
+    states = []
+    for _ in range(60):
+        write_mutated(tmp_path / "out", stored, draw)
+        study = isogloss.read(tmp_path / "out")
+        assert all(study.frame(name) is not None for name in study.measurements.frames)
+        states += [run.state for run in study.runs]
+    assert states.count("damaged") > 10
+    assert states.count("finished") >= 420
+
+
+@pytest.mark.slow
+def test_a_report_on_mutated_records_is_written_or_one_of_our_errors(tmp_path, stored):
+    draw = random.Random(7)
+    written = 0
+    for _ in range(4):
+        write_mutated(tmp_path / "out", stored, draw)
+        try:
+            written += api.report(tmp_path / "out").html.is_file()
+        except IsoglossError as error:
+            assert str(tmp_path / "out") in str(error)
+    assert written
