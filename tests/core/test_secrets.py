@@ -89,6 +89,17 @@ def test_the_stored_token_of_the_hub_is_masked(monkeypatch):
     assert masked("who said s3cr3t?") == f"who said {MASK}?"
 
 
+@pytest.mark.parametrize(
+    "part",
+    ["x", "a.", "a:/", "token", "token=", "bearer ", "?a-", "authorization: ", "http://a", "hf_", "passwd= "],
+)
+def test_no_message_takes_long_to_mask(part):
+    """A quadratic expression takes hours for these."""
+    text = part * 100_000
+    masked(text)
+    assert masked(f"{text} hf_SECRETTOKEN123").endswith(MASK)
+
+
 def test_errors_on_purpose_hold_no_secrets(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "just some words")
     error = DataError("https://me:passw0rd@host: just some words")

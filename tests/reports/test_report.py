@@ -529,6 +529,6 @@ def test_no_file_of_an_earlier_report_is_removed_where_a_link_leads(tmp_path: Pa
     (tmp_path / "out" / "figures").mkdir(parents=True)
     (tmp_path / "out" / "figures" / "x.pdf").touch()
     (tmp_path / "out" / "tables").symlink_to(tmp_path / "mine")
-    _replace(tmp_path / "out", {}, ["tables/x.csv", "figures/x.pdf"])
+    report._replace(tmp_path / "out", {}, ["tables/x.csv", "figures/x.pdf"])
     assert (tmp_path / "mine" / "x.csv").exists()
     assert not (tmp_path / "out" / "figures" / "x.pdf").exists()
