@@ -64,3 +64,14 @@ def test_recipes_on_pages_are_accepted(page, tmp_path):
             continue
         (tmp_path / "recipe.toml").write_text(text, encoding="utf-8")
         assert plan_recipe(str(tmp_path / "recipe.toml"), out=tmp_path / "runs").runs
+
+
+def test_every_line_of_what_is_trusted_names_a_test_that_there_is():
+    page = (DOCS / "trust.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(test_\w+)`", page))
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("test_*.py"))
+    assert named
+    assert {name for name in named if f"\ndef {name}(" not in tests} == set()
+    checked_lines = page.partition("## What is checked")[2].partition("## ")[0].splitlines()
+    rows = [line for line in checked_lines if line.startswith("| ")][1:]
+    assert all("`test_" in line.rpartition(" | ")[2] for line in rows)

@@ -51,6 +51,16 @@ def test_rows_that_do_not_fit_are_named_and_end_it_badly(command, description):
     assert command("corpus", "check", description.with_name("none.toml")).status != 0
 
 
+def test_labels_that_steer_a_terminal_are_told_without_that(command, description):
+    rows = "label\ttext\n\x1b]0;pwn\x07z\ta b\n"
+    for split in ("train", "test"):
+        (description.parent / f"sw-{split}.tsv").write_text(rows, encoding="utf-8")
+    ended = command("corpus", "check", description)
+    assert ended.status == 0
+    assert "Labels: ]0;pwnz." in ended.out
+    assert "\x1b" not in ended.out
+
+
 def test_a_quiet_check_says_nothing(command, description):
     ended = command("corpus", "check", description, "--quiet")
     assert (ended.status, ended.out, ended.err) == (0, "", "")

@@ -25,3 +25,4 @@ def test_an_output_that_is_full_is_one_line():
     full = ended("> /dev/full", "list", "tasks")
     assert (full.returncode, full.stderr.count("\n")) == (2, 1)
     assert "standard output: cannot write (No space left on device)" in full.stderr
+    assert ended("2> /dev/full", "list", "nothing").returncode == 2

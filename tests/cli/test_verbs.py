@@ -247,6 +247,19 @@ def test_an_error_of_ours_is_one_line_that_asks_for_a_report(command, monkeypatc
     )
 
 
+def test_no_secret_is_printed_by_an_error_of_ours_nor_by_debug(command, monkeypatch):
+    def broken(_):
+        raise ValueError("Bearer s3cr3t at https://me:s3cr3t@host?token=s3cr3t, and open sesame")
+
+    monkeypatch.setenv("HF_TOKEN", "open sesame")
+    monkeypatch.setitem(LISTS, "tasks", broken)
+    ended = command("list", "tasks", "--debug")
+    assert "Traceback" in ended.err
+    assert "ValueError: Bearer ***" in ended.err
+    assert "s3cr3t" not in ended.err
+    assert "sesame" not in ended.err
+
+
 ENDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 

@@ -143,3 +143,19 @@ def test_a_folder_that_cannot_get_its_name_gives_the_old_one_back(tmp_path, monk
         pass
     assert names(path) == ["old"]
     assert names(tmp_path) == ["folder"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files have no such modes there")
+@pytest.mark.parametrize("umask", [0o002, 0o022, 0o077])
+def test_files_of_a_folder_get_the_mode_that_the_umask_gives(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        with atomic_folder(tmp_path / "folder") as new:
+            (new / "deep").mkdir()
+            (new / "deep" / "weights").touch(mode=0o600)
+            (new / "link").symlink_to(tmp_path / "outside")
+            (tmp_path / "outside").touch(mode=0o600)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "folder" / "deep" / "weights").stat().st_mode & 0o777 == 0o666 & ~umask
+    assert (tmp_path / "outside").stat().st_mode & 0o777 == 0o600 & ~umask

@@ -357,3 +357,14 @@ def test_a_name_beside_other_folders_is_a_path(hub, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "runs/encodr: no such folder. Did you mean 'encoder'?" in refusal(load_model, "runs/encodr")
     assert asked == []
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere.safetensors", "/etc/passwd", "a\\b"])
+def test_shards_elsewhere_are_refused_by_name(folder, name):
+    (folder / "model.safetensors").unlink()
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": {"x": name}}))
+    assert f"{index}: the name {name!r} would lead out" in refusal(load_model, folder)
+    for damaged in (["x"], {"x": 5}):
+        index.write_text(json.dumps({"weight_map": damaged}))
+        assert f"{index}: no weight_map of names" in refusal(load_model, folder)

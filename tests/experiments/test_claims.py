@@ -137,6 +137,15 @@ def test_where_a_file_stands_in_the_place_of_a_folder_there_is_nothing_to_read(t
     assert FolderBoard(tmp_path / "runs" / "claims").read("run.1") is None
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names there")
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_in_the_place_of_a_claim_is_said_at_once(board, make):
+    board.folder.mkdir()
+    make(board.folder / "run.1")
+    with pytest.raises(StorageError, match=r"run\.1: this is no ordinary file, as a claim is. Remove it"):
+        Claims(board).expired("run")
+
+
 def test_a_claim_that_is_being_written_is_held(board):
     """Between the creation of its file and the first byte in it."""
     board.create("run.1", b"")

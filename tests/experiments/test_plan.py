@@ -626,3 +626,11 @@ def test_no_more_processes_are_asked_for_than_the_plan_has_use_for(plan, monkeyp
     assert engine.default_jobs(plan()) == MODELS + 2  # scores of the models, and two paths
     assert engine.default_jobs(plan(), threads=32) == 2
     assert engine.default_jobs([]) == 1
+
+
+def test_no_password_of_a_url_is_written_into_a_plan(planned):
+    made = planned(title='"of https://me:s3cr3t@host"')
+    made.write("isogloss run --data https://me:s3cr3t@host/data?token=s3cr3t")
+    text = (made.store.root / "plan.json").read_text()
+    assert "s3cr3t" not in text
+    assert "isogloss run --data https://***@host/data?token=***" in text

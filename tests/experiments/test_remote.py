@@ -378,3 +378,51 @@ def test_a_study_below_a_url_is_run_read_and_reported_as_in_a_folder(tmp_path, m
     model = next(run.id for run in study.runs if run.kind == "fine-tune")
     assert not (local_folder(f"{url}/{model}") / "model").exists()
     assert (local_model(f"{url}/{model}") / "model" / "config.json").exists()
+
+
+def test_names_that_lead_out_are_refused_before_anything_is_brought(store, tmp_path):
+    made(store)
+    told = json.loads(store.remote.read(f"{KEY}/{FILES}"))
+    for name in (f"{KEY}/../../x", "/x", "0123456789ab/model/x"):
+        store.remote.write(f"{KEY}/{FILES}", json.dumps(told | {name: Checksum(1).__dict__}).encode())
+        other = elsewhere(store, tmp_path)
+        with pytest.raises(StorageError, match=f"study/{KEY}/{FILES}: .*'{name}' .* refused"):
+            other.bring([RUN])
+        assert not other.model(RUN).exists()
+
+
+def test_checkpoints_that_lead_out_are_refused_by_name(store, tmp_path):
+    store.remote.write(f"{KEY}/{CHECKPOINTS}", b'{"../x": {"size": 1, "crc32": ""}}')
+    with pytest.raises(StorageError, match=r"work.json: the name '../x' would lead out"):
+        elsewhere(store, tmp_path).bring_checkpoints(RUN)
+
+
+def test_copies_do_not_follow_a_link_out_of_their_folder(store, tmp_path):
+    made(store)
+    other, victim = elsewhere(store, tmp_path), tmp_path / "victim"
+    victim.mkdir()
+    other.root.mkdir()
+    (other.root / KEY).symlink_to(victim)
+    with pytest.raises(StorageError, match=f"{KEY}/.*.json: a link leads out of "):
+        other.bring_records()
+    assert not [*victim.iterdir()]
+
+
+@pytest.mark.parametrize("base", [f"../../{KEY}/model", "../../../evil/model", "/etc", 5])
+def test_a_base_that_is_no_other_run_of_the_store_is_not_brought(store, tmp_path, base):
+    store.start(RUN)
+    store.model(RUN).mkdir()
+    (store.model(RUN) / "difference.json").write_text(json.dumps({"base": base}))
+    store.finish(FINISHED, {})
+    other = elsewhere(store, tmp_path)
+    assert other.bring_model(KEY) == other.folder(RUN)
+    assert [path.name for path in other.root.iterdir()] == [KEY]
+
+
+def test_only_runs_and_the_plan_are_brought_for_reports(store, tmp_path):
+    made(store)
+    store.remote.write("notes/record.json", b"{}")
+    store.remote.write("notes/failed.json", b"{}")
+    other = elsewhere(store, tmp_path)
+    other.bring_records()
+    assert [path.name for path in other.root.iterdir()] == [KEY]

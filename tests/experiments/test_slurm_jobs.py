@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import isogloss
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, StorageError
 from isogloss.experiments.claims import claims_in
 from isogloss.experiments.engine import make_planned
 from isogloss.experiments.engines import ENGINES, Making
@@ -21,7 +21,7 @@ from tiny import as_precise_as
 
 pytest.importorskip("submitit")
 
-from isogloss.experiments.slurm_jobs import FOLDER, slurm_workers
+from isogloss.experiments.slurm_jobs import FOLDER, private_folder, slurm_workers
 
 
 @pytest.mark.slow
@@ -32,6 +32,7 @@ def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_q
         return slurm_workers(*asked, jobs=how.jobs, parameters=how.slurm, cluster="local")
 
     monkeypatch.setitem(ENGINES, "slurm", replace(ENGINES["slurm"], workers=workers))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     recipe, said = tmp_path / "r.toml", []
     recipe.write_text(LONG)
     whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, report=False).out
@@ -50,7 +51,7 @@ def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_q
     assert said == [(1, 3), (2, 3), (3, 3)]
     assert len(jobs(out)) == 2
     wait_until(lambda: not any(map(is_alive, jobs(out))))  # The one that came back finds nothing to do.
-    (output,) = out.glob(f"{FOLDER}/*/{gone.result()}_0_log.out")
+    (output,) = private_folder(out).glob(f"*/{gone.result()}_0_log.out")
     assert output.read_text().count("Requeued job") == 1
 
 
@@ -71,7 +72,7 @@ def steps(folder: Path) -> list[int]:
 
 
 def jobs(out: Path) -> list[int]:
-    return [int(path.name.partition("_")[0]) for path in out.glob(f"{FOLDER}/*/*_submitted.pkl")]
+    return [int(path.name.partition("_")[0]) for path in private_folder(out).glob("*/*_submitted.pkl")]
 
 
 @pytest.mark.parametrize(
@@ -93,3 +94,18 @@ def test_jobs_need_a_folder_that_all_nodes_see(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(ConfigError, match="--out is memory://jobs"):
         isogloss.run("quickstart", out="memory://jobs", engine="slurm")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders have no such modes there")
+def test_files_of_jobs_are_where_nobody_else_writes_for_they_are_run_as_code(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    runs, jobs = tmp_path / "shared", tmp_path / "isogloss" / FOLDER
+    assert private_folder(runs).parent == jobs
+    assert private_folder(runs) == private_folder(runs) != private_folder(tmp_path)
+    assert jobs.stat().st_mode & 0o777 == 0o700
+    assert not runs.exists()
+    jobs.chmod(0o720)
+    with pytest.raises(
+        StorageError, match=r"jobs: others may write to this folder.*chmod 700.*XDG_CACHE_HOME"
+    ):
+        private_folder(runs)

@@ -103,3 +103,18 @@ def test_precision_is_measured_once_for_a_device(store):
     assert store.precision("this", lambda: next(answers)) == "bfloat16"
     assert store.precision("this", lambda: next(answers)) == "bfloat16"
     assert store.precision("that", lambda: next(answers)) == "float32"
+
+
+@pytest.mark.parametrize("place", ["", "model", "work"])
+def test_nothing_is_replaced_where_a_link_leads_out_of_the_store(tmp_path, place):
+    store, victim = Store(tmp_path / "runs"), tmp_path / "victim"
+    (victim / "model").mkdir(parents=True)
+    (victim / "model" / "mine").write_text("kept")
+    link = store.folder(RUN) / place
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(victim)
+    with pytest.raises(
+        StorageError, match=r"a link leads out of .*runs, and nothing is written there. Remove"
+    ):
+        store.start(RUN)
+    assert sorted(path.name for path in victim.rglob("*")) == ["mine", "model"]

@@ -521,3 +521,14 @@ def test_a_real_study_makes_a_page_whose_files_have_names_of_their_own(
     names = [path.name for path in (*found.tables, *found.figures)]
     assert len(names) == len(set(names)) > 5
     assert parsed(text_of(out)).wrong == []
+
+
+def test_no_file_of_an_earlier_report_is_removed_where_a_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "x.csv").touch()
+    (tmp_path / "out" / "figures").mkdir(parents=True)
+    (tmp_path / "out" / "figures" / "x.pdf").touch()
+    (tmp_path / "out" / "tables").symlink_to(tmp_path / "mine")
+    report._replace(tmp_path / "out", {}, ["tables/x.csv", "figures/x.pdf"])
+    assert (tmp_path / "mine" / "x.csv").exists()
+    assert not (tmp_path / "out" / "figures" / "x.pdf").exists()

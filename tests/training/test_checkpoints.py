@@ -217,3 +217,16 @@ def test_no_checkpoints_are_written_where_none_are_wanted_or_needed(tmp_path):
         callbacks=Callbacks(checkpoints=Checkpoints(tmp_path, 4)),
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files have no such modes there")
+def test_whoever_shares_the_folder_can_go_on_from_a_checkpoint(tmp_path):
+    before = os.umask(0o002)
+    try:
+        Checkpoints(tmp_path, 1).save(*trained(), State(7, {}, None))
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("checkpoint-*/*")}
+    assert modes == dict.fromkeys(
+        ("model.safetensors", "optimizer.safetensors", "state.json", CHECKSUMS), 0o664
+    )

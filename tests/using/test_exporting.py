@@ -416,3 +416,16 @@ def test_the_card_says_which_inference_is_free_of_code(make_mixing, make_model):
     assert "The answers to both are averaged." in text
     assert "The text's own answer counts." in card(make_mixing("qa"), onnx=False)
     assert "ixed" not in card(make_model("nli"), onnx=True)
+
+
+@pytest.mark.slow
+def test_links_as_in_the_cache_of_the_hubs_client_are_exported(pair_model, tmp_path):
+    exported = load_model(pair_model).export(tmp_path / "exported")
+    blobs, snapshot = tmp_path / "models--me--x" / "blobs", tmp_path / "models--me--x" / "snapshots" / "0"
+    shutil.copytree(exported, blobs)
+    snapshot.mkdir(parents=True)
+    for path in blobs.iterdir():
+        (snapshot / path.name).symlink_to(f"../../blobs/{path.name}")
+    again = load_model(snapshot).export(tmp_path / "again")
+    assert {path.name for path in again.iterdir()} == {path.name for path in exported.iterdir()}
+    assert not any(path.is_symlink() for path in again.iterdir())

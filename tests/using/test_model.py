@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 
 import pytest
@@ -162,6 +163,19 @@ def test_what_is_no_model_is_refused_with_what_is_near(tiny_runs, tmp_path):
         load_model(tiny_runs)
     with pytest.raises(ConfigError, match="no precision 'float16'"):
         load_model(run, precision="float16")
+
+
+def test_no_code_that_a_model_of_others_names_is_imported(make_model, tmp_path, monkeypatch):
+    (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = make_model().export(tmp_path / "exported")
+    config = folder / "config.json"
+    body = json.loads(config.read_text())
+    config.write_text(json.dumps({**body, "isogloss": {**body["isogloss"], "task": "evil:Task"}}))
+    with pytest.raises(ConfigError, match="no task 'evil:Task'"):
+        load_model(folder)
+    assert "evil" not in sys.modules
 
 
 def test_an_export_of_another_version_is_refused(make_model, tmp_path):

@@ -7,7 +7,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -54,7 +54,9 @@ def _open_closed_streams() -> None:
     """Let standard streams that whoever started this process has closed lead nowhere."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
+            os.set_inheritable(stream.fileno(), True)  # For processes begun from here, too.
+            setattr(sys, name, stream)
 
 
 @contextmanager
@@ -98,7 +100,7 @@ def _status(given: list[str], *, debug: bool) -> int:
     except (KeyboardInterrupt, Left, typer.Abort):
         status = INTERRUPTED
     except (BrokenPipeError, SystemExit):  # typer exits at a broken pipe, and at nothing else here.
-        _write_nowhere()
+        print_nowhere([1])
         return 0
     except Exception as error:
         return _explain(*_unexpected(error), debug)
@@ -112,15 +114,10 @@ def _unexpected(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}. Check the path, and who may read and write it.", 2
     if isinstance(error, OSError) and error.errno in UNWRITABLE:
-        _write_nowhere()
+        print_nowhere([1])
         return f"standard output: cannot write ({error.strerror}). Choose another place for it.", 2
     message = f"this should not have happened ({one_line(error)}). "
     return message + "Run again with --debug and report what it prints.", 1
-
-
-def _write_nowhere() -> None:
-    """Let standard output lead nowhere, so that flushing its buffer at the end does not fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @cache
@@ -137,8 +134,10 @@ def _interrupted(given: list[str]) -> str:
 def _explain(message: str, status: int, debug: bool) -> int:
     text = plain(" ".join(shortened(message).splitlines()))
     said = f"{traceback.format_exc() if debug else ''}isogloss: {text}"
-    with suppress(OSError, ValueError):  # Nobody reads it, or nobody can.
+    try:
         print(masked(said), file=sys.stderr)
+    except OSError:  # Nobody reads it, or nobody can; flushing the buffer at the end must not fail.
+        print_nowhere([2])
     return status
 
 

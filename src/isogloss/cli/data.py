@@ -11,6 +11,7 @@ from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import languages_named
+from isogloss.core.plain_text import plain
 from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data import CORPORA
@@ -173,11 +174,11 @@ def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
 def _print_contents(corpus: "DescribedCorpus", found: Sequence["SplitFound"]) -> None:
     kind = f"{corpus.kind}, {corpus.tasks[0]}, read as {corpus.format}"
     none = "options, counted from 0" if corpus.kind == "choice" else "none"
-    show_line(f"{corpus.name}: {kind}. Labels: {', '.join(corpus.labels) or none}.")
+    show_line(plain(f"{corpus.name}: {kind}. Labels: {', '.join(corpus.labels) or none}."))
     rows = [(*one[:3], _counts(one.labels), one.repeated, one.trained, one.first[:40]) for one in found]
     Display().table(("language", "split", "examples", "labels", "repeated", "trained", "first"), rows)
     for remark in dict.fromkeys(remark for split in found for remark in split.remarks):
-        show_line(remark)
+        show_line(plain(remark))
 
 
 def _counts(labels: Mapping[str, int]) -> str:

@@ -40,10 +40,19 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         yield temporary
         leave_if_lost()
         with writing(path):
+            as_umask_says(temporary)
             if not _are_equal(path, temporary):
                 _replace(path, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def as_umask_says(folder: Path) -> None:
+    """Give files below a new folder the mode of others: libraries write weights for their owner alone."""
+    mode = folder.stat().st_mode & 0o666
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(mode)
 
 
 def _replace(path: Path, new: Path) -> None:

@@ -33,12 +33,12 @@ def shortened(message: str) -> str:
 
 
 class IsoglossError(Exception):
-    """Any error isogloss raises on purpose."""
+    """Any error isogloss raises on purpose; no secret stays in its message."""
 
     exit_code = 1
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(shortened(message))
+        super().__init__(shortened(masked(message)))
 
 
 class InputError(IsoglossError):

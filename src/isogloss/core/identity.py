@@ -7,6 +7,7 @@ is not of the house has its package and version there, too (``plug_ins``).
 
 import json
 import math
+import re
 from dataclasses import fields, is_dataclass
 from functools import cache
 from hashlib import sha256
@@ -17,6 +18,9 @@ from isogloss.core.run_parts import is_nested
 
 ID_LENGTH = 12
 """Hexadecimal digits of an id: 48 bits, a collision among a million runs is rarer than one in 500."""
+
+ID = re.compile(rf"[0-9a-f]{{{ID_LENGTH}}}")
+"""An id, and nothing else that may name a folder."""
 
 
 def content(value: object) -> Any:

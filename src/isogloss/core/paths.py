@@ -1,5 +1,6 @@
 """Texts that may be paths, and names from outside that become paths below a folder, or do not."""
 
+import os
 import unicodedata
 from pathlib import Path
 
@@ -29,6 +30,14 @@ def is_there(path: Path) -> bool:
         return False
 
 
+def within(folder: Path, name: str, where: str | Path = "") -> Path:
+    """Return the path that ``below`` does; StorageError for one that a link leads out of the folder, too."""
+    path = below(folder, name, where)
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise StorageError(f"{path}: a link leads out of {folder}, and nothing is written there. Remove it.")
+    return path
+
+
 def below(folder: Path, name: str, where: str | Path = "", error: type[InputError] = StorageError) -> Path:
     """Return the path of a name from outside (an archive, a bucket, a manifest, the hub) below a folder.
 
@@ -44,8 +53,10 @@ def below(folder: Path, name: str, where: str | Path = "", error: type[InputErro
     )
 
 
-def is_safe(name: str) -> bool:
+def is_safe(name: object) -> bool:
     """Return whether a name with / between its parts stays below any folder that it is put in."""
+    if not isinstance(name, str):
+        return False
     parts = name.split("/")
     try:
         sizes = [len(part.encode()) for part in parts]

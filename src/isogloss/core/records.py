@@ -25,6 +25,7 @@ from isogloss.core.leaving import leave_if_lost
 from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, host, this_process
 from isogloss.core.run_files import Made
+from isogloss.core.secrets import masked
 
 RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
 PLAN = "plan.json"
@@ -56,6 +57,7 @@ class Record:
 def write_record(folder: Path, record: Record, files: Mapping[str, Checksum] | None = None) -> None:
     """Write the record atomically, after its checksum and those of other ``files`` of the run."""
     body = {name: getattr(record, name) for name in Record.__dataclass_fields__}
+    body["warnings"] = [*map(masked, record.warnings)]
     body["rows"] = [{name: or_none(value) for name, value in row.items()} for row in record.rows]
     content = (json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
     write_text(folder / CHECKSUMS, as_text({**(files or {}), RECORD: Checksum.of(content)}))

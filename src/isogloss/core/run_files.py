@@ -1,9 +1,13 @@
 """The files beside records, as others may have written them: what was asked for, and how a run was made."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
+
+from isogloss.core.foreign_json import parse_json, read_regular
+from isogloss.core.identity import ID
 
 RunId = Annotated[str, Field(pattern="^[0-9A-Za-z-]{1,64}$")]
 """The id of a run, which is the name of its folder."""
@@ -47,3 +51,17 @@ class Made:
     precision: str | None = None
     peak_memory: int | None = None
     versions: dict[str, str] = field(default_factory=dict)
+
+
+DIFFERENCE = "difference.json"
+"""In a model's folder: what its weights are the difference from (``encoders.differences``)."""
+
+
+def base_of(model: Path) -> str:
+    """Return the id of the run in whose model a model's weights are a difference; empty for any other."""
+    try:
+        base = str(parse_json(read_regular(model / DIFFERENCE))["base"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    key = base.removeprefix("../../").removesuffix("/model")
+    return key if ID.fullmatch(key) else ""

@@ -4,36 +4,41 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 MASK = "***"
 
 SHORTEST = 8
 """Characters of a value in the environment before it is taken for a secret."""
 
-_NAMES = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|CREDENTIAL", re.IGNORECASE)
+_NAMES = re.compile(
+    r"TOKEN|SECRET|PASSWORD|PASSWD|(?:API|ACCESS|ACCOUNT|STORAGE)_?KEY|CREDENTIAL|CONNECTION_STRING",
+    re.IGNORECASE,
+)
 """Parts of the names of environment variables that contain secrets."""
 
 _SECRETS = re.compile(
     r"""
     (?P<before>
-        \bbearer\s+ | \bauthorization["']?\s*[:=]\s*["']?\w+\s+
-        | [?&;](?:x-amz-[a-z-]+|[a-z_-]*(?:token|secret|signature|password|api_?key)|sig)=      # signed URLs
-        | ://[^/\s:@]*:(?=[^/\s]+@)                                        # https://user:password@host
-        | [a-z_-]*passw(?:or)?d["']?\s*[:=]\s*["']?
-        | [a-z_-]*(?:token|secret|api_?key)["']?[:=]\s*["']?(?=[^\s"']*\d)
+        \bbearer\s+ | \bauthorization["']?\s{0,9}[:=]\s{0,9}["']?\w{1,20}\s+
+        | [?&;](?:x-amz-[a-z-]{1,40}|[a-z_-]{0,40}(?:token|secret|signature|password|api_?key)|sig)=
+        | passw(?:or)?d["']?\s{0,9}[:=]\s{0,9}["']?
+        | (?:token|secret|api_?key)["']?[:=]\s{0,9}["']?(?=[^\s"']{0,200}\d)
     )
     [^\s"'&;,<>@]{4,}
-    | \bhf_[A-Za-z0-9]{6,} | \b(?:AKIA|ASIA)[0-9A-Z]{12,} | \bgh[pousr]_[A-Za-z0-9]{16,}
+    | (?P<url>\b[a-z][a-z0-9+.-]{1,20}:/{1,2})[^/\s"']{1,500}(?=@)         # https://user:password@host
+    | \bhf_[A-Za-z0-9]{10,} | \b(?:AKIA|ASIA)[0-9A-Z]{12,} | \bgh[pousr]_[A-Za-z0-9]{16,}
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+"""What secrets look like; all repetitions before them are bounded, so that no message takes long."""
 
 
 def masked(text: str) -> str:
     """Return a text with its secrets masked: what looks like one, and those that this process knows."""
     for value in _known():
         text = text.replace(value, MASK)
-    return _SECRETS.sub(lambda match: f"{match['before'] or ''}{MASK}", text)
+    return _SECRETS.sub(lambda match: f"{match['before'] or match['url'] or ''}{MASK}", text)
 
 
 def _known() -> Iterator[str]:
@@ -42,6 +47,6 @@ def _known() -> Iterator[str]:
         if _NAMES.search(name) and len(value) >= SHORTEST and not os.path.exists(value):  # noqa: PTH110
             yield value
     hub = sys.modules.get("huggingface_hub")
-    token = hub.get_token() if hub is not None else None
-    if token:
-        yield token
+    with suppress(OSError, ValueError):  # Its file may be one that cannot be read.
+        if token := hub and hub.get_token():
+            yield token

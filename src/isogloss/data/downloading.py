@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from isogloss.core.errors import DataError, StorageError
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.secrets import masked
 from isogloss.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class TryAgainError(Exception):
     """A failure worth a retry, after the ``wait`` seconds that the server asked for."""
 
     def __init__(self, what: str, *, wait: float = 0.0, restart: bool = False) -> None:
-        super().__init__(what)
+        super().__init__(masked(what))
         self.wait = wait
         self.restart = restart
         """Whether the partial file must be discarded."""

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 from isogloss.core.errors import ConfigError, DataError, check_named, did_you_mean, unknown_name
 from isogloss.core.locking import locked
+from isogloss.core.paths import is_safe
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.downloading import Link, RetryPolicy, checksum, download, storing
 from isogloss.data.unpacking import unofficial_file, unpack
@@ -328,7 +329,7 @@ def _record(release: Release, folder: Path) -> Fetched | None:
         known = Fetched(**{**body, "languages": tuple(body["languages"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return known if known.url == release.url else None
+    return known if known.url == release.url and all(map(is_safe, known.files)) else None
 
 
 def _write_record(release: Release, folder: Path, fetched: Fetched) -> None:

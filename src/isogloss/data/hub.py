@@ -229,8 +229,7 @@ def attempt(name: str, call: Callable[[], Found], advice: str = FETCH) -> Found:
     try:
         return call()
     except errors as error:
-        what = " ".join(str(error).split())[:200]
-        raise DataError(f"{name}: it cannot be read ({type(error).__name__}: {what}). {advice}") from error
+        raise DataError(f"{name}: it cannot be read ({one_line(error):.250}). {advice}") from error
 
 
 def library() -> Any:

@@ -94,6 +94,8 @@ def base_folder(folder: Path, difference: Difference) -> Path:
     if difference.base == folders.SHIPPED:
         found = folders.shipped_folder()
     elif not difference.fingerprint:
+        if not is_hub_name(difference.base):  # A folder is known by what is in it.
+            raise ModelError(f"{where}, and no fingerprint of it is there. Copy the folder again.")
         return folders.find_folder(difference.base, folders.MODEL_FILES, folders.has_weights)
     else:
         found = (folder.resolve() / difference.base).resolve()

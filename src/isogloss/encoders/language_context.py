@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.languages import language_of_text
-from isogloss.core.records import writing
+from isogloss.core.records import write_bytes
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.annotations import Model, Output
 from isogloss.encoders.folders import differing_shapes
@@ -334,10 +334,7 @@ def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
 
 def write_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     """Write a safetensors file atomically."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
-    temporary = path.with_name(f".{path.name}.tmp")
-    with writing(path):
-        own = {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
-        save_file(own, temporary, metadata=metadata)
-        temporary.replace(path)
+    own = {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
+    write_bytes(path, save(own, metadata=metadata))

@@ -23,7 +23,7 @@ from isogloss.core.checksums import Checksum, as_text, difference, from_text
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError, one_line
 from isogloss.core.leaving import asked_to_leave
 from isogloss.core.locking import locked
-from isogloss.core.paths import below
+from isogloss.core.paths import below, within
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FULL, MADE, storage_error, temporary_beside, write_bytes, writing
 from isogloss.experiments.claims import FOLDER as CLAIMS
@@ -158,14 +158,14 @@ class Remote:
             return {name.removeprefix(start): int(one["size"]) for name, one in found.items()}
 
         listed = self._ask(find, inside)
-        for name in listed:
+        for name in filter(None, listed):
             below(self.root, name.removesuffix("/"), self.url)  # Some clients make an object for a folder.
         return listed
 
     def is_here(self, manifest: str) -> bool:
         """Return whether the copies of all files of a manifest are here, by their sizes."""
         try:
-            told = _told((self.root / manifest).read_bytes(), self.root / manifest)
+            told = self.told(manifest, (self.root / manifest).read_bytes())
         except FileNotFoundError:
             return False
         return bool(told) and not self._lacking(told, self.root)
@@ -178,21 +178,28 @@ class Remote:
             content = None if self.is_here(manifest) else self.read(manifest)
             if content is None:
                 return self.is_here(manifest)
-            told = _told(content, f"{self.url}/{manifest}")
-            self._check_own(told, manifest)
+            told = self.told(manifest, content)
             self.copy(told)
             write_bytes(self.root / manifest, content)
         return bool(told)
 
-    def _check_own(self, names: Iterable[str], manifest: str) -> None:
-        """Raise StorageError for a file in the manifest of a run that is not the run's."""
+    def told(self, manifest: str, content: bytes) -> dict[str, Checksum]:
+        """Return the files that a manifest lists; empty for a damaged one.
+
+        StorageError for a name that is unsafe, or that of no file of the manifest's run.
+        """
+        try:
+            checksums = from_text(content, f"{self.url}/{manifest}")
+        except ValueError:
+            return {}
         run = manifest.rpartition("/")[0]
-        for name in names:
+        for name in checksums if run else ():
             if not name.startswith(f"{run}/"):
                 raise StorageError(
                     f"{self.url}/{manifest}: {name[:120]!r} is no file of run {run}; refused, and nothing "
                     f"was written. Whoever made it is not to be trusted: use another copy of these runs."
                 )
+        return checksums
 
     def send(self, names: Iterable[str], manifest: str, *, last: str = "") -> None:
         """Write files that are here, their manifest, and the ``last`` one of them after it.
@@ -204,7 +211,7 @@ class Remote:
         if last:  # What is here is whole, whether it arrives or not.
             write_bytes(self.root / manifest, content)
         known = self.read(manifest) or b""
-        before = _told(known, f"{self.url}/{manifest}")
+        before = self.told(manifest, known)
         new = [name for name, one in told.items() if one != before.get(name) and name != last]
         self._upload([name for name in new if not name.endswith(MADE)])
         if last and self.exists(last):  # Another process was quicker, and its circumstances are others.
@@ -240,7 +247,7 @@ class Remote:
 
     def _brought(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
         """Bring files down under temporary names, and give those that are right their own; return these."""
-        parts = {name: temporary_beside(below(root, name, self.url), "tmp") for name in told}
+        parts = {name: temporary_beside(root / name, "tmp") for name in told}
         with writing(root):
             for part in parts.values():
                 part.parent.mkdir(parents=True, exist_ok=True)
@@ -268,7 +275,7 @@ class Remote:
             self._ask(put, "")
 
     def _lacking(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
-        return [name for name, one in told.items() if _size(below(root, name, self.url)) != one.size]
+        return [name for name, one in told.items() if _size(within(root, name, self.url)) != one.size]
 
     def _ask(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
@@ -341,14 +348,6 @@ def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
             f"{url}: the store cannot be opened ({one_line(error)}). Expected a URL as in s3://bucket/study."
         ) from error
     return files, path.rstrip("/")
-
-
-def _told(manifest: bytes, where: str | Path) -> dict[str, Checksum]:
-    """Read a manifest; empty where there is none, or a damaged one."""
-    try:
-        return from_text(manifest, where)
-    except ValueError:
-        return {}
 
 
 def _size(path: Path) -> int:

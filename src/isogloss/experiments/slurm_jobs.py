@@ -1,11 +1,13 @@
 """Runs in jobs of Slurm, submitted by submitit: each job claims and makes one run after the other.
 
-Jobs and this process share a folder of runs and nothing else. This process submits as many as there are runs
-for, follows them, and can end and be started again. A job that is pre-empted or out of time lets its run
-write a checkpoint, and is queued again. One with nothing to do for a while ends.
+Jobs and this process share a folder of runs, and one of this user for what submitit writes. This process
+submits as many as there are runs for, follows them, and can end and be started again. A job that is
+pre-empted or out of time lets its run write a checkpoint, and is queued again. One with nothing to do for a
+while ends.
 """
 
 import logging
+import os
 import signal
 import time
 from collections import Counter
@@ -17,10 +19,12 @@ from pathlib import Path
 
 import submitit
 
-from isogloss.core.errors import ConfigError, RunError, unknown_name
+from isogloss.core.caches import user_cache
+from isogloss.core.errors import ConfigError, RunError, StorageError, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.leaving import Left, ask_to_leave, asked_to_leave
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.records import writing
 from isogloss.experiments.attempts import Ending
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.packing import Packed, packed
@@ -28,8 +32,8 @@ from isogloss.experiments.runs import Run
 from isogloss.experiments.schedule import Schedule
 from isogloss.experiments.workers import Processes, Workers
 
-FOLDER = ".jobs"
-"""Folder within that of the runs of what submitit writes: scripts, output, what jobs are sent."""
+FOLDER = "jobs"
+"""Folder within the user's cache of what submitit writes: scripts, output, what jobs are sent."""
 
 MINUTES = 60
 """Time of a job, unless it is given; a job that is out of time is queued again."""
@@ -77,12 +81,29 @@ def slurm_workers(
         )
     logging.getLogger("submitit").setLevel(logging.ERROR)  # It speaks on standard output.
     plan = blake2s("".join(map(identity, runs)).encode(), digest_size=6).hexdigest()
-    executor = _executor(context, parameters, cluster, context.store.root / FOLDER / plan)
+    executor = _executor(context, parameters, cluster, private_folder(context.store.root) / plan)
     workers = SlurmJobs(context, runs, begun, executor, jobs)
     if cluster == "slurm":
         workers.find_again()
     yield workers
     workers.close()
+
+
+def private_folder(root: Path) -> Path:
+    """Return where the files of jobs for a folder of runs lie, which its other users may not write to.
+
+    What jobs are sent and return is unpickled, which runs code. StorageError where others may write there.
+    """
+    folder = user_cache() / FOLDER
+    with writing(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        about = folder.stat()
+    if hasattr(os, "getuid") and (about.st_uid != os.getuid() or about.st_mode & 0o022):
+        raise StorageError(
+            f"{folder}: others may write to this folder, and what jobs write there is run as code. Make it "
+            f"yours alone (chmod 700), or let XDG_CACHE_HOME name a folder of yours that all nodes see."
+        )
+    return folder / blake2s(str(root.resolve()).encode(), digest_size=6).hexdigest()
 
 
 def _executor(

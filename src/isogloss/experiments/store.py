@@ -11,16 +11,16 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isogloss.core.atomic_files import atomic_folder
-from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of, from_text
+from isogloss.core.checksums import CHECKSUMS, Checksum, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.foreign_json import T, fitting, parse_json, read_regular
-from isogloss.core.identity import identity
+from isogloss.core.identity import ID, identity
 from isogloss.core.leaving import Left, leave_if_lost
-from isogloss.core.paths import is_safe
+from isogloss.core.paths import within
 from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -37,7 +37,7 @@ from isogloss.core.records import (
     write_text,
     writing,
 )
-from isogloss.core.run_files import Plan
+from isogloss.core.run_files import Plan, base_of
 from isogloss.core.secrets import masked
 from isogloss.data.files import some
 from isogloss.experiments.claims import FOLDER as CLAIMS
@@ -63,9 +63,6 @@ SEND_EVERY = 180.0
 
 NOT_MADE = (WORK, FAILED, FILES, CHECKPOINTS)
 """What is in a run's folder and is not the result of the run."""
-
-DIFFERENCE = "difference.json"
-"""In a model's folder: what its weights are the difference from (``encoders.differences``)."""
 
 NO_RESULTS = frozenset((RECORD, MADE, FAILED, CHECKSUMS, WORK))
 """What a finished run has no checksum of, or one that is written with it."""
@@ -117,9 +114,8 @@ class Store:
 
     def went_away(self, error: BaseException) -> bool:
         """Return whether an error may come from a folder that has gone away and may come back."""
-        return self.remote is None and went_away(
-            error, self.root, CLAIMS
-        )  # A remote one is waited for there.
+        # A remote one is waited for there.
+        return self.remote is None and went_away(error, self.root, CLAIMS)
 
     def folder(self, run: "Run") -> Path:
         """Return the run's folder, whether it exists or not."""
@@ -161,8 +157,13 @@ class Store:
         return read_record(folder)
 
     def start(self, run: "Run") -> Path:
-        """Create the run's folder, remove traces of an earlier failure, and return it."""
+        """Create the run's folder, remove traces of an earlier failure, and return it.
+
+        StorageError where a link in its place leads out of the store: what is there would be replaced.
+        """
         folder = self.folder(run)
+        for part in (WORK, self.model(run).name):
+            within(self.root, f"{folder.name}/{part}")
         with writing(folder):
             make_folder(folder)
             sweep_folder(folder)  # A process that was killed had no time to.
@@ -173,10 +174,6 @@ class Store:
         """Write circumstances and checksums, then the record: from then on the run is finished."""
         folder = self.root / record.id
         write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
-        with writing(folder):  # Weights are written readable for their owner alone.
-            mode = (folder / MADE).stat().st_mode
-            for path in (folder / "model").rglob("*.safetensors"):
-                path.chmod(mode)
         with reading(folder):
             left = {path.name for path in folder.glob(f"{DAMAGED}*")}
             files = checksums_of(folder, without=NO_RESULTS | left)
@@ -284,13 +281,14 @@ class Store:
         for path in self.root.glob(f"*/{FAILED}"):
             if f"{path.parent.name}/{FAILED}" not in listed:
                 path.unlink(missing_ok=True)
-        for name in listed:  # What may change, or vanish, while it is read.
-            if name == PLAN or name.endswith(f"/{FAILED}"):
-                self._copy(name)
-        finished = [name.removesuffix(RECORD) for name in listed if name.endswith(f"/{RECORD}")]
-        names = [key + file for key in finished for file in (MADE, PREDICTIONS, RECORD)]
-        wanted = {name: Checksum(listed[name]) for name in names if name in listed}
-        self.remote.copy(wanted, on_progress=on_progress)
+        keys = {key for name in listed if ID.fullmatch(key := name.partition("/")[0])}
+        for name in {PLAN, *(f"{key}/{FAILED}" for key in keys)} & {*listed}:  # They may change meanwhile.
+            self._copy(name)
+        finished = sorted(key for key in keys if f"{key}/{RECORD}" in listed)
+        names = [f"{key}/{file}" for key in finished for file in (MADE, PREDICTIONS, RECORD)]
+        self.remote.copy(
+            {name: Checksum(listed[name]) for name in names if name in listed}, on_progress=on_progress
+        )
 
     def send_report(self, files: Iterable[Path]) -> None:
         """Let a report go up that was written here."""
@@ -304,12 +302,13 @@ class Store:
         here = folder / CHECKPOINTS
         if self.remote is None or content is None or (here.exists() and here.read_bytes() == content):
             return ""
+        told = self.remote.told(f"{key}/{CHECKPOINTS}", content)
         try:
             with atomic_folder(folder / WORK) as fresh:
-                self.remote.copy(from_text(content), to=fresh)
+                self.remote.copy(told, to=fresh)
                 for path in (fresh / key / WORK).iterdir():
                     path.rename(fresh / path.name)
-        except (StorageError, ValueError):
+        except (StorageError, FileNotFoundError):
             return f"{self.remote.url}/{key}/{WORK}: these checkpoints are not whole, and were left aside."
         write_bytes(here, content)
         return ""
@@ -336,12 +335,11 @@ class Store:
             ended.set()
 
     def _send_checkpoints(self, key: str, claim: Claim) -> None:
-        folder = self.root / key
         if self.remote is None:
             return
         # One that is removed meanwhile has a successor; a store that is away gets a later one.
         with self.remote.sending, suppress(StorageError, FileNotFoundError):
-            found = {path for pattern in SENT for path in (folder / WORK).rglob(pattern)}
+            found = {path for pattern in SENT for path in (self.root / key / WORK).rglob(pattern)}
             names = [path.relative_to(self.root).as_posix() for path in found]
             if names and not claim.lost and f"{key}/{RECORD}" not in self.remote.listed:
                 self.remote.send(names, f"{key}/{CHECKPOINTS}")
@@ -359,16 +357,17 @@ class Store:
         (self.root / key / CHECKPOINTS).unlink(missing_ok=True)
 
     def _bring(self, key: str) -> bool:
-        if self.remote is None or not self.remote.bring(f"{key}/{FILES}"):
-            return False
-        self.remote.listed.setdefault(f"{key}/{RECORD}", 0)
-        if base := _base_of(self.root / key / "model"):
-            self._bring(base)
-        return True
+        """Bring down a run, then those whose models its own is a difference from, each once."""
+        brought = set[str]()
+        while self.remote and key and key not in brought and self.remote.bring(f"{key}/{FILES}"):
+            self.remote.listed.setdefault(f"{key}/{RECORD}", 0)
+            brought.add(key)
+            key = base_of(self.root / key / "model")
+        return bool(brought)
 
     def _copy(self, name: str) -> None:
         """Bring down a small file, whatever its size is now; one that has not changed is not touched."""
-        content, path = self.remote.read(name) if self.remote else None, self.root / name
+        content, path = self.remote.read(name) if self.remote else None, within(self.root, name)
         if content is not None and not (path.is_file() and path.read_bytes() == content):
             write_bytes(path, content)
 
@@ -398,13 +397,3 @@ def _made(root: Path, key: str) -> Iterator[str]:
         first = path.relative_to(root / key).parts[0]
         if path.is_file() and first not in NOT_MADE and not first.startswith((".", DAMAGED)):
             yield path.relative_to(root).as_posix()
-
-
-def _base_of(model: Path) -> str:
-    """Return the id of the run in whose model a model's weights are a difference; empty for any other."""
-    try:
-        way = PurePosixPath(parse_json(read_regular(model / DIFFERENCE))["base"]).parts
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    of_run = way[:2] == ("..", "..") and way[3:] == ("model",)
-    return way[2] if of_run and is_safe(way[2]) else ""

@@ -1,18 +1,15 @@
 """Stores by their place: a folder, or a URL with a folder of copies in the user's cache."""
 
-import re
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from isogloss.core.caches import user_cache
 from isogloss.core.errors import StorageError
+from isogloss.core.identity import ID
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.experiments.recipe_text import Source, folder_for
 from isogloss.experiments.remote import is_url, remote_at
 from isogloss.experiments.store import Store
-
-ID = re.compile(r"[0-9a-f]{12}")
-"""The id of a run, as the last part of a URL."""
 
 
 def store_for(recipe: Source, out: str | Path | None) -> Store:

@@ -18,12 +18,11 @@ from typing import Annotated, ClassVar
 
 import torch
 from pydantic import Field
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from isogloss.core.leaving import leave_if_lost
-from isogloss.core.presence import make_folder
-from isogloss.core.records import sweep, temporary_beside, writing
+from isogloss.core.records import write_bytes
 from isogloss.encoders.differences import write_sparse
 from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.sparse_deltas import (
@@ -86,9 +85,4 @@ def largest_changes(before: Model, after: Model, share: float) -> dict[str, Tens
 
 
 def _write_mask(path: Path, masks: Mapping[str, Tensor]) -> None:
-    temporary = temporary_beside(path, "tmp")
-    with writing(path):
-        make_folder(path.parent)
-        sweep(path)
-        save_file({name: one.to(torch.uint8) for name, one in masks.items()}, temporary)
-        temporary.replace(path)
+    write_bytes(path, save({name: one.to(torch.uint8) for name, one in masks.items()}))

@@ -238,7 +238,8 @@ def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> No
         if not path.is_file() or path.read_bytes() != content:
             write_bytes(path, content)
     for own in map(PurePosixPath, old):
-        if str(own.parent) in ("figures", "tables") and own.suffix in (".pdf", ".csv", ".tex"):
+        of_report = str(own.parent) in ("figures", "tables") and own.suffix in (".pdf", ".csv", ".tex")
+        if of_report and not (out / own.parent).is_symlink():  # What a link leads to may be anybody's.
             (out / own).unlink(missing_ok=True)
 
 

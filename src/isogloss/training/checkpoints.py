@@ -72,8 +72,6 @@ class Checkpoints:
                     save_file(_own(best, weights), new / _BEST)
                 body = json.dumps({"step": state.step, "notes": state.notes})
                 (new / _STATE).write_text(body, encoding="utf-8")
-                for path in new.glob("*.safetensors"):  # They are written readable for their owner alone.
-                    path.chmod((new / _STATE).stat().st_mode)
                 (new / CHECKSUMS).write_text(as_text(checksums_of(new)), encoding="utf-8")
         except (OSError, SafetensorError) as error:
             raise storage_error(

@@ -69,11 +69,11 @@ def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = 
     """Write the model to a folder, completely or not at all, and return the folder.
 
     StorageError if the folder holds anything but an earlier export, unless ``force`` is set, and where the
-    run has symbolic links: what they lead to may be anything, and would be published.
+    model has symbolic links: what they lead to may be anything, and would be published.
     """
     if model.links:
         raise StorageError(
-            f"{model.links[0]}: this is a symbolic link; the files of a run are none, and what it leads to "
+            f"{model.links[0]}: this is a symbolic link; no run makes any, and what it leads to "
             f"is not exported. Replace it by the file, if you trust whoever made it."
         )
     folder = from_home(folder).resolve()
@@ -84,9 +84,7 @@ def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = 
         extras = () if model.mixup is None else (partial(save_mixup, model.mixup),)
         save_model(model.network, model.tokenizer, new / "model", extras=extras)
         with writing(folder):
-            mode = (new / "model" / CONFIG).stat().st_mode
             for path in sorted((new / "model").iterdir()):
-                path.chmod(mode)  # Weights were written readable for their owner alone.
                 path.rename(new / path.name)
             (new / "model").rmdir()
             _complete(new, model)

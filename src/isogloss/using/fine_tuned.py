@@ -89,7 +89,7 @@ class FineTuned(Protocol):
 
     @property
     def links(self) -> Sequence[str]:
-        """Files of its run that are symbolic links; no run makes any."""
+        """Files of its folder that are symbolic links; no run makes any."""
 
     @property
     def kind(self) -> Kind:

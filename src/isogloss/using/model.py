@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from os.path import realpath
 from pathlib import Path
 
 from isogloss.core.errors import ConfigError, DataError, check_named
@@ -62,7 +63,7 @@ class Model:
     mixup: Mixup | None = None
     """Where and how much an input is mixed with its translation; None for a model that does not mix."""
     links: tuple[str, ...] = ()
-    """Files of its run that are symbolic links."""
+    """Files of its folder that are symbolic links."""
 
     def __repr__(self) -> str:
         """Say what it is in a line; its network and tokenizer have many."""
@@ -293,9 +294,15 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     check_named(str(folder), "task", task_names(), provenance.task)
     task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))
     network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
-    links = tuple(str(path) for path in sorted(weights.rglob("*")) if path.is_symlink()) if of_run else ()
-    tokenizer = load_tokenizer(str(weights))
-    return Model(network, tokenizer, task, provenance, precision, load_mixup(weights), links)
+    tokenizer, mixup = load_tokenizer(str(weights)), load_mixup(weights)
+    return Model(network, tokenizer, task, provenance, precision, mixup, _links(Path(realpath(weights))))
+
+
+def _links(folder: Path) -> tuple[str, ...]:
+    """List the links in a folder, but for those by which the cache of the hub's client is made."""
+    blobs = folder.parent.parent / "blobs"
+    links = (path for path in sorted(folder.rglob("*")) if path.is_symlink())
+    return tuple(str(path) for path in links if Path(realpath(path)).parent != blobs)
 
 
 def in_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

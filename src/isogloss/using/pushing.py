@@ -12,7 +12,6 @@ from isogloss.core.caches import user_cache
 from isogloss.core.errors import ConfigError, RunError, one_line
 from isogloss.core.presence import make_folder
 from isogloss.core.records import sweep, temporary_beside, writing
-from isogloss.core.secrets import masked
 from isogloss.core.version import VERSION
 from isogloss.using.exporting import CARD, card, export
 from isogloss.using.fine_tuned import FineTuned
@@ -105,6 +104,7 @@ def _work_folder() -> Iterator[Path]:
     sweep(path)
     with writing(work):
         make_folder(work)
+        work.chmod(0o700)  # The model may be one that nobody else is to see.
     try:
         yield work
     finally:
@@ -119,7 +119,10 @@ def with_card(model: FineTuned, folder: Path, name: str) -> Path:
 
 @contextmanager
 def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
-    """Turn an error of the hub, or on the way to it, into one that says what to do."""
+    """Turn an error of the hub, or on the way to it, into one that says what to do.
+
+    The hub's own is not kept as its cause: what it answers may have the token in it, and tracebacks show it.
+    """
     from huggingface_hub.errors import HfHubHTTPError
 
     # The error of its HTTP client, which differs by version.
@@ -127,12 +130,12 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
     try:
         yield
     except HfHubHTTPError as error:
-        raise _refused(options, error.response.status_code, error.server_message or str(error)) from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(
+        raise _refused(options, error.response.status_code, error.server_message or str(error)) from None
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(
             f"push: the hub ({endpoint}) answers in another form than its own ({one_line(error)}). Check "
             f"its address (HF_ENDPOINT), and push again."
-        ) from error
+        ) from None
     except (client_error, ConnectionError) as error:
         raise RunError(
             f"push: the Hugging Face hub ({endpoint}) cannot be reached ({one_line(error)}). "
@@ -141,7 +144,7 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
 
 
 def _refused(options: PushOptions, status: int, said: str) -> ConfigError | RunError:
-    said = masked(" ".join(said.split()))
+    said = " ".join(said.split())
     if status == 401:
         return ConfigError(f"push: the hub does not know the login of this machine ({said}). {LOGIN}")
     if status == 403:
