@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 
 MASK = "***"
 
@@ -22,7 +23,7 @@ _SECRETS = re.compile(
     (?P<before>
         \bbearer\s+ | \bauthorization["']?\s{0,9}[:=]\s{0,9}["']?\w{1,20}\s+
         | [?&;](?:x-amz-[a-z-]{1,40}|[a-z_-]{0,40}(?:token|secret|signature|password|api_?key)|sig)=
-        | passw(?:or)?d["']?\s{0,9}[:=]\s{0,9}["']?
+        | passw(?:or)?d["']?(?:\s{0,9}=\s{0,9}|:)["']?(?=\S)
         | (?:token|secret|api_?key)["']?[:=]\s{0,9}["']?(?=[^\s"']{0,200}\d)
     )
     [^\s"'&;,<>@]{4,}
@@ -43,10 +44,17 @@ def masked(text: str) -> str:
 
 def _known() -> Iterator[str]:
     """Yield the secrets of the environment, and the token of the hub's library where that is loaded."""
-    for name, value in os.environ.items():
-        if _NAMES.search(name) and len(value) >= SHORTEST and not os.path.exists(value):  # noqa: PTH110
+    for name in filter(_names_a_secret, os.environ):
+        value = os.environ[name]
+        if len(value) >= SHORTEST and not os.path.exists(value):  # noqa: PTH110
             yield value
     hub = sys.modules.get("huggingface_hub")
     with suppress(OSError, ValueError):  # Its file may be one that cannot be read.
         if token := hub and hub.get_token():
             yield token
+
+
+@cache
+def _names_a_secret(name: str) -> bool:
+    """Return whether an environment variable of this name contains a secret."""
+    return bool(_NAMES.search(name))
