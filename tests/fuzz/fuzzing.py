@@ -54,13 +54,13 @@ class Found:
     peak: int = 0
 
 
-def tried(door: Door, number: int, folder: Path) -> tuple[str, str]:
+def tried(door: Door, number: int, folder: Path, seconds: float = SECONDS) -> tuple[str, str]:
     """Mutate a file of a door and read it; return right, refused, foreign, hang or badly said, and why."""
     read, files = _put(door, number, folder), door.variants[number % len(door.variants)][0]
     before = set(_written(folder))
     try:
         with (
-            _within(SECONDS),
+            _within(seconds),
             contextlib.redirect_stdout(io.StringIO()),
             contextlib.redirect_stderr(io.StringIO()),
         ):
@@ -68,7 +68,7 @@ def tried(door: Door, number: int, folder: Path) -> tuple[str, str]:
     except InputError as error:
         return _judged(str(error), folder, files)
     except Hangs:
-        return "hang", "more than a second"
+        return "hang", f"more than {seconds:g} s of processor time"
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)
         ours = [f"{Path(one.filename).name}:{one.lineno}" for one in last if "isogloss" in one.filename]
@@ -118,7 +118,7 @@ def _within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def fuzz(name: str, numbers: range, folder: Path) -> Found:
+def fuzz(name: str, numbers: range, folder: Path, seconds: float = SECONDS) -> Found:
     """Try mutations of a door, each in an empty folder."""
     found, door = Found(), doors()[name]
     warnings.simplefilter("ignore")
@@ -127,7 +127,7 @@ def fuzz(name: str, numbers: range, folder: Path) -> Found:
     shutil.rmtree(folder / "here")
     for number in numbers:
         place = folder / "here"
-        outcome, why = tried(door, number, place)
+        outcome, why = tried(door, number, place, seconds)
         found.outcomes[outcome] += 1
         if why:
             found.faults.append((number, f"{outcome}: {why}"))

@@ -12,11 +12,15 @@ MUTATIONS = 1_000
 """Of a door whose mutations cost nothing much; slower ones get fewer, by their cost."""
 
 
+HANGING = 20.0
+"""Seconds of a busy machine; `make fuzz` allows one."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", doors())
 def test_a_mutated_file_is_read_right_or_refused_in_a_line_with_its_name(name, tmp_path):
     count = MUTATIONS if doors()[name].cost <= 5 else max(20, round(5 * MUTATIONS / doors()[name].cost))
-    found = fuzz(name, range(count), tmp_path)
+    found = fuzz(name, range(count), tmp_path, seconds=HANGING)
     assert found.faults == []
     assert found.outcomes["right"] + found.outcomes["refused"] == count
     assert found.outcomes["refused"] > 0 or name.startswith("study ")  # There what is damaged is set aside.
