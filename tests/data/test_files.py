@@ -126,3 +126,8 @@ def test_a_pattern_that_no_file_can_match_is_an_error_in_a_line(tmp_path, patter
 def test_a_data_folder_with_too_long_a_name_is_not_there():
     with pytest.raises(DataError, match="no such folder"):
         DiskFolder(Path("x" * 300))
+
+
+def test_a_pattern_of_thousands_of_characters_is_refused_before_it_is_matched(tmp_path):
+    with pytest.raises(DataError, match=r"no files can have such names \(3,004 characters\)"):
+        DiskFolder(tmp_path).find(["[" * 3_000 + ".csv"])

@@ -61,3 +61,15 @@ def test_every_table_of_readers_has_its_doors():
 def test_a_fault_is_found(read, outcome, tmp_path):
     door = Door("made up", (({"a": b"x"}, "a", read),))
     assert tried(door, 0, tmp_path)[0] == outcome
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("outputs of words", 1_005_288),
+        ("description tagging itself", 1_002_464),
+        ("description tagging jsonl", 520),
+    ],
+)
+def test_what_a_million_mutations_once_found_stays_mended(name, number, tmp_path):
+    assert tried(doors()[name], number, tmp_path, seconds=HANGING) == ("refused", "")

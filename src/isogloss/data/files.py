@@ -30,6 +30,9 @@ MANY = 12
 LONGEST = 300
 """Characters of the offending text that a message shows."""
 
+LONGEST_PATTERN = 1_000
+"""Characters of a pattern of file names; to match a longer one may take for ever."""
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -172,6 +175,8 @@ class DiskFolder:
     def _matching(self, pattern: str) -> list[Path]:
         found: dict[str, Path] = {}
         try:
+            if len(pattern) > LONGEST_PATTERN:
+                raise ValueError(f"{len(pattern):,} characters")
             for path, suffix in ((path, end) for end in SUFFIXES for path in self.path.glob(pattern + end)):
                 if path.is_file():
                     found.setdefault(str(path).removesuffix(suffix), path)

@@ -368,8 +368,10 @@ def _of_words(file: File, outputs: Sequence[Output]) -> ByMeasure:
     if not are_bio({tag for tags in right for tag in tags}):
         return {"accuracy": label_contributions(right, said), "seqeval_f1": chunk_contributions(right, said)}
     for one in outputs:
-        if one.answer and not are_bio({*one.answer, "B-X"}):
-            raise file.broken(one.line, f"labels {' '.join(one.answer)[:60]!r}", "BIO tags, as gold has them")
+        nameless = {"", "B-", "I-"} & {*one.gold, *one.answer}
+        if nameless or (one.answer and not are_bio({*one.answer, "B-X"})):
+            shown = ", ".join(map(repr, nameless)) or repr(" ".join(one.answer)[:60])
+            raise file.broken(one.line, f"labels {shown}", "BIO tags with types, in gold and answer")
     return {"span_f1": span_contributions(right, said), "word_f1": word_contributions(right, said)}
 
 
