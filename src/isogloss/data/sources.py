@@ -1,6 +1,6 @@
 """Sources of examples: corpora by name, from the built-in languages, a folder or the Hugging Face hub."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
@@ -272,6 +272,15 @@ class Sources:
         if isinstance(found, DataError):
             raise DataError(str(found))
         return found
+
+    def check_labelled(self, corpus: str, read: Iterable[tuple[Split, str]], method: str) -> None:
+        """Raise ConfigError for a split without labels that a method reads."""
+        for split, language in read:
+            if self.lacks_labels(corpus, language, split):
+                raise ConfigError(
+                    f"{corpus} has no labels in {language} {split}, and {method!r} needs them. Choose a "
+                    f"method that is trained on the source alone."
+                )
 
     def lacks_labels(self, corpus: str, language: str, split: Split) -> bool:
         """Return whether a described corpus has no labels in a split or, if absent, the first of others."""

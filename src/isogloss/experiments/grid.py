@@ -236,12 +236,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
     limits = {"train": cell.examples, "dev": cell.dev_examples}
     with located(f"{planning.where}: grid"):
-        for split, code in from_files:
-            if sources.lacks_labels(cell.corpus, code, split):
-                raise ConfigError(
-                    f"{cell.corpus} has no labels in {code} {split}, and {entry.label!r} needs them. Choose "
-                    f"a method that is trained on the source alone."
-                )
+        sources.check_labelled(cell.corpus, from_files, entry.label)
         files = [fingerprint(code, split, examples=limits[split]) for split, code in from_files]
     return FineTune(
         encoder=cell.encoder,
