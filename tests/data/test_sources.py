@@ -19,8 +19,7 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder
-from isogloss.data.recent_examples import RecentExamples
-from isogloss.data.sources import Sources, source_of
+from isogloss.data.sources import RecentExamples, Sources, source_of
 from isogloss.data.word_links import flipped
 
 

@@ -164,8 +164,8 @@ def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
     if errors and corpus.bad_rows == "refuse":
         more = f" (--json names all, the terminal {MOST_ERRORS})" if len(errors) > MOST_ERRORS else ""
         raise DataError(
-            f"{path}: {len(errors):,} row{'s' * (len(errors) > 1)} of {broken} of {len(found)} splits do not "
-            f'fit{more}. Correct them, or leave such rows out (bad_rows = "skip").'
+            f"{path}: {len(errors):,} row{'s do' if len(errors) > 1 else ' does'} not fit, in {broken} of "
+            f'{len(found)} splits{more}. Correct them, or leave such rows out (bad_rows = "skip").'
         )
     if not found:
         raise DataError(f"{path}: none of its files was found: {', '.join(corpus.paths.values())}.")

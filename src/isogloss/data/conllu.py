@@ -324,10 +324,9 @@ class Ud:
         if treebank == BUILT_IN and treebanks_there(folder, language, split):  # UD uses one of our codes.
             treebank = dict(self.treebanks).get(language, "")
         treebank = treebank or _only_one(folder, language)
-        found = folder.find(ud_paths(treebank, language, split))
-        if not found:
-            raise _missing(folder, language, split, treebank)
-        return found
+        if found := folder.find(ud_paths(treebank, language, split)):
+            return found
+        raise _missing(folder, language, split, treebank)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
         """Return the files of one split."""

@@ -200,6 +200,11 @@ class DescribedCorpus:
         for file in files:
             yield from self._attempts(file, self._chosen(language, split), self._how(split))
 
+    def lacks_labels(self, source: Source | None, language: str, split: Split) -> bool:
+        """Return whether no row of a split has a label; DataError where the split is not there."""
+        where, how = self._chosen(language, split), self._how(split)
+        return any(self._facts(file, where, how).unlabelled for file in self.files(source, language, split))
+
     def remarks(self, source: Source | None, language: str, split: Split) -> Iterator[str]:
         """Yield what was decided about the files of a split, and how many of its rows are left out."""
         for file in () if self.aligned else self.files(source, language, split):
@@ -211,8 +216,9 @@ class DescribedCorpus:
             yield from [f"{self.name} {language} {split}: {', '.join(facts)}."] if facts else []
         if self.untrained and split != "train":
             trained = [label for label in self.labels if label not in self.untrained]
-            names = [label + did_you_mean(label, trained) for label in self.untrained]
-            yield f"{self.name}: labels that no training data has: {some(names)}"
+            names = some(label + did_you_mean(label, trained) for label in self.untrained)
+            end = "" if names.endswith("?") else "."
+            yield f"{self.name}: labels that no training data has: {names}{end}"
 
     def _chosen(self, language: str, split: Split) -> dict[Column, str]:
         """Return the columns by which rows are chosen, and what stands there."""

@@ -179,7 +179,8 @@ class _Look:
     def check_header(self, file: File) -> None:
         """Raise DataError where the first row, read as others, is the header."""
         line, label = self.first
-        headed = self.reading.format in ("conll", "tsv", "csv") and label.lower() in HEADINGS
+        numbered = all(isinstance(column, int) for column in self.reading.label_columns)
+        headed = numbered and self.reading.format in ("conll", "tsv", "csv") and label.lower() in HEADINGS
         if headed and self.labels[label] == 1 and len(self.labels) > 1:
             advice = "Name the columns of the header (columns = { text = …, label = … }), or take it out"
             raise file.broken(

@@ -77,10 +77,7 @@ def split_cells(line: str) -> list[str]:
 def layout_of(file: File, label: int | None, comment: str | None = None) -> Layout:
     """Decide the layout of a file from all of its lines; ``label`` is the column of the labels."""
     widths, ending, hashes = Counter[int](), 0, 0
-    labels: tuple[set[str], set[str]] = (
-        set(),
-        set(),
-    )  # The second without the cell after the last separator.
+    labels = set[str](), set[str]()  # The second without the cell after the last separator.
     for _, line in file.lines():
         if line.startswith((comment or HASH, DOCUMENT)):
             hashes += 1

@@ -1,6 +1,7 @@
 """Sources of examples: corpora by name, from the built-in languages, a folder or the Hugging Face hub."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
@@ -17,12 +18,11 @@ from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.conllu import BUILT_IN, treebanks_there
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split
 from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
-from isogloss.data.examples import Example, is_labelled, limited
+from isogloss.data.examples import Example, limited
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.hub import data_source
 from isogloss.data.pairs import PairCorpus
 from isogloss.data.questions import QuestionCorpus
-from isogloss.data.recent_examples import RecentExamples
 from isogloss.data.tokenization import word_breaking
 
 
@@ -54,6 +54,26 @@ def _has_treebank(folder: Source | None, language: str) -> bool:
 
 
 Treebanks = tuple[tuple[str, str], ...]
+
+
+class RecentExamples:
+    """Splits as they were read, the least recently asked for forgotten first."""
+
+    def __init__(self, limit: int) -> None:
+        """Keep up to ``limit`` examples of all splits together; a longer split is never kept."""
+        self._limit = limit
+        self._kept: OrderedDict[Hashable, tuple[Example, ...]] = OrderedDict()
+
+    def examples(self, key: Hashable, read: Callable[[], Iterable[Example]]) -> list[Example]:
+        """Return the examples kept under a key, which must name their file's state too, or read them."""
+        found = self._kept.pop(key, None)
+        if found is None:
+            found = tuple(read())
+        if len(found) <= self._limit:
+            self._kept[key] = found
+            while sum(map(len, self._kept.values())) > self._limit:
+                self._kept.popitem(last=False)
+        return list(found)
 
 
 _RECENT = RecentExamples(limit=50_000)
@@ -237,13 +257,10 @@ class Sources:
             if isinstance(corpus, DescribedCorpus):
                 yield from corpus.remarks(place, language, split)
             elif isinstance(corpus, PairCorpus | QuestionCorpus | Bitext) and isinstance(place, DiskFolder):
-                count = (
-                    0 if is_built_in(language.partition("-")[0]) else corpus.left_out(place, language, split)
-                )
-                lack = "without a label, an answer or a translation"
-                yield from [f"{corpus.name} {language} {split}: {count:,} rows {lack} left out."] * (
-                    count > 0
-                )
+                is_made = is_built_in(language.partition("-")[0])
+                if count := 0 if is_made else corpus.left_out(place, language, split):
+                    lack = "without a label, an answer or a translation"
+                    yield f"{corpus.name} {language} {split}: {count:,} rows {lack} left out."
 
     def _is_absent(self, name: str, language: str, split: Split) -> bool:
         """Return whether files are not there because no data folder was given."""
@@ -284,17 +301,15 @@ class Sources:
 
     def lacks_labels(self, corpus: str, language: str, split: Split) -> bool:
         """Return whether a described corpus has no labels in a split or, if absent, the first of others."""
-        if not all(isinstance(part, DescribedCorpus) and not part.hub for part in self._parts(corpus)):
-            return False
-        for part in (split, *SPLITS):
-            with suppress(DataError):
-                self._files(corpus, language, part, ())
-                break
-        else:
-            return False
-        if part != "train":  # Training data is not read without labels.
+        parts = self._parts(corpus)
+        for name in (split, *SPLITS):
             with suppress(DataError):  # An error where the split is read.
-                return not is_labelled(self.examples(corpus, language, part, examples=1)[0])
+                return all(
+                    isinstance(part, DescribedCorpus)
+                    and not part.hub
+                    and part.lacks_labels(data_source(self.data), language, name)
+                    for part in parts
+                )
         return False
 
     def has_dev(self, corpus: str, language: str) -> bool:

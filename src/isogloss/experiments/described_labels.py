@@ -44,27 +44,27 @@ def with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorp
 
 def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Split, dict[str, None]]:
     """Return the labels of each split that any language has; DataError where none can be read."""
-    places, found = places_of(Path(corpus.folder), source), dict[Split, dict[str, None]]()
+    places, by_split = places_of(Path(corpus.folder), source), dict[Split, dict[str, None]]()
     for split in SPLITS:
         codes = [
             code for code in corpus.languages if any(corpus.is_there(place, code, split) for place in places)
         ]
         examples = chain.from_iterable(corpus.attempts(source, code, split) for code in codes)
         seen, error = dict[str, None](), None
-        with suppress(DataError) if found else nullcontext():
+        with suppress(DataError) if by_split else nullcontext():
             for example in islice(examples, PEEK):
                 if isinstance(example, DataError):  # An error where it is read, as may be others of its kind.
                     error = error or example
                 else:
                     seen |= dict.fromkeys(labels_of(example, spans=False))
-        if error and not (seen or found):
+        if error and not (seen or by_split):
             raise error
-        found |= {split: seen} if codes else {}
-    if not found:
+        by_split |= {split: seen} if codes else {}
+    if not by_split:
         raise DataError(
             f"no file of {corpus.name} to read its labels from. Write labels = [...], or give --data."
         )
-    return found
+    return by_split
 
 
 def labels_of(example: object, *, spans: bool = True) -> Sequence[str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.seeds import derive
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.described import DescribedCorpus
@@ -19,7 +20,6 @@ from isogloss.data.examples import Example, LabelledText, TaggedSentence, TextLi
 from isogloss.data.files import some
 from isogloss.data.forms import Kind
 from isogloss.data.label_projection import texts_of
-from isogloss.data.splitting import split_examples
 from isogloss.experiments.described_labels import labels_of, with_labels
 from isogloss.experiments.descriptions import SUFFIX, described
 from isogloss.experiments.found_columns import columns_found
@@ -157,7 +157,7 @@ def _part(file: LabelledFile, corpus: DescribedCorpus, kind: Kind, language: str
     if empty := [split for split, part in splits.items() if not part]:
         first = f" First error: {errors[0]}" if errors else ""
         raise DataError(
-            f"{path}: only {len(examples):,} rows fit, none of them for {empty[0]}; expected some for each "
+            f"{path}: {len(examples):,} rows that fit, and none for {empty[0]}; expected some for each "
             f"split. Give a larger file, or other shares (--split).{first}"
         )
     columns = ", ".join(f"{part} in {column!r}" for part, column in corpus.columns.items())
@@ -209,3 +209,35 @@ def _description(file: LabelledFile, corpus: DescribedCorpus) -> str:
 
 def _write(path: Path, lines: Iterable[str]) -> None:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+def split_examples(examples: Sequence[Example], weights: Sequence[int], *, seed: int) -> list[list[Example]]:
+    """Return a list of examples for each weight, as large as its share of all weights, in their order.
+
+    Seed, texts and labels decide, not the order of the examples. The first text of each label is in the first
+    split.
+    """
+    groups: dict[str, list[int]] = {}
+    for number, example in enumerate(examples):
+        groups.setdefault("\t".join(texts_of(example)), []).append(number)
+    ranked = sorted(
+        (min(_stratum(examples[number]) for number in numbers), derive(seed, "split", text), numbers)
+        for text, numbers in groups.items()
+    )
+    owed, seen, split_of = [0] * len(weights), set[str](), dict[int, int]()
+    for stratum, _, numbers in ranked:
+        owed = [count + weight * len(numbers) for count, weight in zip(owed, weights, strict=True)]
+        split = owed.index(max(owed)) if stratum in seen else 0
+        seen.add(stratum)
+        owed[split] -= sum(weights) * len(numbers)
+        split_of |= dict.fromkeys(numbers, split)
+    return [
+        [example for number, example in enumerate(examples) if split_of[number] == split]
+        for split in range(len(weights))
+    ]
+
+
+def _stratum(example: Example) -> str:
+    """Return the label of an example that has a single one; empty for others."""
+    label = getattr(example, "label", None)
+    return str(label) if isinstance(label, str | int) else ""

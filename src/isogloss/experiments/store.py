@@ -224,10 +224,10 @@ class Store:
         with self.claims.alone(PRECISION):
             known = self._json(PRECISION, dict[str, str])
             if device not in known:
-                known = {
-                    device: measure(),
-                    **self._json(PRECISION, dict[str, str]),
-                }  # It takes a while: another may have.
+                measured = {device: measure()}
+                known = measured | self._json(
+                    PRECISION, dict[str, str]
+                )  # Another process may have meanwhile.
                 self._write(PRECISION, json.dumps(known, indent=1) + "\n")
         return known[device]
 
