@@ -165,7 +165,7 @@ class Remote:
     def is_here(self, manifest: str) -> bool:
         """Return whether the copies of all files of a manifest are here, by their sizes."""
         try:
-            told = self.told(manifest, (self.root / manifest).read_bytes())
+            told = self.files_of(manifest, (self.root / manifest).read_bytes())
         except FileNotFoundError:
             return False
         return bool(told) and not self._lacking(told, self.root)
@@ -178,12 +178,12 @@ class Remote:
             content = None if self.is_here(manifest) else self.read(manifest)
             if content is None:
                 return self.is_here(manifest)
-            told = self.told(manifest, content)
+            told = self.files_of(manifest, content)
             self.copy(told)
             write_bytes(self.root / manifest, content)
         return bool(told)
 
-    def told(self, manifest: str, content: bytes) -> dict[str, Checksum]:
+    def files_of(self, manifest: str, content: bytes) -> dict[str, Checksum]:
         """Return the files that a manifest lists; empty for a damaged one.
 
         StorageError for a name that is unsafe, or that of no file of the manifest's run.
@@ -211,7 +211,7 @@ class Remote:
         if last:  # What is here is whole, whether it arrives or not.
             write_bytes(self.root / manifest, content)
         known = self.read(manifest) or b""
-        before = self.told(manifest, known)
+        before = self.files_of(manifest, known)
         new = [name for name, one in told.items() if one != before.get(name) and name != last]
         self._upload([name for name in new if not name.endswith(MADE)])
         if last and self.exists(last):  # Another process was quicker, and its circumstances are others.

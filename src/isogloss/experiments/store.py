@@ -302,7 +302,7 @@ class Store:
         here = folder / CHECKPOINTS
         if self.remote is None or content is None or (here.exists() and here.read_bytes() == content):
             return ""
-        told = self.remote.told(f"{key}/{CHECKPOINTS}", content)
+        told = self.remote.files_of(f"{key}/{CHECKPOINTS}", content)
         try:
             with atomic_folder(folder / WORK) as fresh:
                 self.remote.copy(told, to=fresh)
