@@ -17,7 +17,7 @@ from isogloss.data.corpora import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, TextLine
 from isogloss.data.files import DiskFolder
 from isogloss.data.catalogue import MLQA
-from isogloss.data.conllu import Ud
+from isogloss.data.treebanks import Ud
 
 
 def pairs_or_questions(found: Sequence[Example]) -> str:

@@ -1,4 +1,4 @@
-"""CoNLL-U comes back byte for byte, a broken line is named, and the named treebank is read."""
+"""CoNLL-U comes back byte for byte, and a broken line is named."""
 
 from dataclasses import replace
 
@@ -7,23 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import is_tree
 
-from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.identity import identity
+from isogloss.core.errors import DataError
 from isogloss.data.conllu import (
     HEAD,
     RELATION,
     TAG,
     UPOS,
-    Ud,
     read_blocks,
     read_conllu,
-    treebanks_there,
     with_columns,
     with_misc,
     with_tree,
     write_conllu,
 )
-from isogloss.data.examples import ParsedSentence
 from isogloss.data.files import File, byte_stream
 
 WORD = "{0}\t{1}\t_\t{2}\t_\t_\t{3}\t{4}\t_\t_"
@@ -278,81 +274,3 @@ def test_any_lines_are_read_or_refused_with_their_place(lines):
         assert str(error).startswith("f:")
     else:
         assert [line for block in blocks for line in block.lines] == lines
-
-
-SENTENCE = "1\tw\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
-
-
-def words(corpus, folder, language, split):
-    return [sentence.id for sentence in corpus.read(folder, language, split)]
-
-
-def test_default_treebank_is_read(fixtures):
-    assert words(Ud(), fixtures, "en", "train") == ["fixture-1", "fixture-2"]
-    assert words(Ud(), fixtures, "fr", "dev") == ["gsd-1"]
-
-
-def test_named_treebank_is_read_whatever_its_case(fixtures):
-    for name in ("Sequoia", "sequoia"):
-        assert words(Ud(treebanks=(("fr", name),)), fixtures, "fr", "train") == ["sequoia-1"]
-
-
-def test_split_that_the_default_lacks_is_never_taken_from_another_treebank(fixtures):
-    with pytest.raises(DataError) as caught:
-        Ud().read(fixtures, "fr", "train")
-    assert "no train split of corpus 'ud' for treebank 'GSD' of language 'fr'" in str(caught.value)
-    assert "That treebank has: dev." in str(caught.value)
-    assert "Treebanks of 'fr' with train: sequoia." in str(caught.value)
-    assert 'treebanks = { fr = "sequoia" }' in str(caught.value)
-
-
-def test_legacy_treebank_is_read_only_by_its_folder(fixtures):
-    with pytest.raises(DataError, match="No treebank of 'ar' there has dev"):
-        Ud().read(fixtures, "ar", "dev")
-    named = Ud(treebanks=(("ar", "ud-legacy/v1_UD_Arabic"),))
-    assert words(named, fixtures, "ar", "dev") == ["1"]
-
-
-@pytest.mark.parametrize("code", ["te", "tel"])
-def test_language_without_default_takes_its_only_treebank(put, code):
-    folder = put({f"ud/UD_Telugu-MTG/{code}_mtg-ud-test.conllu": SENTENCE})
-    assert words(Ud(), folder, "te", "test") == ["1"]
-
-
-def test_language_without_default_and_with_two_treebanks_must_be_told_which(put):
-    folder = put({
-        "ud/UD_Finnish-TDT/fi_tdt-ud-test.conllu": SENTENCE,
-        "ud-pud/UD_Finnish-PUD/fi_pud-ud-test.conllu": SENTENCE,
-    })  # fmt: skip
-    with pytest.raises(DataError, match="several treebanks for language 'fi': pud, tdt"):
-        Ud().read(folder, "fi", "test")
-
-
-def test_official_release_and_a_folder_of_treebanks_are_found(put):
-    folder = put({"ud-treebanks-v2.15/UD_English-EWT/en_ewt-ud-dev.conllu": SENTENCE})
-    assert words(Ud(), folder, "en", "dev") == ["1"]
-    folder = put({"UD_German-GSD/de_gsd-ud-dev.conllu": SENTENCE})
-    assert words(Ud(), folder, "de", "dev") == ["1"]
-
-
-def test_treebanks_there_lists_those_with_the_split(fixtures):
-    assert treebanks_there(fixtures, "fr", "train") == ["sequoia"]
-    assert treebanks_there(fixtures, "fr", "dev") == ["gsd"]
-
-
-@pytest.mark.parametrize("name", ["", "/etc", "a/../b", "a*"])
-def test_treebank_name_cannot_leave_the_data_folder(name):
-    with pytest.raises(ConfigError, match="is no treebank name"):
-        Ud(treebanks=(("en", name),))
-
-
-def test_treebanks_are_part_of_the_identity():
-    assert identity(Ud()) != identity(Ud(treebanks=(("fr", "Sequoia"),)))
-
-
-def test_treebank_that_is_a_folder_is_written_where_it_is_read(again):
-    corpus = Ud(treebanks=(("vi", "ud-legacy/v2.5_UD_Vietnamese-VTB"),))
-    assert corpus.path("vi", "dev") == "ud-legacy/v2.5_UD_Vietnamese-VTB/vi-ud-dev.conllu"
-    one = ParsedSentence(id="1", words=("a",), tags=("X",), heads=(0,), relations=("root",))
-    (back,) = again(corpus, [one], "vi", "dev")
-    assert back.words == one.words

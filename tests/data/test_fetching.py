@@ -19,10 +19,10 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.data import CORPORA
 from isogloss.data.catalogue import MLQA
-from isogloss.data.conllu import Ud
 from isogloss.data.downloading import RetryPolicy
 from isogloss.data.fetching import Release, chosen, existing, fetch, fetchable, releases
 from isogloss.data.files import DiskFolder
+from isogloss.data.treebanks import Ud
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PATIENT = RetryPolicy(sleep=lambda _: None)

@@ -24,7 +24,7 @@ from isogloss.core.languages import NAMES
 from isogloss.data import CORPORA
 from isogloss.data.bitext import WHOLES, Bitext
 from isogloss.data.catalogue import CAD_NLI, WIKIANN
-from isogloss.data.conllu import OLD_UPOS, UPOS, Ud
+from isogloss.data.conllu import OLD_UPOS, UPOS
 from isogloss.data.corpora import SPLITS, Corpus, Split
 from isogloss.data.examples import (
     ComparableText,
@@ -37,6 +37,7 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder, File
+from isogloss.data.treebanks import Ud
 from isogloss.data.word_links import pair_words
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 
 from isogloss.data.bitext import Bitext
 from isogloss.data.comparable import Bucc
-from isogloss.data.conllu import UPOS, Ud
+from isogloss.data.conllu import UPOS
 from isogloss.data.corpora import Corpus, Split, every_split, in_places, joined, of_english
 from isogloss.data.pairs import Header, PairCorpus
 from isogloss.data.questions import QuestionCorpus, released_with_mlqa, translated_questions
 from isogloss.data.tagged import TaggedCorpus
 from isogloss.data.text import Bible, RawText
+from isogloss.data.treebanks import Ud
 
 NLI = {label: label for label in ("entailment", "neutral", "contradiction")}
 PARAPHRASE = {"0": "0", "1": "1"}

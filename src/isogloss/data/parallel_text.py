@@ -27,12 +27,13 @@ from zlib import crc32
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import spellings
-from isogloss.data.conllu import read_conllu, text_comment, ud_paths
+from isogloss.data.conllu import read_conllu, text_comment
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import File, Folder, short
 from isogloss.data.parallel_examples import matched
 from isogloss.data.tokenization import detokenize
+from isogloss.data.treebanks import ud_paths
 from isogloss.data.word_links import NO_LINKS, flipped, linked
 
 LINKS = "links"

@@ -15,7 +15,6 @@ from isogloss.data.bitext import Bitext
 from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.concatenated import Concatenated, concatenated
-from isogloss.data.conllu import BUILT_IN, treebanks_there
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split
 from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
 from isogloss.data.examples import Example, limited
@@ -24,6 +23,7 @@ from isogloss.data.hub import data_source
 from isogloss.data.pairs import PairCorpus
 from isogloss.data.questions import QuestionCorpus
 from isogloss.data.tokenization import word_breaking
+from isogloss.data.treebanks import BUILT_IN, treebanks_there
 
 
 def source_of(language: str, data: Source | None) -> Source:

@@ -10,16 +10,7 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import DataError
-from isogloss.data.conllu import (
-    COLUMNS,
-    HEAD,
-    RELATION,
-    TAG,
-    read_blocks,
-    with_columns,
-    with_misc,
-    with_tree,
-)
+from isogloss.data.conllu import COLUMNS, HEAD, RELATION, TAG, read_blocks, with_columns, with_misc, with_tree
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence
 from isogloss.data.files import File, numbered_objects
 from isogloss.tasks import Task
