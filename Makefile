@@ -71,7 +71,7 @@ $(VENV)/.installed: constraints.txt pyproject.toml | $(BIN)/python
 	@echo "Installing isogloss and what it needs"
 	@$(PIP) -c constraints.txt setuptools
 	@$(PIP) -c constraints.txt --no-build-isolation --editable .
-	@$(KEEP) $(BIN)/python -c "import isogloss.reports, isogloss.experiments.execute, transformers.models.bert.modeling_bert"
+	@$(KEEP) $(BIN)/python -c "import isogloss.reports, isogloss.runs.execute, transformers.models.bert.modeling_bert"
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from isogloss.data.corpora import Corpus, Source, Split
+from isogloss.data.corpus import Corpus, Source, Split
 from isogloss.data.examples import Example, SentencePair, TextLine
 from isogloss.data.files import DiskFolder, File
 from stated import Check, checks, places

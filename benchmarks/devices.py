@@ -19,7 +19,7 @@ from time import perf_counter
 import torch
 
 import isogloss
-from isogloss.experiments.devices import CONTEXT, described, gpus
+from isogloss.engine.devices import CONTEXT, described, gpus
 
 SIZES = {"epochs": 5, "examples": 2000, "seeds": 4}
 QUICK = {"epochs": 1, "examples": 32, "seeds": 2}

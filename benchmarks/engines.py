@@ -58,9 +58,9 @@ def twice(made: Counter[str]) -> int:
 
 def seconds(engine: str, runs: int, out: Path) -> float:
     """Make a plan in this process; return how long that took without planning."""
-    from isogloss.experiments.engine import make_planned
-    from isogloss.experiments.engines import Making
-    from isogloss.experiments.plan import plan_recipe
+    from isogloss.engine.engine import make_planned
+    from isogloss.engine.engines import Making
+    from isogloss.planning.plan import plan_recipe
     from millisecond import quick
 
     planned = plan_recipe(recipe(runs), out=out)

@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from isogloss.core.records import RECORD
-from isogloss.experiments.claims import FOLDER as CLAIMS
-from isogloss.experiments.store import WORK
+from isogloss.store.leases import FOLDER as CLAIMS
+from isogloss.store.store import WORK
 
 RECIPE = """
 title = "To be killed"

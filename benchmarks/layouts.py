@@ -16,8 +16,8 @@ sys.path.insert(0, str(ROOT / "tests" / "data"))
 from odd_layouts import LAYOUTS, REAL, lines_of  # noqa: E402
 
 from isogloss.core.errors import DataError  # noqa: E402
-from isogloss.experiments.described_contents import looked_through  # noqa: E402
-from isogloss.experiments.descriptions import described  # noqa: E402
+from isogloss.recipes.described_contents import looked_through  # noqa: E402
+from isogloss.recipes.descriptions import described  # noqa: E402
 
 HEAD = """# Layouts of tagging and text files
 

@@ -48,12 +48,12 @@ def simulate(count: int) -> list[str]:
     from isogloss.core.errors import StorageError
     from isogloss.core.identity import identity
     from isogloss.core.records import Record
-    from isogloss.experiments import attempts
-    from isogloss.experiments.context import RunContext
-    from isogloss.experiments.engine import make_planned
-    from isogloss.experiments.engines import Making
-    from isogloss.experiments.plan import plan_recipe
-    from isogloss.experiments.runs import Measure, Run
+    from isogloss.engine import attempts
+    from isogloss.runs.context import RunContext
+    from isogloss.engine.engine import make_planned
+    from isogloss.engine.engines import Making
+    from isogloss.planning.plan import plan_recipe
+    from isogloss.runs.runs import Measure, Run
     from isogloss.reports import write_report
     from millisecond import recorded
 

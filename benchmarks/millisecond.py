@@ -8,10 +8,10 @@ from typing import Any
 from isogloss.core.identity import content, identity
 from isogloss.core.records import Record, Row
 from isogloss.data.sources import Sources
-from isogloss.experiments import attempts
-from isogloss.experiments.context import RunContext
-from isogloss.experiments.needs import needs
-from isogloss.experiments.runs import Run
+from isogloss.engine import attempts
+from isogloss.runs.context import RunContext
+from isogloss.runs.needs import needs
+from isogloss.runs.runs import Run
 
 
 def recorded(context: RunContext, run: Run, rows: Sequence[Row] = ()) -> Record:

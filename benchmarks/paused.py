@@ -27,8 +27,8 @@ from fnmatch import fnmatch
 from itertools import cycle, islice, product
 from pathlib import Path
 
-from isogloss.experiments.claims import FOLDER as CLAIMS
-from isogloss.experiments.claims import FolderBoard, claims_in
+from isogloss.store.leases import FOLDER as CLAIMS
+from isogloss.store.leases import FolderBoard, claims_in
 from kills import RECIPE, STUCK, Found, look, records
 
 PLACES = ("model", "record.json", "made.json", "checksums.json", "checkpoint-*", "claim")

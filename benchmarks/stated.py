@@ -12,12 +12,12 @@ from pathlib import Path
 from isogloss.core.errors import DataError
 from isogloss.core.languages import NAMES, codes_of_three_letters
 from isogloss.data import CORPORA
-from isogloss.data.bitext import Bitext
-from isogloss.data.corpora import SPLITS, Corpus, Split
+from isogloss.data.corpora.bitext import Bitext
+from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, TextLine
 from isogloss.data.files import DiskFolder
-from isogloss.data.catalogue import MLQA
-from isogloss.data.treebanks import Ud
+from isogloss.data.corpora.catalogue import MLQA
+from isogloss.data.corpora.treebanks import Ud
 
 
 def pairs_or_questions(found: Sequence[Example]) -> str:

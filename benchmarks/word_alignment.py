@@ -29,11 +29,11 @@ from isogloss.aligners import Aligned, AlignSetting
 from isogloss.aligners.eflomal import Eflomal
 from isogloss.aligners.encoder_similarity import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
-from isogloss.data.bitext import Bitext
+from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.examples import Translation
 from isogloss.data.files import DiskFolder
-from isogloss.data.word_links import SYMMETRIZATIONS, Link, symmetrized
+from isogloss.data.formats.word_links import SYMMETRIZATIONS, Link, symmetrized
 from isogloss.encoders import load_encoder_config
 from isogloss.metrics.alignment_error import AlignmentScores, alignment_scores
 

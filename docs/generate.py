@@ -31,8 +31,9 @@ from isogloss.core.run_parts import (
 from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.experiments import descriptions, measures, recipe, translations
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.planning import measures, translations
+from isogloss.recipes import descriptions, recipe
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import PAPERS
 from isogloss.translators import TRANSLATORS

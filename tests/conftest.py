@@ -23,6 +23,8 @@ from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from made_up import TEXT, tagged
 
+pytest_plugins = ("planning_fixtures",)
+
 STUDIES = Path(__file__).parent / "reports" / "studies"
 """Four tiny studies that were really run: their recipes, records, and what earlier reports said of them."""
 

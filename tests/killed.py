@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from isogloss.core.records import RECORD
-from isogloss.experiments.claims import FOLDER as CLAIMS
+from isogloss.store.leases import FOLDER as CLAIMS
 from tiny import as_precise_as
 
 RECIPE = """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.experiments import recipe_text
+from isogloss.recipes import recipe_text
 from tiny import TINY
 
 ONE = """# Table 1 of a paper (p. 3).
@@ -40,8 +40,8 @@ def made_up_papers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write two recipes and the numbers of the first, and let the package be there; return their folder."""
     where = folder / "papers" / "made-up"
     where.mkdir(parents=True)
-    (folder / "recipes").mkdir()
-    (folder / "recipes" / "quickstart.toml").write_text(TINY, encoding="utf-8")
+    (folder / "recipes" / "packaged").mkdir(parents=True)
+    (folder / "recipes" / "packaged" / "quickstart.toml").write_text(TINY, encoding="utf-8")
     for name, text in {"table-1.toml": ONE, "table-2.toml": TWO, "table-1.csv": NUMBERS}.items():
         (where / name).write_text(text, encoding="utf-8")
     monkeypatch.setattr(recipe_text, "files", lambda _: folder)

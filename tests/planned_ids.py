@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from isogloss.core.identity import identity
-from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.recipe_text import packaged_recipes, recipe_text
+from isogloss.planning.plan import plan_recipe
+from isogloss.recipes.recipe_text import packaged_recipes, recipe_text
 
 FILE = Path(__file__).with_suffix(".json")
 

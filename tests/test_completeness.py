@@ -17,8 +17,9 @@ from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.data import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
-from isogloss.experiments.encoder_runs import Pretrain, Pretrained
-from isogloss.experiments.recipe import (
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.planning.translations import TrainTable, TranslateTable
+from isogloss.recipes.recipe import (
     EncoderTable,
     GridTable,
     MeasureTable,
@@ -26,10 +27,9 @@ from isogloss.experiments.recipe import (
     PretrainTable,
     Recipe,
 )
-from isogloss.experiments.recipe_text import PAPERS, packaged_recipes
-from isogloss.experiments.runs import FineTune, Measure, TrainTranslator, Translate
-from isogloss.experiments.translations import TrainTable, TranslateTable
-from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.recipes.recipe_text import PAPERS, packaged_recipes
+from isogloss.runs.encoder_runs import Pretrain, Pretrained
+from isogloss.runs.runs import FineTune, Measure, TrainTranslator, Translate
 from isogloss.tasks import ALL_TASKS, TASKS
 from isogloss.translators import TRANSLATORS
 

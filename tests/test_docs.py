@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from each import each
-from isogloss.experiments.checking import checked
-from isogloss.experiments.descriptions import Description
-from isogloss.experiments.plan import plan_recipe
+from isogloss.planning.plan import plan_recipe
+from isogloss.recipes.checking import checked
+from isogloss.recipes.descriptions import Description
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))

@@ -12,7 +12,7 @@ from isogloss import api
 from isogloss.core import stamps
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
-from isogloss.experiments.asking import request
+from isogloss.recipes.asking import request
 from isogloss.reports import write_report
 
 RECIPE = """
@@ -115,7 +115,7 @@ def test_a_change_of_what_is_asked_is_noticed(folder: Places, asked: dict[str, o
 
 def test_another_package_is_noticed(folder: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, data, out = folder
-    monkeypatch.setattr("isogloss.experiments.asking.package_stamp", lambda: "another")
+    monkeypatch.setattr("isogloss.recipes.asking.package_stamp", lambda: "another")
     assert api.finished(recipe, out=out, data=data) is None
 
 

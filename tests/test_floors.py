@@ -26,7 +26,10 @@ FLOORS = (
     {"tasks"},
     {"training"},
     {"methods", "diagnostics", "aligners", "translators"},
-    {"experiments", "reports"},
+    {"store", "recipes", "reports"},
+    {"runs"},
+    {"planning"},
+    {"engine"},
     {"using"},
     {"api"},
     {"cli"},
@@ -38,9 +41,9 @@ KNOWN_TO = {
     "huggingface_hub": {"encoders", "using"},
     "accelerate": {"training"},
     "mlflow": {"training"},
-    "optuna": {"experiments"},
-    "ray": {"experiments"},
-    "submitit": {"experiments"},
+    "optuna": {"engine"},
+    "ray": {"engine"},
+    "submitit": {"engine"},
     "typer": {"cli"},
     "rich": {"cli"},
     "jinja2": {"reports", "using"},
@@ -54,14 +57,14 @@ KNOWN_TO = {
     "httpx2": {"data"},
     "sacrebleu": {"metrics"},
     "filelock": {"core"},
-    "fsspec": {"experiments"},
+    "fsspec": {"store"},
     "langcodes": {"core"},
     "icu4py": {"data"},
     "systran_align": {"aligners"},
 }
 WALL_CLOCKS = {
-    "data/downloading.py": {"time"},  # Of a server that does not say what time it has.
-    "experiments/claims.py": {"now"},  # In the log, for people.
+    "data/fetching/downloading.py": {"time"},  # Of a server that does not say what time it has.
+    "store/leases.py": {"now"},  # In the log, for people.
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")
 PLUG_INS = {

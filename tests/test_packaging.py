@@ -8,12 +8,13 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import isogloss
-from isogloss.experiments.recipe_text import packaged_recipes
+from isogloss.recipes.recipe_text import packaged_recipes
 
 ROOT = Path(isogloss.__file__).parent
 PROJECT = ROOT.parents[1] / "pyproject.toml"
@@ -82,13 +83,13 @@ def test_every_link_of_the_readme_works_on_an_index_of_packages() -> None:
 def test_the_sdist_holds_recipes_pages_and_tests(tmp_path: Path) -> None:
     pytest.importorskip("setuptools", "77")
     copy = tmp_path / "copy"
-    shutil.copytree(PROJECT.parent, copy, ignore=shutil.ignore_patterns(".*", "runs", "build", "*.egg-info"))
+    shutil.copytree(PROJECT.parent, copy, ignore=left_out("runs", "build"))
     code = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
     subprocess.run([sys.executable, "-c", code], cwd=copy, check=True, capture_output=True)
     (sdist,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(sdist) as packed:
         there = {name.partition("/")[2] for name in packed.getnames()}
-    for folder in ("benchmarks", "docs", "examples", "src/isogloss/recipes", "tests"):
+    for folder in ("benchmarks", "docs", "examples", "src/isogloss/recipes/packaged", "tests"):
         files = [path for path in (copy / folder).rglob("*") if path.is_file()]
         names = {path.relative_to(copy).as_posix() for path in files if path.suffix != ".pyc"}
         assert names, folder
@@ -101,8 +102,7 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
     pytest.importorskip("setuptools", "77")
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet"]
     copy = tmp_path / "copy"
-    ignored = shutil.ignore_patterns(".*", "runs", "tests", "docs", "build", "__pycache__", "*.egg-info")
-    shutil.copytree(PROJECT.parent, copy, ignore=ignored)
+    shutil.copytree(PROJECT.parent, copy, ignore=left_out("runs", "tests", "docs", "build"))
     subprocess.run([*command, "--wheel-dir", str(tmp_path), str(copy)], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
@@ -113,3 +113,13 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
     files = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()}
     assert {name for name in files if "__pycache__" not in name} == there
     assert sum(name.endswith(".toml") for name in there) >= len(packaged_recipes())
+
+
+def left_out(*names: str) -> Callable[[str, list[str]], set[str]]:
+    """Ignore, in a copy of the project, what no file is built from, and folders directly below it by name."""
+    anywhere = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
+
+    def ignored(folder: str, inside: list[str]) -> set[str]:
+        return {*anywhere(folder, inside), *(names if Path(folder) == PROJECT.parent else ())}
+
+    return ignored

@@ -8,10 +8,10 @@ import pytest
 
 import isogloss
 from each import each
-from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.published import read_published
-from isogloss.experiments.recipe_text import PAPERS, packaged_recipes, recipe_text
-from isogloss.experiments.runs import Measure
+from isogloss.planning.plan import plan_recipe
+from isogloss.recipes.published import read_published
+from isogloss.recipes.recipe_text import PAPERS, packaged_recipes, recipe_text
+from isogloss.runs.runs import Measure
 from planned_ids import FILE, planned
 
 FOLDER = Path(isogloss.__file__).parent / "papers"

@@ -10,8 +10,8 @@ import typer
 
 from isogloss.cli.app import app
 from isogloss.data.sources import Sources
-from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.recipe_text import packaged_recipes
+from isogloss.planning.plan import plan_recipe
+from isogloss.recipes.recipe_text import packaged_recipes
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

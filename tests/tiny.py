@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from isogloss.experiments.store import PRECISION
+from isogloss.store.store import PRECISION
 
 TINY = """
 title = "Tiny"

@@ -11,13 +11,13 @@ from isogloss.core.version import VERSION as __version__
 if TYPE_CHECKING:
     from isogloss.api import Result, Study, corpus, read, run, search
     from isogloss.core.errors import IsoglossError
-    from isogloss.experiments.recipe import Recipe
+    from isogloss.recipes.recipe import Recipe
     from isogloss.using import Model, load_model
 
 _HOMES = {
     "IsoglossError": "isogloss.core.errors",
     "Model": "isogloss.using",
-    "Recipe": "isogloss.experiments.recipe",
+    "Recipe": "isogloss.recipes.recipe",
     "Result": "isogloss.api",
     "Study": "isogloss.api",
     "corpus": "isogloss.api",

@@ -24,19 +24,19 @@ from typing import TYPE_CHECKING, cast
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
-from isogloss.experiments.asking import request
-from isogloss.experiments.engines import Making
-from isogloss.experiments.recipe_text import Source, folder_for, recipe_folder, recipe_text
-from isogloss.experiments.store import Outcome, Store
-from isogloss.experiments.store_places import store_at, store_for
+from isogloss.engine.engines import Making
+from isogloss.planning.store_places import store_at, store_for
+from isogloss.recipes.asking import request
+from isogloss.recipes.recipe_text import Source, folder_for, recipe_folder, recipe_text
+from isogloss.store.store import Outcome, Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from isogloss.data.described import DescribedCorpus
-    from isogloss.experiments.plan import Announce
-    from isogloss.experiments.python_rows import Rows
-    from isogloss.experiments.searching import Search, Trial
+    from isogloss.data.corpora.described import DescribedCorpus
+    from isogloss.engine.searching import Search, Trial
+    from isogloss.planning.plan import Announce
+    from isogloss.recipes.python_rows import Rows
     from isogloss.reports import Report
     from isogloss.reports.measurements import Measurements, Run
 
@@ -195,8 +195,8 @@ def run(
     ):
         return there
     from isogloss.core.identity import identity
-    from isogloss.experiments.engine import make_planned
-    from isogloss.experiments.plan import plan_recipes
+    from isogloss.engine.engine import make_planned
+    from isogloss.planning.plan import plan_recipes
 
     refuse_several_processes()
     planned = plan_recipes(recipes, out=out, data=data, changes=changes, scale=scale)
@@ -254,9 +254,9 @@ def search(
         track=_listed(track),
         retry_failed=retry_failed,
     )
-    from isogloss.experiments.engine import make_planned
-    from isogloss.experiments.searching import SearchRequest
-    from isogloss.experiments.searching import search as search_plans
+    from isogloss.engine.engine import make_planned
+    from isogloss.engine.searching import SearchRequest
+    from isogloss.engine.searching import search as search_plans
 
     refuse_several_processes()
     request = SearchRequest(
@@ -297,9 +297,9 @@ def corpus(
     >>> own = isogloss.corpus(told, rows=rows)                          # doctest: +SKIP
     >>> model.evaluate(own.name, ["sw"])                                # doctest: +SKIP
     """
-    from isogloss.data.described import KNOWN
-    from isogloss.experiments.descriptions import known_as
-    from isogloss.experiments.python_rows import written
+    from isogloss.data.corpora.described import KNOWN
+    from isogloss.recipes.descriptions import known_as
+    from isogloss.recipes.python_rows import written
 
     if (rows is None) == isinstance(description, Mapping):
         raise ConfigError(

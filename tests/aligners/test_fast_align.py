@@ -7,7 +7,7 @@ from each import each
 from isogloss.aligners import AlignSetting
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.data.examples import Translation
-from isogloss.data.word_links import SYMMETRIZATIONS
+from isogloss.data.formats.word_links import SYMMETRIZATIONS
 
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from isogloss.experiments.claims import FOLDER as CLAIMS
+from isogloss.store.leases import FOLDER as CLAIMS
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 WAY = """

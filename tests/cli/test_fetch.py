@@ -8,8 +8,8 @@ from hashlib import sha256
 import pytest
 
 from isogloss.cli import data as verb
-from isogloss.data.downloading import RetryPolicy
-from isogloss.data.fetching import Fetched, Result
+from isogloss.data.fetching.downloading import RetryPolicy
+from isogloss.data.fetching.official_files import Fetched, Result
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.data.described import KNOWN
+from isogloss.data.corpora.described import KNOWN
 from isogloss.data.languages import examples
-from isogloss.experiments.plan import plan_recipe
+from isogloss.planning.plan import plan_recipe
 
 PAGE = Path(__file__).parents[2] / "docs" / "use.md"
 

@@ -10,10 +10,10 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError, InputError
 from isogloss.core.identity import identity
-from isogloss.experiments.engine import make_planned
-from isogloss.experiments.engines import Making
-from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.recipe_text import packaged_recipes, published_file, recipe_text
+from isogloss.engine.engine import make_planned
+from isogloss.engine.engines import Making
+from isogloss.planning.plan import plan_recipe
+from isogloss.recipes.recipe_text import packaged_recipes, published_file, recipe_text
 from made_up_papers import NUMBERS, ONE, made_up_papers
 from tiny import RUNS, TINY
 

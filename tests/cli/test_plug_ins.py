@@ -16,15 +16,15 @@ from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of, plugged_names
-from isogloss.experiments.asking import request
-from isogloss.experiments.engine import make_planned
-from isogloss.experiments.engines import Making
-from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.runs import FineTune
+from isogloss.engine.engine import make_planned
+from isogloss.engine.engines import Making
+from isogloss.planning.plan import plan_recipe
+from isogloss.recipes.asking import request
 from isogloss.reports.checks import Check
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.report import _added, all_claims
 from isogloss.reports.verdicts import judge
+from isogloss.runs.runs import FineTune
 from tiny import TINY, of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plug_ins.md").read_text(encoding="utf-8")
@@ -207,7 +207,7 @@ def test_task_and_corpus_of_a_package_are_planned_with_its_version(there, tmp_pa
     model, _ = planned()
     assert (model.task, model.package) == ("word-sentiment", "transfer-extras 1.2")
     assert model.solves.labels == ("neg", "none", "pos")
-    monkeypatch.setattr("isogloss.experiments.grid.package_named", lambda *_: "transfer-extras 1.3")
+    monkeypatch.setattr("isogloss.planning.grid.package_named", lambda *_: "transfer-extras 1.3")
     assert identity(planned()[0]) != identity(model)
     monkeypatch.undo()
     monkeypatch.syspath_prepend(there)

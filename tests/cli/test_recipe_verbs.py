@@ -15,10 +15,10 @@ from isogloss.cli.recipe_verbs import schema_of
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.diagnostics.scores import Scores
-from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.recipe import EncoderTable, GridTable
-from isogloss.experiments.recipe_text import as_table, merged, packaged_recipes, recipe_text, to_toml
 from isogloss.methods.plain import Bilingual, SourceOnly
+from isogloss.planning.plan import plan_recipe
+from isogloss.recipes.recipe import EncoderTable, GridTable
+from isogloss.recipes.recipe_text import as_table, merged, packaged_recipes, recipe_text, to_toml
 from isogloss.training.gradient_conflict import Conflict
 from tiny import TINY, body, tiny
 
@@ -181,7 +181,7 @@ def valid(value, rule, root):
 
 
 @pytest.mark.parametrize(
-    "path", [*RECIPES, *sorted((ROOT / "src/isogloss/recipes").glob("*.toml"))], ids=lambda p: p.stem
+    "path", [*RECIPES, *sorted((ROOT / "src/isogloss/recipes/packaged").glob("*.toml"))], ids=lambda p: p.stem
 )
 def test_every_recipe_fits_the_schema(path):
     rules = schema_of("recipe")

@@ -14,8 +14,8 @@ from isogloss.core.identity import identity
 from isogloss.core.progress import Progress
 from isogloss.core.records import read_record
 from isogloss.data import CORPORA
-from isogloss.data.described import shipped
-from isogloss.experiments.plan import plan_recipe
+from isogloss.data.corpora.described import shipped
+from isogloss.planning.plan import plan_recipe
 from tiny import MODELS, RUNS, tiny
 
 

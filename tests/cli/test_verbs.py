@@ -281,7 +281,7 @@ def test_an_interruption_says_what_the_same_command_does(
         time.sleep(10)  # The handler may run a little later.
 
     monkeypatch.setitem(LISTS, "tasks", interrupted)
-    monkeypatch.setattr("isogloss.experiments.engine.make_planned", interrupted)
+    monkeypatch.setattr("isogloss.engine.engine.make_planned", interrupted)
     (tmp_path / "r.toml").write_text(TINY)
     for given, said in (
         (("list", "tasks"), "Nothing half-written is left; the same command makes what is missing."),

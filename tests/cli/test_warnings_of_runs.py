@@ -6,7 +6,7 @@ import pytest
 
 from isogloss.cli.display import Display
 from isogloss.cli.runs import _show_outcome
-from isogloss.experiments.store import Outcome
+from isogloss.store.store import Outcome
 from tiny import tiny
 
 

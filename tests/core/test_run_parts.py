@@ -14,8 +14,8 @@ from isogloss.core.run_parts import (
     values_of,
     with_fields,
 )
-from isogloss.experiments.checking import checked
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.recipes.checking import checked
 
 OWNERS = {
     kind.__name__: kind

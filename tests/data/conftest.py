@@ -7,11 +7,11 @@ import pytest
 from fake_downloads import Server, running
 
 from isogloss.core.errors import InputError
-from isogloss.data.corpora import Corpus
-from isogloss.data.described import DescribedCorpus
+from isogloss.data.corpora.described import DescribedCorpus
+from isogloss.data.corpus import Corpus
 from isogloss.data.examples import Example
 from isogloss.data.files import DiskFolder
-from isogloss.experiments.descriptions import described
+from isogloss.recipes.descriptions import described
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

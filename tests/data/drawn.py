@@ -9,9 +9,8 @@ from tempfile import TemporaryDirectory
 from hypothesis import strategies as st
 
 from isogloss.core.errors import InputError
-from isogloss.data.catalogue import WIKIANN
-from isogloss.data.conllu import OLD_UPOS, UPOS
-from isogloss.data.corpora import SPLITS, Corpus, Split
+from isogloss.data.corpora.catalogue import WIKIANN
+from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import (
     ComparableText,
     Example,
@@ -23,6 +22,7 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder
+from isogloss.data.formats.conllu import OLD_UPOS, UPOS
 
 LABELS = {"nli": {"entailment", "neutral", "contradiction"}, "paraphrase": {"0", "1"}}
 

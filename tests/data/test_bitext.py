@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.bitext import Bitext
-from isogloss.data.bitext_report import check_bitext, own_share, scripts_in
+from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.examples import Translation
+from isogloss.data.formats.word_links import flipped, pair_words
+from isogloss.data.projection.bitext_report import check_bitext, own_share, scripts_in
 from isogloss.data.sources import Sources
-from isogloss.data.word_links import flipped, pair_words
 
 
 def read(folder, pair, split="train", **fields):

@@ -5,8 +5,8 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA
-from isogloss.data.catalogue import CAD_NLI
-from isogloss.data.concatenated import Concatenated, concatenated, parts_of
+from isogloss.data.corpora.catalogue import CAD_NLI
+from isogloss.data.corpora.concatenated import Concatenated, concatenated, parts_of
 
 FILES = {
     "snli/snli_dev.tsv": "sentence1\tsentence2\tgold_label\na\tb\tneutral\nc\td\tentailment\n",

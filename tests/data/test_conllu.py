@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from trees import is_tree
 
 from isogloss.core.errors import DataError
-from isogloss.data.conllu import (
+from isogloss.data.files import File, byte_stream
+from isogloss.data.formats.conllu import (
     HEAD,
     RELATION,
     TAG,
@@ -20,7 +21,6 @@ from isogloss.data.conllu import (
     with_tree,
     write_conllu,
 )
-from isogloss.data.files import File, byte_stream
 
 WORD = "{0}\t{1}\t_\t{2}\t_\t_\t{3}\t{4}\t_\t_"
 

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import isogloss.data
 from isogloss.core.errors import DataError
-from isogloss.data import CORPORA, catalogue
-from isogloss.data.concatenated import Concatenated
-from isogloss.data.described import DescribedCorpus
+from isogloss.data import CORPORA
+from isogloss.data.corpora import catalogue
+from isogloss.data.corpora.concatenated import Concatenated
+from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.examples import (
     ComparableText,
     Example,
@@ -32,8 +33,10 @@ from isogloss.data.sources import Sources
 
 
 def test_every_corpus_of_the_package_is_listed():
-    folder = Path(isogloss.data.__file__).parent
-    modules = [importlib.import_module(f"isogloss.data.{path.stem}") for path in folder.glob("[a-z]*.py")]
+    folder = Path(isogloss.data.__file__).parent / "corpora"
+    modules = [
+        importlib.import_module(f"isogloss.data.corpora.{path.stem}") for path in folder.glob("[a-z]*.py")
+    ]
     found = {
         thing
         for module in modules

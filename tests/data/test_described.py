@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.described import DescribedCorpus, inventory
+from isogloss.data.corpora.described import DescribedCorpus, inventory
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, TextLine, Translation
 from isogloss.data.files import DiskFolder, File
-from isogloss.data.forms import FORMS, SUFFIXES
+from isogloss.data.formats.forms import FORMS, SUFFIXES
+from isogloss.data.formats.tables import rows
 from isogloss.data.sources import Sources
-from isogloss.data.tables import rows
-from isogloss.experiments.described_contents import looked_through
-from isogloss.experiments.descriptions import described, known_as
+from isogloss.recipes.described_contents import looked_through
+from isogloss.recipes.descriptions import described, known_as
 
 TEXTS = [("Hujambo dunia", "salamu"), ('He said "no", twice', "kauli"), ("Jua, mwezi; nyota", "anga")]
 

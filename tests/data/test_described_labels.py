@@ -6,9 +6,9 @@ import re
 import pytest
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.described import DescribedCorpus
+from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.examples import LabelledText, Question, SentencePair
-from isogloss.experiments.described_contents import looked_through
+from isogloss.recipes.described_contents import looked_through
 
 FELT = [("Nafurahi sana", ("joy",)), ("Naogopa, nalia", ("fear", "sadness")), ("Saa sita", ())]
 LABELS = ("fear", "joy", "sadness")

@@ -14,8 +14,8 @@ from hypothesis import strategies as some
 
 from isogloss.core.errors import DataError, InputError, StorageError
 from isogloss.core.progress import Progress
-from isogloss.data import downloading
-from isogloss.data.downloading import Downloaded, Link, RetryPolicy, download
+from isogloss.data.fetching import downloading
+from isogloss.data.fetching.downloading import Downloaded, Link, RetryPolicy, download
 
 BODY = bytes(range(256)) * 4000
 SUM = sha256(BODY).hexdigest()

@@ -18,11 +18,11 @@ from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.data import CORPORA
-from isogloss.data.catalogue import MLQA
-from isogloss.data.downloading import RetryPolicy
-from isogloss.data.fetching import Release, chosen, existing, fetch, fetchable, releases
+from isogloss.data.corpora.catalogue import MLQA
+from isogloss.data.corpora.treebanks import Ud
+from isogloss.data.fetching.downloading import RetryPolicy
+from isogloss.data.fetching.official_files import Release, chosen, existing, fetch, fetchable, releases
 from isogloss.data.files import DiskFolder
-from isogloss.data.treebanks import Ud
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PATIENT = RetryPolicy(sleep=lambda _: None)
@@ -288,7 +288,7 @@ def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
 
 
 def test_fetching_imports_nothing_heavy():
-    code = "import sys, isogloss.data.fetching; print(*sys.modules)"
+    code = "import sys, isogloss.data.fetching.official_files; print(*sys.modules)"
     there = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
     assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx2"} & there
 

@@ -22,10 +22,10 @@ from trees import is_tree
 from isogloss.core.errors import DataError, InputError
 from isogloss.core.languages import NAMES
 from isogloss.data import CORPORA
-from isogloss.data.bitext import WHOLES, Bitext
-from isogloss.data.catalogue import CAD_NLI, WIKIANN
-from isogloss.data.conllu import OLD_UPOS, UPOS
-from isogloss.data.corpora import SPLITS, Corpus, Split
+from isogloss.data.corpora.bitext import WHOLES, Bitext
+from isogloss.data.corpora.catalogue import CAD_NLI, WIKIANN
+from isogloss.data.corpora.treebanks import Ud
+from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import (
     ComparableText,
     Example,
@@ -37,8 +37,8 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder, File
-from isogloss.data.treebanks import Ud
-from isogloss.data.word_links import pair_words
+from isogloss.data.formats.conllu import OLD_UPOS, UPOS
+from isogloss.data.formats.word_links import pair_words
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

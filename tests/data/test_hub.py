@@ -9,11 +9,11 @@ import pytest
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA, hub
-from isogloss.data.catalogue import MLQA
+from isogloss.data.corpora.catalogue import MLQA
+from isogloss.data.corpora.treebanks import Ud
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder
 from isogloss.data.hub import HubDatasets, data_source, hub_splits
-from isogloss.data.treebanks import Ud
 
 datasets = pytest.importorskip("datasets")
 

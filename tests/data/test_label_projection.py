@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError
-from isogloss.data.answer_projection import MARKS, by_links, by_text, marked, span_links, unmarked
 from isogloss.data.examples import (
     Choice,
     Example,
@@ -21,14 +20,15 @@ from isogloss.data.examples import (
     Translation,
     example_line,
 )
-from isogloss.data.label_projection import (
+from isogloss.data.languages import Translator, examples, translated, words_of
+from isogloss.data.projection.answer_projection import MARKS, by_links, by_text, marked, span_links, unmarked
+from isogloss.data.projection.label_projection import (
     Projection,
     Translated,
     texts_of,
     translate_examples,
     translate_inputs,
 )
-from isogloss.data.languages import Translator, examples, translated, words_of
 
 GERMAN = {"the": "das", "old": "alte", "town": "Städtchen", "lies": "liegt", "where": "wo", "there": "dort"}
 

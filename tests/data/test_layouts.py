@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from odd_layouts import LAYOUTS, REAL, lines_of
 
 from isogloss.core.errors import DataError
-from isogloss.data.tag_projection import entities
-from isogloss.data.tag_schemes import BIO, IOB1, TagCounts, as_bio, misfit
-from isogloss.experiments.described_contents import looked_through
-from isogloss.experiments.descriptions import described
+from isogloss.data.formats.tag_schemes import BIO, IOB1, TagCounts, as_bio, misfit
+from isogloss.data.projection.tag_projection import entities
+from isogloss.recipes.described_contents import looked_through
+from isogloss.recipes.descriptions import described
 
 
 @pytest.mark.parametrize("odd", LAYOUTS, ids=lambda odd: odd.name)

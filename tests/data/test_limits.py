@@ -68,7 +68,7 @@ def by_label(tmp_path):
     (tmp_path / "by-label.toml").write_text(
         'kind = "text"\nfiles = "{language}.{split}.csv"\nlanguages = ["en"]\n'
     )
-    from isogloss.experiments.descriptions import known_as
+    from isogloss.recipes.descriptions import known_as
 
     return known_as(str(tmp_path / "by-label.toml"), "")
 

@@ -7,7 +7,7 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.catalogue import CAD_NLI, PAWSX, XNLI
+from isogloss.data.corpora.catalogue import CAD_NLI, PAWSX, XNLI
 from isogloss.data.examples import SentencePair
 from isogloss.tasks import TASKS
 

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from isogloss.data.catalogue import MLQA, SQUAD, TYDIQA
-from isogloss.data.questions import read_questions, repairs_message
+from isogloss.data.corpora.catalogue import MLQA, SQUAD, TYDIQA
+from isogloss.data.corpora.questions import read_questions, repairs_message
 
 
 def test_train_is_squad_and_test_is_xquad(fixtures):

@@ -11,14 +11,14 @@ import pytest
 from each import each
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.bitext import Bitext
-from isogloss.data.catalogue import MLQA, XNLI
-from isogloss.data.concatenated import concatenated
-from isogloss.data.conllu import read_conllu, text_comment, with_tree, write_conllu
-from isogloss.data.parallel_examples import matched, mixed_pairs, mixed_questions
+from isogloss.data.corpora.bitext import Bitext
+from isogloss.data.corpora.catalogue import MLQA, XNLI
+from isogloss.data.corpora.concatenated import concatenated
+from isogloss.data.corpora.treebanks import Ud
+from isogloss.data.formats.conllu import read_conllu, text_comment, with_tree, write_conllu
+from isogloss.data.projection.parallel_examples import matched, mixed_pairs, mixed_questions
+from isogloss.data.projection.tokenization import detokenize, tokenize
 from isogloss.data.sources import Sources
-from isogloss.data.tokenization import detokenize, tokenize
-from isogloss.data.treebanks import Ud
 from isogloss.encoders import load_tokenizer
 from isogloss.metrics.attachment import universal
 from isogloss.tasks import all_measures

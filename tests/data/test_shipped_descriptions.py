@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.data.described import KNOWN, shipped
+from isogloss.data.corpora.described import KNOWN, shipped
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, Translation
 from isogloss.data.files import DiskFolder
-from isogloss.data.parallel_examples import matched
-from isogloss.experiments.described_contents import looked_through
-from isogloss.experiments.descriptions import known_as
+from isogloss.data.projection.parallel_examples import matched
+from isogloss.recipes.described_contents import looked_through
+from isogloss.recipes.descriptions import known_as
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
@@ -178,7 +178,7 @@ PLACES = {
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
     """What a test makes known is known to it alone."""
-    monkeypatch.setattr("isogloss.data.described.KNOWN", KNOWN)
+    monkeypatch.setattr("isogloss.data.corpora.described.KNOWN", KNOWN)
     before = dict(KNOWN)
     yield
     KNOWN.clear()

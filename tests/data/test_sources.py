@@ -7,9 +7,9 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA, languages
-from isogloss.data.bitext import Bitext
 from isogloss.data.built_in_languages import GENERATED_AS, BuiltInLanguages, built_in_size
-from isogloss.data.corpora import SPLITS
+from isogloss.data.corpora.bitext import Bitext
+from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import (
     ParsedSentence,
     Question,
@@ -19,8 +19,8 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder
+from isogloss.data.formats.word_links import flipped
 from isogloss.data.sources import RecentExamples, Sources, source_of
-from isogloss.data.word_links import flipped
 
 
 def counted(calls, *examples):

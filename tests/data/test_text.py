@@ -5,13 +5,13 @@ from itertools import chain
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data.bitext import Bitext
-from isogloss.data.catalogue import MASAKHAPOS, UDPOS, WIKIANN
-from isogloss.data.corpora import SPLITS
+from isogloss.data.corpora.bitext import Bitext
+from isogloss.data.corpora.catalogue import MASAKHAPOS, UDPOS, WIKIANN
+from isogloss.data.corpora.text import Bible, RawText
+from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import DiskFolder
-from isogloss.data.parallel_text import verse_split
-from isogloss.data.text import Bible, RawText
+from isogloss.data.formats.parallel_text import verse_split
 
 
 def test_files_come_in_order_and_empty_lines_part_documents(fixtures):

@@ -7,8 +7,8 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.catalogue import MLQA, XNLI
-from isogloss.data.corpora import paths
+from isogloss.data.corpora.catalogue import MLQA, XNLI
+from isogloss.data.corpus import paths
 from isogloss.data.examples import SentencePair
 
 ROWS = "the cat\tthe dog\tpaka\tmbwa\tneutral\nit rains\tit is wet\tmvua\tmaji\tcontradictory\n"

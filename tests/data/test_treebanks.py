@@ -4,8 +4,8 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import identity
+from isogloss.data.corpora.treebanks import Ud, treebanks_there
 from isogloss.data.examples import ParsedSentence
-from isogloss.data.treebanks import Ud, treebanks_there
 
 SENTENCE = "1\tw\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
 

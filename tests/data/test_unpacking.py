@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from isogloss.core.errors import DataError, StorageError
-from isogloss.data import unpacking
-from isogloss.data.fetching import Release
-from isogloss.data.unpacking import unpack
+from isogloss.data.fetching import unpacking
+from isogloss.data.fetching.official_files import Release
+from isogloss.data.fetching.unpacking import unpack
 
 TEXT = Random(1).randbytes(5000)
 TAKE = {"a/{language}/{file}.tsv": "corpus/{file}-{language}.tsv"}

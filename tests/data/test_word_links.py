@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
-from isogloss.data.word_links import SYMMETRIZATIONS, Aligned, read_pharaoh, symmetrized, write_pharaoh
+from isogloss.data.formats.word_links import (
+    SYMMETRIZATIONS,
+    Aligned,
+    read_pharaoh,
+    symmetrized,
+    write_pharaoh,
+)
 
 PAIRS = [
     Translation(id="1", first="a b", second="x y z"),

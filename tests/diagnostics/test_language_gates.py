@@ -26,9 +26,9 @@ from isogloss.diagnostics.language_gates import (
     specific_rows,
 )
 from isogloss.encoders import load_masked_lm, save_model
+from isogloss.encoders.added.language_context import LanguageMaps, write_language_maps
+from isogloss.encoders.added.language_parameters import language_parameters
 from isogloss.encoders.gates import GateGroup, GateKinds, Mask, gate_groups, prune_encoder, read_masks
-from isogloss.encoders.language_context import LanguageMaps, write_language_maps
-from isogloss.encoders.language_parameters import language_parameters
 from isogloss.nn.language_modules import LanguageMap
 from made_up import TEXT
 from tiny import tiny

@@ -10,6 +10,7 @@ from networks import IDS, batch_of, fresh, weights
 from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.data.result_files import write_tensors
 from isogloss.encoders import family_of, load_whole
+from isogloss.encoders.added.language_context import LanguageMaps, language_maps_of, write_language_maps
 from isogloss.encoders.gates import (
     OF_ATTENTION,
     OF_FEED_FORWARD,
@@ -25,7 +26,6 @@ from isogloss.encoders.gates import (
     read_mask,
     read_masks,
 )
-from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
 from isogloss.methods.plain import SourceOnly
 from isogloss.nn.language_modules import LanguageMap
 from isogloss.training.precision import scoring

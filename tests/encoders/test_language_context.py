@@ -17,7 +17,7 @@ from isogloss.encoders import (
     load_with_new_head,
     save_model,
 )
-from isogloss.encoders.language_context import (
+from isogloss.encoders.added.language_context import (
     MAPS_FILE,
     MODULES_FILE,
     LanguageMaps,
@@ -30,8 +30,8 @@ from isogloss.encoders.language_context import (
     without_added_modules,
     write_language_maps,
 )
-from isogloss.encoders.language_modules import COPIES, KINDS, modules_of
-from isogloss.encoders.language_parameters import language_parameters
+from isogloss.encoders.added.language_modules import COPIES, KINDS, modules_of
+from isogloss.encoders.added.language_parameters import language_parameters
 from isogloss.nn.language_modules import LanguageMap
 
 FAMILIES = ("xlm-roberta", "modernbert", "deberta-v2", "distilbert")

@@ -17,8 +17,8 @@ from isogloss.encoders import (
     load_whole,
     offer_explicit_attention,
 )
-from isogloss.encoders.language_context import active_language, check_languages
-from isogloss.encoders.language_modules import (
+from isogloss.encoders.added.language_context import active_language, check_languages
+from isogloss.encoders.added.language_modules import (
     KINDS,
     add_language,
     add_modules,
@@ -26,7 +26,7 @@ from isogloss.encoders.language_modules import (
     language_site,
     modules_of,
 )
-from isogloss.encoders.language_parameters import (
+from isogloss.encoders.added.language_parameters import (
     language_parameters,
     module_parameters,
     parameter_counts,

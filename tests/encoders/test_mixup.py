@@ -9,8 +9,8 @@ from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders import family_of, offer_explicit_attention, save_model
-from isogloss.encoders.language_context import active_language
-from isogloss.encoders.language_modules import KINDS, language_site
+from isogloss.encoders.added.language_context import active_language
+from isogloss.encoders.added.language_modules import KINDS, language_site
 from isogloss.encoders.mixup import Mixup, check_mixup, last_states, load_mixup, mixing, save_mixup
 from isogloss.nn.mixup_ratio import MixupRatio
 

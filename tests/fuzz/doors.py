@@ -18,7 +18,7 @@ from isogloss.core.checksums import Checksum, as_text, from_text
 from isogloss.core.errors import DataError, StorageError
 from isogloss.data import CORPORA
 from isogloss.data.files import DiskFolder, disk_file
-from isogloss.data.forms import FORMS
+from isogloss.data.formats.forms import FORMS
 
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS / "data"))
@@ -113,8 +113,8 @@ def _parquet(rows: list[dict[str, object]]) -> bytes:
 
 def descriptions() -> Iterator[Door]:
     """Yield each kind of described corpus in each of its formats, and the description itself."""
-    from isogloss.experiments.described_contents import looked_through
-    from isogloss.experiments.descriptions import described
+    from isogloss.recipes.described_contents import looked_through
+    from isogloss.recipes.descriptions import described
 
     def read(folder: Path) -> object:
         for split in looked_through(described(folder / "own.toml")):
@@ -183,7 +183,7 @@ def outputs() -> Iterator[Door]:
 
 def archives() -> Iterator[Door]:
     """Yield archives, unpacked into a folder below."""
-    from isogloss.data.unpacking import unpack
+    from isogloss.data.fetching.unpacking import unpack
 
     def tar(mode: str) -> bytes:
         file = io.BytesIO()
@@ -210,9 +210,9 @@ def archives() -> Iterator[Door]:
 
 def recipes() -> Iterator[Door]:
     """Yield a recipe, planned."""
-    from isogloss.experiments.plan import plan_recipe
+    from isogloss.planning.plan import plan_recipe
 
-    recipe = (TESTS.parent / "src/isogloss/recipes/quickstart.toml").read_bytes()
+    recipe = (TESTS.parent / "src/isogloss/recipes/packaged/quickstart.toml").read_bytes()
 
     def planned(folder: Path) -> object:
         return plan_recipe(str(folder / "r.toml"), out=folder / "runs")

@@ -5,7 +5,7 @@ from doors import ROWS, Door, doors
 from fuzzing import fuzz, tried
 
 from isogloss.data import CORPORA
-from isogloss.data.forms import FORMS
+from isogloss.data.formats.forms import FORMS
 from isogloss.tasks import TASKS
 
 MUTATIONS = 1_000

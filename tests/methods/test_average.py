@@ -14,8 +14,8 @@ import isogloss
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import identity
 from isogloss.encoders import load_tokenizer, save_model
-from isogloss.experiments.plan import plan_recipe
 from isogloss.methods.average import Average, dropped, elected, limit_of, mean, summed
+from isogloss.planning.plan import plan_recipe
 from isogloss.tasks import TASKS
 from isogloss.training.fine_tuning import fine_tune
 from isogloss.training.setting import Averaged, Reads

@@ -12,10 +12,9 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer, load_whole, save_model, set_dropout
-from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
-from isogloss.encoders.language_modules import add_modules, modules_of
-from isogloss.encoders.language_parameters import language_parameters
-from isogloss.experiments.asking import parse_change
+from isogloss.encoders.added.language_context import LanguageMaps, language_maps_of, write_language_maps
+from isogloss.encoders.added.language_modules import add_modules, modules_of
+from isogloss.encoders.added.language_parameters import language_parameters
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.average import Average
@@ -31,6 +30,7 @@ from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnl
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.x_mixup import XMixup
 from isogloss.nn.language_modules import LanguageMap
+from isogloss.recipes.asking import parse_change
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting

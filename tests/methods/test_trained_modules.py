@@ -10,8 +10,8 @@ import torch
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, Modules, with_fields
 from isogloss.encoders import load_masked_lm
-from isogloss.encoders.language_modules import KINDS, give_modules, modules_of
-from isogloss.encoders.language_parameters import language_parameters, module_parameters
+from isogloss.encoders.added.language_modules import KINDS, give_modules, modules_of
+from isogloss.encoders.added.language_parameters import language_parameters, module_parameters
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss

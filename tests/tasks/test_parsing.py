@@ -9,8 +9,8 @@ from task_examples import SMALL, parsed, random_parsed, tagged
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Optimization, with_fields
-from isogloss.data.conllu import read_conllu
 from isogloss.data.files import File
+from isogloss.data.formats.conllu import read_conllu
 from isogloss.encoders.saving import save_model
 from isogloss.metrics.attachment import Tree
 from isogloss.nn.dropout import quick_dropout

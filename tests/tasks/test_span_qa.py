@@ -15,8 +15,8 @@ from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES
 from isogloss.encoders import load_tokenizer
-from isogloss.experiments.encoders import model_folder
 from isogloss.metrics.question_answering import normalized
+from isogloss.runs.encoders import model_folder
 from isogloss.tasks import all_measures
 from isogloss.tasks.batch import collate
 from isogloss.tasks.span_qa import CONSTANT_SPANS, LONGEST_ANSWER, LONGEST_QUESTION, QA, best_span

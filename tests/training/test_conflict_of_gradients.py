@@ -14,12 +14,12 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.run_parts import Architecture, Modules, with_fields
 from isogloss.encoders import family_of, load_masked_lm, load_tokenizer
-from isogloss.encoders.language_modules import add_modules
-from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.runs import described
+from isogloss.encoders.added.language_modules import add_modules
 from isogloss.methods import METHODS
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.plain import Bilingual, TranslateTrain
+from isogloss.planning.plan import plan_recipe
+from isogloss.runs.runs import described
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training import gradient_conflict

@@ -8,7 +8,7 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_tokenizer, save_model
-from isogloss.encoders.language_context import (
+from isogloss.encoders.added.language_context import (
     LanguageMaps,
     active_language,
     language_maps_of,

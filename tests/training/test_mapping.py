@@ -7,7 +7,7 @@ from aligned import Slowly, in_float64, translations
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer
-from isogloss.encoders.language_context import mapped
+from isogloss.encoders.added.language_context import mapped
 from isogloss.nn.language_modules import Moments, language_map
 from isogloss.training.adjustment import language_maps
 from isogloss.training.aligned_pairs import PairEncoding, encode_pairs

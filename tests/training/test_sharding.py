@@ -13,7 +13,7 @@ from toys import UPDATES
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules
-from isogloss.encoders.language_modules import give_modules
+from isogloss.encoders.added.language_modules import give_modules
 from isogloss.nn.frozen import freeze
 from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss
 from isogloss.training.batching import parts_of

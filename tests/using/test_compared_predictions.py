@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from isogloss.data import CORPORA
-from isogloss.data.described import KNOWN
+from isogloss.data.corpora.described import KNOWN
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.files import disk_file
 from isogloss.data.sources import BuiltInLanguages, Sources
-from isogloss.experiments.descriptions import described
+from isogloss.recipes.descriptions import described
 from isogloss.reports.outputs import compare_outputs
 from isogloss.tasks import ALL_TASKS
 from isogloss.using import EvaluateOptions, evaluate

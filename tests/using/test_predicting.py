@@ -11,8 +11,8 @@ import torch
 from used import joined, text_file
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.conllu import read_conllu
 from isogloss.data.files import File
+from isogloss.data.formats.conllu import read_conllu
 from isogloss.tasks import TASKS
 from isogloss.using.formats import Entry
 from isogloss.using.predicting import PredictOptions, predict_file

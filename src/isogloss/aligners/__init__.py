@@ -8,7 +8,7 @@ from isogloss.aligners.fast_align import FastAlign
 from isogloss.aligners.given import Given
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.run_parts import Named
-from isogloss.data.word_links import Aligned
+from isogloss.data.formats.word_links import Aligned
 
 
 class Aligner(Named, Protocol):

@@ -22,7 +22,7 @@ from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Rate
 from isogloss.data.files import disk_file
-from isogloss.data.word_links import Aligned, Symmetrization, pair_words, read_pharaoh, symmetrized
+from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words, read_pharaoh, symmetrized
 
 PROGRAM = "eflomal"
 

@@ -19,7 +19,7 @@ from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Share, Whole
-from isogloss.data.word_links import Aligned, pair_words
+from isogloss.data.formats.word_links import Aligned, pair_words
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.training.precision import device

@@ -18,7 +18,7 @@ from isogloss.aligners.diagonal_model import (
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Weight
-from isogloss.data.word_links import Aligned, Symmetrization, pair_words, symmetrized
+from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words, symmetrized
 
 EMPTY = Lexicon(np.empty(0, np.int64), np.empty(0, np.float32))
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import DataError
-from isogloss.data.word_links import Aligned
+from isogloss.data.formats.word_links import Aligned
 
 
 @dataclass(frozen=True, kw_only=True)

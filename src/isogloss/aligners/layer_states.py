@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.encoders import family_of
+from isogloss.encoders.added.language_context import active_language
 from isogloss.encoders.annotations import Model, Tokenizer
-from isogloss.encoders.language_context import active_language
 from isogloss.encoders.subwords import (
     SplitWords,
     Window,

@@ -1,4 +1,4 @@
-"""Floor 9: names to objects, errors to exit codes: every mistake in one line with the nearest match."""
+"""Floor 12: names to objects, errors to exit codes: every mistake in one line with the nearest match."""
 
 import errno
 import os

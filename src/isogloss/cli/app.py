@@ -73,7 +73,7 @@ def quickstart(
 ) -> None:
     """Show the main job on the built-in languages: transfer, its reliability, and why (three minutes)."""
     from isogloss.cli.runs import RecipeRequest, run_and_report
-    from isogloss.experiments.engines import Making
+    from isogloss.engine.engines import Making
 
     request = RecipeRequest(recipes=("quickstart",), out=out)
     run_and_report(request, Making(jobs=jobs), quiet=quiet, as_json=as_json, command="isogloss quickstart")
@@ -115,7 +115,7 @@ def run(
     0 all is done, 1 some runs failed, 2 invalid input, 130 Ctrl-C, 143 asked to end (SIGTERM; 129 SIGHUP).
     """
     from isogloss.cli import runs
-    from isogloss.experiments.engines import Making
+    from isogloss.engine.engines import Making
 
     how = Making(
         engine=engine,
@@ -256,8 +256,8 @@ def show(
     """Show what a finished run was, what it needed and the rows it made."""
     from isogloss.cli.display import Display, show_record
     from isogloss.core.records import read_record
-    from isogloss.experiments.store import Store
-    from isogloss.experiments.store_places import local_folder
+    from isogloss.planning.store_places import local_folder
+    from isogloss.store.store import Store
 
     with Display(quiet=quiet or as_json) as display:
         store = Store(local_folder(folder, display.on_progress))
@@ -282,7 +282,7 @@ def list_(
     """List what there is."""
     from isogloss.cli.display import Display
     from isogloss.cli.lists import LISTS, OF_A_FOLDER, list_runs
-    from isogloss.experiments.store_places import local_folder
+    from isogloss.planning.store_places import local_folder
 
     check_named("list", "list", LISTS, what)
     if what not in OF_A_FOLDER and folder != QUICKSTART:

@@ -7,7 +7,7 @@ from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import languages_named
 from isogloss.core.records import or_none
-from isogloss.experiments.store_places import local_folder
+from isogloss.planning.store_places import local_folder
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
 from isogloss.reports.measurements import Measurements, read_measurements

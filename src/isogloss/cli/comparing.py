@@ -20,8 +20,8 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD
 from isogloss.data.files import disk_file
 from isogloss.data.result_files import PREDICTIONS
-from isogloss.experiments.store_places import local_folder
 from isogloss.metrics.power import MOST_SEEDS, seeds_needed
+from isogloss.planning.store_places import local_folder
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, name_systems, percent, test_set_name

@@ -15,14 +15,14 @@ from isogloss.core.plain_text import plain
 from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data import CORPORA
-from isogloss.data.downloading import megabytes
-from isogloss.data.fetching import Release, Result, chosen, existing, fetch
-from isogloss.experiments.asking import once_each, parse_change
+from isogloss.data.fetching.downloading import megabytes
+from isogloss.data.fetching.official_files import Release, Result, chosen, existing, fetch
+from isogloss.recipes.asking import once_each, parse_change
 
 if TYPE_CHECKING:
-    from isogloss.data.described import DescribedCorpus
-    from isogloss.experiments.described_contents import SplitFound
-    from isogloss.experiments.single import BitextToAlign, Direction, SplitToTranslate
+    from isogloss.data.corpora.described import DescribedCorpus
+    from isogloss.engine.single import BitextToAlign, Direction, SplitToTranslate
+    from isogloss.recipes.described_contents import SplitFound
 
 HEADS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
 MOST_ERRORS = 20
@@ -48,7 +48,7 @@ def print_alignments(
     wanted: "BitextToAlign", *, out: Path, data: str | None, quiet: bool, as_json: bool
 ) -> None:
     """Align, and print the measures and the file of each alignment."""
-    from isogloss.experiments.single import align_bitext
+    from isogloss.engine.single import align_bitext
 
     with Display(quiet=quiet or as_json) as display:
         found = align_bitext(wanted, out=out, data=data or "", on_progress=display.on_progress)
@@ -84,7 +84,7 @@ def print_split(
     as_json: bool,
 ) -> None:
     """Translate a split, and print its measures and the file of examples."""
-    from isogloss.experiments.single import translate_split
+    from isogloss.engine.single import translate_split
 
     with Display(quiet=quiet or as_json) as display:
         found = translate_split(direction, wanted, out=out, data=data or "", on_progress=display.on_progress)
@@ -102,7 +102,7 @@ def print_split(
 def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: bool, as_json: bool) -> None:
     """Print the translation of each line, or write all to a file, completely or not at all."""
     from isogloss.cli.using import check_out, open_file
-    from isogloss.experiments.single import line_translator
+    from isogloss.engine.single import line_translator
 
     check_out(out, name)
     file = open_file(name)
@@ -141,9 +141,9 @@ def _cell(value: object) -> object:
 
 def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
     """Print what a described corpus holds; DataError, with the first broken row, where one does not fit."""
-    from isogloss.data.described import shipped
-    from isogloss.experiments.described_contents import looked_through
-    from isogloss.experiments.descriptions import described
+    from isogloss.data.corpora.described import shipped
+    from isogloss.recipes.described_contents import looked_through
+    from isogloss.recipes.descriptions import described
 
     path = shipped().get(str(path), path)
     corpus = described(path, data)

@@ -54,7 +54,7 @@ def align(
 ) -> None:
     """Link the words of translations; print how many links (and AER, where gold is known) and the file."""
     from isogloss.cli.data import print_alignments, recipe_table
-    from isogloss.experiments.single import BitextToAlign
+    from isogloss.engine.single import BitextToAlign
 
     request = BitextToAlign(
         bitext=bitext,
@@ -107,7 +107,7 @@ def translate(
     What was translated before an interruption is not translated again.
     """
     from isogloss.cli.data import FOLDER, print_lines, print_split, recipe_table
-    from isogloss.experiments.single import Direction, SplitToTranslate
+    from isogloss.engine.single import Direction, SplitToTranslate
 
     for option, language in (("--from", source), ("--into", target)):
         if not language:

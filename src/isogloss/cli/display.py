@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from isogloss.experiments.plan import Begun
+    from isogloss.planning.plan import Begun
     from isogloss.reports.report import Report
 
 FIRST, EVERY = 2.0, 5.0

@@ -10,10 +10,10 @@ from isogloss.cli.display import Display
 from isogloss.core.errors import ConfigError, InputError
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.records import write_text
-from isogloss.experiments.asking import once_each
-from isogloss.experiments.first_corpus import LabelledFile, write_corpus
-from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.starting import Answers, first_recipe
+from isogloss.planning.plan import plan_recipe
+from isogloss.recipes.asking import once_each
+from isogloss.recipes.first_corpus import LabelledFile, write_corpus
+from isogloss.recipes.starting import Answers, first_recipe
 
 
 def planned_text(answers: Answers, file: Path, data: str | None) -> str:

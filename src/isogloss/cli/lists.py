@@ -36,8 +36,8 @@ Listing = tuple[Sequence[str], Rows]
 
 def _corpora(_: Path) -> Listing:
     from isogloss.data import CORPORA
-    from isogloss.data.corpora import Corpus
-    from isogloss.data.described import shipped
+    from isogloss.data.corpora.described import shipped
+    from isogloss.data.corpus import Corpus
 
     rows: list[Sequence[str]] = [
         (name, " ".join(one.tasks), one.licence, one.url) for name, one in CORPORA.items()
@@ -137,24 +137,24 @@ def _claims(_: Path) -> Listing:
 
 
 def _recipes(_: Path) -> Listing:
-    from isogloss.experiments.checking import read_recipe
-    from isogloss.experiments.recipe_text import packaged_recipes, recipe_text
+    from isogloss.recipes.checking import read_recipe
+    from isogloss.recipes.recipe_text import packaged_recipes, recipe_text
 
     rows = [(name, read_recipe(recipe_text(name)[0], where=name).title) for name in packaged_recipes()]
     return ("recipe", "what it asks"), rows
 
 
 def _papers(folder: Path) -> Listing:
-    from isogloss.experiments.checking import read_recipe
-    from isogloss.experiments.published import read_published
-    from isogloss.experiments.recipe_text import (
+    from isogloss.recipes.checking import read_recipe
+    from isogloss.recipes.published import read_published
+    from isogloss.recipes.recipe_text import (
         PAPERS,
         folder_for,
         packaged_recipes,
         published_file,
         recipe_text,
     )
-    from isogloss.experiments.store import check_there
+    from isogloss.store.store import check_there
 
     if folder != FIRST:
         check_there(folder)
@@ -168,7 +168,7 @@ def _papers(folder: Path) -> Listing:
             here = _run_here(folder / own.name if folder != FIRST else own)
             about = (recipe.title, " ".join(recipe.scale), str(len(numbers) or ""))
             rows.append((paper, item, *about, *here))
-    told = packaged_recipes()["quickstart"].parents[1] / PAPERS / "papers.toml"
+    told = packaged_recipes()["quickstart"].parents[2] / PAPERS / "papers.toml"
     for paper, own in tomllib.loads(told.read_text(encoding="utf-8")).items():
         rows.append((paper, "", f"{own['title']} ({own['authors']})", *[""] * 5))
         reasons = own.get("without-recipe", {})
@@ -187,8 +187,8 @@ def _number(part: str) -> tuple[int, str]:
 def _run_here(folder: Path) -> tuple[str, str, str]:
     """Return at which scale a recipe was run last in a folder, how much of it is finished, and verdicts."""
     from isogloss.core.records import RECORD
-    from isogloss.experiments.store import Store
     from isogloss.reports import last_verdicts
+    from isogloss.store.store import Store
 
     plan = Store(folder).plan()
     if not plan.runs:
@@ -202,7 +202,7 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
 def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
     """List the finished runs of a folder."""
     from isogloss.core.records import RECORD, read_record
-    from isogloss.experiments.store import check_there
+    from isogloss.store.store import check_there
 
     check_there(folder)
     paths = sorted(folder.glob(f"*/{RECORD}"))
@@ -236,7 +236,7 @@ def machine(data: str | None) -> Rows:
 
     from isogloss.data import CORPORA
     from isogloss.data.hub import data_source
-    from isogloss.experiments.devices import described, gpus
+    from isogloss.engine.devices import described, gpus
     from isogloss.training.precision import faster, matrix_speeds
 
     device = "cuda" if torch.cuda.is_available() else "cpu"

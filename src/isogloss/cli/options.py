@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from isogloss.core.errors import ConfigError
-from isogloss.experiments.engines import ENGINES
+from isogloss.engine.engines import ENGINES
 
 Out = Annotated[
     str | None,

@@ -32,8 +32,8 @@ from isogloss.core.languages import canonical_language
 
 if TYPE_CHECKING:
     from isogloss.cli.display import Display
-    from isogloss.experiments.searching import Search, Trial
-    from isogloss.experiments.starting import Answers
+    from isogloss.engine.searching import Search, Trial
+    from isogloss.recipes.starting import Answers
 
 recipe_verbs = typer.Typer()
 recipes_app = typer.Typer(help="The packaged recipes.", invoke_without_command=True, suggest_commands=False)
@@ -67,7 +67,7 @@ def copy(
     """
     import tomllib
 
-    from isogloss.experiments.recipe_text import PUBLISHED, packaged_recipes, published_file
+    from isogloss.recipes.recipe_text import PUBLISHED, packaged_recipes, published_file
 
     packaged = packaged_recipes()
     check_named("recipes copy", "recipe", packaged, name)
@@ -94,9 +94,9 @@ def schema_of(what: str) -> dict[str, object]:
     Tables of a recipe may have fields from what it extends, or from [pretrain]: none is required. The fields
     of methods, diagnostics and the like are checked by a plan alone, as plug-ins add to them.
     """
-    from isogloss.experiments.checking import adapter
-    from isogloss.experiments.descriptions import Description
-    from isogloss.experiments.recipe import Recipe
+    from isogloss.recipes.checking import adapter
+    from isogloss.recipes.descriptions import Description
+    from isogloss.recipes.recipe import Recipe
 
     kinds: dict[str, type[object]] = {"recipe": Recipe, "corpus": Description}
     check_named("schema", "schema", kinds, what)
@@ -228,9 +228,9 @@ def search(
     from isogloss import api
     from isogloss.cli.display import Display
     from isogloss.cli.runs import slurm_parameters
-    from isogloss.experiments.asking import once_each, parse_change
-    from isogloss.experiments.search_spaces import parse_over
-    from isogloss.experiments.searching import NO_ZERO_SHOT
+    from isogloss.engine.search_spaces import parse_over
+    from isogloss.engine.searching import NO_ZERO_SHOT
+    from isogloss.recipes.asking import once_each, parse_change
 
     with Display(quiet=quiet, as_json=as_json) as display:
         found = api.search(
@@ -299,8 +299,8 @@ def _show_search(found: "Search", display: "Display", *, as_json: bool) -> None:
 def _usual_answers(task: str) -> "Answers":
     """Return the usual answers: about a built-in corpus, one with labels for the task that is named."""
     from isogloss.data.built_in_languages import GENERATED_AS
-    from isogloss.data.catalogue import CORPORA
-    from isogloss.experiments.starting import Answers
+    from isogloss.data.corpora.catalogue import CORPORA
+    from isogloss.recipes.starting import Answers
 
     corpora = [name for name in GENERATED_AS if task in CORPORA[name].tasks]
     return Answers(task=task, corpus=corpora[0]) if corpora else Answers(task=task)

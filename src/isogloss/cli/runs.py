@@ -13,13 +13,13 @@ from isogloss.cli.display import Display, emit, show_report
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
-from isogloss.experiments.asking import once_each, parse_change
-from isogloss.experiments.engines import Making
+from isogloss.engine.engines import Making
+from isogloss.recipes.asking import once_each, parse_change
 
 if TYPE_CHECKING:
     from isogloss.api import Result
-    from isogloss.experiments.plan import Planned
-    from isogloss.experiments.runs import Run
+    from isogloss.planning.plan import Planned
+    from isogloss.runs.runs import Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class RecipeRequest:
 
         ``assume`` that the data is there, where none is named: for a look at the plan alone.
         """
-        from isogloss.experiments.plan import plan_recipes
+        from isogloss.planning.plan import plan_recipes
 
         return plan_recipes(
             self.recipes,
@@ -166,7 +166,7 @@ def run_together(
 ) -> None:
     """Run a recipe as one of several processes; the main one alone speaks, and writes the report."""
     from isogloss import api
-    from isogloss.experiments.together import make_together
+    from isogloss.engine.together import make_together
     from isogloss.training.distributed import is_main_process, prepare_sharding, world_size
 
     if how.devices:
@@ -194,9 +194,9 @@ def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> No
 
     ``speed`` in teraflops a second says how long its trainings take.
     """
-    from isogloss.experiments.execute import fewer_in_plan
-    from isogloss.experiments.needs import needs
-    from isogloss.experiments.operations import assumed_sizes, operations_of, seconds_left
+    from isogloss.runs.execute import fewer_in_plan
+    from isogloss.runs.needs import needs
+    from isogloss.runs.operations import assumed_sizes, operations_of, seconds_left
 
     planned = request.plan(assume=True)
     for warning in (*_not_looked_at(planned), *assumed_sizes(planned.runs), *fewer_in_plan(planned.runs)):
@@ -273,8 +273,8 @@ def _operations(count: float | None) -> str:
 
 def _not_looked_at(planned: "Planned") -> Iterator[str]:
     """Yield what was not looked at, as it is not on this machine or has no labels: corpora, hub encoders."""
-    from isogloss.experiments.memory import ASSUMED_SHAPES
-    from isogloss.experiments.needs import not_looked_up
+    from isogloss.runs.memory import ASSUMED_SHAPES
+    from isogloss.runs.needs import not_looked_up
 
     found: dict[str, list[str]] = {}
     for corpus, split, language in planned.sources.assumed:
@@ -296,8 +296,8 @@ def _not_looked_at(planned: "Planned") -> Iterator[str]:
 
 def _memory(run: "Run", planned: "Planned") -> str:
     """Return about how much memory a run takes at its peak; nothing without a model."""
-    from isogloss.data.downloading import megabytes
-    from isogloss.experiments.memory import peak_memory
+    from isogloss.data.fetching.downloading import megabytes
+    from isogloss.runs.memory import peak_memory
 
     found = peak_memory(run, planned.sources.encoders)
     return "unknown" if found is None else megabytes(found) if found else ""

@@ -13,10 +13,10 @@ from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, languages_named
 from isogloss.core.paths import from_home
 from isogloss.core.records import Row, writing
-from isogloss.data.downloading import megabytes
+from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
 from isogloss.data.sources import Sources
-from isogloss.experiments.descriptions import known_as
+from isogloss.recipes.descriptions import known_as
 from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
 from isogloss.using.exporting import check_free

@@ -13,13 +13,13 @@ from isogloss.core.languages import is_built_in
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import writing
 from isogloss.data import languages
-from isogloss.data.bitext import Bitext
-from isogloss.data.catalogue import CORPORA
-from isogloss.data.comparable import Bucc, apart
-from isogloss.data.corpora import SPLITS, Corpus, Split, is_translation, not_there
+from isogloss.data.corpora.bitext import Bitext
+from isogloss.data.corpora.catalogue import CORPORA
+from isogloss.data.corpora.comparable import Bucc, apart
+from isogloss.data.corpus import SPLITS, Corpus, Split, is_translation, not_there
 from isogloss.data.examples import Example
 from isogloss.data.files import File
-from isogloss.data.parallel_text import two_languages
+from isogloss.data.formats.parallel_text import two_languages
 
 GENERATED_AS = {
     "ud": "ud",

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from isogloss.core.errors import ConfigError, DataError, one_line
 from isogloss.core.languages import NAMES, language_name
-from isogloss.data.catalogue import CORPORA, MLQA
-from isogloss.data.corpora import SPLITS, Corpus, Source, Split, not_there
+from isogloss.data.corpora.catalogue import CORPORA, MLQA
+from isogloss.data.corpora.treebanks import DEFAULTS, Ud
+from isogloss.data.corpus import SPLITS, Corpus, Source, Split, not_there
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder, File
-from isogloss.data.treebanks import DEFAULTS, Ud
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetBuilder

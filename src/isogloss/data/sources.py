@@ -11,19 +11,19 @@ from typing import Any
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.plug_ins import check_value, find_plug_in, package_named, plugged_names
-from isogloss.data.bitext import Bitext
 from isogloss.data.built_in_languages import BuiltInLanguages
-from isogloss.data.catalogue import CORPORA
-from isogloss.data.concatenated import Concatenated, concatenated
-from isogloss.data.corpora import SPLITS, Corpus, Source, Split
-from isogloss.data.described import KNOWN, DescribedCorpus, register, shipped
+from isogloss.data.corpora.bitext import Bitext
+from isogloss.data.corpora.catalogue import CORPORA
+from isogloss.data.corpora.concatenated import Concatenated, concatenated
+from isogloss.data.corpora.described import KNOWN, DescribedCorpus, register, shipped
+from isogloss.data.corpora.pairs import PairCorpus
+from isogloss.data.corpora.questions import QuestionCorpus
+from isogloss.data.corpora.treebanks import BUILT_IN, treebanks_there
+from isogloss.data.corpus import SPLITS, Corpus, Source, Split
 from isogloss.data.examples import Example, limited
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.hub import data_source
-from isogloss.data.pairs import PairCorpus
-from isogloss.data.questions import QuestionCorpus
-from isogloss.data.tokenization import word_breaking
-from isogloss.data.treebanks import BUILT_IN, treebanks_there
+from isogloss.data.projection.tokenization import word_breaking
 
 
 def source_of(language: str, data: Source | None) -> Source:

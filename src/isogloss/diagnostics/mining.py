@@ -20,7 +20,7 @@ from isogloss.core.errors import DataError, check_named
 from isogloss.core.progress import Progress
 from isogloss.core.representation_rows import Mining as MiningRow
 from isogloss.core.run_parts import Positive, Whole
-from isogloss.data.corpora import Split
+from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting

@@ -26,9 +26,9 @@ from isogloss.core.representation_rows import WordDistance as WordDistanceRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
-from isogloss.data.word_links import pair_words
+from isogloss.data.formats.word_links import pair_words
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
-from isogloss.encoders.language_context import active_language
+from isogloss.encoders.added.language_context import active_language
 from isogloss.metrics.separation import FineCounts, histogram, separation
 from isogloss.training.states import WORDS, layers_once, word_states
 

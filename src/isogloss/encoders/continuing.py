@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from isogloss.encoders.added.language_context import refuse_mapped
 from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.folders import load_encoder_config
-from isogloss.encoders.language_context import refuse_mapped
 from isogloss.encoders.loading import AutoClass, draw_parameters, load_model, load_with_head, model_folder
 from isogloss.encoders.new import set_dropout
 from isogloss.encoders.tokenizers import load_tokenizer

@@ -18,20 +18,20 @@ from torch import Tensor, nn
 from isogloss.core.errors import ModelError
 from isogloss.core.seeds import derive
 from isogloss.encoders import folders
-from isogloss.encoders.annotations import Config, Model
-from isogloss.encoders.differences import FORMATS, base_folder, difference_of
-from isogloss.encoders.families import FAMILIES
-from isogloss.encoders.family import initial_spread
-from isogloss.encoders.folders import from_pretrained, load_encoder_config
-from isogloss.encoders.language_context import (
+from isogloss.encoders.added.differences import FORMATS, base_folder, difference_of
+from isogloss.encoders.added.language_context import (
     attach_language_maps,
     read_language_maps,
     read_language_modules,
     read_weights,
 )
-from isogloss.encoders.own_adapters import keep_precision
-from isogloss.encoders.peft_adapters import PREFIX, load_adapters
-from isogloss.encoders.task_adapter import read_task_adapter
+from isogloss.encoders.added.own_adapters import keep_precision
+from isogloss.encoders.added.peft_adapters import PREFIX, load_adapters
+from isogloss.encoders.added.task_adapter import read_task_adapter
+from isogloss.encoders.annotations import Config, Model
+from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.family import initial_spread
+from isogloss.encoders.folders import from_pretrained, load_encoder_config
 
 AutoClass = Literal[
     "AutoModel",

@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from isogloss.core.errors import ModelError, StorageError
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
-from isogloss.data.word_links import pair_words
+from isogloss.data.formats.word_links import pair_words
+from isogloss.encoders.added.language_modules import connect
 from isogloss.encoders.family import encoder_prefix
-from isogloss.encoders.language_modules import connect
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.encoders.tokenizers import (
     SMALLEST_COUNT,

@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from isogloss.core.errors import ModelError
-from isogloss.encoders.language_modules import ModuleTree
+from isogloss.encoders.added.language_modules import ModuleTree
 
 _State = dict[Any, Any]
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.presence import system_error
 from isogloss.core.records import storage_error
-from isogloss.encoders.annotations import Model, Tokenizer
-from isogloss.encoders.folders import quiet
-from isogloss.encoders.language_context import (
+from isogloss.encoders.added.language_context import (
     language_maps_of,
     without_added_modules,
     write_language_maps,
     write_language_modules,
 )
+from isogloss.encoders.added.task_adapter import write_task_adapter
+from isogloss.encoders.annotations import Model, Tokenizer
+from isogloss.encoders.folders import quiet
 from isogloss.encoders.loading import HeadedEncoder
-from isogloss.encoders.task_adapter import write_task_adapter
 
 
 def save_model(

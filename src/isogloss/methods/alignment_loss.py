@@ -17,8 +17,8 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Positive, Weight, Whole
 from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_model
+from isogloss.encoders.added.language_context import check_languages
 from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.language_context import check_languages
 from isogloss.nn.distance import Form
 from isogloss.tasks.task import Model
 from isogloss.training.aligned_batches import (

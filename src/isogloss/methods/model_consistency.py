@@ -18,8 +18,8 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Weight
 from isogloss.core.seeds import derive
+from isogloss.encoders.added.language_context import check_languages
 from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.language_context import check_languages
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, collate
 from isogloss.tasks.one_answer import CLASSES, one_answer

@@ -18,9 +18,8 @@ from torch import Tensor
 from isogloss.core.run_parts import Positive, Rate, Share
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
-from isogloss.encoders.differences import write_difference
-from isogloss.encoders.family import EncoderFamily
-from isogloss.encoders.peft_adapters import (
+from isogloss.encoders.added.differences import write_difference
+from isogloss.encoders.added.peft_adapters import (
     WEIGHTS,
     ModuleChoice,
     adapter_weights,
@@ -31,6 +30,7 @@ from isogloss.encoders.peft_adapters import (
     there_of,
     write_adapters,
 )
+from isogloss.encoders.family import EncoderFamily
 from isogloss.tasks.task import Model
 from isogloss.training.setting import Extra, PeftSetting, Prepared
 

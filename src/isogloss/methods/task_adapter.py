@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from isogloss.core.run_parts import Positive
-from isogloss.encoders.differences import write_difference
-from isogloss.encoders.family import EncoderFamily
-from isogloss.encoders.task_adapter import (
+from isogloss.encoders.added.differences import write_difference
+from isogloss.encoders.added.task_adapter import (
     TASK_FILE,
     adapted_parameters,
     add_task_adapter,
     write_task_adapter,
 )
+from isogloss.encoders.family import EncoderFamily
 from isogloss.nn.frozen import freeze, thaw
 from isogloss.tasks.task import Model
 from isogloss.training.setting import Extra, PeftSetting, Prepared

@@ -20,7 +20,7 @@ from torch.nn.functional import mse_loss
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Count, Rate, Share, Weight
 from isogloss.core.seeds import derive
-from isogloss.data.corpora import is_translation
+from isogloss.data.corpus import is_translation
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import (
     LINKS_NEEDED,

@@ -16,13 +16,13 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
-from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.language_context import (
+from isogloss.encoders.added.language_context import (
     LanguageMaps,
     attach_language_maps,
     check_languages,
     refuse_mapped,
 )
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.nn.language_modules import Kind, LanguageMap, Moments, language_map
 from isogloss.tasks.task import Model
 from isogloss.training.aligned_batches import (

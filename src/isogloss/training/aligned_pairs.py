@@ -15,7 +15,7 @@ import numpy as np
 from isogloss.core.errors import DataError
 from isogloss.core.records import Value
 from isogloss.data.examples import Translation
-from isogloss.data.word_links import pair_words
+from isogloss.data.formats.word_links import pair_words
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 

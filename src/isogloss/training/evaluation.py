@@ -22,7 +22,7 @@ from isogloss.core.languages import BOTH
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
-from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
+from isogloss.data.projection.parallel_examples import mixed_pairs, mixed_questions
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import MixingTrace, Mixup, mixing
 from isogloss.tasks import TASKS, Task, all_measures, find_task

@@ -20,9 +20,9 @@ from isogloss.core.seeds import derive
 from isogloss.core.training_rows import TrainedParameters
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
+from isogloss.encoders.added.language_context import check_languages
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.family import head_parameters
-from isogloss.encoders.language_context import check_languages
 from isogloss.tasks.batch import collate
 from isogloss.tasks.classification import UNLABELLED
 from isogloss.tasks.task import Model, Task

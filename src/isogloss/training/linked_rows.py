@@ -15,7 +15,7 @@ from torch import Tensor
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example
 from isogloss.data.files import some
-from isogloss.data.tag_projection import WordLinks
+from isogloss.data.projection.tag_projection import WordLinks
 from isogloss.encoders.mixup import LINKS_NEEDED, MAKE_LINKS
 from isogloss.tasks.batch import EncodedRow
 

@@ -20,9 +20,9 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.languages import language_of_text
 from isogloss.core.run_parts import Optimization
 from isogloss.core.seeds import derive
-from isogloss.data.corpora import is_translation
+from isogloss.data.corpus import is_translation
 from isogloss.data.examples import Example
-from isogloss.data.parallel_examples import matched
+from isogloss.data.projection.parallel_examples import matched
 from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task

@@ -22,11 +22,11 @@ from isogloss.encoders import (
     train_tokenizer,
     write_tokenizer,
 )
+from isogloss.encoders.added.language_context import check_languages
+from isogloss.encoders.added.language_modules import give_modules
+from isogloss.encoders.added.language_parameters import module_parameters
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.continuing import dropout_rates, load_text_tokenizer, load_to_continue
-from isogloss.encoders.language_context import check_languages
-from isogloss.encoders.language_modules import give_modules
-from isogloss.encoders.language_parameters import module_parameters
 from isogloss.encoders.new_subwords import (
     add_embeddings,
     add_subwords,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar, Protocol
 
 from isogloss.core.run_parts import Named
-from isogloss.data.label_projection import Translated
+from isogloss.data.projection.label_projection import Translated
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.ctranslate2 import CTranslate2
 from isogloss.translators.seq2seq import Seq2Seq

@@ -17,7 +17,7 @@ import torch
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.run_parts import Positive
-from isogloss.data.label_projection import Translated
+from isogloss.data.projection.label_projection import Translated
 from isogloss.encoders.folders import quiet
 from isogloss.encoders.seq2seq import (
     TranslationSubwords,

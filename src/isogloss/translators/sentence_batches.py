@@ -17,8 +17,8 @@ from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import language_name
-from isogloss.data.label_projection import Translated
-from isogloss.data.tokenization import sentences_in
+from isogloss.data.projection.label_projection import Translated
+from isogloss.data.projection.tokenization import sentences_in
 from isogloss.encoders.seq2seq import TranslationSubwords
 from isogloss.training.batching import by_length
 from isogloss.translators.setting import TranslateSetting

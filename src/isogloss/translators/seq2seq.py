@@ -6,7 +6,7 @@ from functools import partial
 from typing import ClassVar
 
 from isogloss.core.run_parts import Positive
-from isogloss.data.label_projection import Translated
+from isogloss.data.projection.label_projection import Translated
 from isogloss.encoders.seq2seq import generate, load_seq2seq, load_subwords
 from isogloss.training.precision import device, scoring
 from isogloss.translators.sentence_batches import SentenceBatches, in_chunks, prompt_for, refuse_too_small

@@ -1,4 +1,4 @@
-"""Floor 6: using a model: predict, evaluate, export."""
+"""Floor 10: using a model: predict, evaluate, export."""
 
 from isogloss.using.exporting import export
 from isogloss.using.model import Model, load_model

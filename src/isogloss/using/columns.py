@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from isogloss.data import layouts
-from isogloss.data.conllu import UPOS
 from isogloss.data.files import File
-from isogloss.data.layouts import DOCUMENT, HASH, split_cells
+from isogloss.data.formats import layouts
+from isogloss.data.formats.conllu import UPOS
+from isogloss.data.formats.layouts import DOCUMENT, HASH, split_cells
 
 NO_WORDS = (HASH, DOCUMENT)
 """Begin comments, though # may be a word."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.files import some
+from isogloss.data.projection.tag_projection import are_bio
 from isogloss.data.sources import Sources
-from isogloss.data.tag_projection import are_bio
 from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.tasks import TASKS, Task, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification

@@ -25,13 +25,13 @@ from isogloss.core.paths import from_home
 from isogloss.core.records import RECORD, writing
 from isogloss.core.version import VERSION
 from isogloss.encoders import family_of, save_model
+from isogloss.encoders.added.language_context import MAPS_FILE, MODULES_FILE, language_maps_of
+from isogloss.encoders.added.language_modules import COPIES, modules_of
+from isogloss.encoders.added.task_adapter import TASK_FILE, task_adapter
 from isogloss.encoders.annotations import Model as Network
-from isogloss.encoders.language_context import MAPS_FILE, MODULES_FILE, language_maps_of
-from isogloss.encoders.language_modules import COPIES, modules_of
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces
-from isogloss.encoders.task_adapter import TASK_FILE, task_adapter
-from isogloss.experiments.claims import FOLDER as CLAIMS
+from isogloss.store.leases import FOLDER as CLAIMS
 from isogloss.tasks.classification import PAIR
 from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, exported_entry
 from isogloss.using.front_matter import corpus_of, front_matter, non_commercial, of_built_in

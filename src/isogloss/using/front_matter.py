@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.data import CORPORA
-from isogloss.data.corpora import Corpus
-from isogloss.data.described import KNOWN
+from isogloss.data.corpora.described import KNOWN
+from isogloss.data.corpus import Corpus
 from isogloss.data.hub import hub_splits
 from isogloss.using.fine_tuned import FineTuned, Provenance
 

@@ -11,12 +11,12 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.data.examples import Example
-from isogloss.data.label_projection import texts_of
+from isogloss.data.projection.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import family_of, fastest_attention, load_encoder_config, load_tokenizer
+from isogloss.encoders.added.language_context import check_languages
 from isogloss.encoders.annotations import Model as Network
 from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.language_context import check_languages
 from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.tasks import Task, find_task, task_names
 from isogloss.tasks.task import Answer
@@ -194,7 +194,7 @@ class Model:
         "paired" for a model that mixes, "translated" for translate-test. ``data`` is the folder with the
         corpora; the built-in languages need none.
         """
-        from isogloss.experiments.descriptions import known_as
+        from isogloss.recipes.descriptions import known_as
 
         options = EvaluateOptions(
             corpus=known_as(corpus, str(data or "")),

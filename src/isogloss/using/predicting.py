@@ -17,7 +17,7 @@ from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.examples import Example
 from isogloss.data.files import File
-from isogloss.data.label_projection import TranslateTexts, texts_of, translate_inputs
+from isogloss.data.projection.label_projection import TranslateTexts, texts_of, translate_inputs
 from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.translators import TRANSLATORS, TranslateSetting, Translator
 from isogloss.using.fine_tuned import FineTuned

@@ -12,10 +12,10 @@ from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import Row, Value
-from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.described import DescribedCorpus
-from isogloss.data.described_rows import parts_of
+from isogloss.data.corpora.described import DescribedCorpus
+from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, is_labelled
+from isogloss.data.formats.described_rows import parts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.tasks import all_measures

@@ -7,11 +7,11 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError
+from isogloss.data.corpora.pairs import Header
 from isogloss.data.examples import LabelledText, SentencePair
 from isogloss.data.files import File, some
-from isogloss.data.pairs import Header
-from isogloss.data.tables import LONGEST_CELL
-from isogloss.experiments.found_columns import TEXT_NAMES
+from isogloss.data.formats.tables import LONGEST_CELL
+from isogloss.recipes.found_columns import TEXT_NAMES
 from isogloss.using.formats import Answered, Entry, Prediction
 
 TEXTS = (TEXT_NAMES,)

@@ -10,9 +10,18 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import DataError
-from isogloss.data.conllu import COLUMNS, HEAD, RELATION, TAG, read_blocks, with_columns, with_misc, with_tree
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence
 from isogloss.data.files import File, numbered_objects
+from isogloss.data.formats.conllu import (
+    COLUMNS,
+    HEAD,
+    RELATION,
+    TAG,
+    read_blocks,
+    with_columns,
+    with_misc,
+    with_tree,
+)
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.tagging import merge

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.seeds import derive
-from isogloss.data.answer_projection import SpanLink, by_links
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
@@ -33,7 +32,8 @@ from isogloss.data.languages.rendering import (
     text_of,
 )
 from isogloss.data.languages.sentences import links_between, parsed, tagged
-from isogloss.data.tokenization import word_offsets
+from isogloss.data.projection.answer_projection import SpanLink, by_links
+from isogloss.data.projection.tokenization import word_offsets
 
 Links = tuple[tuple[int, int], ...]
 

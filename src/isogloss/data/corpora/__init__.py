@@ -1,0 +1,1 @@
+"""Corpora: where their files lie, which languages and labels they have."""

@@ -1,0 +1,167 @@
+"""Several corpora of one task read as one: ``snli+cad-nli+sick``.
+
+Each part is read in turn, and its ids begin with the part. ``snli[dev,test]`` makes the named splits of a
+part its training data; it has no dev or test then. So corpora of which only held-out splits are at hand can
+be trained on, while dev and test come from the other parts. ``cad-nli:original`` is a collection of one.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import ClassVar
+
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.data.corpus import SPLITS, Corpus, Source, Split
+from isogloss.data.examples import Example
+from isogloss.data.files import File, Folder
+
+_PART = re.compile(r"(?P<corpus>[^\[\]:+]+(:[^\[\]:+]+)?)(\[(?P<splits>[^\[\]]*)\])?")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A corpus among others."""
+
+    label: str
+    """Its name, with its collection if one is named: bitext:bible. Its ids begin so."""
+    splits: tuple[Split, ...]
+    """Splits that are its training data; none: its own train, dev and test."""
+    corpus: Corpus
+
+    def sources(self, split: Split) -> tuple[Split, ...]:
+        """Return the splits of the corpus that a split of the whole is read from."""
+        if not self.splits:
+            return (split,)
+        return self.splits if split == "train" else ()
+
+
+@dataclass(frozen=True)
+class Concatenated:
+    """Corpora read one after the other; it has the tasks that all of them have."""
+
+    parts: tuple[Part, ...]
+    after_colon: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        if not self.tasks:
+            each = "; ".join(f"{part.label} has {', '.join(part.corpus.tasks)}" for part in self.parts)
+            raise ConfigError(f"corpus {self.name!r}: its parts have no task in common: {each}. Join others.")
+
+    @property
+    def name(self) -> str:
+        """The parts as a recipe names them."""
+        return "+".join(
+            part.label + (f"[{','.join(part.splits)}]" if part.splits else "") for part in self.parts
+        )
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks that all parts have labels for."""
+        first, *others = (part.corpus.tasks for part in self.parts)
+        return tuple(task for task in first if all(task in tasks for tasks in others))
+
+    @property
+    def about(self) -> str:
+        """What the parts are."""
+        return " ".join(part.corpus.about for part in self.parts)
+
+    @property
+    def url(self) -> str:
+        """Where the parts come from."""
+        return " ".join(part.corpus.url for part in self.parts)
+
+    @property
+    def licence(self) -> str:
+        """The licences of the parts."""
+        return "; ".join(f"{part.label}: {part.corpus.licence}" for part in self.parts)
+
+    def path(self, language: str, split: Split) -> str:
+        """Refuse: each part has files of its own."""
+        raise self._not_written(f"{split} of {language}")
+
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the files of all parts on disk."""
+        return [
+            file for part, own in self._sources(split) for file in part.corpus.find(folder, language, own)
+        ]
+
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Return the files of all parts; DataError where a part lacks the split, or all do."""
+        return [
+            file for part, own in self._sources(split) for file in part.corpus.files(source, language, own)
+        ]
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[Example]:
+        """Read the parts in turn; an id is the part, the split where several serve as train, and its own."""
+        readers = [
+            _marked(part.corpus.read(source, language, own), part, own) for part, own in self._sources(split)
+        ]
+        return chain.from_iterable(readers)
+
+    def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
+        """Refuse: each part has a format of its own."""
+        raise self._not_written(f"examples of {language}")
+
+    def _sources(self, split: Split) -> list[tuple[Part, Split]]:
+        found = [(part, own) for part in self.parts for own in part.sources(split)]
+        if not found:
+            raise DataError(
+                f"corpus {self.name!r}: no part has {split}, as each names the splits that are its training "
+                f"data. Join a corpus that has {split}, or leave the brackets of one away."
+            )
+        return found
+
+    def _not_written(self, what: str) -> DataError:
+        return DataError(
+            f"corpus {self.name!r}: cannot write {what}; it is only read. Write one of its parts."
+        )
+
+
+def concatenated(name: str, corpus: Callable[[str], Corpus]) -> Corpus:
+    """Return the corpus of a recipe's name; ``corpus`` gives that of one part's (snli, bitext:bible)."""
+    parts = parts_of(name)
+    if len(parts) == 1 and not parts[0][1]:
+        return corpus(parts[0][0])
+    return Concatenated(tuple(Part(label, splits, corpus(label)) for label, splits in parts))
+
+
+def parts_of(name: str) -> list[tuple[str, tuple[Split, ...]]]:
+    """Parse the name of a corpus in a recipe into each part's label and splits.
+
+    ConfigError, with the syntax, where it is malformed.
+    """
+    found = [_part(part.strip(), name) for part in name.split("+")]
+    labels = [label for label, _ in found]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ConfigError(f"corpus {name!r}: {label} is there twice. Name each part once.")
+    return found
+
+
+def _part(part: str, whole: str) -> tuple[str, tuple[Split, ...]]:
+    match = _PART.fullmatch(part)
+    if match is None:
+        raise ConfigError(
+            f"corpus {whole!r}: {part!r} is no corpus; expected names joined by +, as in snli+cad-nli+sick, "
+            f"one that trains on other splits than its own with these in brackets: snli[dev,test]."
+        )
+    splits = [] if match["splits"] is None else [split.strip() for split in match["splits"].split(",")]
+    return match["corpus"], tuple(_split(split, splits, whole) for split in splits)
+
+
+def _split(split: str, others: list[str], whole: str) -> Split:
+    for known in SPLITS:
+        if split == known and others.count(split) == 1:
+            return known
+    why = " It is there twice." if others.count(split) > 1 else did_you_mean(split, SPLITS)
+    raise ConfigError(
+        f"corpus {whole!r}: {split!r} in brackets is no split to train on.{why} "
+        f"Expected one or more of {', '.join(SPLITS)}, each once: snli[dev,test]."
+    )
+
+
+def _marked(examples: Iterator[Example], part: Part, split: Split) -> Iterator[Example]:
+    mark = f"{part.label}:{split}" if len(part.splits) > 1 else part.label
+    for example in examples:
+        yield replace(example, id=f"{mark}:{example.id}")

@@ -1,0 +1,356 @@
+"""A corpus that is described, not programmed: which files, which format, which columns hold what.
+
+A row of a file (``tables``) becomes an example by the kind of corpus (``described_rows``).
+"""
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from hashlib import sha256
+from importlib.resources import files as package_files
+from itertools import chain, zip_longest
+from pathlib import Path
+from types import MappingProxyType
+from typing import ClassVar, Literal, cast
+
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.languages import canonical_language, language_of_variety
+from isogloss.data.corpora.catalogue import NLI
+from isogloss.data.corpora.described_hub import hub_file
+from isogloss.data.corpora.questions import read_questions
+from isogloss.data.corpus import SPLITS, Source, Split, nonempty, not_there, only, unique_id
+from isogloss.data.examples import Example, Translation
+from isogloss.data.files import DiskFolder, File, Folder, some
+from isogloss.data.formats.described_rows import EXAMPLES, NO_ANSWER, DescribedRow, columns_of, parts_of
+from isogloss.data.formats.file_facts import FileFacts, Reading, facts_of
+from isogloss.data.formats.forms import FORMS, Kind, Predicts
+from isogloss.data.formats.parallel_text import two_languages
+from isogloss.data.formats.tables import Column, Columns, FileFormat, Row, rows
+from isogloss.data.formats.tag_schemes import WORDS
+from isogloss.data.projection.tag_projection import OUTSIDE, are_bio
+
+BadRows = Literal["refuse", "skip"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedCorpus:
+    """A corpus whose files, format and columns somebody described."""
+
+    name: str
+    kind: Kind
+    paths: Mapping[Split, str]
+    """Path of each split's file below the folder, with {language}."""
+    format: FileFormat
+    columns: Columns
+    separator: str | None = None
+    """Separator of the cells of CSV; None: a comma."""
+    predicts: Predicts = "label"
+    """Whether a text or pair has one label, many (or none), or a number."""
+    between: str = ","
+    """Separator of the labels in a cell."""
+    labels: tuple[str, ...] = ()
+    """The inventory; none for bitext and raw text. Of choices the names of the options, in their order; none
+    where they are counted from 0."""
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    """Labels by their spelling in files, where it differs."""
+    languages: Mapping[str, str] = field(default_factory=dict)
+    """What replaces {language}, by language; for bitext of lines by each single language."""
+    where: Mapping[Split, Mapping[str, str]] = field(default_factory=dict)
+    """What the rows of a split have in these columns, with {language}; other rows are skipped."""
+    skip: tuple[str, ...] = ()
+    """Spellings of labels whose rows are left out."""
+    bad_rows: BadRows = "refuse"
+    """Whether rows that do not fit are an error or left out."""
+    comments: str | None = None
+    """What the comment lines of CoNLL begin with; None: decided from each file."""
+    scheme: str = ""
+    """The scheme of tags; empty: decided from each file."""
+    untrained: tuple[str, ...] = ()
+    """Labels that no training data has."""
+    hub: str = ""
+    """The dataset of the hub whose rows are read, owner/name@commit; paths are then config/split."""
+    folder: str = ""
+    """Where the files lie: the folder of the description; else below the data folder."""
+    assumed: bool = False
+    """Whether none of its files is here: it is then assumed to have any language, unless it names some."""
+    about: str = ""
+    url: str = ""
+    licence: str = ""
+    after_colon: ClassVar[str] = ""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The task of its labels, "bitext" or "text"; that of pairs with NLI's labels is NLI."""
+        if self.kind == "pair" and self.predicts == "label" and {*self.labels} == {*NLI}:
+            return ("nli",)
+        if self.kind != "tagging":
+            return (FORMS[self.kind].tasks[self.predicts],)
+        return ("span-tagging" if self.scheme != WORDS and are_bio(self.labels) else "word-tagging",)
+
+    def path(self, language: str, split: Split) -> str:
+        """Return the path of a file that ``write`` makes."""
+        return f"{self.name}/{split}-{language}.jsonl"
+
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the file of one split; DataError, naming what exists, for none."""
+        found = self._in(folder, language, split)
+        if not found:
+            raise self._missing(folder, language, split)
+        return found
+
+    def files(self, source: Source | None, language: str, split: Split) -> list[File]:
+        """Return the file of one split, beside the description or else below the data folder."""
+        if self.aligned:
+            two_languages(language)
+        own = DiskFolder(Path(self.folder))
+        found = self._in(own, language, split)
+        if not found and isinstance(source, DiskFolder):
+            found = self._in(source, language, split)
+        if not found:
+            places = [own, *([source] if isinstance(source, DiskFolder) else [])]
+            raise self._missing(next(filter(self._holds, places), places[-1]), language, split)
+        return [replace(file, fingerprint=_with(file, self._described)) for file in found]
+
+    def _in(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Return the file of a split, of bitext in lines one a language; none unless all are there."""
+        if self.hub:
+            return [hub_file(self.hub, path) for path in self._paths(language, split)]
+        found = [folder.find([path]) for path in self._paths(language, split)]
+        return list(chain(*found)) if all(found) else []
+
+    def _paths(self, language: str, split: Split) -> list[str]:
+        sides = language.split("-") if self.aligned else [language]
+        spelled = map(self._spelled, sides if split in self.paths else ())
+        return [self.paths[split].replace("{language}", one) for one in spelled]
+
+    def _holds(self, folder: Folder) -> bool:
+        """Return whether any of its files is there."""
+        return any(self._in(folder, code, split) for code in self.languages for split in SPLITS)
+
+    def _missing(self, folder: Folder, language: str, split: Split) -> DataError:
+        paths = self._paths(language, split)
+        looked = f"Looked for {some(paths)} (also .gz, .xz)." if paths else f"It names no {split} file."
+        there = {one: [code for code in self.languages if self._in(folder, code, one)] for one in SPLITS}
+        return not_there(folder, self.name, language, split, there=there, looked=looked)
+
+    @property
+    def aligned(self) -> bool:
+        """Whether it is bitext whose every language is a file of lines: any two of them are a pair."""
+        return self.kind == "bitext" and self.format == "lines"
+
+    def _spelled(self, language: str) -> str:
+        """Return what stands for {language}.
+
+        A language that is there with one script or region (``sw_KE``) is found without (``sw``).
+        """
+        if self.assumed and not self.languages:
+            return language
+        codes = (language, canonical_language(language))
+        found = [self.languages[code] for code in codes if code in self.languages]
+        plain = [
+            spelled
+            for code, spelled in self.languages.items()
+            if "_" not in language and language_of_variety(code) == language_of_variety(language)
+        ]
+        if found or len(plain) == 1:
+            return (found or plain)[0]
+        raise DataError(
+            f"corpus {self.name!r} has no language {language!r}.{did_you_mean(language, self.languages)} "
+            f"It has: {some(self.languages)}. Choose one, or add it to the description."
+        )
+
+    def has(self, language: str, split: Split) -> bool:
+        """Return whether it says where a split is; DataError for a language that it does not have."""
+        return bool(self._paths(language, split))
+
+    def is_there(self, folder: Folder, language: str, split: Split) -> bool:
+        """Return whether a split has a file."""
+        return bool(self._in(folder, language, split))
+
+    def _how(self, split: Split) -> Reading:
+        values = {
+            one.name: getattr(self, one.name) for one in fields(Reading) if one.name != "may_lack_labels"
+        }
+        return Reading(**values, may_lack_labels=split != "train")
+
+    @property
+    def _described(self) -> str:
+        """A digest of everything that changes what is read."""
+        silent = ("folder", "assumed", "about", "url", "licence", "languages", "untrained")
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in silent}
+        facts = {name: value for name, value in values.items() if value != _ADDED.get(name, MISSING)}
+        if self.kind == "tagging" or any(label.isdecimal() for label in self.labels):
+            facts["reading"] = 2  # Layouts and schemes are those of whole files; labels go before numbers.
+        return sha256(json.dumps(facts, sort_keys=True, default=dict).encode()).hexdigest()[:12]
+
+    def read(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:
+        """Read one split; DataError with file and line where rows do not fit, after the last one."""
+        return nonempty(self.stream(source, language, split), self.files(source, language, split)[0].name)
+
+    def stream(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:
+        """Yield the examples of a split, maybe none: a file of several languages may lack a split of one."""
+        yield from self._fitting(self.attempts(source, language, split))
+
+    def attempts(self, source: Source | None, language: str, split: Split) -> Iterator[Example | DataError]:
+        """Yield the examples of a split and the errors of rows that do not fit."""
+        files = self.files(source, language, split)
+        if self.aligned:
+            yield from self._translations(*files)
+            return
+        for file in files:
+            yield from self._attempts(file, self._chosen(language, split), self._how(split))
+
+    def lacks_labels(self, source: Source | None, language: str, split: Split) -> bool:
+        """Return whether no row of a split has a label; DataError where the split is not there."""
+        where, how = self._chosen(language, split), self._how(split)
+        return any(self._facts(file, where, how).unlabelled for file in self.files(source, language, split))
+
+    def remarks(self, source: Source | None, language: str, split: Split) -> Iterator[str]:
+        """Yield what was decided about the files of a split, and how many of its rows are left out."""
+        for file in () if self.aligned else self.files(source, language, split):
+            where, how = self._chosen(language, split), self._how(split)
+            facts = [*self._facts(file, where, how).remarks]
+            if self.bad_rows == "skip":
+                bad = sum(isinstance(attempt, DataError) for attempt in self._attempts(file, where, how))
+                facts += [f"{bad:,} rows that do not fit left out"] if bad else []
+            yield from [f"{self.name} {language} {split}: {', '.join(facts)}."] if facts else []
+        if self.untrained and split != "train":
+            trained = [label for label in self.labels if label not in self.untrained]
+            names = some(label + did_you_mean(label, trained) for label in self.untrained)
+            end = "" if names.endswith("?") else "."
+            yield f"{self.name}: labels that no training data has: {names}{end}"
+
+    def _chosen(self, language: str, split: Split) -> dict[Column, str]:
+        """Return the columns by which rows are chosen, and what stands there."""
+        where = self.where.get(split, {}).items()
+        return {column: text.replace("{language}", self._spelled(language)) for column, text in where}
+
+    def _facts(self, file: File, where: Mapping[Column, str], how: Reading) -> FileFacts:
+        """Return what a file is, which is looked up once as long as it does not change."""
+
+        def is_meant(row: Row) -> bool:
+            return all(str(row.cells.get(column)) == text for column, text in where.items())
+
+        key = (file.name, file.fingerprint(), self._described, how.may_lack_labels, *where.items())
+        if key not in _FACTS or not key[1]:
+            while len(_FACTS) >= MOST_FACTS:
+                _FACTS.pop(next(iter(_FACTS)), None)
+            _FACTS[key] = facts_of(file, how, self._columns(where), is_meant)
+        return _FACTS[key]
+
+    def _columns(self, where: Mapping[Column, str]) -> list[Column]:
+        return [*where, *(column for part in self.columns for column in columns_of(self.columns, part))]
+
+    def _fitting(self, attempts: Iterable[Example | DataError]) -> Iterator[Example]:
+        """Yield examples; at the end DataError for rows that do not fit, unless they are left out."""
+        first, more = None, 0
+        for example in attempts:
+            if not isinstance(example, DataError):
+                yield example
+            elif self.bad_rows == "refuse":
+                first, more = first or example, more + (first is not None)
+        if first is not None:
+            others = f" {more:,} more rows do not fit: isogloss corpus check lists them." if more else ""
+            raise DataError(f"{first}{others}")
+
+    def _translations(self, first: File, second: File) -> Iterator[Translation | DataError]:
+        """Yield the lines of two files side by side; DataError where one ends before the other."""
+        how, sides = self._how("train"), (rows(file, "lines", (0,)) for file in (first, second))
+        for number, (row, translated) in enumerate(zip_longest(*sides)):
+            if row is None or translated is None:
+                file, longer = (first, second) if row is None else (second, first)
+                raise file.broken(number, "the last line", f"as many lines as {longer.name} has")
+            here = DescribedRow(how, first, cast(Row, row), "")
+            there = DescribedRow(how, second, cast(Row, translated), "")
+            try:
+                yield Translation(id=str(number), first=here.text("first"), second=there.text("second"))
+            except DataError as error:
+                yield error
+
+    def examples(self, file: File, where: Mapping[Column, str] = MappingProxyType({})) -> Iterator[Example]:
+        """Yield the examples of a file: of the rows in whose columns these texts stand."""
+        return self._fitting(self._attempts(file, where, self._how("train")))
+
+    def _attempts(
+        self, file: File, where: Mapping[Column, str], how: Reading
+    ) -> Iterator[Example | DataError]:
+        if self.format == "squad":
+            yield from read_questions(file, answers="there" if NO_ANSWER in self.skip else "needed")
+            return
+        seen, facts = dict[str, int](), self._facts(file, where, how)
+        columns = [
+            one for one in self._columns(where) if not facts.unlabelled or one not in how.label_columns
+        ]
+        for number, row in enumerate(how.rows(file, columns, facts.layout)):
+            if isinstance(row, DataError):
+                yield row
+                continue
+            described = DescribedRow(how, file, row, str(number), facts)
+            try:
+                if any(str(described.at(column, "where")) != text for column, text in where.items()):
+                    continue
+                if "id" in self.columns:
+                    name = " ".join(map(str, described.cells("id")))
+                    described = replace(described, id=unique_id(name, seen))
+                example = described.example()
+            except DataError as error:
+                yield error
+                continue
+            if example is not None:
+                yield example
+
+    def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
+        """Yield JSON lines whose keys are the parts of an example."""
+        for example in only(EXAMPLES[self.kind], examples, self.name):
+            yield json.dumps(parts_of(example, self.labels), ensure_ascii=False)
+
+
+_ADDED = {
+    **{"where": {}, "predicts": "label", "between": ",", "hub": ""},
+    **{"bad_rows": "refuse", "comments": None, "scheme": ""},
+}
+"""Later fields by their neutral value, which leaves older fingerprints as they were."""
+
+
+def _with(file: File, described: str) -> Callable[[], str]:
+    return lambda: f"{file.fingerprint()}-{described}"
+
+
+# Those of this process
+
+_FACTS: dict[Hashable, FileFacts] = {}
+"""What files are, by their names and states."""
+
+MOST_FACTS = 1_000
+
+KNOWN: dict[str, DescribedCorpus] = {}
+"""Described corpora by name, beside the catalogue's."""
+
+
+def shipped() -> dict[str, Path]:
+    """Return the descriptions that come with the package, by name; their files are below the data folder."""
+    folder = Path(str(package_files("isogloss") / "data" / "descriptions"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def register(*corpora: DescribedCorpus) -> None:
+    """Make corpora known by name; ConfigError where another one has the name."""
+    for corpus in corpora:
+        other = KNOWN.setdefault(corpus.name, corpus)
+        if other.assumed == corpus.assumed and replace(other, folder=corpus.folder) != corpus:
+            raise ConfigError(f"two descriptions are named {corpus.name!r}. Give one of them another name.")
+        KNOWN[corpus.name] = corpus
+
+
+def inventory(seen: Iterable[str], given: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of a tagging corpus from those seen in a file and those a description gives.
+
+    BIO tags are O, then B- and I- of each type, in the order of the given types (or tags), else sorted.
+    """
+    found = set(seen)
+    if not are_bio(found):
+        return tuple(given) or tuple(sorted(found))
+    marked = any(tag[:2] in ("B-", "I-") for tag in given)
+    types = [tag[2:] if marked and tag[1:2] == "-" else tag for tag in given if tag != OUTSIDE]
+    types = list(dict.fromkeys(types)) or sorted({tag[2:] for tag in found - {OUTSIDE}})
+    return (OUTSIDE, *(f"{mark}-{one}" for one in types for mark in "BI"))

@@ -1,0 +1,358 @@
+"""Questions about passages in SQuAD's JSON, version 1.1: data → paragraphs → qas → answers.
+
+Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". JSON is no format of
+lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; only what is no JSON has a line.
+
+Answers that are not at their offset are relocated where only one place is possible, and reported.
+Offsets go wrong when white space was tidied after they were counted, or when they count bytes or UTF-16
+units instead of characters. An answer is put right only where one place remains.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal, TypeVar
+
+from isogloss.core.errors import DataError
+from isogloss.core.languages import language_name
+from isogloss.data.corpus import (
+    Layouts,
+    Source,
+    Split,
+    cannot_write,
+    is_translation,
+    locate,
+    nonempty,
+    only,
+    paths,
+)
+from isogloss.data.examples import Example, Question
+from isogloss.data.files import File, Folder, is_unicode, short, unique_keys
+
+NEAR = 3
+"""Characters; an ambiguous answer is at its only occurrence this near to the offset."""
+
+SHOWN = 3
+"""Repairs that a message shows in full."""
+
+_SPACE = r"\s+"
+
+Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
+
+Answers = Literal["needed", "there", "translated", "ignored"]
+"""Handling of answers: all must be located, and each question has one, or those without are left out; those
+lost in translation are dropped; all are ignored."""
+
+_NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionCorpus:
+    """A corpus of questions with their passages and answers; the language is that of the passages."""
+
+    name: str
+    about: str
+    url: str
+    licence: str
+    layouts: Layouts
+    translations: Layouts
+    written: str
+    """Path of a file that ``write`` makes."""
+    version: str | float = ""
+    """Version in such a file."""
+    all_languages: str = ""
+    """A file whose questions' ids begin with the English name of their language."""
+    own_rules: tuple[str, ...] = ()
+    """Languages for which the corpus's script has rules to compare answers by."""
+    after_colon: str = ""
+    questions: str = ""
+    """Language of the questions, where it may be another than that of the passages; empty: the same."""
+    tasks: tuple[str, ...] = ("qa",)
+
+    def path(self, language: str, split: Split) -> str:
+        """Return the path of a file of one language, or of a translation."""
+        translated = paths(self.translations, language, split) if self._is_translated(language) else []
+        written = self._filled(self.written).replace("{split}", split)
+        return (*translated, *paths({split: (written,)}, language, split))[0]
+
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the one file of a split."""
+        return locate(folder, self.name, self._layouts(language), language, split)
+
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Return the files of one split."""
+        return source.files(self, language, split)
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[Question]:
+        """Read the questions, relocating answers that are not at their offset."""
+        file = self.files(source, language, split)[0]
+        written_in = language.rpartition("-")[2]
+        questions = read_questions(
+            file,
+            language=written_in if written_in in self.own_rules else "",
+            answers="translated" if is_translation(language) else "needed",
+        )
+        if self.all_languages and file.plain_name.replace("\\", "/").endswith(self.all_languages):
+            start = f"{language_name(language).lower()}-"
+            questions = (question for question in questions if question.id.startswith(start))
+        return nonempty(questions, file.name)
+
+    def left_out(self, source: Source, language: str, split: Split) -> int:
+        """Count the questions of a translation that lost their answers, and so are not read."""
+        if not is_translation(language):
+            return 0
+        file = self.files(source, language, split)[0]
+        return sum(not question.answers for question in _questions(file, "", "translated"))
+
+    def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
+        """Yield the lines of a JSON file."""
+        return write_questions(only(Question, examples, self.name), version=self.version)
+
+    def _is_translated(self, language: str) -> bool:
+        return is_translation(language) and not self.questions
+
+    def _layouts(self, language: str) -> Layouts:
+        if self._is_translated(language):
+            return self.translations
+        return {split: tuple(map(self._filled, layouts)) for split, layouts in self.layouts.items()}
+
+    def _filled(self, layout: str) -> str:
+        return layout.replace("{questions}", self.questions or "{language}")
+
+
+def translated_questions(own: str, official: str, split: str) -> tuple[str, ...]:
+    """Return the layouts of XTREME's translations of questions."""
+    file = f"translate-{split}/{own}.translate.{split}.{{language}}.json"
+    return tuple(f"{place}/{file}" for place in (own, official, f"xtreme_translations/{official}"))
+
+
+def released_with_mlqa(split: str) -> tuple[str, ...]:
+    """Return the layouts of the translations of SQuAD that were released with MLQA."""
+    file = f"mlqa-translate-train/{{language}}_squad-translate-train-{split}-v1.1.json"
+    return f"mlqa/{file}", file
+
+
+def read_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
+    """Read all questions; DataError for an answer that cannot be located in its passage.
+
+    ``language`` is that of the passages where answers are compared by its own rules. In a translation,
+    answers that cannot be located are dropped, and questions without any left are skipped.
+    """
+    for question in _questions(file, language, answers):
+        if question.answers or answers == "ignored":
+            yield question
+
+
+def repairs_message(examples: Iterable[Example], where: str) -> str:
+    """Return a message on the answers that were relocated while reading; empty for none."""
+    repaired = [one for one in examples if isinstance(one, Question) and one.repaired]
+    if not repaired:
+        return ""
+    shown = "; ".join(f"question {one.id}: {one.repaired}" for one in repaired[:SHOWN])
+    rest = f"; and {len(repaired) - SHOWN} more" if len(repaired) > SHOWN else ""
+    return (
+        f"{where}: answers that did not stand at their offset, found again: {len(repaired)} ({shown}{rest})."
+    )
+
+
+def _questions(file: File, language: str, answers: Answers) -> Iterator[Question]:
+    seen: set[str] = set()
+    document = _is(file, _parsed(file), dict, "the file")
+    for i, item in enumerate(_take(file, document, "data", list, "the file")):
+        where = f"data[{i}]"
+        article = _is(file, item, dict, where)
+        title = _is(file, article.get("title", ""), str, f"{where}.title")
+        for j, paragraph in enumerate(_take(file, article, "paragraphs", list, where)):
+            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]", answers):
+                if question.id in seen:
+                    raise _broken(
+                        file, f"question {question.id}", "this id a second time", "an id of its own"
+                    )
+                seen.add(question.id)
+                yield replace(question, language=language, title=title, place=(i, j))
+
+
+def write_questions(questions: Iterable[Question], *, version: str | float) -> Iterator[str]:
+    """Yield the lines of a file: the original articles, one paragraph for each run of a passage."""
+    yield (f'{{"version": {json.dumps(version)}, ' if version else "{") + '"data": ['
+    comma = ""
+    seen: set[str] = set()
+    for (_, title), article in groupby(questions, key=lambda question: (question.place[0], question.title)):
+        yield f'{comma}{{"title": {json.dumps(title, ensure_ascii=False)}, "paragraphs": ['
+        yield from _paragraphs(article, seen)
+        yield "]}"
+        comma = ","
+    yield "]}"
+
+
+def _paragraphs(article: Iterable[Question], seen: set[str]) -> Iterator[str]:
+    comma = ""
+    for (_, passage), group in groupby(article, key=lambda question: (question.place, question.passage)):
+        qas = [_written(question, seen) for question in group]
+        yield comma + json.dumps({"context": passage, "qas": qas}, ensure_ascii=False)
+        comma = ","
+
+
+def _written(question: Question, seen: set[str]) -> dict[str, object]:
+    wrong = [text for start, text in question.answers if not _stands(text, start, question.passage)]
+    if wrong or not question.answers:
+        raise cannot_write(
+            "questions", question.id, f"answer {wrong[0]!r} not there" if wrong else "no answer"
+        )
+    if question.id in seen:
+        raise cannot_write("questions", question.id, "this id a second time; expected one of its own")
+    if not all(map(is_unicode, (question.id, question.question, question.passage, question.title))):
+        raise cannot_write("questions", repr(question.id), "half a surrogate pair in it. Take it out")
+    seen.add(question.id)
+    return {
+        "id": question.id,
+        "question": question.question,
+        "answers": [{"text": text, "answer_start": start} for start, text in question.answers],
+    }
+
+
+def _parsed(file: File) -> object:
+    try:
+        return json.loads("\n".join(line for _, line in file.lines()), object_pairs_hook=unique_keys)
+    except json.JSONDecodeError as error:
+        raise file.broken(
+            error.lineno, f"no JSON ({error.msg})", "SQuAD's JSON", "Fetch the file again"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise file.broken(1, f"no JSON ({error})", "SQuAD's JSON", "Fetch the file again") from error
+
+
+def _paragraph(file: File, paragraph: object, where: str, answers: Answers) -> Iterator[Question]:
+    paragraph = _is(file, paragraph, dict, where)
+    passage = _take(file, paragraph, "context", str, where)
+    for i, item in enumerate(_take(file, paragraph, "qas", list, where)):
+        place = f"{where}.qas[{i}]"
+        qa = _is(file, item, dict, place)
+        name = _take(file, qa, "id", str, place)
+        named = f"{place} (question {name})"
+        given = [] if answers == "ignored" else _answers(file, qa, named, answers)
+        located = [_located(file, answer, passage, named) for answer in given]
+        wrong = [one for one in located if isinstance(one, DataError)]
+        if wrong and answers in ("needed", "there"):
+            raise wrong[0]
+        found = [one for one in located if not isinstance(one, DataError)]
+        yield Question(
+            id=name,
+            passage=passage,
+            question=_take(file, qa, "question", str, place),
+            answers=tuple((start, text) for start, text, _ in found),
+            repaired=", ".join(remark for *_, remark in found if remark),
+        )
+
+
+def _answers(file: File, qa: dict[str, object], where: str, answers: Answers) -> list[object]:
+    """Return a question's answers; DataError for none where answers are needed."""
+    given = _take(file, qa, "answers", list, where)
+    if not given and answers == "needed":
+        kind = (
+            "an impossible question (SQuAD 2.0)" if qa.get("is_impossible") else "a question without answers"
+        )
+        raise _broken(file, where, kind, "at least one answer, as in version 1.1", "Leave such questions out")
+    return given
+
+
+def _located(file: File, answer: object, passage: str, where: str) -> tuple[int, str, str] | DataError:
+    """Return offset, text and repair of an answer, or the error where it cannot be located."""
+    answer = _is(file, answer, dict, where)
+    text = _take(file, answer, "text", str, where)
+    start = _take(file, answer, "answer_start", int, where)
+    found = place_answer(passage, text, start)
+    return _broken(file, where, found, "the answer at its offset") if isinstance(found, str) else found
+
+
+def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, str] | str:
+    """Return offset, text and repair of an answer, or what is wrong where it cannot be located.
+
+    Without an offset it is the first place that has the text.
+    """
+    if start is not None and _stands(text, start, passage):
+        return start, text, ""
+    if start is not None and start < 0:  # So corpora write that an answer does not stand in its passage.
+        return f"answer {text[:60]!r} at {start}, which is no place in the passage"
+    found = _places(passage, text)
+    if start is None:
+        several = f"answer {text[:60]!r} without an offset, the first of {len(found)} places"
+        return (*found[0], several if len(found) > 1 else "") if found else f"answer {text[:60]!r}, nowhere"
+    meant = _surely_meant(passage, start, found)
+    if meant is not None:
+        return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
+    there = passage[start : start + len(text)] if start >= 0 else ""
+    return (
+        f"answer {text[:60]!r} at {start}, where the passage has {there[:60]!r}; it has that text "
+        f"{f'{len(found)} times, none of them surely meant' if found else 'nowhere'}"
+    )
+
+
+def _stands(text: str, start: int, passage: str) -> bool:
+    return bool(text) and start >= 0 and passage.startswith(text, start)
+
+
+def _take(file: File, thing: dict[str, object], key: str, kind: type[Kind], where: str) -> Kind:
+    if key not in thing:
+        raise _broken(file, where, f"no {key!r} among {', '.join(map(repr, thing)) or 'nothing'}", f"{key!r}")
+    return _is(file, thing[key], kind, f"{where}.{key}")
+
+
+def _is(file: File, thing: object, kind: type[Kind], where: str) -> Kind:
+    if not isinstance(thing, kind) or isinstance(thing, bool):
+        raise _broken(file, where, _shown(thing), _NAMES[kind])
+    if isinstance(thing, str) and not is_unicode(thing):
+        raise _broken(file, where, f"{thing[:40]!r} with half a surrogate pair", "whole Unicode characters")
+    return thing
+
+
+def _shown(thing: object) -> str:
+    """Return a value as JSON, lists and objects by kind alone."""
+    if isinstance(thing, list | dict) and thing:
+        return "a list" if isinstance(thing, list) else "an object"
+    return json.dumps(thing)[:40]
+
+
+def _broken(
+    file: File, where: str, found: str, expected: str, advice: str = "Correct it or fetch the file again"
+) -> DataError:
+    return DataError(f"{file.name}: {where}: {short(found)}; expected {expected}. {advice}.")
+
+
+def _places(passage: str, answer: str) -> list[tuple[int, str]]:
+    """Return offset and text of each occurrence of an answer as words, with any white space between them."""
+    words = [re.escape(word) for word in answer.split()]
+    found = re.finditer(f"(?=({_SPACE.join(words)}))", passage) if words else ()  # ahead: they may overlap
+    places = [(match.start(), match[1]) for match in found]
+    return [one for one in places if not any(_is_inside_word(passage, at) for at in _ends(one))]
+
+
+def _ends(place: tuple[int, str]) -> tuple[int, int]:
+    return place[0], place[0] + len(place[1])
+
+
+def _is_inside_word(passage: str, at: int) -> bool:
+    """Return whether letters (of scripts with capitals, which write spaces) or digits meet at an offset."""
+    sides = passage[max(at - 1, 0) : at + 1]
+    return 0 < at < len(passage) and all(
+        letter.isdigit() or letter.lower() != letter.upper() for letter in sides
+    )
+
+
+def _surely_meant(passage: str, start: int, found: list[tuple[int, str]]) -> tuple[int, str] | None:
+    """Return the only occurrence that fits an offset; None where it is ambiguous."""
+    for likely in (
+        found,
+        [one for one in found if start in _other_counts(passage[: one[0]])],
+        [one for one in found if abs(one[0] - start) <= NEAR],
+    ):
+        if len(likely) == 1:
+            return likely[0]
+    return None
+
+
+def _other_counts(before: str) -> tuple[int, int]:
+    """Return the length of a text in bytes of UTF-8 and in units of UTF-16."""
+    return len(before.encode()), len(before.encode("utf-16-le")) // 2

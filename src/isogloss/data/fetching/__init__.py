@@ -1,0 +1,1 @@
+"""Official files of corpora: downloading, checking and unpacking."""

@@ -1,0 +1,197 @@
+"""Extract named members of an archive, and nothing else.
+
+A member goes only where the table says; links, devices and names that leave the folder are refused, the
+unpacked size is bounded, and either all members appear under their names or none.
+"""
+
+import gzip
+import os
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+from isogloss.core.errors import DataError
+from isogloss.core.paths import below
+from isogloss.core.records import temporary_beside
+from isogloss.data.fetching.downloading import checksum, megabytes, storing
+
+EXPANSION = 100
+"""Largest ratio of unpacked to packed size; text has 3 to 10."""
+
+ROOM = 1 << 20
+"""Bytes allowed in addition: small archives compress their headers well."""
+
+BLOCK = 1 << 20
+INSIDE = ">"
+"""Separates the names of an inner archive and its member, as in ``sw.tar.gz>train``."""
+
+_BROKEN = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    EOFError,
+    zlib.error,
+    gzip.BadGzipFile,
+    NotImplementedError,
+    ValueError,
+    IndexError,
+)
+"""Errors of the standard library on damaged headers; the last two for empty or undecodable names."""
+
+_DISTRUST = "This is not the official archive: delete it and fetch again."
+
+Targets = Callable[[str], list[tuple[int, str]]]
+"""From a member's name to its target paths, each with the number of the pattern it matches."""
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A member of an archive: a plain file, or (``kind``) a folder, link or device."""
+
+    name: str
+    kind: str
+    opened: Callable[[], "_Counted"]
+
+
+def unpack(archive: Path, targets: Targets, folder: Path, *, asked: dict[int, str]) -> dict[str, str]:
+    """Write the requested members below the folder and return their checksums by path.
+
+    ``asked`` are the patterns by number, each of which must find a member. DataError where the archive is
+    damaged, lacks one or is not to be trusted. An existing file is never overwritten.
+    """
+    written: dict[str, str] = {}
+    try:
+        found = _take_all(archive, targets, folder, written)
+        lacking = [pattern for number, pattern in asked.items() if number not in found]
+        if lacking:
+            raise DataError(
+                f"{archive}: it has no member {' and none '.join(lacking)}. Delete it and fetch again; if "
+                f"that does not help, the archive was changed: report it."
+            )
+        for target, digest in written.items():
+            if (folder / target).exists() and checksum(folder / target) != digest:
+                raise unofficial_file(folder / target, digest)
+        for target in written:
+            with storing(folder / target):
+                temporary_beside(folder / target, "tmp").replace(folder / target)
+    finally:
+        for target in written:
+            with suppress(OSError):
+                temporary_beside(folder / target, "tmp").unlink()
+    return written
+
+
+def unofficial_file(path: Path, expected: str) -> DataError:
+    """Build the error for an existing file that is not the official one."""
+    return DataError(
+        f"{path}: a file is there that is not the official one (SHA-256 {checksum(path)}; expected "
+        f"{expected}). Nothing is overwritten: move it away, or choose another --to."
+    )
+
+
+def _take_all(archive: Path, targets: Targets, folder: Path, written: dict[str, str]) -> set[int]:
+    """Write the requested members under temporary names; return the numbers of the patterns they match."""
+    found: set[int] = set()
+    budget = _Budget(archive, EXPANSION * archive.stat().st_size + ROOM)
+    try:
+        with archive.open("rb") as file:
+            for member in _members(file, archive.name, budget):
+                for number, target in targets(member.name):
+                    _check(archive, member, target, taken=target in written)
+                    found.add(number)
+                    written[target] = ""
+                    written[target] = _write(member, temporary_beside(folder / target, "tmp"))
+    except _BROKEN as error:
+        raise DataError(f"{archive}: the archive is damaged ({error}). Delete it and fetch again.") from error
+    return found
+
+
+def _members(file: Any, name: str, budget: "_Budget", before: str = "") -> Iterator[_Member]:
+    """Yield the members of an archive, and of archives in it, in their order."""
+    for member in (_zip_members if name.endswith(".zip") else _tar_members)(file, name, budget):
+        plain = member.name.removeprefix("./")
+        yield _Member(before + plain, member.kind, member.opened)
+        if plain.endswith((".tar.gz", ".tgz")) and not member.kind and not before:
+            yield from _members(member.opened(), plain, budget, f"{plain}{INSIDE}")
+
+
+def _zip_members(file: IO[bytes], _name: str, budget: "_Budget") -> Iterator[_Member]:
+    with zipfile.ZipFile(file) as archive:
+        for info in archive.infolist():
+            if info.header_offset < 0:
+                raise zipfile.BadZipFile(f"member {info.filename!r} begins before the file does")
+            is_link = (info.external_attr >> 16) & 0o170000 == 0o120000
+            kind = "a folder" if info.is_dir() else "a link" if is_link else ""
+            kind = "encrypted" if info.flag_bits & 1 else kind
+            yield _Member(info.filename, kind, lambda info=info: _Counted(archive.open(info), budget))  # type: ignore[misc]
+
+
+def _tar_members(file: Any, name: str, budget: "_Budget") -> Iterator[_Member]:
+    packed = name.endswith((".gz", ".tgz"))
+    stream: Any = _Counted(gzip.GzipFile(fileobj=file) if packed else file, budget)
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        for info in archive:
+            kind = "" if info.isreg() else "a folder" if info.isdir() else "a link or device"
+            yield _Member(info.name, kind, lambda info=info: _Counted(archive.extractfile(info), None))  # type: ignore[misc]
+
+
+def _check(archive: Path, member: _Member, target: str, *, taken: bool) -> None:
+    where = f"{archive}: member {member.name!r}"
+    if member.kind:
+        raise DataError(f"{where} is {member.kind}; expected a plain file. {_DISTRUST}")
+    below(Path(), target, where, DataError)
+    if taken:
+        raise DataError(f"{where} stands there a second time; expected once. {_DISTRUST}")
+
+
+def _write(member: _Member, path: Path) -> str:
+    digest = sha256()
+    source = member.opened()
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        output = path.open("wb")
+    with output:
+        while block := source.read(BLOCK):
+            digest.update(block)
+            with storing(path):
+                output.write(block)
+        with storing(path):
+            output.flush()
+            os.fsync(output.fileno())
+    return digest.hexdigest()
+
+
+class _Budget:
+    """The bytes that an archive may still unpack to."""
+
+    def __init__(self, archive: Path, most: int) -> None:
+        self.archive = archive
+        self.most = self.left = most
+
+    def spend(self, size: int) -> None:
+        """Count unpacked bytes, skipped ones too."""
+        self.left -= size
+        if self.left < 0:
+            raise DataError(
+                f"{self.archive}: it unpacks to more than {megabytes(self.most)}, {EXPANSION} times its "
+                f"size; refused. {_DISTRUST}"
+            )
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A stream whose bytes are counted against a budget; None where the outer stream counts them."""
+
+    stream: Any
+    budget: _Budget | None
+
+    def read(self, size: int = -1) -> bytes:
+        block: bytes = self.stream.read(size)
+        if self.budget is not None:
+            self.budget.spend(len(block))
+        return block

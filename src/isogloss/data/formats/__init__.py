@@ -1,0 +1,1 @@
+"""File formats, read into examples and written again, each line checked."""

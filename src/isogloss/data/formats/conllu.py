@@ -1,0 +1,256 @@
+"""The format CoNLL-U.
+
+https://universaldependencies.org/format.html: ten columns a word, an empty line after each sentence. What is
+not read (lemmas, features, multi-word ranges, empty nodes, enhanced graphs, comments) stays in a sentence's
+``lines`` and is written back unchanged.
+
+A file to be labelled may have nothing but words in its columns: ``read_blocks`` returns its sentences with
+every line, empty ones too, and ``with_columns`` fills columns in.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from isogloss.core.errors import DataError
+from isogloss.data.corpus import cannot_write, cell, unique_id
+from isogloss.data.examples import ParsedSentence
+from isogloss.data.files import File, is_unicode
+
+UPOS = frozenset((
+    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
+    "SCONJ", "SYM", "VERB", "X",
+))  # fmt: skip
+OLD_UPOS = frozenset({"CONJ"})
+"""Tags of UD version 1, kept where such a treebank is named."""
+
+COLUMNS = 10
+NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+FORM, TAG, HEAD, RELATION, MISC = 1, 3, 6, 7, 9
+"""Columns that are read or filled in, counted from 0; the last holds ``SpaceAfter=No|…``."""
+
+NOTHING = "_"
+
+_WORD = re.compile(r"[1-9][0-9]{0,8}")
+_HEAD = re.compile(r"0|[1-9][0-9]{0,8}")
+_RANGE_OR_EMPTY = re.compile(r"[1-9][0-9]*-[1-9][0-9]*|[0-9]+\.[1-9][0-9]*")
+
+
+Row = tuple[int, list[str]]
+"""Line number and columns of a word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Unchanged lines and their words: a sentence, or the empty line after one."""
+
+    number: int
+    """Number of the first line."""
+    lines: tuple[str, ...]
+    rows: tuple[Row, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words; none in a block of comments."""
+        return tuple(columns[FORM] for _, columns in self.rows)
+
+    @property
+    def sent_id(self) -> str:
+        """The sentence's name; empty for none."""
+        return _comment(self.lines, "sent_id")
+
+
+def read_blocks(file: File) -> Iterator[Block]:
+    """Yield every line of a file, sentence by sentence; DataError at a malformed line."""
+    first, lines, rows = 1, list[str](), list[Row]()
+    for number, line in file.lines():
+        if not line.strip():
+            if lines:
+                yield Block(number=first, lines=tuple(lines), rows=tuple(rows))
+            yield Block(number=number, lines=(line,))
+            first, lines, rows = number + 1, [], []
+            continue
+        lines.append(line)
+        if not line.startswith("#"):
+            rows += _row(file, number, line, len(rows) + 1)
+    if lines:
+        yield Block(number=first, lines=tuple(lines), rows=tuple(rows))
+
+
+def read_sentences(file: File) -> Iterator[Block]:
+    """Yield the sentences of a file, whatever their tags and trees; DataError where one has no words."""
+    for block in read_blocks(file):
+        if block.lines[0].strip():
+            if not block.rows:
+                expected = "the words of the sentence below them"
+                raise file.broken(block.number, "comments without words", expected)
+            yield block
+
+
+def read_conllu(file: File) -> Iterator[ParsedSentence]:
+    """Read the sentences. Additional empty lines are dropped.
+
+    The id is the sent_id, else the sentence's number; a sent_id that comes again gets ``#2``, ``#3`` ….
+    """
+    seen: dict[str, int] = {}
+    for count, block in enumerate(read_sentences(file), start=1):
+        for row in block.rows:
+            _check_row(file, row)
+        _check_tree(file, block.rows)
+        yield ParsedSentence(
+            id=unique_id(block.sent_id or str(count), seen),
+            words=block.words,
+            tags=tuple(columns[TAG] for _, columns in block.rows),
+            heads=tuple(int(columns[HEAD]) for _, columns in block.rows),
+            relations=tuple(columns[RELATION] for _, columns in block.rows),
+            lines=block.lines,
+            where=f"{file.name}:{block.number}",
+        )
+
+
+def text_comment(sentence: ParsedSentence) -> str:
+    """Return the sentence's text by its comment ``# text``; empty for none."""
+    return _comment(sentence.lines, "text")
+
+
+def with_columns(lines: Sequence[str], columns: Mapping[int, Sequence[str]]) -> Iterator[str]:
+    """Yield a sentence's lines with columns (by number, from 0) filled in, one value a word."""
+    values = zip(*columns.values(), strict=True)
+    for line in lines:
+        cells = line.split("\t")
+        if _WORD.fullmatch(cells[0]):
+            for column, value in zip(columns, next(values), strict=True):
+                cells[column] = value
+        yield "\t".join(cells)
+
+
+def with_misc(lines: Sequence[str], key: str, values: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence's lines with ``key=value`` in the last column of each word, beside other keys."""
+    given = iter(values)
+    for line in lines:
+        cells = line.split("\t")
+        if _WORD.fullmatch(cells[0]):
+            kept = [part for part in cells[MISC].split("|") if part.partition("=")[0] != key]
+            kept = [part for part in kept if part not in ("", NOTHING)]
+            cells[MISC] = "|".join([*kept, f"{key}={next(given)}"])
+        yield "\t".join(cells)
+
+
+def with_tree(example: ParsedSentence, heads: Sequence[int], relations: Sequence[str]) -> ParsedSentence:
+    """Return the sentence with another tree.
+
+    ``write_conllu`` puts them into the sentence's own lines; all else in these stays, the enhanced graph
+    too. ValueError unless each word gets one of each.
+    """
+    if len({len(example.words), len(heads), len(relations)}) > 1:
+        raise ValueError(
+            f"example {example.id!r}: {len(heads)} heads and {len(relations)} relations for "
+            f"{len(example.words)} words."
+        )
+    return replace(example, heads=tuple(heads), relations=tuple(relations))
+
+
+def write_conllu(sentences: Iterable[ParsedSentence], corpus: str) -> Iterator[str]:
+    """Yield the lines of a file. Where a sentence differs from its ``lines``, the sentence counts."""
+    for sentence in sentences:
+        lines = list((_own_lines if sentence.lines else _new_lines)(sentence, corpus))
+        _check_reads_back(lines, sentence, corpus)
+        yield from lines
+        yield ""
+
+
+def _comment(lines: Iterable[str], wanted: str) -> str:
+    for line in lines:
+        name, _, value = line.removeprefix("#").partition("=")
+        if line.startswith("#") and name.strip() == wanted and value.strip():
+            return value.strip()
+    return ""
+
+
+def _row(file: File, number: int, line: str, position: int) -> list[Row]:
+    """Return the word of a line; none for a multi-word range or an empty node."""
+    columns = line.split("\t")
+    if len(columns) != COLUMNS:
+        raise file.broken(number, f"{len(columns)} columns in {line[:60]!r}", f"{COLUMNS}, split by tabs")
+    if _RANGE_OR_EMPTY.fullmatch(columns[0]):
+        return []
+    if not _WORD.fullmatch(columns[0]):
+        expected = "a word number (3), a range (3-4) or an empty node (3.1)"
+        raise file.broken(number, f"ID {columns[0]!r}", expected)
+    if columns[0] != str(position):
+        raise file.broken(number, f"word number {columns[0]}", f"{position}, the next of the sentence")
+    if not columns[FORM]:
+        raise file.broken(number, "an empty FORM", "the word")
+    return [(number, columns)]
+
+
+def _check_row(file: File, row: Row) -> None:
+    number, columns = row
+    if columns[TAG] not in UPOS and columns[TAG] not in OLD_UPOS:
+        raise file.broken(number, f"UPOS {columns[TAG]!r}", f"one of {', '.join(sorted(UPOS))}")
+    if not _HEAD.fullmatch(columns[HEAD]):
+        raise file.broken(number, f"HEAD {columns[HEAD]!r}", "0 for the root, else the number of a word")
+    if columns[RELATION] in ("", NOTHING):
+        raise file.broken(number, f"DEPREL {columns[RELATION]!r}", "a relation such as nsubj")
+
+
+def _check_tree(file: File, rows: Sequence[Row]) -> None:
+    """Check that the heads are one tree: in range, one root, no cycle."""
+    heads = [int(columns[HEAD]) for _, columns in rows]
+    roots = [number for (number, _), head in zip(rows, heads, strict=True) if head == 0]
+    if len(roots) != 1:
+        where = roots[1] if roots else rows[0][0]
+        raise file.broken(where, f"{len(roots)} words with HEAD 0 in the sentence", "one root")
+    state = [0] * (len(rows) + 1)  # the walk that reached a word first; 0: none yet
+    for start in range(1, len(rows) + 1):
+        node = start
+        while node and not state[node]:
+            state[node] = start
+            number, node = rows[node - 1][0], heads[node - 1]
+            if node > len(rows):
+                raise file.broken(number, f"HEAD {node}", f"at most {len(rows)}, the last word")
+        if node and state[node] == start:
+            raise file.broken(rows[node - 1][0], "a word that is below itself (a cycle)", "a tree")
+
+
+def _check_reads_back(lines: list[str], sentence: ParsedSentence, corpus: str) -> None:
+    """Check that the lines read back as the sentence; DataError where the format cannot hold it."""
+    text = "\n".join(lines)
+    if not is_unicode(text):
+        raise cannot_write(corpus, sentence.id, "half a surrogate pair in it. Take it out")
+    file = File(f"{corpus}: cannot write example {sentence.id}", lambda: iter(text.split("\n")), str)
+    read = list(read_conllu(file))
+    same = len(read) == 1 and read[0].lines == tuple(lines)
+    name = sentence.id if sentence.lines else read[0].id if read else ""  # an id may be none of its lines'
+    if not same or replace(read[0], id=name, lines=sentence.lines) != sentence:
+        raise _not_its_lines(sentence, corpus)
+
+
+def _own_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
+    columns: dict[int, Sequence[str]] = {
+        FORM: sentence.words,
+        TAG: sentence.tags,
+        HEAD: list(map(str, sentence.heads)),
+        RELATION: sentence.relations,
+    }
+    rows = [row for line in sentence.lines if _WORD.fullmatch((row := line.split("\t"))[0])]
+    if {len(rows)} != set(map(len, columns.values())) or any(len(row) != COLUMNS for row in rows):
+        raise _not_its_lines(sentence, corpus)
+    return with_columns(sentence.lines, columns)
+
+
+def _new_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
+    yield f"# sent_id = {cell(sentence.id, corpus, sentence.id)}"
+    yield f"# text = {cell(' '.join(sentence.words), corpus, sentence.id)}"
+    if len({*map(len, (sentence.words, sentence.tags, sentence.heads, sentence.relations))}) != 1:
+        raise cannot_write(corpus, sentence.id, "words, tags, heads and relations are not as many")
+    columns = zip(sentence.words, sentence.tags, sentence.heads, sentence.relations, strict=True)
+    for position, (word, tag, head, relation) in enumerate(columns, start=1):
+        yield f"{position}\t{cell(word, corpus, sentence.id)}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_"
+
+
+def _not_its_lines(sentence: ParsedSentence, corpus: str) -> DataError:
+    return DataError(
+        f"{corpus}: cannot write example {sentence.id}: its lines do not have its {len(sentence.words)} "
+        f"words; expected a line of ten columns a word. Leave lines empty to have them made anew."
+    )

@@ -1,0 +1,166 @@
+"""Files with a line for each word (CoNLL): which lines are comments and how many columns the others have.
+
+Variants of CoNLL write comments as ``# id = 1``, ``# text: …``, ``#<tab>URL``, ``# sent 1``, or not at all,
+and a word may begin with ``#`` as well. So the layout of a file is decided once, from all of its lines:
+before the first word of a sentence, a line that begins with ``#`` is a word if it has the columns and a label
+of the other words, and a comment if not. What does not fit the layout is an error with its own line.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from os.path import commonprefix
+from typing import NamedTuple
+
+from isogloss.core.errors import DataError
+from isogloss.data.files import File
+from isogloss.data.projection.tag_projection import OUTSIDE
+
+HASH, DOCUMENT = "#", "-DOCSTART-"
+
+Line = tuple[int, list[str]]
+"""Number and cells of a word's line."""
+
+LOOKED_AT = 1_000
+"""Sentences that show whether a column contains words."""
+
+SAME = 10
+"""Words that are the same, or begin so, before their column is taken for another one."""
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z-]+)?:")
+"""The code that the original WikiANN has before each word."""
+
+
+class Layout(NamedTuple):
+    """What a file with a line for each word is."""
+
+    width: int
+    """Columns of most words."""
+    ends: bool
+    """Whether every line ends with a separator."""
+    hashes: bool
+    """Whether a line may be a comment at all."""
+    labels: frozenset[str]
+    """Labels of the words that do not begin with ``#``."""
+    comment: str | None
+    """What comments begin with, anywhere; None where lines with ``#`` are looked at one by one."""
+
+    def is_comment(self, line: str, label: int | None, *, first: bool) -> bool:
+        """Return whether a line is a comment; ``first`` before the first word of a sentence."""
+        if line.startswith(DOCUMENT):
+            return True
+        if self.comment is not None:
+            return bool(self.comment) and line.startswith(self.comment)
+        if not first or not line.startswith(HASH):
+            return False
+        cells = self.cells(line)
+        if len(cells) != self.width or not all(cells):
+            return True
+        return label is not None and not all(map(self._is_label, cells[label : label + 1 or None]))
+
+    def _is_label(self, text: str) -> bool:
+        spans = any(label[1:2] == "-" for label in self.labels)
+        return text in self.labels or (spans and (text == OUTSIDE or text[1:2] == "-"))
+
+    def cells(self, line: str) -> list[str]:
+        """Return the cells of a line; the empty one after the last separator is none."""
+        cells = split_cells(line)
+        return cells[:-1] if self.ends and not cells[-1] else cells
+
+
+def split_cells(line: str) -> list[str]:
+    """Split a line at its tabs or, where it has none, at its spaces; words may have a no-break space."""
+    return line.split("\t") if "\t" in line else [*filter(None, line.split(" "))]
+
+
+def layout_of(file: File, label: int | None, comment: str | None = None) -> Layout:
+    """Decide the layout of a file from all of its lines; ``label`` is the column of the labels."""
+    widths, ending, hashes = Counter[int](), 0, 0
+    labels = set[str](), set[str]()  # The second without the cell after the last separator.
+    for _, line in file.lines():
+        if line.startswith((comment or HASH, DOCUMENT)):
+            hashes += 1
+            continue
+        if not line.strip():
+            continue
+        cells = split_cells(line)
+        widths[len(cells)] += 1
+        ending += not cells[-1]
+        if label is not None:
+            labels[0].update(cells[label : label + 1 or None])
+            labels[1].update((cells if cells[-1] else cells[:-1])[label : label + 1 or None])
+    ends = 0 < ending == widths.total()
+    width = max(widths, key=lambda count: (widths[count], count), default=0) - ends
+    return Layout(width, ends, hashes > 0, frozenset(labels[ends]), comment)
+
+
+def count_comments(file: File, layout: Layout, label: int | None) -> int:
+    """Return the number of comment lines."""
+    first, count = True, 0
+    for _, line in file.lines() if layout.hashes else ():
+        comment = layout.is_comment(line, label, first=first)
+        count += comment
+        first = not line.strip() or (first and comment)
+    return count
+
+
+def read_words(
+    file: File, layout: Layout, columns: Sequence[int], label: int | None
+) -> Iterator[list[Line] | DataError]:
+    """Yield the words of each sentence, or the error of a sentence with a line that does not fit."""
+    for has_words, block in groupby(file.lines(), key=lambda numbered: bool(numbered[1].strip())):
+        if not has_words:
+            continue
+        words = list[Line]()
+        for number, line in block:
+            if not layout.hashes or not layout.is_comment(line, label, first=not words):
+                words.append((number, layout.cells(line)))
+        if words:
+            yield _misfit(file, layout, columns, words) or words
+
+
+def _misfit(file: File, layout: Layout, columns: Sequence[int], words: Sequence[Line]) -> DataError | None:
+    """Return the error of the first line that has other columns or a carriage return inside."""
+    width, widths = layout.width, Counter(len(cells) for _, cells in words)
+    if all(column >= 0 for column in columns):  # Some formats have more columns in some sentences.
+        width = max(widths, key=lambda count: (widths[count], count == width))
+    fits = len(columns) <= width and all(-width <= column < width for column in columns)
+    for number, cells in words if not fits or len(widths) > 1 or width not in widths else ():
+        if len(cells) != width or not fits:
+            advice = (
+                "Correct the line, the columns or, where such lines are comments, comments of the description"
+            )
+            expected = f"{_columns(width)}, among them {', '.join(map(str, columns))}"
+            text = " ".join(cells)[:60]
+            return file.broken(number, f"{_columns(len(cells))} in {text!r}", expected, advice)
+    broken = (number for number, cells in words if any("\r" in cell for cell in cells))
+    if number := next(broken, 0):
+        return file.broken(number, "a carriage return inside the line", "one at most, at its end")
+    return None
+
+
+def _columns(count: int) -> str:
+    return f"{count} column{'s' * (count != 1)}"
+
+
+def check_words(file: File, sentences: Iterable[Sequence[str]], column: int) -> None:
+    """Raise DataError where the column of words counts them (1, 2, 3 …) or always has the same text."""
+    seen, counts, length = dict[str, None](), True, 0
+    for words in islice(sentences, LOOKED_AT):
+        seen.update(dict.fromkeys(words))
+        counts = counts and list(words) == [str(number) for number in range(1, len(words) + 1)]
+        length += len(words)
+    columns = "Write the columns of both, counted from 0 (columns = { word = 1, label = 2 })"
+    prefix = _LANGUAGE.match(commonprefix([*seen]))  # noqa: RUF071
+    for what, advice, is_so in (
+        ("the numbers of words (1, 2, 3 …)", columns, counts and length > 1),
+        (f"{next(iter(seen), '')[:60]!r} alone", columns, len(seen) == 1 and length >= SAME),
+        (
+            f"{prefix and prefix[0]!r} before each word",
+            'Take it out, or use corpus = "wikiann"',
+            prefix and length >= SAME,
+        ),
+    ):
+        if is_so:
+            raise file.broken(1, f"column {column} with {what}", "words and their labels", advice)

@@ -1,0 +1,1 @@
+"""Labels moved onto translations: tags, answers, tokenization."""

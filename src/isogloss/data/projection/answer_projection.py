@@ -1,0 +1,113 @@
+"""Answers located in translations of their passage: by marks, by word links, by their own translation.
+
+Each function returns None where the position is ambiguous.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from isogloss.data.projection.tokenization import tokenize, word_offsets
+
+Span = tuple[int, int]
+"""Start and end of a word in a text, in characters."""
+
+SpanLink = tuple[Span, Span]
+"""A word of the text and its counterpart in the translation."""
+
+
+Answer = tuple[int, str]
+"""Character offset in the passage, and text."""
+
+
+class Mark(NamedTuple):
+    """Markers around an answer, and regular expressions of their translations."""
+
+    left: str
+    right: str
+    lefts: str
+    """Regular expression of the left one's translations."""
+    rights: str
+
+
+MARKS = (
+    Mark("[", "]", r"[\[［【]", r"[\]］】]"),
+    Mark("<b>", "</b>", r"<\s*[bB]\s*>", r"<\s*/\s*[bB]\s*>"),
+    Mark("“", "”", r"[\"“„«»”「『]", r"[\"“”»«」』]"),
+)
+"""Brackets and tags survive translation best (Chen et al. 2023, "EasyProject", Section 4); then quotes."""
+
+_NO_SPACE_BEFORE = re.compile(r"[,.;:!?…)\]}»”%、。，！？：；]")
+
+
+def marked(passage: str, answer: Answer, mark: Mark) -> str | None:
+    """Write marks around an answer; None where the passage contains such marks itself."""
+    if re.search(f"{mark.lefts}|{mark.rights}", passage):
+        return None
+    start, text = answer
+    stop = start + len(text)
+    return passage[:start] + mark.left + passage[start:stop] + mark.right + passage[stop:]
+
+
+def unmarked(translation: str, mark: Mark) -> tuple[str, Answer] | None:
+    """Remove the marks from a translation; return it and the answer between them."""
+    lefts = list(re.finditer(mark.lefts, translation))
+    first = lefts[0] if lefts else None
+    rights = [one for one in re.finditer(mark.rights, translation) if first and one.start() >= first.end()]
+    every = {one.span() for one in (*lefts, *re.finditer(mark.rights, translation))}
+    if first is None or len(rights) != 1 or len(every) != 2:
+        return None
+    before, after = translation[: first.start()], translation[rights[0].end() :]
+    inner = translation[first.end() : rights[0].start()]
+    answer = inner.strip()
+    if not answer:
+        return None
+    start = before.rstrip() + _gap(before, inner)
+    spaced = _gap(inner, after)
+    if _NO_SPACE_BEFORE.match(after.lstrip()) and not after[:1].isspace():
+        spaced = ""  # The space was the mark's.
+    return start + answer + spaced + after.lstrip(), (len(start), answer)
+
+
+def _gap(left: str, right: str) -> str:
+    """Return a space if either part had one at the joint, else nothing."""
+    inside = bool(left.strip() and right.strip())
+    return " " if inside and (left[-1].isspace() or right[0].isspace()) else ""
+
+
+def by_links(answer: Answer, translation: str, links: Iterable[SpanLink]) -> Answer | None:
+    """Return the span from the first to the last word linked to the answer; None if others are within."""
+    start, stop = answer[0], answer[0] + len(answer[1])
+    every = list(links)
+    inside = {target for source, target in every if start <= source[0] and source[1] <= stop}
+    outside = {target for source, target in every if source[1] <= start or source[0] >= stop}
+    if not inside:
+        return None
+    first, last = min(begin for begin, _ in inside), max(end for _, end in inside)
+    if any(first <= begin < last for begin, _ in outside - inside):
+        return None
+    return first, translation[first:last]
+
+
+def by_text(answer: str, translation: str) -> Answer | None:
+    """Return the only occurrence of a translated answer, ignoring case, at word boundaries; else None."""
+    core = answer.strip().rstrip(".。").strip()
+    if not core:
+        return None
+    whole = re.compile(rf"{_border(core[0])}{re.escape(core)}{_border(core[-1])}", re.IGNORECASE)
+    found = list(whole.finditer(translation))
+    return (found[0].start(), found[0][0]) if len(found) == 1 else None
+
+
+def _border(letter: str) -> str:
+    """Return the expression of a word boundary, in scripts that separate words."""
+    spaced = letter.isalnum() and not re.match(
+        r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffee]", letter
+    )
+    return r"\b" if spaced else ""
+
+
+def span_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[SpanLink]:
+    """Turn links between the numbers of words into links between their character offsets."""
+    sources, targets = (word_offsets(tokenize(one), one) for one in (text, translation))
+    return [(sources[i], targets[j]) for i, j in links]

@@ -1,0 +1,376 @@
+"""Translated examples with their labels: classes stay, answers and tags are located again.
+
+Answers are located by marks, word links or their own translation (``answer_projection``), tags by word links
+(``tag_projection``). Questions without an answer, and sentences whose entities or whose every tag were not
+located, are left out and reported.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import tee
+from typing import Any, Literal, NamedTuple, cast
+
+from isogloss.core.errors import ConfigError, check_named
+from isogloss.data.examples import (
+    Choice,
+    Example,
+    LabelledText,
+    ParsedSentence,
+    Question,
+    SentencePair,
+    TaggedSentence,
+    TextLine,
+    Translation,
+)
+from isogloss.data.formats.conllu import text_comment
+from isogloss.data.projection.answer_projection import (
+    MARKS,
+    Answer,
+    SpanLink,
+    by_links,
+    by_text,
+    marked,
+    span_links,
+    unmarked,
+)
+from isogloss.data.projection.tag_projection import WordLinks, are_bio, projected_tags, word_links
+from isogloss.data.projection.tokenization import detokenize, tokenize
+
+
+class Translated(NamedTuple):
+    """The translation of one text."""
+
+    text: str
+    """In one line; empty for an empty text."""
+    cuts: int = 0
+    """Number of cuts in a text too long for the model."""
+    words: tuple[str, ...] | None = None
+    """The words of the translation, where the translator knows them; else ``tokenize`` finds them."""
+    links: tuple[SpanLink, ...] | None = None
+    """Word links, where the translator knows them."""
+
+
+TranslateTexts = Callable[[Iterable[str]], Iterable[Translated]]
+"""One translation for each text, in order."""
+
+FindLinks = Callable[[Sequence[Translation]], Iterable[Iterable[tuple[int, int]]]]
+"""From texts and translations to the 0-based links between words (given ones, else ``tokenize``'s)."""
+
+
+Way = Literal["links", "marks", "alignment", "alone"]
+WAYS: tuple[Way, ...] = ("links", "marks", "alignment", "alone")
+
+TagWay = Literal["links", "alignment"]
+TAG_WAYS: tuple[TagWay, ...] = ("links", "alignment")
+
+
+class TranslatedExamples(NamedTuple):
+    """Translated examples, in order, and what was lost."""
+
+    examples: list[Example]
+    lost: tuple[str, ...] = ()
+    """Ids of the questions whose answer, and of the sentences whose entities or tags, were not located."""
+    cuts: int = 0
+    """Number of cuts in texts too long for the translator."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projection:
+    """How labels are located in translations.
+
+    Ways to find answers are tried in order on those still missing. Without any way, questions lose their
+    answers, and nothing in the translation depends on them, as it must be where a model is tested.
+    """
+
+    answers: tuple[Way, ...] = ("marks", "alone")
+    """links: by the translator's own word links; marks: by marks round the answer, which the translation
+    keeps; alignment: by ``find_links``; alone: the answer's own translation stands in the passage's once."""
+    tags: TagWay | None = None
+    """links or alignment; None leaves the words of translations without tags."""
+    links: TagWay | None = None
+    """How words of sentences are linked to those of their translations, which then keep the links: links (the
+    translator's own) or alignment; None keeps none."""
+    find_links: FindLinks | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse unknown ways, and alignment without an aligner."""
+        check_named("answers", "way to find them again", WAYS, *self.answers)
+        for name, found in (("tags", self.tags), ("links", self.links)):
+            if found is not None:
+                check_named(name, "way to find them again", TAG_WAYS, found)
+        if "alignment" in (*self.answers, self.tags, self.links) and self.find_links is None:
+            raise ConfigError("alignment finds labels and links with a word aligner, and none was given.")
+
+
+def translate_examples(
+    examples: Iterable[Example],
+    translate: TranslateTexts,
+    *,
+    projection: Projection | None = None,
+    language: str = "",
+) -> TranslatedExamples:
+    """Translate examples under the same ids.
+
+    Texts, pairs and choices keep their labels. A Translation becomes its first text and that one's
+    translation. Tagged and parsed sentences become words, with tags where these are projected and links where
+    these are kept. ``language`` is the target, for questions that state the language of their passage.
+    """
+    every, how = list(examples), projection or Projection()
+    questions = [one for one in every if isinstance(one, Question)]
+    found = _Questions(questions, translate, how, language)
+    others = [one for one in every if not isinstance(one, Question)]
+    texts = [list(_PARTS[type(one)].texts(one)) for one in others]
+    translated = iter(translate(text for some in texts for text in some))
+    made: dict[int, Example | None] = {id(one): found.examples.get(one.id) for one in questions}
+    cuts, sentences = found.cuts, list[_Sentence]()
+    for one, some in zip(others, texts, strict=True):
+        mine = [next(translated) for _ in some]
+        cuts += sum(text.cuts for text in mine)
+        rebuilt = made[id(one)] = _PARTS[type(one)].rebuild(one, mine)
+        if isinstance(one, TaggedSentence | ParsedSentence):
+            sentences.append(_Sentence(one, cast(TaggedSentence, rebuilt), some[0], mine[0]))
+    made |= _with_words_labelled(sentences, how)
+    lost = (*found.lost, *(one.original.id for one in sentences if made[id(one.original)] is None))
+    kept = [made[id(one)] for one in every]
+    return TranslatedExamples([one for one in kept if one is not None], lost, cuts)
+
+
+class _Sentence(NamedTuple):
+    """A sentence of words, its translation, and both as running text."""
+
+    original: TaggedSentence | ParsedSentence
+    words: TaggedSentence
+    text: str
+    translated: Translated
+
+
+def _with_words_labelled(sentences: Sequence[_Sentence], how: Projection) -> dict[int, Example | None]:
+    """Return each translated sentence with its tags and links, by the original.
+
+    None where tags were not located.
+    """
+    ways = dict.fromkeys(way for way in (how.tags, how.links) if way is not None)
+    if not ways:
+        return {}
+    links = {way: list(_links(sentences, way, how.find_links)) for way in ways}
+    bio = are_bio(tag for one in sentences for tag in one.original.tags)
+    found = dict[int, Example | None]()
+    for number, one in enumerate(sentences):
+        words: TaggedSentence | None = one.words
+        if how.tags is not None:
+            tags = projected_tags(one.original.tags, len(one.words.words), links[how.tags][number], bio=bio)
+            words = None if tags is None else replace(one.words, tags=tags)
+        if words is not None and how.links is not None:
+            words = replace(words, links=tuple(links[how.links][number]))
+        found[id(one.original)] = words
+    return found
+
+
+def _links(sentences: Sequence[_Sentence], way: TagWay, find_links: FindLinks | None) -> Iterable[WordLinks]:
+    """Return the links between the words of each sentence and those of its translation."""
+    if way == "alignment" and find_links is not None:
+        pairs = [
+            Translation(
+                id=str(number),
+                first=one.text,
+                second=one.translated.text,
+                words=(one.original.words, one.words.words),
+            )
+            for number, one in enumerate(sentences)
+        ]
+        return map(list, find_links(pairs))
+    return map(_own_links, sentences)
+
+
+def _own_links(one: _Sentence) -> WordLinks:
+    """Return the translator's links between places in both texts as links of words."""
+    texts = (one.original.words, one.text), (one.words.words, one.translated.text)
+    return word_links(*texts, one.translated.links or ())
+
+
+def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> Iterator[Example]:
+    """Translate a stream of examples as a model's inputs, without their labels.
+
+    A text that the previous example has too (a passage of several questions) is translated once. Sentences
+    keep the translator's own word links.
+    """
+    here, there = tee(examples)
+    new = (text for _, texts in _with_new_texts(there) for text in texts)
+    made, known = iter(translate(new)), dict[str, Translated]()
+    for example, texts in _with_new_texts(here):
+        known |= {text: next(made) for text in texts}
+        parts = _PARTS[type(example)]
+        known = {text: known[text] for text in parts.texts(example)}
+        mine = [known[text] for text in parts.texts(example)]
+        rebuilt = parts.rebuild(example, mine)
+        if isinstance(example, TaggedSentence | ParsedSentence) and mine[0].links is not None:
+            words = cast(TaggedSentence, rebuilt)
+            links = _own_links(_Sentence(example, words, parts.texts(example)[0], mine[0]))
+            rebuilt = replace(words, links=tuple(links))
+        yield rebuilt
+
+
+def texts_of(example: Example) -> Sequence[str]:
+    """Return the texts of an example; words are joined to one as running text."""
+    return _PARTS[type(example)].texts(example)
+
+
+def _with_new_texts(examples: Iterable[Example]) -> Iterator[tuple[Example, list[str]]]:
+    """Yield each example with those of its texts that the previous one lacks."""
+    before: Sequence[str] = ()
+    for example in examples:
+        texts = texts_of(example)
+        yield example, [text for text in dict.fromkeys(texts) if text not in before]
+        before = texts
+
+
+class _Parts(NamedTuple):
+    """The texts of an example to translate, and how to rebuild it from translations."""
+
+    texts: Callable[[Any], Sequence[str]]
+    rebuild: Callable[[Any, Sequence[Translated]], Example]
+
+
+def _words(sentence: TaggedSentence | ParsedSentence, translated: Sequence[Translated]) -> TaggedSentence:
+    """Return the words of the translation, still without tags."""
+    words = translated[0].words
+    words = tokenize(translated[0].text) if words is None else words
+    return TaggedSentence(id=sentence.id, words=words, tags=())
+
+
+def _written(sentence: TaggedSentence | ParsedSentence) -> Sequence[str]:
+    known = text_comment(sentence) if isinstance(sentence, ParsedSentence) else ""
+    return [known or detokenize(sentence.words)]
+
+
+def _asked(question: Question, translated: Sequence[Translated]) -> Question:
+    asked, passage = translated
+    return replace(question, question=asked.text, passage=passage.text, answers=(), language="", repaired="")
+
+
+_OF_WORDS = _Parts(_written, _words)
+_PARTS: Mapping[type, _Parts] = {
+    SentencePair: _Parts(
+        lambda one: [one.first, one.second],
+        lambda one, texts: replace(one, first=texts[0].text, second=texts[1].text),
+    ),
+    Choice: _Parts(
+        lambda one: [one.context, *filter(None, [one.question]), *one.options],
+        lambda one, texts: replace(
+            one,
+            context=texts[0].text,
+            question=texts[1].text if one.question else "",
+            options=tuple(text.text for text in texts[-len(one.options) :]),
+        ),
+    ),
+    LabelledText: _Parts(lambda one: [one.text], lambda one, texts: replace(one, text=texts[0].text)),
+    TextLine: _Parts(lambda one: [one.text], lambda one, texts: replace(one, text=texts[0].text)),
+    Translation: _Parts(
+        lambda one: [one.first],
+        lambda one, texts: replace(one, second=texts[0].text, links=None, possible=(), words=None),
+    ),
+    TaggedSentence: _OF_WORDS,
+    ParsedSentence: _OF_WORDS,
+    Question: _Parts(lambda one: [one.question, one.passage], _asked),
+}
+
+
+class _Questions:
+    """Translates passages and questions, then locates answers, way by way."""
+
+    def __init__(
+        self, questions: list[Question], translate: TranslateTexts, how: Projection, language: str
+    ) -> None:
+        self.translate, self.how = translate, how
+        self.cuts = 0
+        self.passages: dict[str, Translated] = {}
+        self.passage: dict[str, str] = {}
+        self.answers: dict[str, tuple[Answer, ...]] = {}
+        if not how.answers:
+            self._plain(questions)
+            self.passage = {one.id: self.passages[one.passage].text for one in questions}
+            self.answers = {one.id: () for one in questions}
+        for way in how.answers:
+            missing = [one for one in questions if one.id not in self.answers]
+            if missing:
+                self._ways[way](self, missing)
+        asked = self._texts([one.question for one in questions if one.id in self.answers])
+        self.lost = tuple(one.id for one in questions if one.id not in self.answers)
+        self.examples: dict[str, Question] = {}
+        for one in questions:
+            if one.id in self.answers:
+                self.examples[one.id] = replace(
+                    one,
+                    passage=self.passage[one.id],
+                    question=asked[one.question].text,
+                    answers=self.answers[one.id],
+                    language=language if one.language else "",
+                    repaired="",
+                )
+
+    def _texts(self, texts: Iterable[str]) -> dict[str, Translated]:
+        """Translate every text once."""
+        wanted = list(dict.fromkeys(texts))
+        found = dict(zip(wanted, self.translate(wanted), strict=True))
+        self.cuts += sum(one.cuts for one in found.values())
+        return found
+
+    def _plain(self, questions: Iterable[Question]) -> None:
+        """Translate the unmarked passages, each once."""
+        self.passages |= self._texts(one.passage for one in questions if one.passage not in self.passages)
+
+    def _keep(self, question: Question, passage: str, found: Iterable[Answer | None]) -> None:
+        answers = tuple(dict.fromkeys(answer for answer in found if answer is not None))
+        if answers:
+            self.passage[question.id], self.answers[question.id] = passage, answers
+
+    def _by_own_links(self, questions: list[Question]) -> None:
+        self._plain(questions)
+        for one in questions:
+            whole = self.passages[one.passage]
+            if whole.links is not None:
+                self._keep(
+                    one, whole.text, [by_links(answer, whole.text, whole.links) for answer in one.answers]
+                )
+
+    def _by_marks(self, questions: list[Question]) -> None:
+        """Locate answers by each kind of marks in turn; the passage is the unmarked translation."""
+        for mark in MARKS:
+            missing = [one for one in questions if one.id not in self.answers]
+            ways = {one.id: marked(one.passage, one.answers[0], mark) for one in missing if one.answers}
+            texts = self._texts(text for text in ways.values() if text is not None)
+            for one in missing:
+                text = ways.get(one.id)
+                found = None if text is None else unmarked(texts[text].text, mark)
+                if found is not None:
+                    self._keep(one, found[0], [found[1]])
+
+    def _by_alignment(self, questions: list[Question]) -> None:
+        if self.how.find_links is None:
+            return
+        self._plain(questions)
+        pairs = [
+            Translation(id=str(number), first=passage, second=whole.text)
+            for number, (passage, whole) in enumerate(self.passages.items())
+        ]
+        links = {
+            pair.first: span_links(pair.first, pair.second, linked)
+            for pair, linked in zip(pairs, self.how.find_links(pairs), strict=True)
+        }
+        for one in questions:
+            whole = self.passages[one.passage].text
+            self._keep(one, whole, [by_links(answer, whole, links[one.passage]) for answer in one.answers])
+
+    def _alone(self, questions: list[Question]) -> None:
+        self._plain(questions)
+        texts = self._texts(text for one in questions for _, text in one.answers)
+        for one in questions:
+            whole = self.passages[one.passage].text
+            self._keep(one, whole, [by_text(texts[text].text, whole) for _, text in one.answers])
+
+    _ways: Mapping[str, Callable[["_Questions", list[Question]], None]] = {
+        "links": _by_own_links,
+        "marks": _by_marks,
+        "alignment": _by_alignment,
+        "alone": _alone,
+    }

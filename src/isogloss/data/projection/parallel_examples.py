@@ -1,0 +1,162 @@
+"""Examples that are the same in several languages: which they are, their match by id, and mixtures of two.
+
+Parallel test sets have equal ids in all languages, and so have translations and what they were made from.
+Equal ids alone do not say so: many formats number their examples, whatever these are.
+
+Mixed-language test sets put half of each example back in the source language (cross-lingual adjustment,
+Section 4): the premise or the hypothesis of XNLI, at random; a question in one language about a passage in
+the other, both ways. Which half of a pair it is depends on the id alone, so that it is the same half in
+every target language.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, TypeVar
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.languages import is_built_in
+from isogloss.core.seeds import derive
+from isogloss.data.corpus import Split
+from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
+from isogloss.data.files import some
+
+PARALLEL: Mapping[str, tuple[Split, ...]] = {
+    "xnli": ("dev", "test"),
+    "pawsx": ("dev", "test"),
+    "mlqa": ("dev", "test"),
+    "squad": ("test",),  # XQuAD
+}
+"""Splits that were translated by people; of MLQA each two languages have some examples in common."""
+
+BUILT_IN: tuple[Split, ...] = ("dev", "test")
+"""Splits of every corpus of the built-in languages."""
+
+PUD = "pud"
+"""The treebank that says the same in every language (Zeman et al. 2017, Section 3)."""
+
+FEW = 0.05
+"""Share of labels that may differ between languages: in PAWS-X 8 of 1,994, in files of another order half."""
+
+MIXED = "the target", "the source"
+"""What messages call the two that are mixed."""
+
+One = TypeVar("One", bound=Example)
+Other = TypeVar("Other", bound=Example)
+
+Side = Literal["random", "first", "second"]
+"""The text of a pair that is back in the source language."""
+
+Part = Literal["question", "passage"]
+"""What of a question is back in the source language; answers are the passage's."""
+
+
+def check_parallel(corpus: str, split: Split, languages: Sequence[str], treebanks: Mapping[str, str]) -> None:
+    """Raise ConfigError unless a corpus's split is known to be parallel in these languages."""
+    built_in = {is_built_in(language) for language in languages}
+    if len(built_in) > 1:
+        raise ConfigError(
+            f"languages {' '.join(languages)}: some are built in and some are not, so they have no examples "
+            f"in common. Name languages of one kind."
+        )
+    plain = corpus.partition(":")[0]
+    known = BUILT_IN if True in built_in else PARALLEL.get(plain, ())
+    if plain == "ud" and False in built_in:
+        named = (treebanks.get(language, "").rpartition("/")[2].rpartition("-")[2] for language in languages)
+        known = ("test",) if all(name.lower() == PUD for name in named) else ()
+    if split not in known:
+        there = "; ".join(f"{name} ({', '.join(splits)})" for name, splits in sorted(PARALLEL.items()))
+        raise ConfigError(
+            f"{corpus!r}: its {split} split does not say the same in every language, or is not known to. "
+            f'Choose bitext, or a parallel test set: {there}; ud with treebanks = "PUD" (test); of the '
+            f"built-in languages dev or test of any."
+        )
+
+
+def matched(
+    first: Iterable[One], second: Iterable[Other], *, names: tuple[str, str], partial: bool = False
+) -> list[tuple[One, Other]]:
+    """Return each example of the first with the one of the second that has its id, in the first's order.
+
+    ``names`` are what messages call the two. DataError where an id is there twice, where one has no match,
+    and where two have different labels. With ``partial`` the latter two are left out (PAWS-X has some of
+    both), unless so many labels differ that the files must be of another order.
+    """
+    there, others = _by_id(first, names[0]), _by_id(second, names[1])
+    both = [(one, others[name]) for name, one in there.items() if name in others]
+    if not partial and len(both) < max(len(there), len(others)):
+        raise _not_parallel(names, there, others)
+    if not both:
+        raise DataError(f"{names[0]} and {names[1]}: no id in common. Take two that are parallel.")
+    differ = [one.id for one, other in both if _labels_differ(one, other)]
+    if len(differ) > (FEW * len(both) if partial else 0):
+        raise DataError(
+            f"{names[0]} and {names[1]}: {len(differ)} of {len(both)} examples have another label (or "
+            f"number of options) in the one than in the other (ids {some(differ)}); expected the same "
+            f"examples under the same ids. Check that both files have the same rows in the same order; a few "
+            f"that differ can be left out (partial)."
+        )
+    return [(one, other) for one, other in both if not _labels_differ(one, other)]
+
+
+def mixed_pairs(
+    target: Iterable[SentencePair], source: Iterable[SentencePair], *, side: Side = "random"
+) -> list[SentencePair]:
+    """Put one text of each target pair back in the source language; DataError for what does not match."""
+    return [
+        replace(one, first=other.first)
+        if (_drawn(one.id) if side == "random" else side) == "first"
+        else replace(one, second=other.second)
+        for one, other in matched(target, source, names=MIXED)
+    ]
+
+
+def _drawn(name: str) -> Side:
+    """Draw the side of the pair with this id that is back in the source language."""
+    return "second" if derive(0, "mixed", name) % 2 else "first"
+
+
+def mixed_questions(
+    target: Iterable[Question], source: Iterable[Question], *, part: Part = "question"
+) -> list[Question]:
+    """Put the question, or the passage with its answers, back in the source language."""
+    return [
+        replace(one, question=other.question) if part == "question" else replace(other, question=one.question)
+        for one, other in matched(target, source, names=MIXED)
+    ]
+
+
+def _by_id(examples: Iterable[One], name: str) -> dict[str, One]:
+    found: dict[str, One] = {}
+    for example in examples:
+        if example.id in found:
+            raise DataError(f"{name}: id {example.id!r} is there twice, so nothing can be matched by it.")
+        found[example.id] = example
+    return found
+
+
+def _labels_differ(one: Example, other: Example) -> bool:
+    if isinstance(one, Choice) and isinstance(other, Choice):
+        labels = {one.label, other.label} - {None}
+        return len(labels) > 1 or len(one.options) != len(other.options)
+    if isinstance(one, SentencePair | LabelledText) and isinstance(other, SentencePair | LabelledText):
+        mine, yours = (
+            frozenset(side.label) if isinstance(side.label, tuple) else side.label for side in (one, other)
+        )
+        return mine != yours and "" not in (mine, yours)
+    return False
+
+
+def _not_parallel(
+    names: tuple[str, str], one: Mapping[str, object], other: Mapping[str, object]
+) -> DataError:
+    missing = (
+        (names[0], names[1], [name for name in one if name not in other]),
+        (names[1], names[0], [name for name in other if name not in one]),
+    )
+    facts = [
+        f"{len(ids)} of {here} are not in {there} (ids {some(ids)})" for here, there, ids in missing if ids
+    ]
+    return DataError(
+        f"{names[0]} and {names[1]} are not parallel: {'; '.join(facts)}. "
+        f"Take test sets of the same examples, or only what both have (partial)."
+    )

@@ -1,0 +1,1 @@
+"""Weights beside those of the encoder: language modules, adapters, deltas, differences."""

@@ -1,0 +1,187 @@
+"""Adapters of the library peft (LoRA, DoRA, IA3) in an encoder of any family.
+
+They are put into the modules that the family's sites name, with the weights around them frozen, and merged
+after training: the model is an ordinary one again. On disk they are an ordinary peft folder with the head
+among ``modules_to_save``.
+"""
+
+import warnings
+from collections.abc import Sequence
+from copy import copy
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+import torch
+from torch import Tensor, nn
+
+from isogloss.core.errors import ConfigError, ModelError, one_line
+from isogloss.encoders.added.language_context import read_weights
+from isogloss.encoders.added.language_modules import encoder_of
+from isogloss.encoders.annotations import Model
+from isogloss.encoders.families import family_of
+from isogloss.encoders.family import EncoderFamily, encoder_prefix, head_parameters
+from isogloss.nn.frozen import freeze, thaw
+
+if TYPE_CHECKING:
+    from peft import PeftConfig
+
+ModuleChoice = Literal["query", "key", "value", "attention_output", "feed_forward_in", "feed_forward_out"]
+"""A module that an adapter can be put into, by its name in ``families.Site``."""
+
+PROJECTIONS = ("query", "key", "value")
+ADAPTER, WEIGHTS, CONFIG = "default", "adapter_model.safetensors", "adapter_config.json"
+PREFIX = "base_model.model."
+"""Before the names of all weights in a peft folder."""
+
+TASK_TYPES = {
+    "ForTokenClassification": "TOKEN_CLS",
+    "ForSequenceClassification": "SEQ_CLS",
+    "ForQuestionAnswering": "QUESTION_ANS",
+}
+"""What peft calls the task of a model's class."""
+
+
+def check_peft(family: EncoderFamily, modules: Sequence[ModuleChoice] | None, where: str) -> None:
+    """Raise ConfigError where the library is not installed, or a family has not the modules asked for."""
+    if find_spec("peft") is None:
+        raise ConfigError(
+            f'{where}: the package peft is not installed. Install it: pip install "isogloss[peft]"'
+        )
+    lacking = [name for name in modules or () if name in PROJECTIONS and "projections" in family.lacks]
+    if lacking:
+        there = ", ".join(name for name in get_args(ModuleChoice) if name not in PROJECTIONS)
+        raise ConfigError(
+            f"{where}: modules: {', '.join(lacking)}: {family.name} {family.lacks['projections']}. Choose "
+            f"among: {there}."
+        )
+
+
+def there_of(family: EncoderFamily, modules: Sequence[ModuleChoice]) -> tuple[ModuleChoice, ...]:
+    """Return those of some modules that a family has."""
+    lacks = "projections" in family.lacks
+    return tuple(name for name in modules if not (lacks and name in PROJECTIONS))
+
+
+def module_names(model: Model, modules: Sequence[ModuleChoice]) -> list[str]:
+    """Return the names, in the encoder, of these modules of all layers.
+
+    ConfigError for modules after which the encoder has language adapters.
+    """
+    inside, found = encoder_prefix(model), []
+    for site in family_of(model).sites(model):
+        for name in modules:
+            if "forward" in vars(site.module(model, name)):
+                raise ConfigError(
+                    f"peft: modules: {name}: this encoder has language adapters after it. Choose others, as "
+                    f'in modules = ["query", "value"].'
+                )
+            found.append(str(getattr(site, name)).removeprefix(inside))
+    return found
+
+
+def add_adapters(model: nn.Module, config: "PeftConfig", *, seed: int) -> None:
+    """Put a peft configuration's adapters into a model and freeze the encoder; a head stays trainable.
+
+    The adapters' initial weights depend on the seed alone; they change no output.
+    """
+    from peft import inject_adapter_in_model
+
+    head = head_parameters(model)
+    frozen = [weight for name, weight in model.named_parameters() if name not in head]
+    device = next(model.parameters()).device
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"peft\.")
+        torch.manual_seed(seed)
+        inject_adapter_in_model(config, model, adapter_name=ADAPTER)
+    thaw(model)
+    freeze(frozen)
+    model.to(device)
+
+
+def adapter_weights(model: nn.Module) -> dict[str, Tensor]:
+    """Return copies of the weights of adapters and head by their names in a peft folder."""
+    from peft import get_peft_model_state_dict
+
+    found = {**get_peft_model_state_dict(model, adapter_name=ADAPTER), **head_parameters(model)}
+    return {f"{PREFIX}{name}": weight.detach().cpu().clone() for name, weight in found.items()}
+
+
+def merge_adapters(model: nn.Module) -> "PeftConfig":
+    """Merge the adapters into the weights; return their configuration. All weights are trainable again."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    for name, module in list(model.named_modules()):
+        if isinstance(module, BaseTunerLayer):
+            module.merge()
+            owner, _, own = name.rpartition(".")
+            setattr(model.get_submodule(owner), own, module.get_base_layer())
+    config = cast(Any, model).peft_config[ADAPTER]
+    del cast(Any, model).peft_config
+    thaw(model)
+    return config
+
+
+def write_adapters(
+    folder: Path, weights: dict[str, Tensor], config: "PeftConfig", model: nn.Module, base: str
+) -> None:
+    """Write an ordinary peft folder: configuration and weights, the head's among ``modules_to_save``."""
+    from safetensors.torch import save_file
+
+    save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+    about = copy(config)
+    about.base_model_name_or_path, _, revision = base.partition("@")
+    about.revision, about.inference_mode = revision or None, True
+    tops = {name.removeprefix(encoder_prefix(model)).split(".")[0] for name in head_parameters(model)}
+    about.modules_to_save = sorted(tops) or None
+    for name in ("target_modules", "feedforward_modules"):  # Sets, whose order differs each time.
+        if hasattr(about, name):
+            setattr(about, name, sorted(getattr(about, name)))
+    kind = type(model).__name__
+    about.task_type = next((task for end, task in TASK_TYPES.items() if kind.endswith(end)), None)
+    about.save_pretrained(str(folder))
+
+
+def put_into(model: nn.Module, folder: Path) -> set[str]:
+    """Add the adapters of a peft folder to a model, or to an encoder alone, and merge them.
+
+    Returns the names of the weights of a head that were there as well.
+    """
+    head = load_adapters(model, folder)
+    merge_adapters(model)
+    return head
+
+
+def load_adapters(model: nn.Module, folder: Path) -> set[str]:
+    """Add the adapters of a peft folder to a model, or to an encoder alone; return names as ``put_into``."""
+    check_peft(family_of(model), None, str(folder))
+    from peft import PeftConfig, set_peft_model_state_dict
+
+    try:
+        config = PeftConfig.from_pretrained(str(folder))
+    except Exception as error:
+        raise _damaged(folder / CONFIG, error) from error
+    config.modules_to_save, config.inference_mode = None, False
+    weights = {name.removeprefix(PREFIX): one for name, one in read_weights(folder / WEIGHTS).items()}
+    head = head_parameters(model)
+    if encoder_of(model) is model:
+        inside = f"{cast(Any, model).base_model_prefix}."
+        weights = {name.removeprefix(inside): one for name, one in weights.items() if name.startswith(inside)}
+    add_adapters(model, config, seed=0)
+    try:
+        result = set_peft_model_state_dict(model, weights, adapter_name=ADAPTER)
+    except RuntimeError as error:
+        raise _damaged(folder / WEIGHTS, error) from error
+    if result.unexpected_keys:
+        raise ModelError(
+            f"{folder / WEIGHTS}: these adapters are another encoder's: it has no "
+            f"{result.unexpected_keys[0]}. Copy the folder again."
+        )
+    return {*head} & weights.keys()
+
+
+def _damaged(path: Path, error: Exception) -> ModelError:
+    return ModelError(
+        f"{path}: these adapters are damaged ({one_line(error)}). Copy the folder again; if a run of "
+        f"isogloss made it, delete the run's folder and run again."
+    )

@@ -1,0 +1,247 @@
+"""The GPUs of this machine, and on which of them a run is made.
+
+A process of its own sees one GPU alone: the variable that says so is set before it begins, for the driver
+reads it once. What GPUs there are is asked in a process that ends: here, the answer would cost memory of one.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import cycle, islice
+from multiprocessing import get_context
+from types import ModuleType
+from typing import TypeVar
+
+import torch
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.records import read_made
+from isogloss.runs.context import RunContext
+from isogloss.runs.memory import peak_memory
+from isogloss.runs.runs import Run
+from isogloss.store.store import Store
+from isogloss.training.memory import Machine
+from isogloss.training.precision import measured_precision
+
+ALL, CPU_NAME = "all", "cpu"
+MIG = "MIG-"
+"""How a part of a GPU is named; a process sees one of them at most."""
+
+HIDDEN = "-1"
+"""What hides every GPU; an empty value does not with ROCm."""
+
+CONTEXT = 700_000_000
+"""Bytes of a GPU that a process takes beside tensors: its context, the kernels of libraries."""
+
+RESERVED = 1.2
+"""What torch takes of a GPU, times what tensors take at most."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a process computes on."""
+
+    visible: str = ""
+    """What the variable of visible GPUs holds in a process that sees this one alone; empty: as it is here."""
+    name: str = ""
+    memory: int | None = None
+    """Bytes; None where none is counted: on the processor."""
+    number: int | None = None
+    """Among the GPUs that this process was given."""
+    here: bool = False
+    """Whether this process can compute on it, as torch numbers it."""
+
+    def __str__(self) -> str:
+        """Name it to a person."""
+        return "CPU" if self.memory is None else f"GPU {self.visible if self.number is None else self.number}"
+
+
+CPU = Device(HIDDEN)
+"""The processor of a machine that has GPUs."""
+
+
+def devices_of(asked: str) -> tuple[Device, ...]:
+    """Return the devices that were asked for, all GPUs if none was; empty where there is no choice: no GPU.
+
+    ConfigError for what is not there.
+    """
+    return chosen(asked, gpus(), _named)
+
+
+def chosen(asked: str, found: Sequence[Device], named: Callable[[str], Device | None]) -> tuple[Device, ...]:
+    """Choose among the GPUs that were found; ``named`` looks for one that this process does not see."""
+    if not found and asked not in ("", CPU_NAME):
+        raise ConfigError(
+            f"devices {asked}: torch {torch.__version__} finds no GPU here. Name {CPU_NAME}, or leave it out."
+        )
+    if asked in ("", ALL) or not found:
+        return tuple(found)
+    if asked == CPU_NAME:
+        return (CPU,)
+    by_name = {str(one.number): one for one in found}
+    by_name |= {one.visible: one for one in found if not one.visible.isdigit()}
+    names = [name.strip() for name in asked.split(",")]
+    picked = [by_name.get(name) or named(name) for name in names]
+    if None in picked:
+        there = ", ".join(f"{one.number} ({described(one)})" for one in found)
+        raise ConfigError(
+            f"devices {asked}: there is no GPU {names[picked.index(None)]!r} here, but {there}. Name some of "
+            f"these, by number or UUID, {ALL}, or {CPU_NAME} alone."
+        )
+    return tuple(dict.fromkeys(one for one in picked if one))
+
+
+def described(device: Device) -> str:
+    """Return the name and the memory of a GPU."""
+    return f"{device.name}, {(device.memory or 0) / 2**30:.0f} GiB"
+
+
+def gpus() -> tuple[Device, ...]:
+    """Return the GPUs that this process may use."""
+    return _gpus(_visible()) if torch.cuda.device_count() else ()
+
+
+@cache
+def _gpus(visible: str) -> tuple[Device, ...]:
+    return numbered(visible, _seen)
+
+
+def numbered(visible: str, seen: Callable[..., Sequence[Device]]) -> tuple[Device, ...]:
+    """Return the GPUs that this process was given; ``seen`` gives those that other processes see."""
+    names = visible.split(",") if visible else []
+    if any(name.startswith(MIG) for name in names):
+        return tuple(replace(one, number=n, here=not n) for n, one in enumerate(seen(*names)))
+    return tuple(
+        replace(one, visible=names[n] if names else str(n), number=n, here=True)
+        for n, one in enumerate(seen(visible))
+    )
+
+
+def _named(uuid: str) -> Device | None:
+    """Return a GPU by its UUID, if this process was not given others."""
+    return next(iter(_seen(uuid)), None) if "-" in uuid and not _visible() else None
+
+
+def _seen(*values: str) -> list[Device]:
+    """Return the GPUs that processes see with some values of the variable."""
+    asked = [(value, in_new_process(value, _names_and_memory)) for value in values]
+    return [Device(value, *about) for value, answer in asked for about in answer.result()]
+
+
+def _names_and_memory() -> list[tuple[str, int]]:
+    if not torch.cuda.is_available():
+        return []
+    torch.cuda.init()  # type: ignore[no-untyped-call]  # Before that, it counts GPUs that it cannot use.
+    found = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
+    return [(one.name, one.total_memory) for one in found]
+
+
+def _variables() -> tuple[str, ...]:
+    """Return the variables that say which GPUs a process sees; the first one set is heeded."""
+    return ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES") if torch.version.hip else ("CUDA_VISIBLE_DEVICES",)
+
+
+def _visible() -> str:
+    return next(filter(None, map(os.environ.get, _variables())), "").replace(" ", "")
+
+
+def in_new_process(visible: str, compute: Callable[[], T]) -> "Future[T]":
+    """Compute in a process that sees some GPUs alone, and ends with that."""
+    pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+    with starting(visible):
+        answer = pool.submit(compute)
+    pool.shutdown(wait=False)
+    return answer
+
+
+@contextmanager
+def starting(visible: str) -> Iterator[None]:
+    """Let processes that begin now see some GPUs alone, and not run the user's script again."""
+    name, main = _variables()[0], sys.modules["__main__"]
+    before = os.environ.get(name)
+    sys.modules["__main__"] = ModuleType("__main__")
+    os.environ |= {name: visible} if visible else {}
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        os.environ.pop(name, None)
+        os.environ |= {} if before is None else {name: before}
+
+
+def precision_on(devices: Sequence[Device], store: Store) -> str:
+    """Return what precision "auto" comes to on all devices alike: bfloat16 where that pays on each."""
+
+    def measured(kind: str, visible: str) -> str:
+        return in_new_process(visible, partial(measured_precision, kind)).result()
+
+    cpu = torch.backends.cpu.get_cpu_capability()
+    asked = {("cpu", cpu, "") if one == CPU else ("cuda", one.name, one.visible) for one in devices}
+    found = {store.precision(name, partial(measured, kind, visible)) for kind, name, visible in sorted(asked)}
+    return found.pop() if len(found) == 1 else "float32"
+
+
+def of_each(devices: Sequence[Device], jobs: int) -> list[Device]:
+    """Return the device of each of so many processes, in turn; memory without what processes take of it."""
+    given = list(islice(cycle(devices), jobs))
+    return [
+        one if one.memory is None else replace(one, memory=one.memory - CONTEXT * given.count(one))
+        for one in given
+    ]
+
+
+def place(need: int | None, running: Mapping[Device, Sequence[int | None]]) -> Device | None:
+    """Return the device to start a run on that takes so many bytes; None: it has to wait.
+
+    ``running`` tells what the runs on each device take, None where that is not known. It is the device with
+    the fewest runs among those with room; a device without any has room for everything.
+    """
+    with_room = [device for device, beside in running.items() if _has_room(device, beside, need)]
+    return min(with_room, key=lambda one: len(running[one]), default=None)
+
+
+def _has_room(device: Device, beside: Sequence[int | None], need: int | None) -> bool:
+    if not beside or device.memory is None:
+        return True
+    known = [one for one in (need, *beside) if one is not None]
+    return len(known) == 1 + len(beside) and sum(known) <= device.memory
+
+
+@dataclass
+class Needs:
+    """How much of a GPU runs take: as measured of runs of the same kind and sizes, else as estimated.
+
+    What has the same estimate has the same sizes: only the lengths of rows differ.
+    """
+
+    context: RunContext
+    measured: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def of(self, run: Run) -> int | None:
+        """Return the bytes that a run takes; None where neither is known."""
+        estimate = self._estimate(run)
+        if estimate is None:
+            return None
+        return round(RESERVED * self.measured.get((run.name, estimate), estimate))
+
+    def learn(self, runs: Iterable[Run], names: Sequence[str]) -> None:
+        """Read what finished runs took on devices of some names."""
+        for run in runs:
+            estimate, peak = self._estimate(run), self._peak(run, names)
+            if estimate is not None and peak is not None:
+                key = run.name, estimate
+                self.measured[key] = max(peak, self.measured.get(key, 0))
+
+    def _estimate(self, run: Run) -> int | None:
+        half = self.context.resolved(run.precision) == "bfloat16"
+        return peak_memory(run, self.context.sources.encoders, on=Machine(half=half, gpu=True))
+
+    def _peak(self, run: Run, names: Sequence[str]) -> int | None:
+        made = read_made(self.context.store.folder(run))
+        return made.peak_memory if made.device in names else None

@@ -1,0 +1,126 @@
+"""The engines by name, and how runs are made by one. Cheap to import: what an engine needs is imported late.
+
+An engine on this machine is a number of jobs (``engine``); one beyond it opens workers there.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeAlias
+
+from isogloss.core.errors import ConfigError, check_named
+
+if TYPE_CHECKING:
+    from isogloss.engine.workers import Workers
+    from isogloss.runs.context import RunContext
+    from isogloss.runs.runs import Run
+
+Begun: TypeAlias = "Callable[[Run], None]"
+"""Called once a run is being made."""
+
+Opened: TypeAlias = "AbstractContextManager[Workers]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """How runs are made; their records do not depend on it, but for ``threads`` in the last digits."""
+
+    engine: str = "processes"
+    jobs: int = 0
+    """Runs made side by side; 0: as many as there is room for: on this machine, cores or GPUs."""
+    devices: str = ""
+    """What they are made on, on this machine: all GPUs if empty, some by number or UUID, or the processor
+    (cpu)."""
+    threads: int = 1
+    """Threads of each run."""
+    address: str = ""
+    """A Ray cluster's; "auto" for the one this machine is part of, empty for a new one on it alone."""
+    slurm: Mapping[str, object] = field(default_factory=dict)
+    """Parameters of Slurm jobs, as submitit names them."""
+    track: tuple[str, ...] = ()
+    """Trackers that follow the runs."""
+    retry_failed: bool = False
+    """Whether runs are made again that failed in an earlier call."""
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for numbers that are too small, and what is unknown or not installed."""
+        for name, least in (("jobs", 0), ("threads", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ConfigError(f"{name}: found {value!r}; expected a whole number, {least} or more.")
+        check_named("--engine", "engine", ENGINES, self.engine)
+        self._check_options()
+        if self.beyond and find_spec(self.beyond.package) is None:
+            raise ConfigError(
+                f"--engine {self.engine}: the package {self.beyond.package} is not installed. Install it: "
+                f'pip install "isogloss[{self.engine}]".'
+            )
+        if self.slurm:
+            from isogloss.engine.slurm_jobs import check_parameters
+
+            check_parameters(self.slurm)
+        if self.track:
+            from isogloss.training.tracking import check_trackers
+
+            check_trackers(self.track)
+
+    def _check_options(self) -> None:
+        """Raise ConfigError for options of another engine."""
+        for option in ("address", "slurm"):
+            engine = next(name for name, one in ENGINES.items() if one.option == option)
+            if getattr(self, option) and self.engine != engine:
+                raise ConfigError(
+                    f"--{option} is for --engine {engine}; found --engine {self.engine}. Change either."
+                )
+        if self.engine == "serial" and self.jobs > 1:
+            raise ConfigError(
+                f"--jobs {self.jobs}: --engine serial makes one run after the other. Leave either out."
+            )
+        if self.devices and self.beyond:
+            raise ConfigError(
+                f"--devices is for this machine (--engine serial or processes); found --engine "
+                f"{self.engine}. Leave it out: there each run is given its own."
+            )
+
+    @property
+    def beyond(self) -> "Engine | None":
+        """The engine, if it is one beyond this machine."""
+        return ENGINES[self.engine] if ENGINES[self.engine].workers else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """An engine as users see it, and what opens its workers if it is one beyond this machine."""
+
+    about: str
+    package: str = ""
+    """What has to be installed for it."""
+    option: str = ""
+    """The option that is its own."""
+    workers: "Callable[[Making, RunContext, Sequence[Run], Begun], Opened] | None" = None
+    """Opens workers for the runs of a plan."""
+    follows: bool = False
+    """Whether its workers follow what other processes make."""
+
+
+def _ray(how: Making, context: "RunContext", _: "Sequence[Run]", begun: Begun) -> Opened:
+    from isogloss.engine.ray_workers import ray_workers
+
+    return ray_workers(context, begun, address=how.address, jobs=how.jobs)
+
+
+def _slurm(how: Making, context: "RunContext", runs: "Sequence[Run]", begun: Begun) -> Opened:
+    from isogloss.engine.slurm_jobs import slurm_workers
+
+    return slurm_workers(context, runs, begun, jobs=how.jobs or 1, parameters=how.slurm)
+
+
+ENGINES: Mapping[str, Engine] = {
+    "serial": Engine(about="one run after the other"),
+    "processes": Engine(about="side by side on this machine"),
+    "ray": Engine(about="on a Ray cluster", package="ray", option="address", workers=_ray),
+    "slurm": Engine(
+        about="in jobs of Slurm", package="submitit", option="slurm", workers=_slurm, follows=True
+    ),
+}

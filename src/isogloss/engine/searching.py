@@ -1,0 +1,342 @@
+"""Hyper-parameter search: trials of a recipe, proposed by Optuna and chosen by a dev set.
+
+Every trial is an ordinary plan of ordinary runs in one folder, so no study is stored: the sampler is seeded
+and told the scores of trials in order, so the same command proposes the same trials and finds their records.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from itertools import product
+from math import prod
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from isogloss.core.errors import ConfigError, StorageError, unknown_name
+from isogloss.core.identity import identity
+from isogloss.core.records import Row, write_text
+from isogloss.engine.search_spaces import EXPECTED, Choices, Space, space_of
+from isogloss.planning.plan import Planned, plan_recipe
+from isogloss.recipes.asking import once_each
+from isogloss.recipes.checking import names, read_recipe, set_key
+from isogloss.recipes.recipe import GridTable, Recipe, many
+from isogloss.recipes.recipe_text import Source, as_table, packaged_recipes, recipe_text, to_toml
+from isogloss.runs.needs import in_order
+from isogloss.runs.runs import Measure, Run
+from isogloss.store.store import Outcome, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NO_ZERO_SHOT = (
+    "the targets' dev sets choose, which takes labels in the target languages: what is found is no zero-shot "
+    "transfer, and must not be reported as such."
+)
+
+WRITTEN = "# Found by isogloss search"
+"""How a file begins that a search may replace."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRequest:
+    """What is searched for, where, and by which score."""
+
+    recipe: Source
+    over: Mapping[str, str | Sequence[object]]
+    """By dotted key of the recipe (``grid.`` may be left out): a range, or values."""
+    trials: int = 20
+    by: str = ""
+    """The measure; empty: the task's metric."""
+    target_dev: bool = False
+    """Whether the targets' dev sets choose, and not the source's: then transfer is not zero-shot."""
+    seed: int = 0
+    """Seed of the proposals."""
+    out: str | Path | None = None
+    data: str | Path | None = None
+    changes: Mapping[str, object] = field(default_factory=dict)
+    scale: str = ""
+
+    @property
+    def spaces(self) -> dict[str, Space]:
+        """The values of each field, in an order that does not depend on how they were told."""
+        if not self.over:
+            raise ConfigError(f"search: nothing to search over. Add --over, {EXPECTED}.")
+        within = names(GridTable) - names(Recipe)
+        found = once_each(
+            "--over",
+            (
+                (f"grid.{key}" if key.partition(".")[0] in within else key, space_of(key, told))
+                for key, told in self.over.items()
+            ),
+        )
+        for key in found.keys() & self.changes.keys():
+            raise ConfigError(f"--set {key}: --over says it, too. Leave one of them out.")
+        return dict(sorted(found.items()))
+
+    @property
+    def chosen_by(self) -> str:
+        """The score in words."""
+        return f"{self.by or 'metric'} on {'target' if self.target_dev else 'source'} dev"
+
+    def decides(self, run: Measure) -> bool:
+        """Return whether scores of a model are among those that choose."""
+        return self.target_dev or bool(run.source_languages)
+
+    def takes(self, row: Row, run: Measure) -> bool:
+        """Return whether a row of its scores is: of the measure, in a language that chooses."""
+        is_source = row["language"] in run.source_languages
+        return is_source != self.target_dev and (row["metric"] == self.by if self.by else bool(row["main"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One setting and its score: the mean over seeds, and its deviation over them."""
+
+    number: int
+    values: Mapping[str, object]
+    score: float | None = None
+    """None where runs failed."""
+    std: float | None = None
+    seeds: int = 0
+    made: int = 0
+    """Runs made now; the others were there."""
+    failed: tuple[str, ...] = ()
+    """Why runs failed."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """The trials of a search, in order, and the recipe of the best one."""
+
+    trials: tuple[Trial, ...]
+    recipe: Path | None
+    """None where every trial failed."""
+    chosen_by: str
+
+    @property
+    def best(self) -> Trial | None:
+        """The first trial with the highest score; None where every trial failed."""
+        scored = [one for one in self.trials if one.score is not None]
+        return max(scored, key=lambda one: one.score or 0.0, default=None)
+
+    def frame(self) -> "pd.DataFrame":
+        """Return the trials as a DataFrame: a column for each field, score, std and failures."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"trial": one.number, **one.values, "score": one.score, "std": one.std, "failed": len(one.failed)}
+            for one in self.trials
+        )
+
+
+Make = Callable[[Planned], Outcome]
+"""Makes what has no record yet."""
+
+
+def search(
+    request: SearchRequest,
+    make: Make,
+    *,
+    to: Path | None = None,
+    command: str = "isogloss search",
+    on_trial: Callable[[Trial], None] = lambda _: None,
+) -> Search:
+    """Make trials one after the other and write the best one's recipe.
+
+    ConfigError, before anything is made, where an end of a range or a value makes no plan.
+    """
+    first = _check(request)
+    store, to = first.store, to or _beside(request, first.store.root)
+    if to.is_dir():
+        raise ConfigError(f"{to}: this is a folder, and the best recipe is a file. Name one by --to.")
+    if to.exists() and not to.read_bytes().startswith(WRITTEN.encode()):
+        raise ConfigError(f"{to}: this file was not written by a search. Name another by --to.")
+    trials: list[Trial] = []
+    runs: list[Run] = []
+    with _one_search(store):
+        proposals = _proposals(request)
+        values = next(proposals)
+        while values:
+            trial = Trial(number=len(trials) + 1, values=values)
+            try:
+                planned = _plan(request, values)
+            except ConfigError as error:  # Each value is possible, and these together are not.
+                trials.append(replace(trial, failed=(str(error),)))
+            else:
+                runs += planned.runs
+                replace(planned, runs=in_order(runs)).write(command)
+                trials.append(_scored(trial, request, planned, make(planned)))
+            on_trial(trials[-1])
+            values = proposals.send(trials[-1].score)
+    found = Search(tuple(trials), to, request.chosen_by)
+    if found.best is None:
+        return replace(found, recipe=None)
+    write_text(to, _best_recipe(request, found, found.best, to))
+    return found
+
+
+@contextmanager
+def _one_search(store: Store) -> Iterator[None]:
+    """Keep other searches out of this folder: each writes its trials as the plan."""
+    with store.claims.claimed("search") as claim:
+        if claim is None:
+            raise StorageError(
+                f"{store.root}: another search ({store.claims.holder('search')}) works in this folder. Wait "
+                f"until it has ended, or choose another --out."
+            )
+        claim.finished = True
+        yield
+
+
+def _check(request: SearchRequest) -> Planned:
+    """Plan every value and every end of a range, the others as they come first; return the first plan."""
+    spaces = request.spaces
+    if not _all(spaces, request.trials) and find_spec("optuna") is None:
+        raise ConfigError(
+            'search: the package optuna is not installed. Install: pip install "isogloss[search]"'
+        )
+    first = {key: space.ends[0] for key, space in spaces.items()}
+    plans = {
+        key: [_plan(request, {**first, key: end}) for end in space.ends] for key, space in spaces.items()
+    }
+    planned = next(iter(plans.values()))[0]
+    models = [run.model for run in planned.runs if isinstance(run, Measure) and run.model]
+    if not models:
+        raise ConfigError(
+            "search: no model of this recipe has a source language whose dev set could choose. Let those of "
+            "the targets choose by --target-dev."
+        )
+    known = {name for model in models for name in model.solves.contributions([], [])}
+    if request.by and request.by not in known:
+        raise unknown_name("--by", "measure", request.by, known)
+    for key, found in plans.items():
+        if len({tuple(map(identity, plan.runs)) for plan in found}) == 1:
+            raise ConfigError(
+                f"search: --over {key}: the models are the same whatever its value, so that none could be "
+                f"chosen. Search over what they are trained with, {EXPECTED}."
+            )
+    return planned
+
+
+def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
+    """Plan the models of a setting, their scores on the dev sets that choose, and nothing else."""
+    text, where = recipe_text(request.recipe)
+    grid = read_recipe(text, where=where, changes=request.changes, scale=request.scale).grid
+    if grid is None:
+        raise ConfigError("search: this recipe trains no model that could be scored. Add [grid].")
+    chosen = grid.targets if request.target_dev else many(grid.source)
+    languages = list(dict.fromkeys(code for group in chosen for code in group.split("+")))
+    scores = {"name": "scores", "split": "dev", "languages": languages, "examples": grid.dev_examples}
+    planned = plan_recipe(
+        request.recipe,
+        out=request.out,
+        data=request.data,
+        changes={**request.changes, **values, "measure": [scores]},
+        scale=request.scale,
+    )
+    deciding = [one for one in planned.runs if isinstance(one, Measure) and request.decides(one)]
+    return replace(planned, runs=in_order(deciding))
+
+
+def _scored(trial: Trial, request: SearchRequest, planned: Planned, outcome: Outcome) -> Trial:
+    """Return a trial with the mean over seeds of the scores that choose."""
+    trial = replace(trial, made=len(outcome.made), failed=tuple(outcome.failed.values()))
+    if trial.failed:
+        return trial
+    by_seed: dict[int, list[float]] = {}
+    for run in planned.runs:
+        if isinstance(run, Measure) and run.model:
+            own = [row for row in planned.store.record(run).rows if request.takes(row, run)]
+            by_seed.setdefault(run.model.seed, []).extend(float(row["score"] or 0.0) for row in own)
+    means = [fmean(scores) for scores in by_seed.values()]
+    std = stdev(means) if len(means) > 1 else None
+    return replace(trial, score=fmean(means), std=std, seeds=len(means))
+
+
+def _all(spaces: Mapping[str, Space], trials: int) -> list[dict[str, object]]:
+    """List every setting, where there are at most so many; else none."""
+    lists = [space.values for space in spaces.values() if isinstance(space, Choices)]
+    if len(lists) < len(spaces) or prod(map(len, lists)) > trials:
+        return []
+    return [dict(zip(spaces, values, strict=True)) for values in product(*lists)]
+
+
+def _proposals(request: SearchRequest) -> Generator[dict[str, object], float | None, None]:
+    """Yield settings, each after the score of the one before was sent: all of them, or those Optuna draws.
+
+    An empty one is the end.
+    """
+    spaces = request.spaces
+    if every := _all(spaces, request.trials):
+        yield from (values for values in [*every, {}])  # A list takes no scores.
+        return
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=request.seed))
+    drawn_from = {key: space.distribution() for key, space in spaces.items()}
+    for _ in range(request.trials):
+        trial = study.ask(drawn_from)
+        score = yield {key: space.value(trial.params[key]) for key, space in spaces.items()}
+        state = optuna.trial.TrialState.FAIL if score is None else None
+        study.tell(trial, score, state=state)
+    yield {}
+
+
+def _beside(request: SearchRequest, folder: Path) -> Path:
+    """Return where the best recipe is written: beside the file it extends, or among the runs."""
+    file = Path(request.recipe) if isinstance(request.recipe, str | Path) else Path()
+    return file.with_name(f"{file.stem}-best.toml") if file.is_file() else folder / "best.toml"
+
+
+def _best_recipe(request: SearchRequest, found: Search, best: Trial, to: Path) -> str:
+    """Return the recipe of a trial: what it changes of the recipe that was searched, which it extends.
+
+    Its values stand in the scale that was searched at, too, so that this does not take them back.
+    """
+    text, where = recipe_text(request.recipe)
+    body = tomllib.loads(text)
+    changed, values = deepcopy(body), as_table({**request.changes, **best.values})
+    for key, value in values.items():
+        set_key(changed, key.split("."), value, where)
+        if request.scale:
+            _set_in_scale(changed["scale"][request.scale], key, value, where)
+    name = request.recipe
+    if isinstance(name, str | Path):
+        if str(name) not in packaged_recipes():
+            name = Path(os.path.relpath(Path(name).resolve(), to.parent.resolve())).as_posix()
+        changed = {"extends": str(name), **_difference(body, changed)}
+    about = f"trial {best.number} of {len(found.trials)}, {found.chosen_by} {best.score:.4f}"
+    at = f" at --scale {request.scale}" if request.scale else ""
+    warning = f"# {NO_ZERO_SHOT}\n" if request.target_dev else ""
+    return f"{WRITTEN}: {about}{at}, mean over {best.seeds} seeds.\n{warning}{to_toml(changed)}"
+
+
+def _set_in_scale(scale: dict[str, Any], key: str, value: object, where: str) -> None:
+    """Set a dotted key where a scale says it, or something around it: of two places the later one counts."""
+    around = max((name for name in scale if key.startswith(f"{name}.")), key=len, default="")
+    within = key.removeprefix(f"{around}.")
+    if key in scale or not around:
+        scale[key] = value
+    elif isinstance(scale[around], dict):
+        _set_in_scale(scale[around], within, value, where)
+    else:
+        set_key(scale, [around, *within.split(".")], value, where)
+
+
+def _difference(base: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a table that another one lacks or has otherwise; lists are whole."""
+    found: dict[str, object] = {}
+    for key, value in changed.items():
+        before = base.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            if inside := _difference(before, value):
+                found[key] = inside
+        elif key not in base or before != value:
+            found[key] = value
+    return found

@@ -1,0 +1,207 @@
+"""Single runs without a recipe: bitext aligned, a split translated, or text translated line by line."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from isogloss.core.errors import ConfigError, StorageError, check_named
+from isogloss.core.languages import check_language
+from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.records import Record, Row
+from isogloss.data.corpus import SPLITS, Split
+from isogloss.data.sources import Sources
+from isogloss.engine.engine import make_planned
+from isogloss.engine.engines import Making
+from isogloss.planning.plan import Planned
+from isogloss.planning.store_places import store_at
+from isogloss.planning.translations import (
+    RecipeTranslator,
+    TranslationRequest,
+    models_named,
+    translator_places,
+    translators,
+)
+from isogloss.recipes.checking import located, refuse_empty_or_twice
+from isogloss.recipes.descriptions import known_as
+from isogloss.recipes.recipe import Recipe
+from isogloss.runs.alignments import AlignmentRequest, alignments
+from isogloss.runs.context import EXAMPLES, LINKS
+from isogloss.runs.encoder_runs import Align, Pretrained
+from isogloss.runs.encoders import places, pretrained
+from isogloss.runs.runs import Run, Translate, tasks_of, translator_label
+from isogloss.tasks import find_task
+from isogloss.tasks.tagging import Tagging
+from isogloss.translators import TranslateSetting
+
+WHERE = "command line"
+
+COUNTS = ("pairs", "links")
+"""Columns of an alignment without gold links."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BitextToAlign:
+    """Which bitext is aligned, and how."""
+
+    bitext: str
+    """Corpus of translations ("bitext:bible")."""
+    pairs: tuple[str, ...]
+    """Pairs of languages such as en-es."""
+    aligner: Mapping[str, object]
+    """Its name and fields, as in a recipe's [align]."""
+    encoder: str = "shipped"
+    """The encoder of an aligner that needs one."""
+    split: str = "train"
+    examples: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitToTranslate:
+    """Which split of a corpus is translated."""
+
+    corpus: str
+    split: str = "train"
+    examples: int = 0
+
+
+@dataclass(frozen=True)
+class MadeFile:
+    """A file that a run made, with the run's numbers and warnings."""
+
+    row: Row
+    file: Path
+    warnings: tuple[str, ...] = ()
+
+
+def align_bitext(
+    wanted: BitextToAlign, *, out: Path, data: str = "", on_progress: OnProgress = no_progress
+) -> list[MadeFile]:
+    """Align each pair that is not aligned yet in the folder ``out``; DataError where a file is not there."""
+    split, wanted = _split(wanted.split), replace(wanted, bitext=known_as(wanted.bitext, data))
+    refuse_empty_or_twice(wanted.pairs, "pairs")
+    sources = Sources(data, places([wanted.encoder]))
+    with located("--encoder"):
+        encoder = pretrained(wanted.encoder)
+    request = AlignmentRequest(dict(wanted.aligner), WHERE, split, examples=wanted.examples)
+    runs = alignments(request, sources, encoder, wanted.bitext, wanted.pairs)
+    if wanted.encoder != "shipped" and all(run.encoder is None for run in runs):
+        raise ConfigError(
+            f"--encoder {wanted.encoder}: aligner {runs[0].aligner.name!r} looks at none. Leave it out, or "
+            f"name an aligner that does: --aligner encoder."
+        )
+    planned = Planned(
+        recipe=Recipe(title=f"Word alignments of {wanted.bitext}"),
+        text="",
+        runs=list(runs),
+        store=store_at(out),
+        sources=sources,
+    )
+    _make(planned, f"isogloss align {wanted.bitext} {' '.join(wanted.pairs)}", "alignment", on_progress)
+    return [
+        MadeFile(_alignment(run, record), planned.store.folder(run) / LINKS, record.warnings)
+        for run, record in ((run, planned.store.record(run)) for run in planned.runs)
+        if isinstance(run, Align)
+    ]
+
+
+def _split(name: str) -> Split:
+    check_named("--split", "split", SPLITS, name)
+    return next(one for one in SPLITS if one == name)
+
+
+def _make(planned: Planned, command: str, what: str, on_progress: OnProgress) -> None:
+    planned.write(command)
+    outcome = make_planned(planned, Making(jobs=1, retry_failed=True), on_progress=on_progress)
+    for key, message in outcome.failed.items():
+        raise StorageError(f"{what} {key}: {message}")
+
+
+def _alignment(run: Align, record: Record) -> Row:
+    """Return what was aligned, how, and the counts; scores only where there are gold links."""
+    about = {"languages": run.languages, "split": run.split, "aligner": run.aligner.name}
+    (found,) = record.rows
+    scored = bool(found["gold_pairs"])
+    measured = {name: found[name] for name in found if scored or name in COUNTS}
+    return {"bitext": run.bitext, **about, **measured}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direction:
+    """From which language into which, and by which translator."""
+
+    source: str
+    target: str
+    table: Mapping[str, object]
+    """The translator, its model and its fields, as in a recipe's [translate]."""
+
+    def translator(self, sources: Sources) -> RecipeTranslator:
+        """Build the translator; ConfigError where it cannot be."""
+        check_language(self.source, "--from")
+        check_language(self.target, "--into")
+        if self.source == self.target:
+            raise ConfigError(f"--into: {self.target} is what --from says, too. Give another language.")
+        recipe = Recipe(title="", translate=dict(self.table))
+        found = translators(recipe, sources, WHERE)
+        if len(found) > 1:
+            labels = "; ".join(one.label for one in found)
+            raise ConfigError(f"--set: several translators ({labels}). Give one value, not a list.")
+        return found[0]
+
+
+def translate_split(
+    direction: Direction,
+    wanted: SplitToTranslate,
+    *,
+    out: Path,
+    data: str = "",
+    on_progress: OnProgress = no_progress,
+) -> MadeFile:
+    """Translate a split that is not translated yet in the folder ``out``."""
+    split, languages = _split(wanted.split), f"{direction.source}-{direction.target}"
+    wanted = replace(wanted, corpus=known_as(wanted.corpus, data))
+    sources = Sources(data, translator_places(models_named(direction.table)))
+    request = TranslationRequest(
+        corpus=wanted.corpus,
+        languages=languages,
+        split=split,
+        examples=wanted.examples,
+        tags=any(isinstance(find_task(task), Tagging) for task in tasks_of(wanted.corpus)),
+        where=WHERE,
+    )
+    run = direction.translator(sources).run(request, sources)
+    runs: list[Run] = [run]
+    recipe = Recipe(title=f"{wanted.corpus} in translation")
+    planned = Planned(recipe=recipe, text="", runs=runs, store=store_at(out), sources=sources)
+    _make(planned, f"isogloss translate {wanted.corpus} {languages}", "translation", on_progress)
+    record = planned.store.record(run)
+    return MadeFile(_translation(run, record), planned.store.folder(run) / EXAMPLES, record.warnings)
+
+
+def _translation(run: Translate, record: Record) -> Row:
+    """Return what was translated, by which translator, and the counts; scores where there are references."""
+    (found,) = record.rows
+    return {
+        "corpus": run.corpus,
+        "languages": run.languages,
+        "split": run.split,
+        "translator": translator_label([run]),
+        **{name: value for name, value in found.items() if value is not None},
+    }
+
+
+def line_translator(
+    direction: Direction, folder: Path, *, on_progress: OnProgress = no_progress
+) -> Callable[[Iterable[str]], Iterator[str]]:
+    """Return what translates lines, one for one; what is translated already is read from the folder."""
+    sources = Sources("", translator_places(models_named(direction.table)))
+    by = direction.translator(sources)
+    by.translator.check(direction.source, direction.target)
+    model = by.model(direction.source, direction.target, sources, WHERE)
+    setting = TranslateSetting(
+        source=direction.source,
+        target=direction.target,
+        model=sources.encoders.get(model.data, model.pinned) if isinstance(model, Pretrained) else "",
+        folder=folder,
+        on_progress=on_progress,
+    )
+    return lambda lines: (one.text for one in by.translator.translate(lines, setting))

@@ -1,0 +1,106 @@
+"""One run in several processes, as ``accelerate launch -m isogloss run`` (or torchrun) starts them.
+
+Trainings are computed by all of them, each a part of every update's batch; gradients are summed, so that an
+update is that of one process within rounding. Whatever does not train is made by the main process alone,
+which claims runs, decides, writes and reports; a checkpoint may be gone on from in another number of
+processes, or in one. A folder that all of them see is needed.
+
+What fails (a loss that diverges, data that cannot be read) fails in all of them at the same place, and is
+recorded. A process that dies, or whose device runs out of memory, ends all: the launcher sees to that.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from functools import partial
+
+from isogloss.core.errors import ConfigError, DataError, ModelError, RunError, StorageError
+from isogloss.core.identity import identity
+from isogloss.core.leaving import heeding
+from isogloss.core.progress import OnProgress, no_progress
+from isogloss.engine.absence import GONE
+from isogloss.engine.attempts import Ending, attempt
+from isogloss.engine.engine import prepared
+from isogloss.engine.engines import Making
+from isogloss.engine.schedule import FAILED_BEFORE, LOOK_ELSEWHERE
+from isogloss.planning.plan import Announce, Planned
+from isogloss.runs.context import RunContext
+from isogloss.runs.execute import compute_without_recording, trains
+from isogloss.runs.needs import needs
+from isogloss.runs.runs import Run
+from isogloss.store.store import Outcome
+from isogloss.training.distributed import alone, barrier, from_main_process, is_main_process
+
+
+def make_together(
+    planned: Planned,
+    how: Making,
+    *,
+    announce: Announce = lambda *_: None,
+    on_progress: OnProgress = no_progress,
+) -> Outcome:
+    """Make what has no record yet, one run after the other, in all processes; each returns what became of it.
+
+    Out-of-memory errors are raised.
+    """
+    if is_main_process():
+        with alone():
+            context, damaged = prepared(planned, how, on_progress)
+    barrier()  # Now what is damaged is gone, and the precision is known.
+    if not is_main_process():
+        context, damaged = prepared(planned, replace(how, retry_failed=False), no_progress)
+    outcome = Outcome(damaged=damaged)
+    with heeding():
+        for number, run in enumerate(planned.runs, 1):
+            begin = partial(announce, planned.begun(run, number, len(planned.runs)))
+            ending = _made(context, run, outcome, begin) if is_main_process() else _helped(context, run)
+            if ending.how == "away":  # The others may be amid a training, and cannot begin it again.
+                raise StorageError(f"{ending.why} {GONE}")
+            how_it_ended, why = from_main_process(partial(_said, ending))
+            if how_it_ended == "failed":
+                outcome.failed[identity(run)] = why
+            else:
+                (outcome.made if how_it_ended == "made" else outcome.done).append(identity(run))
+    return outcome
+
+
+def _made(context: RunContext, run: Run, outcome: Outcome, announce: Callable[[], None]) -> Ending:
+    """Make a run as the main process: with all others if it trains, else while they wait."""
+    store, asked = context.store, False
+
+    def begin() -> None:
+        nonlocal asked
+        announce()
+        if trains(run):
+            asked = from_main_process(lambda: True)
+
+    failed = next((one for one in map(identity, needs(run)) if one in outcome.failed), "")
+    if failed:
+        ending = Ending("failed", f"needs run {failed}, which failed")
+        store.fail(run, ending.why, needs=failed)
+    elif store.is_finished(run):
+        ending = Ending("there")
+    elif why := store.failure(run, afresh=True):
+        ending = Ending("failed", f"{why} ({FAILED_BEFORE})")
+    else:
+        with nullcontext() if trains(run) else alone():
+            ending = attempt(context, run, begin=begin)
+            while ending.how == "elsewhere" and not asked:
+                time.sleep(LOOK_ELSEWHERE)
+                ending = attempt(context, run, store.claims.expired(identity(run)) or b"", begin=begin)
+    if not asked:
+        from_main_process(lambda: False)
+    return ending
+
+
+def _helped(context: RunContext, run: Run) -> Ending:
+    """Compute along with the main process where it asks for that."""
+    if from_main_process(lambda: False):
+        with suppress(ConfigError, DataError, ModelError, RunError):  # The main process meets it, too.
+            compute_without_recording(context, run)
+    return Ending("there")
+
+
+def _said(ending: Ending) -> list[str]:
+    return [ending.how, ending.why]

@@ -1,1 +1,0 @@
-"""Floor 6: recipes to runs, the store and the engine."""

@@ -1,0 +1,393 @@
+"""From a recipe's [grid] to its models: every product, every name and every file checked beforehand."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, groupby, product
+
+from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.languages import check_language
+from isogloss.core.plug_ins import package_named
+from isogloss.data import CORPORA
+from isogloss.data.corpus import Split, is_translation
+from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
+from isogloss.encoders import FAMILIES, load_encoder_config
+from isogloss.methods import Mixing, UsesTeacher
+from isogloss.methods.average import Average
+from isogloss.methods.given import Given
+from isogloss.methods.plain import SourceOnly
+from isogloss.planning.encoder_plan import seeds_for
+from isogloss.planning.grid_methods import (
+    MethodEntry,
+    comes_after,
+    method_entries,
+    of_seed,
+    starts_first,
+)
+from isogloss.planning.grid_optimization import changes_of, check_patience, optimization_of
+from isogloss.planning.translations import (
+    RecipeTranslator,
+    TranslationRequest,
+    check_labels,
+    check_links,
+    needs_links,
+    needs_tags,
+)
+from isogloss.recipes.checking import located, refuse_empty_or_twice
+from isogloss.recipes.recipe import GridTable, Recipe, Table, many
+from isogloss.runs.alignments import AlignmentRequest, alignments, links_subwords
+from isogloss.runs.averages import AverageRequest, averaged
+from isogloss.runs.encoder_runs import Align, Encoder
+from isogloss.runs.encoders import check_layers_read, check_read, facts_of, place_of, pretrained
+from isogloss.runs.runs import FineTune, Translate
+from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, ChecksTask, find_task, task_names
+from isogloss.training.setting import Reads
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planning:
+    """A recipe whose grid and measurements are planned."""
+
+    recipe: Recipe
+    where: str
+    """What messages call the recipe."""
+    sources: Sources
+    encoders: Mapping[Encoder, str]
+    """Its encoders, each with the label that methods and measurements choose it by."""
+    translators: Sequence[RecipeTranslator] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """Models that differ in their method alone: one encoder, corpus, source, target, seed."""
+
+    encoder: Encoder
+    corpus: str
+    task: str
+    labels: tuple[str, ...] | None
+    """Those of the corpus, for a task of any labels."""
+    source: tuple[str, ...]
+    target: str
+    """As the grid names it: one language, or several joined by +."""
+    seed: int
+    treebanks: Treebanks
+    examples: int
+    dev_examples: int
+    models: Mapping[str, FineTune] = field(default_factory=dict)
+    """By the label of their method."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The target languages that are no source."""
+        return tuple(code for code in self.target.split("+") if code not in self.source)
+
+
+def cells(planning: Planning) -> list[Cell]:
+    """Expand the grid: the product of encoders, corpora, sources, targets, optimizations and seeds.
+
+    Methods that read translations are there once for each translator of the recipe.
+    """
+    grid, where = planning.recipe.grid, f"{planning.where}: grid"
+    if grid is None:
+        return []
+    _check_lists(grid, where)
+    entries = method_entries(grid, planning.translators, where)
+    alike = [
+        [_Point(*one) for one in group]
+        for _, group in groupby(_points(grid, planning), lambda one: (replace(one[0], seed=0), one[1]))
+    ]
+    for entry in starts_first(entries):
+        for seeds in alike:
+            if _takes(entry, seeds[0].cell, grid, planning.encoders):
+                _add(planning, entry, seeds, comes_after(entry, entries))
+    # In the order of the recipe, whichever starts from whichever.
+    return [
+        replace(one.cell, models={e.label: one.models[e.label] for e in entries if e.label in one.models})
+        for seeds in alike
+        for one in seeds
+    ]
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A cell, what it changes of the optimization, and the models that are built so far."""
+
+    cell: Cell
+    changes: Table
+    models: dict[str, FineTune] = field(default_factory=dict)
+
+
+def _add(
+    planning: Planning, entry: MethodEntry, seeds: Sequence[_Point], after: Sequence[tuple[str, str]]
+) -> None:
+    """Build the models of a method in cells that differ in their seed, where those it comes after are.
+
+    An average of several seeds is a model of the first of them, and so is what starts from it.
+    """
+    there = [one for one in seeds if all(label in one.models for _, label in after)]
+    if not there:
+        field, missing = next(pair for pair in after if all(pair[1] not in one.models for one in seeds))
+        raise ConfigError(
+            f"{entry.where}: {field}: {missing!r} is not trained for target {seeds[0].cell.target!r}. "
+            f"Add it to that method's targets, or take it out of these."
+        )
+    if not isinstance(entry.method, Average):
+        for one in there:
+            one.models[entry.label] = _started(planning, one, entry)
+        return
+    size = entry.choice.size or len(there)
+    if len(there) % size:
+        raise ConfigError(
+            f"{entry.where}: size: {len(there)} seeds of one encoder do not make averages of {size}. Give a "
+            f"size that divides them, 0 for one average of all, or other seeds."
+        )
+    for first in range(0, len(there), size):
+        request = AverageRequest(
+            method=entry.method,
+            of=entry.choice.of,
+            members=[one.models for one in there[first : first + size]],
+            seed=there[first].cell.seed,
+            encoder=there[first].cell.encoder,
+            encoders=planning.encoders,
+            sources=planning.sources,
+            where=entry.where,
+        )
+        there[first].models[entry.label] = averaged(request)
+
+
+def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
+    """Return whether a method is trained in a cell: from its source, for its target, on its encoder."""
+    choice = entry.choice
+    check_named(f"{entry.where}: encoders", "encoder of this recipe", {*built.values()}, *choice.encoders)
+    of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
+    of_source = not choice.sources or "+".join(cell.source) in choice.sources
+    return of_encoder and of_source and cell.target in (choice.targets or grid.targets)
+
+
+def _started(planning: Planning, point: _Point, entry: MethodEntry) -> FineTune:
+    """Build a model of a cell with the model it starts from and its teacher, if it has any."""
+    cell, changes = point.cell, point.changes
+    named = f"{entry.where}: encoder {planning.encoders[cell.encoder]!r}"
+    check_read(cell.encoder, (*cell.source, *cell.targets), planning.sources.encoders, named)
+    if isinstance(entry.method, Given):
+        with located(f"{entry.where}: model"):
+            its = pretrained(of_seed(entry.method.model, cell.seed))
+        cell = replace(cell, encoder=its)
+        entry = replace(entry, method=Given(model=its.label))
+    if entry.method.needs_start and not entry.choice.start:
+        raise ConfigError(
+            f"{entry.where}: {entry.method.name} goes on from the model of another method. Name one of "
+            f'this grid, as in start = "source-only".'
+        )
+    _check_method(planning, cell, entry)
+    before = {
+        field: point.models[label]
+        for field, label in (("start", entry.choice.start), ("teacher", entry.choice.teacher))
+        if label
+    }
+    model = _model(planning, cell, entry, {**changes, **entry.changes})
+    teacher = _teacher(planning, cell, entry, changes, before.get("teacher"))
+    return replace(model, start=before.get("start"), teacher=teacher)
+
+
+def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]:
+    """Yield every point of the grid but its methods, with what it changes of the optimization."""
+    sources, where = planning.sources, planning.where
+    variants = list(changes_of(grid.optimization, f"{where}: grid.optimization"))
+    asked = [(corpus, task) for corpus in many(grid.corpus) for task in _tasks(grid, corpus, sources, where)]
+    for task in many(grid.task):
+        if task not in {used for _, used in asked}:
+            raise ConfigError(
+                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop it."
+            )
+    for encoder, (corpus, task), source in product(planning.encoders, asked, many(grid.source)):
+        seeds = seeds_for(grid.seeds, encoder, planning.encoders, f"{where}: grid.seeds")
+        for target, changes, seed in product(grid.targets, variants, seeds):
+            cell = Cell(
+                encoder=encoder,
+                corpus=corpus,
+                task=task,
+                labels=sources.labels(corpus) if task in OF_ANY_LABELS else None,
+                source=tuple(source.split("+")),
+                target=target,
+                seed=seed,
+                treebanks=_treebanks(grid, corpus, sources),
+                examples=grid.examples,
+                dev_examples=grid.dev_examples,
+            )
+            if cell.targets:
+                yield cell, changes
+
+
+def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -> FineTune:
+    sources, uses = planning.sources, {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ())}
+    source = cell.source if "source" in uses else ()
+    target = cell.targets if "target" in uses else ()
+    added = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
+    reads = entry.method.reads(source, target)
+    train = dict.fromkeys((*reads.train, *added.train))
+    wanted: list[tuple[Split, str]] = [("train", code) for code in train]
+    wanted += [("dev", code) for code in reads.dev]
+    made = _made(cell, entry, wanted, sources)
+    from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
+    optimization = optimization_of(changes, cell.encoder, cell.task, sources, entry.where)
+    check_patience(optimization, entry.method.name, reads, entry.where)
+    _check_peft(planning, cell, entry)
+    fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
+    limits = {"train": cell.examples, "dev": cell.dev_examples}
+    with located(f"{planning.where}: grid"):
+        sources.check_labelled(cell.corpus, from_files, entry.label)
+        files = [fingerprint(code, split, examples=limits[split]) for split, code in from_files]
+    return FineTune(
+        encoder=cell.encoder,
+        corpus=cell.corpus,
+        task=cell.task,
+        labels=cell.labels,
+        package=None if cell.task in ALL_TASKS else package_named("tasks", cell.task),
+        method=entry.method,
+        auxiliary=entry.auxiliary,
+        peft=entry.peft,
+        source=source,
+        target=target,
+        optimization=optimization,
+        aligned=_aligned(planning, cell, entry, added),
+        original=cell.encoder.original if added.original else None,
+        translated=made or None,
+        treebanks=tuple(pair for pair in cell.treebanks if pair[0] in (*source, *target)),
+        examples=cell.examples,
+        dev_examples=cell.dev_examples,
+        seed=cell.seed,
+        data=combined_fingerprint(files),
+    )
+
+
+def _made(
+    cell: Cell, entry: MethodEntry, wanted: Sequence[tuple[Split, str]], sources: Sources
+) -> tuple[Translate, ...]:
+    """Build the translations a model reads; none where they are read from files."""
+    if entry.by is None:
+        check_links(entry.method, entry.where)
+        return ()
+    check_labels(cell.task, entry.method, entry.where)
+    requests = [
+        TranslationRequest(
+            corpus=cell.corpus,
+            languages=code,
+            split=split,
+            examples=cell.examples if split == "train" else cell.dev_examples,
+            treebanks=cell.treebanks,
+            tags=needs_tags(cell.task, entry.method),
+            links=needs_links(entry.method),
+            encoder=cell.encoder,
+            where=entry.where,
+        )
+        for split, code in wanted
+        if is_translation(code)
+    ]
+    return tuple(entry.by.run(request, sources) for request in requests)
+
+
+def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
+    """Raise ConfigError for a task or an encoder that a method or its auxiliary loss does not take."""
+    folders = planning.sources.encoders
+    place = place_of(cell.encoder, folders)
+    parts: tuple[object, ...] = (entry.method, entry.auxiliary)
+    with located(entry.where):
+        for part in parts:
+            if isinstance(part, ChecksTask):
+                part.check_task(find_task(cell.task))
+        if isinstance(entry.method, Mixing) and place:
+            entry.method.check(cell.task, load_encoder_config(place))
+    check_layers_read(entry.method, cell.encoder, folders, entry.where)
+    check_layers_read(entry.auxiliary, cell.encoder, folders, f"{entry.where}: auxiliary")
+
+
+def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
+    """Raise ConfigError for a peft that is not for an encoder's family, or for layers that it has not."""
+    folders = planning.sources.encoders
+    facts = facts_of(cell.encoder, folders)
+    if entry.peft and facts:
+        with located(entry.where):
+            entry.peft.check(FAMILIES[facts.family])
+    check_layers_read(entry.peft, cell.encoder, folders, f"{entry.where}: peft")
+
+
+def _teacher(
+    planning: Planning, cell: Cell, entry: MethodEntry, changes: Table, named: FineTune | None
+) -> FineTune | None:
+    """Return the model whose predictions are learned, where a method or its auxiliary loss needs one.
+
+    Where none is named it is the source-only one of the grid's optimization and peft, whatever the method
+    changes: so all methods have one.
+    """
+    parts: tuple[object, ...] = (entry.method, entry.auxiliary)
+    if not any(isinstance(one, UsesTeacher) and one.needs_teacher(cell.task) for one in parts):
+        if named:
+            raise ConfigError(
+                f"{entry.where}: teacher: {entry.method.name} learns no model's predictions in "
+                f'{cell.task}. Leave it out, or add auxiliary = {{ name = "model-consistency" }}.'
+            )
+        return None
+    if named:
+        return named
+    teacher = replace(entry, method=SourceOnly(), auxiliary=None, peft=entry.teacher_peft, by=None)
+    return _model(planning, cell, teacher, changes)
+
+
+def _aligned(planning: Planning, cell: Cell, entry: MethodEntry, reads: Reads) -> tuple[Align, ...] | None:
+    """Return the word alignments an auxiliary loss reads; None where it reads no bitext."""
+    if entry.auxiliary is None or not reads.bitext:
+        return None
+    subwords = links_subwords(entry.auxiliary)
+    request = AlignmentRequest(planning.recipe.align, entry.where, subwords=subwords)
+    return alignments(request, planning.sources, cell.encoder, reads.bitext, reads.pairs)
+
+
+def _check_lists(grid: GridTable, where: str) -> None:
+    """Refuse lists that are empty or name a thing twice, and what is no language code."""
+    for name in ("corpus", "source", "targets", "seeds", "method"):
+        refuse_empty_or_twice(many(getattr(grid, name)), f"{where}.{name}")
+    sources, targets = ([one.split("+") for one in many(some)] for some in (grid.source, grid.targets))
+    for name, groups in (("source", sources), ("targets", targets)):
+        for codes in groups:
+            refuse_empty_or_twice(codes, f"{where}.{name}")
+            for code in codes:
+                check_language(code, f"{where}.{name}")
+    if all({*codes} <= {*source} for source in sources for codes in targets):
+        raise ConfigError(
+            f"{where}.targets: {list(grid.targets)} holds only the source. Name another language."
+        )
+    known = [*chain(*sources, *targets)]
+    check_named(f"{where}.treebanks", "language of this grid", known, *grid.treebanks)
+
+
+def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
+    """Return the treebanks a corpus is read from; among several corpora, those that have treebanks."""
+    chosen = tuple(sorted(grid.treebanks.items()))
+    takes = [one for one in many(grid.corpus) if chosen and sources.has_treebanks(one)]
+    return chosen if corpus in takes or not takes else ()
+
+
+def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[str, ...]:
+    """Return the tasks a corpus is used for: those asked for that it has labels for, else its only one."""
+    with located(f"{where}: grid.corpus"):
+        there = [task for task in sources.corpus(corpus).tasks if task in task_names()]
+    asked = many(grid.task)
+    check_named(f"{where}: grid.task", "task", task_names(), *asked)
+    if not there:
+        fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
+        raise ConfigError(
+            f"{where}: grid.corpus: {corpus!r} has no labels that a task here can use. "
+            f"Choose one of: {', '.join(fitting)}, or a described one (isogloss list corpora)."
+        )
+    found = tuple(task for task in asked if task in there) if asked else tuple(there)
+    if not found:
+        raise ConfigError(
+            f"{where}: grid.task: corpus {corpus!r} has no labels for {' or '.join(map(repr, asked))}, only "
+            f"for {', '.join(there)}. Choose another corpus or task."
+        )
+    if not asked and len(there) > 1:
+        raise ConfigError(
+            f"{where}: grid.task: corpus {corpus!r} has labels for {', '.join(there)}. Name one of them."
+        )
+    return found

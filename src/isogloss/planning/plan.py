@@ -1,0 +1,341 @@
+"""The plan of a recipe: all its runs, what is needed first, before the first one starts."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from isogloss.core import plug_ins
+from isogloss.core.errors import ConfigError, StorageError
+from isogloss.core.identity import content, identity
+from isogloss.data.corpora.described import KNOWN, DescribedCorpus
+from isogloss.data.sources import Sources
+from isogloss.planning.encoder_measures import of_encoders, of_masked_lm, of_parallel, of_states
+from isogloss.planning.encoder_plan import ORIGINAL, encoder_sources, planned_encoders
+from isogloss.planning.grid import Cell, Planning, cells
+from isogloss.planning.grid_methods import models_given
+from isogloss.planning.measures import (
+    MeasureRequest,
+    check_names,
+    measure_request,
+    of_cells,
+    of_models,
+    of_scores,
+    of_seeds,
+)
+from isogloss.planning.store_places import store_for
+from isogloss.planning.translations import (
+    models_named,
+    scored_translations,
+    translator_places,
+    translators,
+)
+from isogloss.recipes.asking import request
+from isogloss.recipes.checking import located, read_recipe
+from isogloss.recipes.descriptions import known_as
+from isogloss.recipes.published import read_published
+from isogloss.recipes.recipe import Recipe
+from isogloss.recipes.recipe_text import Source, published_file, recipe_folder, recipe_text
+from isogloss.runs.encoder_runs import Encoder, Pretrained
+from isogloss.runs.encoders import places
+from isogloss.runs.needs import in_order
+from isogloss.runs.runs import FineTune, Measure, Run
+from isogloss.store.store import Store
+from isogloss.training.evaluation import PAIRED, TRANSLATED
+
+
+class Begun(NamedTuple):
+    """A run that begins."""
+
+    run: str
+    """Its id."""
+    title: str
+    """Its title among those of the plan."""
+    number: int
+    """Counted from 1."""
+    total: int
+    """How many runs there are."""
+
+
+Announce = Callable[[Begun], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A recipe's runs and where they will be."""
+
+    recipe: Recipe
+    text: str
+    asked: str = ""
+    """What this was planned for (``asking.request``)."""
+    runs: list[Run]
+    store: Store
+    sources: Sources
+    encoders: Mapping[Encoder, str] = field(default_factory=dict)
+    """The recipe's encoders, each with its label."""
+    methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The ids of the models of each of the recipe's methods, by its label."""
+    scale: str = ""
+    published: Sequence[Mapping[str, object]] = ()
+    """Rows of what a paper printed, beside which the report shows ours."""
+
+    def write(self, command: str) -> None:
+        """Write the plan into the folder of the runs, with the labels of the recipe's encoders by id."""
+        self.check_looked_at()
+        labels = {identity(encoder): label for encoder, label in self.encoders.items() if label != ORIGINAL}
+        about = {"title": self.recipe.title, "recipe": self.text, "command": command, "scale": self.scale}
+        named = {"labels": labels, "methods": self.methods, "published": self.published}
+        self.store.write_plan(self.runs, {**about, **named, "asked": self.asked})
+
+    def check_looked_at(self) -> None:
+        """Raise ConfigError for a plan that was made to be looked at alone."""
+        if self.sources.assume:
+            raise ConfigError(
+                "this plan was made to be looked at (--dry-run): files may be missing. Plan again without it."
+            )
+
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """Each run's title by its id, with what tells it from others: its encoders' labels, then fields."""
+        alike: dict[tuple[str, str], list[Run]] = {}
+        for run in self.runs:
+            alike.setdefault((run.title, self._labels(run)), []).append(run)
+        found: dict[str, str] = {}
+        for (title, labels), group in alike.items():
+            for run, fields in zip(group, _differences(group), strict=True):
+                about = ", ".join(filter(None, (labels, fields)))
+                found[identity(run)] = f"{title} ({about})" if about else title
+        return found
+
+    def begun(self, run: Run, number: int, total: int) -> Begun:
+        """Return what is told of a run that begins."""
+        return Begun(identity(run), self.titles[identity(run)], number, total)
+
+    def _labels(self, run: Run) -> str:
+        """Name the encoders in a run, where there are several in the recipe."""
+        labels = [self.encoders[one] for one in _encoders_in(run) if one in self.encoders]
+        return ", ".join(dict.fromkeys(labels)) if len(set(self.encoders.values())) > 1 else ""
+
+
+def plan_recipe(
+    recipe: Source,
+    *,
+    out: str | Path | None = None,
+    data: str | Path | None = None,
+    changes: Mapping[str, object] | None = None,
+    scale: str = "",
+    assume: bool = False,
+) -> Planned:
+    """Read a recipe (``recipe_text.Source``) and expand it; every mistake is found here.
+
+    With ``assume``, and no ``data``, files of corpora need not be there (``Sources.assumed``): such a plan
+    is to be looked at, and can neither be written nor run.
+    """
+    text, where = recipe_text(recipe)
+    folder, known = recipe_folder(recipe), set[str]()
+    asked = request(text, changes=changes, scale=scale, data=data, beside=folder)
+    if isinstance(recipe, str | Path) and Path(recipe).is_file():
+        plug_ins.look_beside(folder)
+
+    def know(corpus: str) -> str:
+        with located(where):
+            found = known_as(corpus, str(data or ""), folder, assume=assume)
+        known.add(found.partition("[")[0])
+        return found
+
+    prepare = partial(_with_descriptions, know=know)
+    read = read_recipe(text, where=where, changes=changes, scale=scale, prepare=prepare)
+    store = store_for(recipe, out)
+    if store.root.exists() and not store.root.is_dir():
+        raise StorageError(f"{store.root}: this is a file; runs need a folder. Choose another --out.")
+    own = tuple(corpus for corpus in KNOWN.values() if corpus.name in known)
+    sources = Sources(str(data or ""), _places(read, where), own, assume=assume)
+    built = planned_encoders(read, sources, where)
+    runs, methods = plan(read, built, sources, where)
+    with located(where):
+        numbers = read_published(published_file(recipe, read.published)) if read.published else []
+    return Planned(
+        recipe=read,
+        text=text,
+        asked=asked,
+        runs=runs,
+        store=store,
+        sources=sources,
+        encoders=built,
+        methods=methods,
+        scale=scale,
+        published=numbers,
+    )
+
+
+def plan_recipes(
+    recipes: Sequence[Source],
+    *,
+    out: str | Path | None = None,
+    data: str | Path | None = None,
+    changes: Mapping[str, object] | None = None,
+    scale: str = "",
+    assume: bool = False,
+) -> Planned:
+    """Plan one recipe, or several whose runs lie in one folder and have one report."""
+    if len(recipes) > 1 and out is None:
+        raise ConfigError(
+            f"run: found {len(recipes)} recipes and no folder. Runs of several lie in one folder, and have "
+            f"one report: name it by --out FOLDER."
+        )
+    plans = [
+        plan_recipe(one, out=out, data=data, changes=changes, scale=scale, assume=assume) for one in recipes
+    ]
+    return plans[0] if len(plans) == 1 else _joined(plans)
+
+
+def _joined(plans: Sequence[Planned]) -> Planned:
+    """Return the plan of all recipes; what they share is there once."""
+    places = {name: place for one in plans for name, place in one.sources.encoders.items()}
+    described: dict[str, DescribedCorpus] = {}
+    for corpus in (corpus for one in plans for corpus in one.sources.described):
+        if described.setdefault(corpus.name, corpus) != corpus:
+            raise ConfigError(
+                f"corpus {corpus.name!r}: these recipes describe it in two ways, and it is known by its name "
+                f"alone. Give one of them another (name = …), or run the recipes in folders of their own."
+            )
+    sources = replace(plans[0].sources, encoders=places, described=tuple(described.values()))
+    methods: dict[str, dict[str, None]] = {}
+    for one in plans:
+        sources.assumed.update(one.sources.assumed)
+        sources.unlabelled.update(one.sources.unlabelled)
+        for label, ids in one.methods.items():
+            methods.setdefault(label, {}).update(dict.fromkeys(ids))
+    return replace(
+        plans[0],
+        recipe=replace(plans[0].recipe, title=" · ".join(one.recipe.title for one in plans)),
+        text="\n".join(one.text for one in plans),
+        asked="",
+        runs=in_order([run for one in plans for run in one.runs]),
+        sources=sources,
+        encoders={encoder: label for one in plans for encoder, label in one.encoders.items()},
+        methods={label: [*ids] for label, ids in methods.items()},
+        published=[row for one in plans for row in one.published],
+    )
+
+
+def plan(
+    recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: str
+) -> tuple[list[Run], dict[str, list[str]]]:
+    """Return every run of a recipe in an order in which each finds what it needs, and its models by method.
+
+    ``built`` are its encoders with their labels.
+    """
+    by = translators(recipe, sources, where)
+    planning = Planning(recipe=recipe, where=where, sources=sources, encoders=built, translators=by)
+    grid = cells(planning)
+    runs: list[Run] = [encoder for encoder in built if not isinstance(encoder, Pretrained)]
+    runs += scored_translations(recipe, by, sources, where)
+    runs += [model for cell in grid for model in cell.models.values()]
+    runs += _measurements(planning, grid)
+    if not runs:
+        raise ConfigError(
+            f"{where}: this recipe asks for nothing: its encoder is there already, and it has neither [grid] "
+            f"nor [[measure]]. Add one of them."
+        )
+    methods: dict[str, dict[str, None]] = {}
+    for cell in grid:
+        for label, model in cell.models.items():
+            methods.setdefault(label, {})[identity(model)] = None
+    return in_order(runs), {label: [*ids] for label, ids in methods.items()}
+
+
+def _measurements(planning: Planning, grid: Sequence[Cell]) -> Iterator[Run]:
+    """Yield the measurements of all tables; names that are not in the grid are refused."""
+    for place, table in enumerate(planning.recipe.measure):
+        request = measure_request(table, planning, grid, f"{planning.where}: measure[{place}]")
+        check_names(request)
+        subject, name = request.diagnostic.subject, request.diagnostic.name
+        if subject in ("model", "cell", "scores", "seeds") and not request.cells:
+            raise ConfigError(f"{request.where}: {name} looks at models, and there is no [grid]. Add one.")
+        by = planning.translators if request.choice.inputs in (TRANSLATED, PAIRED) else ()
+        each = [replace(request, translator=one) for one in by] or [request]
+        found = [run for one in each for run in _MEASURES[subject](one)]
+        if not found:
+            which = ": it is of models trained on the source alone" if subject == "scores" else ""
+            raise ConfigError(
+                f"{request.where}: {name} finds nothing in the grid to look at{which}. "
+                f"Change its targets, seeds or methods, or those of the grid."
+            )
+        yield from found
+
+
+_MEASURES: dict[str, Callable[[MeasureRequest], Iterable[Run]]] = {
+    "model": of_models,
+    "scores": of_scores,
+    "seeds": of_seeds,
+    "cell": of_cells,
+    "encoder": of_encoders,
+    "states": of_states,
+    "parallel": of_parallel,
+    "comparable": of_states,
+    "words": of_states,
+    "text": of_masked_lm,
+}
+
+
+def _encoders_in(run: Run) -> list[Encoder]:
+    """List the encoders that a run makes, starts from or measures."""
+    if isinstance(run, Measure):
+        return [encoder for subject in run.subjects for encoder in _encoders_in(subject)]
+    if isinstance(run, FineTune):
+        return [run.encoder]
+    return [run] if isinstance(run, Encoder) else []
+
+
+def _differences(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield what tells each run from the others: the fields that differ, and their values."""
+    facts = [dict(_leaves(content(run))) for run in runs]
+    names = dict.fromkeys(name for one in facts for name in one if not name.endswith(".data"))
+    differ = [name for name in names if len({one.get(name) for one in facts}) > 1]
+    for one in facts:
+        told = (f"{name.rpartition('.')[2]}={one[name]}" for name in differ if name in one)
+        yield ", ".join(dict.fromkeys(told))
+
+
+def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the dotted names of what stands in content, and its values."""
+    inside = dict(enumerate(value)) if isinstance(value, list) else value
+    if not isinstance(inside, Mapping):
+        yield name, value
+        return
+    for key, part in inside.items():
+        yield from _leaves(part, f"{name}.{key}")
+
+
+_CORPUS_FIELDS = ("corpus", "bitext", "text", "dev", "scored")
+"""Fields of a recipe that name corpora."""
+
+
+def _with_descriptions(body: object, know: Callable[[str], str]) -> Any:
+    """Return a recipe's body with each corpus by its name; ``know`` gives the name of a described one."""
+    if isinstance(body, list):
+        return [_with_descriptions(one, know) for one in body]
+    if not isinstance(body, dict):
+        return body
+    return {
+        key: _named(value, know) if key in _CORPUS_FIELDS else _with_descriptions(value, know)
+        for key, value in body.items()
+    }
+
+
+def _named(value: object, know: Callable[[str], str]) -> object:
+    if isinstance(value, list):
+        return [_named(one, know) for one in value]
+    return "+".join(map(know, value.split("+"))) if isinstance(value, str) else value
+
+
+def _places(recipe: Recipe, where: str) -> dict[str, str]:
+    """Return where the recipe's encoders and translation models are on this machine."""
+    with located(f"{where}: encoder"):
+        found = places(encoder_sources(recipe))
+    with located(f"{where}: grid.method"):
+        found |= places(models_given(recipe))
+    with located(f"{where}: translate.model"):
+        return found | translator_places(models_named(recipe.translate))

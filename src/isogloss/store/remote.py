@@ -1,0 +1,376 @@
+"""Files below a URL, through fsspec, and their copies in a folder here. Nothing else knows fsspec.
+
+Object stores write a file whole or not at all, but know no group of files: a group (of a run, of its
+checkpoints, of a report) is told of by a manifest with sizes and checksums, which is written last. It is
+there when its manifest is, and what arrives here is compared with it before it gets its name.
+
+A store that does not answer is waited for. Credentials are whatever the package of the file system finds
+(its own configuration and environment), and nothing of them is written or said here.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, TypeVar
+
+from isogloss.core.checksums import Checksum, as_text, difference, from_text
+from isogloss.core.errors import ConfigError, IsoglossError, StorageError, one_line
+from isogloss.core.leaving import asked_to_leave
+from isogloss.core.locking import locked
+from isogloss.core.paths import below, within
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
+from isogloss.core.records import FULL, MADE, storage_error, temporary_beside, write_bytes, writing
+from isogloss.store.leases import FOLDER as CLAIMS
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+PATIENCE, WHEN_LEAVING = 600.0, 20.0
+"""Seconds that a store which does not answer is waited for; less by a process that was asked to leave."""
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 5.0
+"""Seconds between attempts: twice as long each time. Signs of life must not pause for long."""
+
+AT_ONCE = 256
+"""Files asked for in one call."""
+
+ATTEMPTS = 3
+"""How often a file is brought down that arrives damaged."""
+
+CREATING = {
+    **dict.fromkeys(("s3", "s3a"), "isogloss[s3]"),
+    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
+    **dict.fromkeys(("az", "abfs", "abfss"), "adlfs"),
+    "memory": "fsspec",
+}
+"""Protocols whose file systems create a file only where there is none, in one step: what to install.
+
+Others of fsspec look whether there is one, then write, which two processes can do at once.
+"""
+
+T = TypeVar("T")
+
+
+def is_url(place: str | Path) -> bool:
+    """Return whether a place is a URL rather than a folder."""
+    return "://" in str(place)
+
+
+@dataclass(eq=False)
+class Remote:
+    """Files below a URL, by their names from there, and the folder with their copies under the same names."""
+
+    url: str
+    root: Path
+    patience: float = PATIENCE
+    interruptions: int = 0
+    """How often the store has not answered."""
+    listed: dict[str, int] = field(default_factory=dict)
+    """The files that were there at the last look or were written since, with their sizes."""
+    sending: threading.Lock = field(default_factory=threading.Lock)
+    """Held while checkpoints go up, or are removed."""
+    answered: bool = False
+    """Whether the store has answered: until then whoever waits for it had better look at the URL."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let other processes connect by themselves."""
+        return remote_at, (self.url, self.root), {"answered": self.answered}
+
+    def check(self) -> None:
+        """Raise ConfigError or StorageError unless processes can share runs here; leave nothing behind."""
+        protocol, name = self.url.partition("://")[0], f"{CLAIMS}/check.{token_hex(8)}"
+        if protocol not in CREATING:
+            raise ConfigError(
+                f"{self.url}: runs cannot be shared here: it is not known of {protocol}:// that it creates a "
+                f"file for one process alone. Use a folder, or one of {', '.join(CREATING)}."
+            )
+        self._ask(lambda files, path: files.pipe_file(path, b"1", mode="create"), name, waits=False)
+        try:
+            with suppress(StorageError):  # It should be refused, in whatever words.
+                self._ask(lambda files, path: files.pipe_file(path, b"2", mode="create"), name, waits=False)
+            if self.read(name) != b"1":
+                raise ConfigError(
+                    f"{self.url}: runs cannot be shared here: this server writes over a file that was to be "
+                    f"created only where there is none (S3: If-None-Match), so that two processes could make "
+                    f"the same run. Use a server that heeds it, or a folder."
+                )
+        finally:
+            self.remove([name])
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file unless it is there; False if another one is."""
+
+        def create(files: "AbstractFileSystem", path: str) -> bool:
+            try:
+                files.pipe_file(path, content, mode="create")
+            except Exception:  # Stores differ in how they refuse, and a lost answer looks like a refusal.
+                found = _read(files, path)
+                if found is None:
+                    raise
+                return found == content
+            return True
+
+        return self._ask(create, name)
+
+    def read(self, name: str, *, waits: bool = True) -> bytes | None:
+        """Return the content of a file; None where there is none."""
+        return self._ask(_read, name, waits=waits)
+
+    def write(self, name: str, content: bytes, *, waits: bool = True) -> None:
+        """Write a file, whether it is there or not."""
+        self._ask(lambda files, path: files.pipe_file(path, content), name, waits=waits)
+
+    def remove(self, names: Iterable[str], *, waits: bool = True) -> None:
+        """Remove files, as far as they are there."""
+
+        def remove(files: "AbstractFileSystem", path: str) -> None:
+            with suppress(FileNotFoundError):
+                files.rm_file(path)
+
+        for name in names:
+            self._ask(remove, name, waits=waits)
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a file, looked up afresh."""
+
+        def look(files: "AbstractFileSystem", path: str) -> bool:
+            try:
+                files.info(path)
+            except FileNotFoundError:
+                return False
+            return True
+
+        return self._ask(look, name)
+
+    def listing(self, inside: str = "") -> dict[str, int]:
+        """Return the sizes of all files below a name (or of all), by name; StorageError for an unsafe one."""
+
+        def find(files: "AbstractFileSystem", path: str) -> dict[str, int]:
+            files.invalidate_cache()
+            found = files.find(path, detail=True)
+            start = path.removesuffix(inside).rstrip("/") + "/"
+            return {name.removeprefix(start): int(one["size"]) for name, one in found.items()}
+
+        listed = self._ask(find, inside)
+        for name in filter(None, listed):
+            below(self.root, name.removesuffix("/"), self.url)  # Some clients make an object for a folder.
+        return listed
+
+    def is_here(self, manifest: str) -> bool:
+        """Return whether the copies of all files of a manifest are here, by their sizes."""
+        try:
+            told = self.files_of(manifest, (self.root / manifest).read_bytes())
+        except FileNotFoundError:
+            return False
+        return bool(told) and not self._lacking(told, self.root)
+
+    def bring(self, manifest: str) -> bool:
+        """Bring down the files of a manifest that are not here, then the manifest; False if there is none."""
+        if self.is_here(manifest):
+            return True
+        with _one_at_a_time(self.root / manifest):
+            content = None if self.is_here(manifest) else self.read(manifest)
+            if content is None:
+                return self.is_here(manifest)
+            told = self.files_of(manifest, content)
+            self.copy(told)
+            write_bytes(self.root / manifest, content)
+        return bool(told)
+
+    def files_of(self, manifest: str, content: bytes) -> dict[str, Checksum]:
+        """Return the files that a manifest lists; empty for a damaged one.
+
+        StorageError for a name that is unsafe, or that of no file of the manifest's run.
+        """
+        try:
+            checksums = from_text(content, f"{self.url}/{manifest}")
+        except ValueError:
+            return {}
+        run = manifest.rpartition("/")[0]
+        for name in checksums if run else ():
+            if not name.startswith(f"{run}/"):
+                raise StorageError(
+                    f"{self.url}/{manifest}: {name[:120]!r} is no file of run {run}; refused, and nothing "
+                    f"was written. Whoever made it is not to be trusted: use another copy of these runs."
+                )
+        return checksums
+
+    def send(self, names: Iterable[str], manifest: str, *, last: str = "") -> None:
+        """Write files that are here, their manifest, and the ``last`` one of them after it.
+
+        What an earlier manifest told of is not sent again, or is removed where it is no longer here.
+        """
+        told = {name: Checksum.of_file(self.root / name) for name in sorted(names)}
+        content = as_text(told).encode()
+        if last:  # What is here is whole, whether it arrives or not.
+            write_bytes(self.root / manifest, content)
+        known = self.read(manifest) or b""
+        before = self.files_of(manifest, known)
+        new = [name for name, one in told.items() if one != before.get(name) and name != last]
+        self._upload([name for name in new if not name.endswith(MADE)])
+        if last and self.exists(last):  # Another process was quicker, and its circumstances are others.
+            return
+        self._upload([name for name in new if name.endswith(MADE)])
+        if content != known:
+            self.write(manifest, content)
+        if last:
+            self._upload([last])
+        else:
+            write_bytes(self.root / manifest, content)
+        self.remove(before.keys() - told.keys())
+
+    def copy(
+        self, told: Mapping[str, Checksum], to: Path | None = None, on_progress: OnProgress = no_progress
+    ) -> None:
+        """Bring files down that are not here by their sizes, into the folder of copies or another one."""
+        root = to or self.root
+        left = {name: told[name] for name in self._lacking(told, root)}
+        for _ in range(ATTEMPTS):
+            names = list(left)
+            for first in one_by_one(range(0, len(names), AT_ONCE), "copying records", on_progress):
+                for name in self._brought(
+                    {name: left[name] for name in names[first : first + AT_ONCE]}, root
+                ):
+                    del left[name]
+        for name, one in left.items():
+            raise StorageError(
+                f"{self.url}/{name}: this file arrives damaged: these are not the {one.size:,} bytes that "
+                f"were written. Remove {name.partition('/')[0]}/record.json there and run again: only this "
+                f"run is repeated."
+            )
+
+    def _brought(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
+        """Bring files down under temporary names, and give those that are right their own; return these."""
+        parts = {name: temporary_beside(root / name, "tmp") for name in told}
+        with writing(root):
+            for part in parts.values():
+                part.parent.mkdir(parents=True, exist_ok=True)
+
+        def get(files: "AbstractFileSystem", path: str) -> None:
+            files.get([f"{path}/{name}" for name in parts], [str(part) for part in parts.values()])
+
+        right = []
+        try:
+            self._ask(get, "")
+            for name, part in parts.items():
+                if not difference(Checksum.of_file(part), told[name]):
+                    part.replace(root / name)
+                    right.append(name)
+        finally:
+            for part in parts.values():
+                part.unlink(missing_ok=True)
+        return right
+
+    def _upload(self, names: Collection[str]) -> None:
+        def put(files: "AbstractFileSystem", path: str) -> None:
+            files.put([str(self.root / name) for name in names], [f"{path}/{name}" for name in names])
+
+        if names:
+            self._ask(put, "")
+
+    def _lacking(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
+        return [name for name, one in told.items() if _size(within(root, name, self.url)) != one.size]
+
+    def _ask(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
+        """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
+        files, root = _opened(self.url, os.getpid())
+        path, began, wait = f"{root}/{name}".rstrip("/"), time.monotonic(), FIRST_WAIT
+        while True:
+            try:
+                found = call(files, path)
+                self.answered = True
+                return found
+            except (IsoglossError, TypeError, AttributeError, NotImplementedError):
+                raise
+            except (PermissionError, FileNotFoundError) as error:
+                raise self._refused(error) from error
+            except Exception as error:  # Each package has its own for a connection that broke.
+                if getattr(error, "errno", None) in FULL:
+                    raise storage_error(self.root, OSError(*error.args)) from error
+                self.interruptions += 1
+                patience = min(self.patience, WHEN_LEAVING) if asked_to_leave() else self.patience
+                if not (waits and self.answered) or time.monotonic() - began + wait > patience:
+                    raise self._away(error) from error
+            time.sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT)
+
+    def _refused(self, error: OSError) -> StorageError:
+        return StorageError(
+            f"{self.url}: the store refuses ({one_line(error)}). Look whether the bucket is "
+            f"there and your credentials may read and write it; the same command goes on where it stopped."
+        )
+
+    def _away(self, error: Exception) -> StorageError:
+        return StorageError(
+            f"{self.url}: the store does not answer ({one_line(error)}). What is finished is "
+            f"kept in {self.root}; the same command goes on where it stopped."
+        )
+
+
+@cache
+def remote_at(url: str, root: Path) -> Remote:
+    """Return the files below a URL, the same for all of this process; ConfigError for what is no place."""
+    address, _, rest = url.rstrip("/").partition("://")[2].partition("/")
+    if ":" in address.partition("@")[0] and "@" in address:
+        raise ConfigError(
+            f"{url.partition(':')[0]}://…@{address.rpartition('@')[2]}: passwords in a URL end in plans and "
+            f"logs. Put them where the file system looks for them: its configuration or environment."
+        )
+    if "?" in url or "::" in url or not (address or rest):
+        raise ConfigError(
+            f"{url.partition('?')[0]}: expected a plain URL, as in s3://bucket/study, without ? or ::."
+        )
+    return Remote(url.rstrip("/"), root)
+
+
+@cache
+def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
+    """Return a file system and the path of a URL in it; a forked process cannot use those of its parent."""
+    protocol = url.partition("://")[0]
+    try:
+        from fsspec.core import url_to_fs
+
+        files, path = url_to_fs(url, use_listings_cache=False, skip_instance_cache=True)
+    except ImportError as error:
+        package = CREATING.get(protocol, "")
+        advice = f' Install: pip install "{package}"' if package else ""
+        raise ConfigError(
+            f"{url}: the package for {protocol}:// is not installed ({error}).{advice}"
+        ) from error
+    except Exception as error:  # Some connect at once, and have errors of their own.
+        raise ConfigError(
+            f"{url}: the store cannot be opened ({one_line(error)}). Expected a URL as in s3://bucket/study."
+        ) from error
+    return files, path.rstrip("/")
+
+
+def _size(path: Path) -> int:
+    """Return the size of a file that is here; −1 where there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _read(files: "AbstractFileSystem", path: str) -> bytes | None:
+    try:
+        return bytes(files.cat_file(path))
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Keep other processes of this machine from bringing down the same, where the cache can be locked."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        with suppress(OSError):  # Without a lock each brings it down for itself.
+            stack.enter_context(locked(path.with_name(f".{path.name}.lock"), wait=True))
+        yield

@@ -1,0 +1,132 @@
+"""A folder of runs that goes away is waited for: nothing fails, is lost, or made anew in its place."""
+
+import errno
+import json
+import time
+
+import pytest
+
+import isogloss
+from isogloss.core.errors import StorageError
+from isogloss.core.records import RECORD
+from isogloss.data.sources import Sources
+from isogloss.engine import absence as module
+from isogloss.engine.absence import Absence, wait_while_silent
+from isogloss.engine.attempts import attempt
+from isogloss.runs.context import RunContext
+from isogloss.runs.runs import Translate
+from isogloss.store.leases import FOLDER, Claims, FolderBoard
+from isogloss.store.store import WORK, Store
+from isogloss.translators.built_in import BuiltIn
+from tiny import TINY, tiny
+
+RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
+CHECKPOINTS = TINY.replace("batch_size = 8", "batch_size = 8, checkpoint_every = 1")
+
+
+@pytest.fixture
+def context(tmp_path):
+    """A folder in which something was claimed before."""
+    (tmp_path / "runs" / FOLDER).mkdir(parents=True)
+    return RunContext(store=Store(tmp_path / "runs"), sources=Sources(), precision="float32")
+
+
+def test_a_run_whose_folder_goes_away_is_made_when_it_is_back(context, tmp_path):
+    store = context.store
+    ending = attempt(context, RUN, begin=lambda: store.root.rename(tmp_path / "away") and None)
+    assert (ending.how, "runs has gone away" in ending.why) == ("away", True)
+    assert not store.root.exists()
+    assert attempt(context, RUN).how == "away"
+    (tmp_path / "away").rename(store.root)
+    assert not list(store.root.glob("*/failed.json"))
+    assert attempt(context, RUN).how == "made"
+    assert [path.name for path in (store.root / FOLDER).iterdir()] == ["log"]
+
+
+@pytest.mark.parametrize(("kind", "how"), [("EIO", "away"), ("ESTALE", "away"), ("ENOSPC", "")])
+def test_an_error_that_may_go_by_is_no_failure(context, kind, how):
+    def begin():
+        raise StorageError("cannot read") from OSError(getattr(errno, kind), "no")
+
+    try:
+        ended = attempt(context, RUN, begin=begin).how
+    except StorageError:
+        ended = ""
+    assert ended == how
+    assert context.store.failure(RUN) == ""
+    assert attempt(context, RUN).how == "made"
+
+
+def test_an_absence_is_told_of_and_ends_or_is_an_error_in_the_end(context, tmp_path, monkeypatch):
+    told = []
+    absence = Absence(context.store)
+    context.store.root.rename(tmp_path / "away")
+    monkeypatch.setattr(module, "AGAIN", 0)
+    absence.begin("runs/x: cannot read.")
+    absence.look(told.append)
+    assert (absence.why, len(told)) == ("runs/x: cannot read.", 1)
+    assert told[0].what == "waiting for the folder of runs, which has gone away"
+    (tmp_path / "away").rename(context.store.root)
+    absence.look(told.append)
+    assert absence.why == ""
+    absence.begin("runs/y: cannot read.")  # It can be seen, and not be used: that is the same absence.
+    monkeypatch.setattr(module, "PATIENCE", -1)
+    with pytest.raises(StorageError, match=r"runs/y: cannot read. .tried for . s. The folder of runs has"):
+        absence.look(told.append)
+
+
+@pytest.mark.slow
+def test_a_holder_that_cannot_be_seen_waits_and_goes_on_if_nobody_took_its_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "AGAIN", 0.01)
+    claims, told = Claims(FolderBoard(tmp_path / "claims"), lease=0.06), []
+    with claims.claimed("run") as claim:
+        (tmp_path / "claims").rename(tmp_path / "away")
+        while not claim.silent:
+            time.sleep(0.01)
+
+        def back(progress):
+            told.append(progress)
+            if len(told) == 3:
+                (tmp_path / "away").rename(tmp_path / "claims")
+
+        wait_while_silent(claim, back)
+        assert (claim.silent, claim.lost, len(told) >= 3) == (False, False, True)
+        claim.finished = True
+    assert not list((tmp_path / "claims").iterdir())
+
+
+@pytest.mark.slow
+def test_a_claim_that_ends_while_its_folder_is_away_is_given_up_when_that_is_back(tmp_path):
+    runs, away = tmp_path / "runs", tmp_path / "away"
+    claims = Claims(FolderBoard(runs / FOLDER), log=runs / FOLDER / "log", lease=0.06)
+    with claims.claimed("run"):
+        runs.rename(away)
+    time.sleep(0.1)
+    assert not runs.exists()
+    away.rename(runs)
+    while json.loads(claims.board.read("run.1"))["held"]:
+        time.sleep(0.01)
+    with claims.claimed("run") as claim:
+        assert claim.number == 2
+
+
+@pytest.mark.slow
+def test_a_training_goes_on_when_its_folder_is_back(tmp_path):
+    recipe = tiny(tmp_path, CHECKPOINTS)
+    whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
+    out, away, told = tmp_path / "runs", tmp_path / "away", []
+
+    def unplug(progress):
+        if not told and any(out.glob(f"*/{WORK}/checkpoint-*")):
+            told.append(progress)
+            out.rename(away)
+        elif progress.what.startswith("waiting for the folder"):
+            told.append(progress)
+            assert not out.exists()
+            away.rename(out)
+
+    outcome = isogloss.run(recipe, out=out, jobs=1, scale="least", report=False, on_progress=unplug).outcome
+    assert len(told) > 1
+    assert (len(outcome.made), outcome.failed, outcome.died) == (len(whole.outcome.made), {}, {})
+    for key in outcome.made:
+        assert (out / key / RECORD).read_bytes() == (whole.out / key / RECORD).read_bytes()

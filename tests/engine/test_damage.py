@@ -1,0 +1,151 @@
+"""Damaged files of finished runs are set aside with the reason and made again, byte for byte."""
+
+import pytest
+import torch
+
+from isogloss.core.checksums import CHECKSUMS
+from isogloss.core.identity import identity
+from isogloss.core.records import RECORD
+from isogloss.data.sources import Sources
+from isogloss.engine import damage as damage_module
+from isogloss.engine.damage import set_checkpoints_aside, set_damage_aside
+from isogloss.engine.single import BitextToAlign, align_bitext
+from isogloss.runs.context import EXAMPLES, LINKS, RunContext
+from isogloss.runs.execute import make
+from isogloss.runs.runs import Translate
+from isogloss.store.store import WORK, Store
+from isogloss.training.checkpoints import Checkpoints, State
+from isogloss.translators.built_in import BuiltIn
+
+
+def flipped(content):
+    """Change one bit in the middle."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
+
+
+DAMAGE = {
+    "cut short": lambda content: content[: len(content) // 2],
+    "empty": lambda _: b"",
+    "zeros": lambda content: bytes(len(content)),
+    "one bit": flipped,
+}
+damages = pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+
+
+def aligned(out):
+    wanted = BitextToAlign(
+        bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, split="dev", examples=5
+    )
+    (made,) = align_bitext(wanted, out=out)
+    return made.file
+
+
+@pytest.mark.slow
+@damages
+def test_damaged_links_are_made_again(tmp_path, damage):
+    links = aligned(tmp_path)
+    whole = {name: (links.parent / name).read_bytes() for name in (LINKS, RECORD)}
+    links.write_bytes(damage(whole[LINKS]))
+    assert aligned(tmp_path) == links
+    assert {name: (links.parent / name).read_bytes() for name in whole} == whole
+    assert (links.parent / f"damaged-{LINKS}").read_bytes() == damage(whole[LINKS])
+
+
+@pytest.fixture
+def translated(tmp_path):
+    """Two finished translations, the second of the first."""
+    context = RunContext(store=Store(tmp_path), sources=Sources(), precision="float32")
+    there = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
+    back = Translate(corpus="xnli", languages="qaa-qad-qaa", translator=BuiltIn(), start=there)
+    for run in (there, back):
+        make(context, run)
+    return context, there, back
+
+
+@damages
+def test_damaged_translations_are_made_again(translated, damage):
+    context, there, back = translated
+    store, examples = context.store, context.store.folder(there) / EXAMPLES
+    whole = examples.read_bytes()
+    assert set_damage_aside(store, [there, back]) == {}
+    examples.write_bytes(damage(whole))
+    (said,) = set_damage_aside(store, [there, back]).values()
+    assert said.startswith(f"{examples}: damaged (")
+    assert said.endswith(f" written). Set aside as damaged-{EXAMPLES}, and made again.")
+    assert (store.is_finished(there), store.is_finished(back)) == (False, True)
+    make(context, there)
+    assert examples.read_bytes() == whole
+    assert set_damage_aside(store, [there, back]) == {}
+
+
+def test_large_files_are_read_where_an_unfinished_run_needs_them(translated, monkeypatch):
+    context, there, back = translated
+    store, examples = context.store, context.store.folder(there) / EXAMPLES
+    monkeypatch.setattr(damage_module, "SMALL", 0)
+    examples.write_bytes(flipped(examples.read_bytes()))
+    assert set_damage_aside(store, [there, back]) == {}
+    (store.folder(back) / RECORD).unlink()
+    assert list(set_damage_aside(store, [there, back])) == [identity(there)]
+
+
+def test_what_was_removed_is_made_again_where_an_unfinished_run_needs_it(translated):
+    """People remove models that nothing needs any more."""
+    context, there, back = translated
+    store = context.store
+    for run in (there, back):
+        (store.folder(run) / EXAMPLES).unlink()
+    assert set_damage_aside(store, [there, back]) == {}
+    (store.folder(back) / RECORD).unlink()
+    (said,) = set_damage_aside(store, [there, back]).values()
+    assert said == f"{store.folder(there) / EXAMPLES}: damaged (it is missing). It is made again."
+    assert not store.is_finished(there)
+
+
+def test_a_record_in_which_a_digit_changed_is_made_again(translated):
+    context, there, back = translated
+    path = context.store.folder(back) / RECORD
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"translated": 9', b'"translated": 8'))
+    (said,) = set_damage_aside(context.store, [there, back]).values()
+    assert f"{path}: this record is damaged (checksum " in said
+    make(context, back)
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json", CHECKSUMS])
+def test_a_checkpoint_in_which_a_bit_changed_is_set_aside(translated, name):
+    context, there, _ = translated
+    work = context.store.folder(there) / WORK
+    model = torch.nn.Linear(8, 8)
+    checkpoints = Checkpoints(work, 1)
+    checkpoints.save(model, torch.optim.AdamW(model.parameters()), State(7, {"rows": [{"loss": 0.5}]}, None))
+    assert set_checkpoints_aside(context.store, there) == ""
+    path = work / "checkpoint-000000007" / name
+    path.write_bytes(flipped(path.read_bytes()))
+    said = set_checkpoints_aside(context.store, there)
+    assert said.startswith(f"{path.parent}: this checkpoint is damaged (")
+    assert said.endswith(". Set aside as damaged-checkpoint-000000007, and made again.")
+    assert checkpoints.notes() is None
+
+
+def test_a_checkpoint_without_checksums_is_set_aside(translated):
+    context, there, _ = translated
+    checkpoint = context.store.folder(there) / WORK / "checkpoint-000000007"
+    checkpoint.mkdir(parents=True)
+    assert f"this checkpoint is damaged (it has no {CHECKSUMS})" in set_checkpoints_aside(
+        context.store, there
+    )
+
+
+def test_what_damaged_files_were_made_from_is_checked_too(translated):
+    context, there, back = translated
+    for run in (there, back):
+        (context.store.folder(run) / EXAMPLES).write_text("{")
+    assert len(set_damage_aside(context.store, [there, back])) == 2
+
+
+def test_what_another_process_has_set_aside_meanwhile_is_no_error(tmp_path):
+    """Of two that look for damage one may have been paused, so that the other did it, too."""
+    damage_module._set_aside(tmp_path / RECORD)
+    assert list(tmp_path.iterdir()) == []

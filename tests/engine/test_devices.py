@@ -1,0 +1,300 @@
+"""Each process has one GPU; those that share one have room beside each other. The GPUs are made up."""
+
+import json
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pytest
+import torch
+
+import isogloss
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
+from isogloss.core.records import FAILED, MADE, RECORD
+from isogloss.engine import engine
+from isogloss.engine.attempts import attempt
+from isogloss.engine.devices import (
+    CONTEXT,
+    CPU,
+    RESERVED,
+    Device,
+    Needs,
+    chosen,
+    in_new_process,
+    numbered,
+    of_each,
+    place,
+    precision_on,
+    starting,
+)
+from isogloss.engine.engine import default_jobs, make_planned
+from isogloss.engine.engines import Making
+from isogloss.engine.workers import Processes
+from isogloss.runs.context import RunContext
+from isogloss.runs.memory import peak_memory
+from isogloss.runs.runs import FineTune
+from isogloss.store.leases import FOLDER
+from isogloss.store.store import PRECISION, Store
+from isogloss.training.memory import Machine
+from tiny import tiny
+
+GB = 10**9
+FOUR = tuple(Device(str(n), "Made-up 80", 80 * GB, n, here=True) for n in range(4))
+UUID = Device("GPU-5ea1", "Made-up 80", 80 * GB)
+VARIABLE = "HIP_VISIBLE_DEVICES" if torch.version.hip else "CUDA_VISIBLE_DEVICES"
+
+
+def pick(asked, found=FOUR):
+    return chosen(asked, found, {UUID.visible: UUID}.get)
+
+
+def test_devices_are_those_named_and_all_where_none_is():
+    assert pick("") == pick("all") == FOUR
+    assert pick("2, 0,2") == (FOUR[2], FOUR[0])
+    assert pick(f"1,{UUID.visible}") == (FOUR[1], UUID)
+    assert pick("cpu") == (CPU,)
+    assert pick("", ()) == pick("cpu", ()) == ()
+
+
+@pytest.mark.parametrize("asked", ["7", "0,7", "0,cpu", "0,", "GPU-lost"])
+def test_a_gpu_that_is_not_there_is_refused_with_those_that_are(asked):
+    wrong = asked.rpartition(",")[2]
+    refused = (
+        rf"^devices {asked}: there is no GPU '{wrong}' here, but 0 \(Made-up 80, 75 GiB\), 1 .*, "
+        r"3 \(Made-up 80, 75 GiB\). Name some of these, by number or UUID, all, or cpu alone.$"
+    )
+    with pytest.raises(ConfigError, match=refused):
+        pick(asked)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="here is a GPU")
+def test_where_there_is_no_gpu_cpu_alone_can_be_named(tmp_path):
+    for asked, named in (("all", "all"), ([0, 1], "0,1")):
+        with pytest.raises(ConfigError, match=rf"^devices {named}: torch .* finds no GPU here. Name cpu, or"):
+            isogloss.run(tiny(tmp_path), out=tmp_path / "runs", devices=asked)
+
+
+def test_gpus_are_numbered_among_those_that_this_process_was_given():
+    def seen(*values):
+        return [
+            Device(value, name, GB) for value in values for name in ("A", "B")[: 1 if "MIG" in value else 2]
+        ]
+
+    assert [one.visible for one in numbered("", seen)] == ["0", "1"]
+    few = numbered("6,3", seen)
+    assert [(one.visible, one.number, str(one)) for one in few] == [("6", 0, "GPU 0"), ("3", 1, "GPU 1")]
+    with pytest.raises(ConfigError, match="there is no GPU '6'"):
+        chosen("6", few, lambda _: None)
+    parts = numbered("MIG-a,MIG-b", seen)  # Each is seen only by a process that sees no other.
+    assert [(one.visible, one.here) for one in parts] == [("MIG-a", True), ("MIG-b", False)]
+    assert chosen("MIG-b,0", parts, lambda _: None) == parts[::-1]
+
+
+def test_processes_get_gpus_in_turn_and_take_memory_of_theirs():
+    each = of_each(FOUR[:2], 3)
+    assert [one.visible for one in each] == ["0", "1", "0"]
+    assert [one.memory for one in each] == [80 * GB - count * CONTEXT for count in (2, 1, 2)]
+    assert of_each([CPU], 2) == [CPU, CPU]
+
+
+def test_a_run_is_started_where_the_fewest_are_and_there_is_room():
+    first, second = FOUR[:2]
+    assert place(50 * GB, {first: [], second: []}) == first
+    assert place(50 * GB, {first: [GB], second: []}) == second
+    assert place(50 * GB, {first: [40 * GB], second: [20 * GB, 10 * GB]}) == second
+    assert place(50 * GB, {first: [40 * GB], second: [31 * GB]}) is None
+    assert place(50 * GB, {}) is None
+
+
+def test_a_run_that_fits_nowhere_or_whose_size_is_unknown_is_alone_on_a_gpu():
+    first, second = FOUR[:2]
+    for need in (500 * GB, None):
+        assert place(need, {first: [1], second: []}) == second
+        assert place(need, {first: [1]}) is None
+        assert place(1, {first: [need]}) is None
+    assert place(None, {CPU: [None, 5]}) == CPU
+
+
+@pytest.fixture
+def context_of():
+    return lambda planned: RunContext(store=planned.store, sources=planned.sources, precision="float32")
+
+
+def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(planned, context_of):
+    planned = planned()
+    first, second, *_ = [run for run in planned.runs if isinstance(run, FineTune)]
+    needs = Needs(context_of(planned))
+    estimate = peak_memory(first, planned.sources.encoders, on=Machine(gpu=True))
+    assert needs.of(first) == needs.of(second) == round(RESERVED * estimate)
+    folder = planned.store.start(first)
+    for device, peak in (("Other", 7), ("Made-up 80", 1000), ("Made-up 80", 900)):
+        (folder / MADE).write_text(json.dumps({"device": device, "peak_memory": peak}))
+        needs.learn([first, second], ["Made-up 80"])
+    assert needs.of(first) == needs.of(second) == round(RESERVED * 1000)
+    wider = replace(second, optimization=replace(second.optimization, batch_size=999))
+    assert needs.of(wider) != needs.of(second)
+
+
+@pytest.mark.parametrize(("second", "precision"), [("float32", "float32"), ("bfloat16", "bfloat16")])
+def test_different_gpus_compute_in_one_precision(tmp_path, second, precision):
+    (tmp_path / PRECISION).write_text(json.dumps({"Made-up 80": "bfloat16", "Old": second}))
+    assert precision_on([*FOUR, Device("4", "Old", GB)], Store(tmp_path)) == precision
+
+
+def test_each_gpu_makes_one_run_at_a_time_unless_more_are_asked_for(plan):
+    runs = plan()
+    assert default_jobs(runs, 1, FOUR) == 4
+    assert default_jobs(runs, 64, FOUR[:1]) == 1
+    assert default_jobs(runs[:1], 1, FOUR) == 1
+    assert default_jobs(runs, 1, (CPU,)) == default_jobs(runs, 1)
+
+
+def test_what_new_processes_see_is_not_left_in_this_one(monkeypatch):
+    for before in (None, "5"):
+        monkeypatch.delenv(VARIABLE, raising=False) if before is None else monkeypatch.setenv(
+            VARIABLE, before
+        )
+        for visible, inside in (("MIG-a", "MIG-a"), ("", before)):
+            with starting(visible):
+                assert os.environ.get(VARIABLE) == inside
+            assert os.environ.get(VARIABLE) == before
+
+
+def test_a_question_about_gpus_is_answered_by_a_process_that_sees_them_alone():
+    assert in_new_process("MIG-a", partial(os.getenv, VARIABLE)).result() == "MIG-a"
+
+
+@dataclass(frozen=True)
+class Scarce(Store):
+    """A store of made-up machines: notes on which GPU a run begins and ends, and lets memory run out."""
+
+    once: str = ""
+    """The run for which it runs out the first time."""
+    always: str = ""
+    error: str = "CUDA out of memory."
+
+    def start(self, run):
+        key = identity(run)
+        self.note("start", key)
+        again = self.log().count(("start", os.environ.get(VARIABLE, ""), key)) > 1
+        if key == self.always or (key == self.once and not again):
+            self.note("end", key)
+            raise torch.OutOfMemoryError(self.error) if "CUDA" in self.error else RuntimeError(self.error)
+        return super().start(run)
+
+    def finish(self, record, made):
+        super().finish(record, made)
+        self.note("end", record.id)
+
+    def note(self, what, key):
+        with (self.root / "log.txt").open("a") as file:
+            file.write(f"{what} {os.environ.get(VARIABLE, '')} {key}\n")
+
+    def log(self):
+        return [tuple(line.split(" ")) for line in (self.root / "log.txt").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("error", ["CUDA out of memory.", "cuBLAS: CUBLAS_STATUS_ALLOC_FAILED", "no luck"])
+def test_a_run_fails_for_want_of_memory_unless_it_shared_its_gpu(planned, context_of, error):
+    planned = planned(scale="least")
+    run = planned.runs[0]
+    store = Scarce(planned.store.root, always=identity(run), error=error)
+    (store.root / FOLDER).mkdir(parents=True)
+    context = replace(context_of(planned), store=store)
+    for shares, how in ((True, "crowded"), (False, "failed")):
+        with pytest.raises(RuntimeError, match="no luck") if error == "no luck" else nullcontext():
+            ending = attempt(context, run, shares=shares)
+            assert ending.how == how
+            assert error in ending.why
+            assert (store.folder(run) / FAILED).exists() == (not shares)
+
+
+def test_a_run_that_waits_for_a_gpu_is_given_back_when_all_are_asked_to_leave(planned, context_of):
+    planned = planned()
+    (planned.store.root / FOLDER).mkdir(parents=True)
+    first, second, *_ = planned.runs
+    workers = Processes(context_of(planned), 2, [Device("0", "Small", 1)])
+    try:
+        assert workers.is_free()
+        workers.start(first, b"")
+        assert workers.is_free()
+        workers.start(second, b"")
+        assert not workers.is_free()
+        workers.ask_to_leave()
+        ended = []
+        while len(ended) < 2:
+            ended += workers.ended(0.2)
+    finally:
+        workers.close()
+    assert {identity(run): ending.how for run, ending in ended} == {
+        identity(first): "left",
+        identity(second): "left",
+    }
+
+
+@pytest.fixture
+def scarce(planned, tiny_runs, monkeypatch):
+    """Return the plan of the tiny recipe in a store whose GPUs are made up, its trainings and precision."""
+    planned = planned()
+    tuned = [run for run in planned.runs if isinstance(run, FineTune)]
+    store = Scarce(planned.store.root, once=identity(tuned[0]), always=identity(tuned[1]))
+    (store.root / FOLDER).mkdir(parents=True)
+    (precision,) = json.loads((tiny_runs / PRECISION).read_text()).values()
+    (store.root / PRECISION).write_text(json.dumps({"Small": precision}))
+    monkeypatch.delenv(VARIABLE, raising=False)
+    return replace(planned, store=store), tuned, precision
+
+
+@pytest.mark.slow
+def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_not_are_made_again(
+    scarce, context_of, tiny_runs, monkeypatch
+):
+    """No two trainings have room; for one of them it does not help to be alone."""
+    planned, tuned, precision = scarce
+    store = planned.store
+    need = max(map(Needs(replace(context_of(planned), precision=precision)).of, tuned))
+    monkeypatch.setattr(engine, "devices_of", lambda _: [Device("5", "Small", 2 * CONTEXT + need)])
+    outcome = make_planned(planned, Making(jobs=2))
+
+    for key in (store.once, store.always):
+        assert outcome.died[key] == (
+            "the memory of the GPU that it shared ran out (CUDA out of memory.); it was made again."
+        )
+    heirs = {key for key, why in outcome.failed.items() if why.startswith("needs run")}
+    assert outcome.failed.keys() - heirs == {store.always}
+    assert outcome.failed[store.always].startswith("the memory ran out (CUDA out of memory.). Lower ")
+    assert {*outcome.made, *outcome.failed} == {*map(identity, planned.runs)}
+    assert store.once in outcome.made
+    for folder in (store.root / key for key in outcome.made):
+        assert (folder / RECORD).read_bytes() == (tiny_runs / folder.name / RECORD).read_bytes()
+
+    running, trainings = set(), {identity(run) for run in tuned}
+    for what, gpu, key in store.log():
+        assert gpu == "5"
+        if key in trainings:
+            running = running | {key} if what == "start" else running - {key}
+            assert len(running) <= 1
+
+
+@pytest.mark.slow
+def test_each_process_sees_one_gpu_alone_and_its_progress_says_which(scarce, monkeypatch):
+    planned, tuned, _ = scarce
+    planned = replace(planned, runs=tuned[2:4])
+    two = (Device("3", "Small", GB, 0), Device("MIG-a", "Small", GB))
+    monkeypatch.setattr(engine, "devices_of", lambda _: two)
+    told = []
+    assert len(make_planned(planned, Making(), on_progress=told.append).made) == 2
+    assert {gpu for _, gpu, _ in planned.store.log()} == {"3", "MIG-a"}
+    assert {one.what.rpartition(" on ")[2] for one in told} == {"GPU 0", "GPU MIG-a"}
+    assert VARIABLE not in os.environ
+
+
+@pytest.mark.slow
+def test_a_script_of_ones_own_is_told_why_it_cannot_compute_on_a_device_elsewhere(planned, monkeypatch):
+    planned = planned(scale="least")
+    monkeypatch.setattr(engine, "devices_of", {"cpu": (CPU,)}.get)
+    monkeypatch.setattr(type(planned.runs[0]), "__module__", "__main__")
+    with pytest.raises(ConfigError, match=r"make one run at a time \(jobs=1, without devices\)\.$"):
+        make_planned(planned, Making(devices="cpu"))

@@ -1,0 +1,353 @@
+"""Serial or side by side, stopped or not: the records are the same to the byte, and nothing is made twice."""
+
+import contextlib
+import errno
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import isogloss
+from each import each
+from isogloss.core.checksums import CHECKSUMS
+from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, StorageError
+from isogloss.core.identity import identity
+from isogloss.core.records import RECORD, read_record
+from isogloss.data.result_files import PREDICTIONS
+from isogloss.engine import attempts, workers
+from isogloss.engine.engines import Making
+from isogloss.runs import execute
+from isogloss.store.leases import FOLDER
+from tiny import RUNS, TINY, as_precise_as, tiny
+
+DIVERGING = TINY.replace('name = "bilingual"', 'name = "bilingual"\nlearning_rate = 1e30')
+HEIRS = 2 + 2 + 2
+"""The two diverging models, their scores, the paths to them."""
+
+
+def records(folder: Path) -> dict[str, bytes]:
+    return {path.parent.name: path.read_bytes() for path in sorted(folder.glob(f"*/{RECORD}"))}
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory):
+    """The tiny recipe with one method that diverges."""
+    folder = tmp_path_factory.mktemp("failed")
+    recipe = tiny(folder, DIVERGING)
+    return recipe, isogloss.run(recipe, out=folder / "runs", jobs=1, report=False)
+
+
+@pytest.mark.slow
+def test_processes_leave_the_records_of_one_process(tiny_runs, tmp_path):
+    out = as_precise_as(tiny_runs, tmp_path / "runs")
+    result = isogloss.run(tiny(tmp_path), out=out, jobs=2, report=False)
+    assert len(result.outcome.made) == RUNS
+    assert records(result.out) == records(tiny_runs)
+
+
+@pytest.mark.slow
+def test_a_second_call_makes_nothing(tiny_runs, monkeypatch):
+    monkeypatch.setattr(attempts, "make", None)
+    outcome = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs, jobs=2, report=False).outcome
+    assert (outcome.made, len(outcome.done), outcome.failed) == ([], RUNS, {})
+
+
+def test_records_hold_no_place_name_or_day_of_this_machine(tiny_runs):
+    there = b"".join(records(tiny_runs).values()).decode()
+    for mark in (str(tiny_runs), str(Path.home()), isogloss.__file__, socket.gethostname(), '"seconds"'):
+        assert mark not in there
+
+
+def test_a_finished_run_leaves_no_checkpoint_or_half_written_file(tiny_runs):
+    for path in each(tiny_runs.glob("*/")):
+        left = {file.name for file in path.iterdir()} - {"model", "made.json", CHECKSUMS, RECORD, PREDICTIONS}
+        assert not left or path.name in {"figures", "tables", FOLDER}
+
+
+def test_made_json_says_how_it_was_made(tiny_runs):
+    for path in each(tiny_runs.glob("*/made.json")):
+        made = json.loads(path.read_text())
+        assert (made["threads"], made["precision"] in {"float32", "bfloat16"}) == (1, True)
+        assert made["seconds"] >= 0
+
+
+def test_an_error_of_who_is_told_is_not_taken_for_a_folder_that_went_away(tmp_path):
+    def closed(*_):
+        raise OSError(errno.EIO, "the terminal was closed")
+
+    with pytest.raises(OSError, match="the terminal was closed"):
+        isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, report=False, announce=closed)
+
+
+@pytest.mark.slow
+def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
+    _, result = failed
+    outcome = result.outcome
+    assert len(outcome.failed) == HEIRS
+    assert len(outcome.made) == len(result.records) == RUNS - HEIRS
+    reasons = [json.loads((result.out / key / "failed.json").read_text())["error"] for key in outcome.failed]
+    assert reasons == list(outcome.failed.values())
+    own = [reason for reason in reasons if not reason.startswith("needs run ")]
+    assert len(own) == 2
+    assert all(re.search(r"the loss is nan .*Lower learning_rate", reason) for reason in own)
+
+
+@pytest.mark.slow
+def test_a_second_call_tells_of_the_failed_ones_and_tries_them_again_if_asked(failed, monkeypatch):
+    recipe, first = failed
+    before, made = records(first.out), []
+    monkeypatch.setattr(attempts, "make", lambda _, run: made.append(run))
+    again = isogloss.run(recipe, out=first.out, jobs=1, report=False).outcome
+    assert (made, len(again.made), len(again.done)) == ([], 0, RUNS - HEIRS)
+    assert again.failed.keys() == first.outcome.failed.keys()
+    assert all(why.startswith(first.outcome.failed[key]) for key, why in each(again.failed.items()))
+    assert sum("--retry-failed makes it again" in why for why in again.failed.values()) == 2
+    monkeypatch.undo()
+    again = isogloss.run(recipe, out=first.out, jobs=1, report=False, retry_failed=True).outcome
+    assert (len(again.made), len(again.done)) == (0, RUNS - HEIRS)
+    assert again.failed == first.outcome.failed
+    assert records(first.out) == before
+
+
+@pytest.mark.slow
+def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
+    recipe, right = tiny(tmp_path), execute._MAKERS["fine-tune"]
+
+    def wrong(context, run):
+        raise DivergedError("not today")
+
+    monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
+    failed = isogloss.run(recipe, out=tmp_path / "runs", jobs=1, scale="least", report=False).outcome.failed
+    monkeypatch.setitem(execute._MAKERS, "fine-tune", right)
+    later = isogloss.run(
+        recipe, out=tmp_path / "runs", jobs=1, scale="least", report=False, retry_failed=True
+    ).outcome
+    assert sorted(later.made) == sorted(failed)
+    assert not list((tmp_path / "runs").glob("*/failed.json"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind", [ConfigError, *(pytest.param(one, marks=pytest.mark.slow) for one in (DataError, ModelError))]
+)
+def test_an_input_error_of_one_run_leaves_the_others_running(tmp_path, monkeypatch, kind):
+    right = attempts.make
+
+    def wrong(context, run):
+        if run.name == "fine-tune" and run.method.name == "bilingual":
+            raise kind("not this one")
+        right(context, run)
+
+    monkeypatch.setattr(attempts, "make", wrong)
+    outcome = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least", report=False).outcome
+    assert len(outcome.failed) == HEIRS / 2
+    assert len(outcome.made) == (RUNS - HEIRS) / 2
+    assert "not this one" in outcome.failed.values()
+
+
+def test_an_error_that_is_every_runs_ends_everything(tmp_path, monkeypatch):
+    def wrong(context, run):
+        raise StorageError("the disk was unplugged")
+
+    monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
+    with pytest.raises(StorageError):
+        isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, report=False)
+    assert not records(tmp_path / "runs")
+
+
+@pytest.mark.slow
+def test_a_damaged_record_is_made_again_when_it_is_deleted_and_nothing_else(tiny_runs, tmp_path):
+    runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
+    whole = records(runs)
+    victim = next(key for key in whole if read_record(runs / key).kind == "fine-tune")
+    (runs / victim / RECORD).unlink()
+    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1, report=False).outcome
+    assert outcome.made == [victim]
+    assert records(runs) == whole
+
+
+@pytest.mark.slow
+def test_a_damaged_model_is_set_aside_and_made_again_with_what_needs_it(tiny_runs, tmp_path):
+    runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
+    whole = records(runs)
+    model = min(key for key in whole if read_record(runs / key).kind == "fine-tune")
+    needing = min(key for key in whole if model in read_record(runs / key).needs)
+    (runs / needing / RECORD).unlink()
+    weights = runs / model / "model" / "model.safetensors"
+    content = weights.read_bytes()
+    middle = len(content) // 2
+    weights.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1, report=False).outcome
+    assert outcome.made == [model, needing]
+    assert list(outcome.damaged) == [model]
+    assert f"{weights}: damaged (checksum " in outcome.damaged[model]
+    assert "Set aside as damaged-model, and made again." in outcome.damaged[model]
+    assert (runs / model / "damaged-model" / "model.safetensors").exists()
+    assert (records(runs), weights.read_bytes()) == (whole, content)
+
+
+@pytest.mark.slow
+def test_a_damaged_checkpoint_is_set_aside_and_the_training_starts_over(tiny_runs, tmp_path):
+    runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
+    whole = records(runs)
+    model = min(key for key in whole if read_record(runs / key).kind == "fine-tune")
+    (runs / model / RECORD).unlink()
+    checkpoint = runs / model / "work" / "deep" / "checkpoint-000000001"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / CHECKSUMS).write_text("{")
+    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1, report=False).outcome
+    assert (outcome.made, outcome.failed) == ([model], {})
+    assert f"{checkpoint}: this checkpoint is damaged ({CHECKSUMS} cannot be read: " in outcome.damaged[model]
+    assert records(runs) == whole
+
+
+SCRIPT = """
+from pathlib import Path
+
+import isogloss
+import mine
+from isogloss.methods import METHODS
+from isogloss.methods.plain import SourceOnly
+OWN
+
+if __name__ == "__main__":
+    for kind, jobs in ((Mine, 2), (Mine, 0), (mine.Mine, 2)):
+        METHODS["mine"] = kind
+        out = Path("runs", f"{kind.__module__}-{jobs}")
+        try:
+            outcome = isogloss.run("tiny.toml", out=out, jobs=jobs, scale="least", report=False).outcome
+            print(len(outcome.made), outcome.failed)
+        except isogloss.IsoglossError as error:
+            print(error)
+"""
+OWN = """
+from dataclasses import dataclass
+from typing import ClassVar
+from isogloss.methods.plain import SourceOnly
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(SourceOnly):
+    name: ClassVar[str] = "mine"
+"""
+
+
+@pytest.mark.slow
+def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path):
+    """Other processes find a class in a module; one of the script itself is made in its own process alone."""
+    models = TINY.partition("[[measure]]")[0].replace('name = "source-only"', 'name = "mine"')
+    tiny(tmp_path, models + TINY[TINY.index("[scale.least]") :])
+    (tmp_path / "mine.py").write_text(OWN)
+    (tmp_path / "script.py").write_text(SCRIPT.replace("OWN", OWN))
+    environment = os.environ | {"PYTHONPATH": ":".join(sys.path)}
+    said = subprocess.check_output([sys.executable, "script.py"], cwd=tmp_path, env=environment, text=True)
+    refused, alone, side_by_side = said.splitlines()
+    assert refused.startswith(
+        "Mine: it is defined in the script that was started, which other processes do not"
+    )
+    assert alone == side_by_side == "2 {}"
+
+
+@pytest.mark.slow
+def test_runs_are_announced_with_their_titles_and_numbers(tmp_path):
+    told = []
+    result = isogloss.run(
+        tiny(tmp_path),
+        out=tmp_path / "runs",
+        jobs=1,
+        scale="least",
+        announce=told.append,
+    )
+    assert [one.number for one in told] == list(range(1, len(told) + 1))
+    assert {one.total for one in told} == {len(told)} == {len(result.records)}
+    assert {(one.run, one.title) for one in told} == {(one.id, one.title) for one in result.records}
+
+
+@pytest.mark.slow
+def test_the_number_of_threads_is_given_back(tmp_path):
+    import torch
+
+    before = torch.get_num_threads()
+    isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least", threads=1, report=False)
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.slow
+def test_a_run_whose_memory_runs_out_fails_alone(tmp_path):
+    def hungry(progress):
+        if progress.what == "fine-tuning on qaa+qab":
+            torch.empty(1 << 50)
+
+    out = tmp_path / "runs"
+    outcome = isogloss.run(
+        tiny(tmp_path), out=out, jobs=1, scale="least", report=False, on_progress=hungry
+    ).outcome
+    assert (len(outcome.failed), len(outcome.made)) == (HEIRS / 2, (RUNS - HEIRS) / 2)
+    (why,) = (why for why in outcome.failed.values() if not why.startswith("needs run "))
+    assert "DefaultCPUAllocator: can't allocate memory" in why
+    assert "Lower batch_size or raise accumulation" in why
+
+
+def killing(monkeypatch, method: str, times: int) -> list[str]:
+    """Kill the process that makes a method's model, so many times; return the run's id, as often."""
+    heard, killed = workers.Processes._heard, []
+
+    def kill(self, worker):
+        run = worker.run
+        is_wanted = run is not None and run.name == "fine-tune" and run.method.name == method
+        if is_wanted and worker.has_begun and len(killed) < times and {*killed} <= {identity(run)}:
+            killed.append(identity(run))
+            os.kill(worker.process.pid, signal.SIGKILL)
+            worker.process.join()
+            with contextlib.suppress(EOFError):
+                while worker.channel.poll():  # What it had said is gone with it.
+                    worker.channel.recv()
+        return heard(self, worker)
+
+    monkeypatch.setattr(workers.Processes, "_heard", kill)
+    return killed
+
+
+@pytest.mark.slow
+def test_a_run_whose_process_dies_is_made_again_alone(tiny_runs, tmp_path, monkeypatch):
+    killed = killing(monkeypatch, "source-only", 1)
+    out = as_precise_as(tiny_runs, tmp_path / "runs")
+    outcome = isogloss.run(tiny(tmp_path), out=out, jobs=2, report=False).outcome
+    assert outcome.died == {killed[0]: "its process was ended from outside (signal 9); it was made again."}
+    assert (len(outcome.made) + len(outcome.done), outcome.failed) == (RUNS, {})
+    assert records(out) == records(tiny_runs)
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.slow
+def test_a_run_whose_process_dies_twice_has_failed_and_the_others_go_on(tmp_path, monkeypatch):
+    killed = killing(monkeypatch, "bilingual", 2)
+    recipe = tiny(tmp_path, TINY.replace('name = "bilingual"', 'name = "bilingual"\nepochs = 60'))
+    outcome = isogloss.run(recipe, out=tmp_path / "runs", jobs=2, scale="least", report=False).outcome
+    why = outcome.failed[killed[0]]
+    assert why.startswith(
+        "its process was ended from outside twice (signal 9), the second time with no other"
+    )
+    assert len(killed) == 2
+    assert len(outcome.made) + len(outcome.failed) == RUNS / 2
+    assert outcome.made
+    assert json.loads((tmp_path / "runs" / killed[0] / "failed.json").read_text()) == {"error": why}
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("how", [{"jobs": -1}, {"jobs": "2"}, {"threads": 0}])
+def test_numbers_of_jobs_and_threads_are_whole_and_not_too_small(how):
+    ((name, value),) = how.items()
+    with pytest.raises(
+        ConfigError, match=rf"^{name}: found {value!r}; expected a whole number, [01] or more"
+    ):
+        Making(**how)

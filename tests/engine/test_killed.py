@@ -1,0 +1,169 @@
+"""Killed at any moment and started again, a recipe comes to the records of one that was not disturbed."""
+
+import os
+import pty
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.store.store import WORK
+from killed import ALONE, PATIENCE, command, descendants, folders, is_alive, left, made, records, wait_until
+from tiny import as_precise_as
+
+
+def in_training(out: Path) -> bool:
+    """Tell whether a model is half trained."""
+    return any(out.glob(f"*/{WORK}/checkpoint-*"))
+
+
+def in_path(out: Path) -> bool:
+    """Tell whether both models are there, and the path between them has begun."""
+    return len(list(out.glob("*/model"))) == 2 and len(folders(out)) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "moment"), [("processes", in_training), ("serial", in_path)])
+def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, moment: Callable[[Path], bool]):
+    folder, undisturbed = whole
+    out = folder / f"{engine}-{moment.__name__}"
+    running = subprocess.Popen(command(folder, out.name, engine), stdout=subprocess.DEVNULL)
+    wait_until(lambda: moment(out) or running.poll() is not None)
+    children = descendants(running.pid)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL, "it was done before it could be killed"
+    wait_until(lambda: not any(map(is_alive, children)))
+    assert records(out) != undisturbed
+    begun = records(out)
+
+    isogloss.run(folder / "r.toml", out=out, jobs=1, report=False)
+    assert records(out) == undisturbed
+    assert begun.items() <= undisturbed.items()
+    assert left(out) == []
+
+
+@pytest.mark.slow
+def test_what_another_process_left_unfinished_is_taken_over(whole):
+    folder, undisturbed = whole
+    out = folder / "taken"
+    first = subprocess.Popen(command(folder, "taken", "serial"), stdout=subprocess.DEVNULL)
+    wait_until(lambda: in_training(out))
+    first.send_signal(signal.SIGSTOP)
+    second = subprocess.Popen(command(folder, "taken", "serial"), stdout=subprocess.DEVNULL)
+    wait_until(lambda: records(out))  # All that does not need the stopped one's model.
+    assert second.poll() is None
+    first.kill()
+    first.wait()
+    assert second.wait(timeout=PATIENCE) == 0
+    assert records(out) == undisturbed
+    assert made(out) == dict.fromkeys(undisturbed, 1)
+    assert left(out) == []
+
+
+@pytest.mark.slow
+def test_asked_to_end_it_writes_a_checkpoint_and_leaves(whole):
+    folder, _ = whole
+    out = folder / "asked"
+    (folder / "alone.toml").write_text(ALONE)
+    words = command(folder, out.name, "processes", "alone.toml")
+    running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: in_training(out))
+    children = descendants(running.pid)
+    running.terminate()
+    _, said = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 143
+    assert said.startswith("isogloss: interrupted. Finished runs are kept")
+    wait_until(lambda: not any(map(is_alive, children)))
+    steps = [int(path.name.rpartition("-")[2]) for path in out.glob(f"*/{WORK}/checkpoint-*")]
+    assert steps
+    assert any(step % 30 for step in steps)
+    isogloss.run(folder / "alone.toml", out=out, jobs=1, report=False)
+    undisturbed = as_precise_as(folder, folder / "alone")
+    isogloss.run(folder / "alone.toml", out=undisturbed, jobs=1, report=False)
+    assert records(out) == records(undisturbed)
+
+
+@pytest.mark.slow
+def test_a_terminal_that_is_closed_is_heeded_as_a_request_to_end(whole):
+    """The terminal's end, and whatever it had started, get SIGHUP; what is printed to it then is an error."""
+    folder, _ = whole
+    out = folder / "closed"
+    with hangups(signal.SIG_DFL):  # Whatever runs the tests may ignore them.
+        running, terminal = on_a_terminal(folder, out)
+    children = descendants(running.pid)
+    os.close(terminal)
+    assert running.wait(timeout=PATIENCE) == 128 + signal.SIGHUP
+    wait_until(lambda: not any(map(is_alive, children)))
+    assert any(out.glob(f"*/{WORK}/checkpoint-*"))
+    assert not list(out.glob("*/failed.json"))
+
+
+@pytest.mark.slow
+def test_a_run_that_ignores_hangups_goes_on_though_its_terminal_is_closed(whole):
+    folder, _ = whole
+    out = folder / "disowned"
+    with hangups(signal.SIG_IGN):
+        running, terminal = on_a_terminal(folder, out)
+    os.close(terminal)
+    assert running.wait(timeout=PATIENCE) == 0
+    assert len(records(out)) == 1
+    assert left(out) == []
+
+
+@contextmanager
+def hangups(how: signal.Handlers) -> Iterator[None]:
+    """Let what is started meanwhile take SIGHUP so."""
+    before = signal.signal(signal.SIGHUP, how)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def on_a_terminal(folder: Path, out: Path) -> tuple[subprocess.Popen, int]:
+    """Start a run on a terminal of its own, and return it and the other end while it trains."""
+    (folder / "alone.toml").write_text(ALONE)
+    words = command(folder, out.name, "processes", "alone.toml")
+    words.remove("--quiet")
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(
+        ["setsid", "--ctty", "--wait", *words], stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    wait_until(lambda: any(out.glob(f"*/{WORK}")) and in_batches(ours))
+    return running, ours
+
+
+def in_batches(terminal: int) -> bool:
+    """Tell whether a training has said how far it is; whoever prints must be read."""
+    return b"fine-tuning" in os.read(terminal, 100_000)
+
+
+@pytest.mark.slow
+def test_an_interruption_is_one_line_and_leaves_no_process(whole):
+    folder, undisturbed = whole
+    words = command(folder, "interrupted", "processes")
+    # What a shell runs in the background ignores Ctrl-C, and so would this process if the tests run there.
+    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    running = subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=heeds,  # noqa: PLW1509
+    )
+    wait_until(lambda: in_training(folder / "interrupted"))
+    children = descendants(running.pid)
+    os.killpg(running.pid, signal.SIGINT)  # What a terminal does at Ctrl-C.
+    _, said = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 130
+    assert said == (
+        "isogloss: interrupted. Finished runs are kept; the same command goes on where it stopped.\n"
+    )
+    wait_until(lambda: not any(map(is_alive, children)))
+    assert records(folder / "interrupted").items() <= undisturbed.items()

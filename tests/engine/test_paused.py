@@ -1,0 +1,226 @@
+"""A process that was paused for longer than its lease takes what another made, and leaves that one alone.
+
+More rounds, by hand: benchmarks/paused.py.
+"""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from isogloss.core.errors import ModelError, StorageError
+from isogloss.core.identity import identity
+from isogloss.core.records import FAILED, RECORD
+from isogloss.data.sources import Sources
+from isogloss.engine import attempts
+from isogloss.engine.attempts import attempt
+from isogloss.runs.context import RunContext
+from isogloss.runs.runs import Translate
+from isogloss.store import leases as claims
+from isogloss.store.leases import FOLDER, LEASE, Claims, FolderBoard
+from isogloss.store.remote import Remote
+from isogloss.store.store import WORK, Store
+from isogloss.translators.built_in import BuiltIn
+
+RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
+BACK = Translate(corpus="xnli", languages="qaa-qad-qaa", translator=BuiltIn(), start=RUN)
+KEY = identity(RUN)
+
+
+@pytest.fixture
+def context(tmp_path):
+    return within(tmp_path / "runs")
+
+
+def within(runs: Path) -> RunContext:
+    """Give a folder of runs in which something was claimed before."""
+    (runs / FOLDER).mkdir(parents=True)
+    return RunContext(store=Store(runs), sources=Sources(), precision="float32")
+
+
+@pytest.fixture
+def asleep(monkeypatch):
+    """Let the machine sleep for longer than a lease."""
+    now = claims._now
+    return lambda: monkeypatch.setattr(claims, "_now", lambda: now() + LEASE + 1)
+
+
+def another(context: RunContext) -> Claims:
+    """The claims as another process sees them, for which no lease has to be waited for."""
+    return Claims(FolderBoard(context.store.root / FOLDER), clock=iter(range(0, 10**6, 100)).__next__)
+
+
+def taken_over(context: RunContext):
+    """Claim the run as another process, after a lease."""
+    others = another(context)
+    while not (claim := others._claim(KEY, b"")):
+        pass
+    return others, claim
+
+
+def left(context: RunContext) -> list[str]:
+    """List what is in the folder of the run and among the claims."""
+    board = [path.name for path in (context.store.root / FOLDER).iterdir() if path.name != "log"]
+    return sorted(board + [path.name for path in context.store.folder(RUN).iterdir()])
+
+
+def finished_files(context: RunContext, tmp_path: Path) -> Path:
+    """Give the folder of the run as an undisturbed process leaves it."""
+    undisturbed = within(tmp_path / "undisturbed")
+    assert attempt(undisturbed, RUN).how == "made"
+    return undisturbed.store.folder(RUN)
+
+
+def test_who_sleeps_and_finds_the_run_taken_writes_nothing_and_leaves_it(context, asleep):
+    def begin():
+        taken_over(context)
+        asleep()
+
+    assert attempt(context, RUN, begin=begin).how == "elsewhere"
+    assert left(context) == [f"{KEY}.1", f"{KEY}.2"]
+    assert another(context).holder(KEY)
+
+
+def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_path):
+    whole = finished_files(context, tmp_path)
+
+    def begin():
+        others, claim = taken_over(context)
+        shutil.copytree(whole, context.store.folder(RUN))
+        others._remove(KEY, claim.number)
+        asleep()
+
+    assert attempt(context, RUN, begin=begin).how == "there"
+    assert left(context) == sorted(path.name for path in whole.iterdir())
+    assert (context.store.folder(RUN) / RECORD).read_bytes() == (whole / RECORD).read_bytes()
+
+
+def test_who_sleeps_and_finds_the_run_finished_in_a_bucket_takes_it(asleep, tmp_path):
+    fsspec.filesystem("memory").store.clear()
+    ours, theirs = (
+        RunContext(store=Store(root, Remote("memory://paused", root, patience=0)), sources=Sources())
+        for root in (tmp_path / "ours", tmp_path / "theirs")
+    )
+
+    def begin():
+        held = ours.store.remote.read(f"{FOLDER}/{KEY}.1")
+        assert attempt(theirs, RUN, held).how == "made"
+        asleep()
+
+    assert attempt(ours, RUN, begin=begin).how == "there"
+    names = ours.store.remote.listing()
+    assert [name for name in names if name.startswith(f"{FOLDER}/{KEY}") or WORK in name] == []
+    assert f"{KEY}/{RECORD}" in names
+    assert not (ours.store.folder(RUN) / RECORD).exists()
+
+
+@pytest.mark.parametrize("error", [StorageError("gone"), ModelError("gone"), FileNotFoundError("gone")])
+@pytest.mark.parametrize("is_done", [True, False])
+def test_what_goes_wrong_in_a_run_that_is_anothers_is_no_error(context, tmp_path, error, is_done):
+    whole = finished_files(context, tmp_path)
+
+    def begin():
+        others, claim = taken_over(context)
+        if is_done:
+            shutil.copytree(whole, context.store.folder(RUN))
+            (context.store.folder(RUN) / WORK).mkdir()  # Made anew by who woke up.
+            others._remove(KEY, claim.number)
+        raise error
+
+    assert attempt(context, RUN, begin=begin).how == ("there" if is_done else "elsewhere")
+    assert not (context.store.folder(RUN) / FAILED).exists()
+    if is_done:
+        assert left(context) == sorted(path.name for path in whole.iterdir())
+
+
+def test_what_goes_wrong_in_a_run_whose_record_a_paused_process_wrote_is_no_error(context, tmp_path):
+    whole = finished_files(context, tmp_path)
+
+    def begin():
+        shutil.copytree(whole, context.store.folder(RUN))
+        raise StorageError("its work has gone")
+
+    assert attempt(context, RUN, begin=begin).how == "there"
+    assert left(context) == sorted(path.name for path in whole.iterdir())
+
+
+def test_the_error_of_a_run_that_nobody_else_makes_is_one(context):
+    def begin():
+        raise StorageError("the disk is full")
+
+    with pytest.raises(StorageError, match="the disk is full"):
+        attempt(context, RUN, begin=begin)
+    assert left_claims(context) == [False]
+
+
+def left_claims(context: RunContext) -> list[bool]:
+    """Tell of each claim of the run whether it is held."""
+    found = sorted((context.store.root / FOLDER).glob(f"{KEY}.*"))
+    return [json.loads(path.read_text())["held"] for path in found]
+
+
+def test_what_is_wrong_because_a_needed_folder_has_gone_is_not_recorded(context):
+    assert attempt(context, RUN).how == "made"
+
+    def begin():
+        shutil.rmtree(context.store.folder(RUN))
+        raise ModelError("no such folder")
+
+    with pytest.raises(StorageError, match=f"{KEY}/record.json: it went away while another run needed it"):
+        attempt(context, BACK, begin=begin)
+    assert context.store.failure(BACK) == ""
+    assert [attempt(context, run).how for run in (RUN, BACK)] == ["made", "made"]
+
+
+def test_what_is_wrong_though_all_that_is_needed_is_there_is_recorded(context):
+    assert attempt(context, RUN).how == "made"
+
+    def begin():
+        raise ModelError("too wide")
+
+    assert attempt(context, BACK, begin=begin).how == "failed"
+    assert context.store.failure(BACK) == "too wide"
+
+
+def test_a_run_is_looked_after_only_once_a_lease_may_be_over(context, monkeypatch):
+    """Else each step of a training would read the folder of claims."""
+    looks = []
+    look = Claims._renew
+    monkeypatch.setattr(Claims, "_renew", lambda self, claim: looks.append(claim) or look(self, claim))
+    assert attempt(context, RUN).how == "made"
+    assert looks == []
+    assert attempts.leave_if_lost() is None
+
+
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory):
+    """What pauses processes, a folder with its recipe, and the records of an undisturbed run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
+        import paused
+
+        folder = tmp_path_factory.mktemp("paused")
+        (folder / "recipe.toml").write_text(paused.SMALL)
+        yield paused, folder, paused.undisturbed(folder, "whole")
+        for name in ("paused", "kills"):
+            sys.modules.pop(name, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "pause",
+    [
+        ("before", "model", "at work"),
+        ("after", "checkpoint-*", "at work"),
+        ("before", "record.json", "done"),
+    ],
+    ids="-".join,
+)
+def test_paused_at_a_rename_both_processes_end_well(rounds, pause):
+    paused, folder, whole = rounds
+    side, place, moment = pause
+    found = paused.played(folder, whole, paused.Pause(place, side, moment))
+    assert found == ((0, 0), 0, {})

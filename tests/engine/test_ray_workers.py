@@ -1,0 +1,184 @@
+"""Ray as the engine: records of one process, whatever dies; nothing is made twice, or left running."""
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.errors import ConfigError
+from isogloss.core.leaving import Left, ask_to_leave
+from isogloss.store.leases import FOLDER as CLAIMS
+from isogloss.store.leases import claims_in
+from isogloss.store.store import WORK
+from killed import RECIPE, command, descendants, is_alive, left, made, records, wait_until
+from tiny import TINY, as_precise_as, tiny
+
+ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
+
+FAILING = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+from isogloss.training.setting import Reads
+
+
+@dataclass(frozen=True)
+class Failing:
+    """Fails."""
+
+    name: ClassVar[str] = "failing"
+    uses: ClassVar[tuple[str, ...]] = ("source",)
+    needs_start: ClassVar[bool] = False
+
+    def reads(self, source, target):
+        return Reads(train=source, dev=source)
+
+    def train(self, setting):
+        raise KeyError(7)
+'''
+"""A method of the user's own, in a module beside the recipe."""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster of one node with two processors, to which all that runs in this process is connected.
+
+    By itself Ray runs tasks with niceness 15: beside other tests on the same cores they would take for ever.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_worker_niceness", "0")
+        ray.init(
+            address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+        )
+        yield
+        ray.shutdown()
+
+
+def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cluster, whole):
+    folder, undisturbed = whole
+    out, killed, told, said = as_precise_as(folder, folder / "task"), [], [], []
+
+    def kill_once(progress):
+        told.append(progress.what)
+        trained = {path.parents[1].name for path in out.glob(f"*/{WORK}/checkpoint-*")}
+        for key in sorted(trained) if not killed else ():
+            if maker := maker_of(key, out):
+                os.kill(maker, signal.SIGKILL)
+                killed.append(key)
+
+    outcome = isogloss.run(
+        folder / "r.toml",
+        out=out,
+        engine="ray",
+        report=False,
+        on_progress=kill_once,
+        announce=said.append,
+    ).outcome
+    (key,) = killed
+    assert list(outcome.died) == [key]
+    why = r"its process was ended from outside \(WorkerCrashedError on .+\); it was made again."
+    assert re.fullmatch(why, outcome.died[key])
+    assert records(out) == undisturbed
+    assert made(out) == dict.fromkeys(undisturbed, 1)
+    assert left(out) == []
+    makers = {path.name for path in (out / CLAIMS / "log").iterdir() if "finished" in path.read_text()}
+    assert len(makers) >= 2
+    assert sorted(one.number for one in dict.fromkeys(said)) == [1, 2, 3]
+    assert any(re.fullmatch(rf"fine-tuning on \S+ \({key} on .+\)", what) for what in told)
+
+
+def test_asked_to_leave_tasks_write_a_checkpoint(cluster, whole):
+    folder, _ = whole
+    recipe = folder / "seldom.toml"
+    text = RECIPE.replace("checkpoint_every = 4", "checkpoint_every = 1000")
+    recipe.write_text(text.replace("epochs = 2", "epochs = 100"))
+    out = folder / "leaving"
+
+    def leave(progress):
+        if progress.what.startswith("fine-tuning") and progress.done:
+            ask_to_leave()
+
+    with pytest.raises(Left):
+        isogloss.run(recipe, out=out, engine="ray", report=False, on_progress=leave)
+    assert list(out.glob(f"*/{WORK}/checkpoint-*"))
+
+
+def maker_of(key: str, out: Path) -> int:
+    """Return the number of the process that makes a run; 0 if none does."""
+    return int(claims_in(out).holder(key).partition(" ")[0] or 0)
+
+
+def test_a_failing_plug_in_stops_what_needs_it_and_nothing_else(cluster, tmp_path):
+    (tmp_path / "failing_on_ray.py").write_text(FAILING)
+    text = TINY.partition('[[measure]]\nname = "interpolation"')[0]
+    recipe = tiny(tmp_path, text.replace('name = "bilingual"', 'name = "failing_on_ray:Failing"'))
+    few = {"grid.seeds": [0], "grid.examples": 4}
+    outcome = isogloss.run(recipe, out=tmp_path / "runs", engine="ray", changes=few, report=False).outcome
+    own = [why for why in outcome.failed.values() if not why.startswith("needs run")]
+    assert len(own) == 1
+    assert own[0].startswith("KeyError: 7 (failing_on_ray.py:")
+    assert len(outcome.failed) == 3  # The model, its scores, and what compares these.
+    assert len(outcome.made) == 3
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no path means two things here")
+def test_a_node_that_does_not_see_the_folder_is_named(cluster, tmp_path):
+    (tmp_path / "out").mkdir()
+    opened = os.open(tmp_path / "out", os.O_RDONLY)  # A path to it that leads nowhere in other processes.
+    out = f"/proc/self/fd/{opened}/runs"
+    try:
+        with pytest.raises(ConfigError) as error:
+            isogloss.run(tiny(tmp_path), out=out, engine="ray", report=False)
+    finally:
+        os.close(opened)
+    assert re.fullmatch(
+        rf"Ray node .+: it does not see {out}: what was written there is missing. The folder of runs "
+        r"\(--out\) must be one that all nodes share, under the same path.",
+        str(error.value),
+    )
+    assert not records(tmp_path / "out" / "runs")
+
+
+AGENTS = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")
+"""Processes of Ray that look for a dead server for a minute more, and then end by themselves."""
+
+
+def titled(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:  # It has ended.
+        return ""
+
+
+def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_same(cluster, whole):
+    folder, undisturbed = whole
+    out = folder / "driver"
+    running = subprocess.Popen(command(folder, out.name, "ray"), stdout=subprocess.PIPE)
+    wait_until(lambda: any(out.glob(f"*/{WORK}/checkpoint-*")) or running.poll() is not None)
+    children = [pid for pid in descendants(running.pid) if not titled(pid).startswith(AGENTS)]
+    running.kill()
+    said, _ = running.communicate()
+    assert (running.returncode, said) == (-signal.SIGKILL, b"")
+    wait_until(lambda: not any(map(is_alive, children)))
+    assert len(children) > 5
+    assert records(out) != undisturbed
+    isogloss.run(folder / "r.toml", out=out, engine="ray", report=False)
+    assert records(out) == undisturbed
+    assert left(out) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("127.0.0.1:1", "no connection to a Ray cluster .* Start one "),
+        ("ray://here:10001", "this is for clients outside a cluster. Start isogloss on a machine of "),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused_at_once(tmp_path, address, said):
+    with pytest.raises(ConfigError, match=f"^--address {address}: {said}"):
+        isogloss.run(tiny(tmp_path), out=tmp_path / "runs", engine="ray", address=address)

@@ -1,0 +1,231 @@
+"""A search is a row of plans: proposed alike every time, made once, chosen by the source's dev set."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+
+import isogloss
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
+from isogloss.core.records import read_record
+from isogloss.engine.engines import ENGINES
+from isogloss.engine.search_spaces import Choices, Range, parse_over, space_of
+from isogloss.engine.searching import SearchRequest, _plan, _proposals, search
+from isogloss.engine.workers import ThisProcess
+from isogloss.planning.plan import plan_recipe
+from isogloss.recipes.recipe_text import recipe_text
+from isogloss.runs.runs import FineTune, Measure
+from isogloss.store.store import Outcome
+from tiny import TINY, tiny
+
+RATE = {"optimization.learning_rate": "1e-5..1e-2:log"}
+
+
+def requested(folder, over=RATE, text=TINY, **more):
+    return SearchRequest(recipe=tiny(folder, text), over=over, out=folder / "runs", **more)
+
+
+def refused(folder, **more):
+    """Return the message of a search that makes nothing."""
+    with pytest.raises(ConfigError) as error:
+        search(requested(folder, **more), lambda _: pytest.fail("something was made"))
+    assert not (folder / "runs").exists()
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("told", "space"),
+    [
+        ("1e-5..1e-3:log", Range(1e-5, 1e-3, log=True)),
+        ("2..8", Range(2, 8)),
+        ("0..0.5", Range(0.0, 0.5)),
+        ("-1..1", Range(-1, 1)),
+        ("2,4,8", Choices((2, 4, 8))),
+        ("true,false", Choices((True, False))),
+        ("../one,../two", Choices(("../one", "../two"))),
+        ([{"kind": "lora"}, {"kind": "none"}], Choices(({"kind": "lora"}, {"kind": "none"}))),
+    ],
+)
+def test_values_are_ranges_or_lists(told, space):
+    found = space_of("key", told)
+    assert found == space
+    assert [type(end) for end in found.ends] == [type(end) for end in space.ends]
+
+
+@pytest.mark.parametrize("told", ["8..2", "2..2", "a..b", "1..2..3", "0..1:log", "2..", "true..false"])
+def test_what_is_no_range_is_refused(told):
+    with pytest.raises(
+        ConfigError, match=r"--over k=.*: expected a range from a number .*learning_rate=1e-5"
+    ):
+        space_of("k", told)
+
+
+@pytest.mark.parametrize("told", ["2", "2,2", [], ["x"]])
+def test_one_value_is_nothing_to_search(told):
+    with pytest.raises(ConfigError, match=r"expected two different values or more.* One is for --set"):
+        space_of("k", told)
+
+
+def test_a_field_without_values_is_refused():
+    assert parse_over(" a.b = 1..2 ") == ("a.b", "1..2")
+    with pytest.raises(ConfigError, match=r"--over a\.b: expected key=values, as in optimization"):
+        parse_over("a.b")
+
+
+def proposed(folder, score, **more):
+    """List the settings proposed where these are the scores."""
+    proposals = _proposals(requested(folder, **more))
+    found = [next(proposals)]
+    while found[-1]:
+        found.append(proposals.send(score(found[-1], len(found))))
+    return found[:-1]
+
+
+def test_proposals_follow_from_seed_and_scores_and_more_of_them_begin_alike(tmp_path):
+    pytest.importorskip("optuna")
+
+    def score(values, number):
+        return None if number == 3 else -abs(values["grid.optimization.learning_rate"] - 1e-4)
+
+    over = {"optimization.epochs": "1..9", **RATE}
+    first, again, more = (proposed(tmp_path, score, over=over, trials=n) for n in (14, 14, 20))
+    assert first == again == more[:14]
+    assert first == proposed(tmp_path, score, over=dict(reversed(over.items())), trials=14)
+    assert first != proposed(tmp_path, score, over=over, trials=14, seed=1)
+    assert first != proposed(tmp_path, lambda *_: 0.0, over=over, trials=14)
+    assert first[0].keys() == {"grid.optimization.epochs", "grid.optimization.learning_rate"}
+    assert all(isinstance(one["grid.optimization.epochs"], int) for one in first)
+    rates = [one["grid.optimization.learning_rate"] for one in first]
+    assert all(1e-5 <= rate <= 1e-2 and float(f"{rate:.4g}") == rate for rate in rates)
+
+
+def test_few_values_are_all_tried_once(tmp_path):
+    over = {"optimization.epochs": "1,2", "peft": [{"kind": "none"}, {"kind": "layer-freezing"}]}
+    found = proposed(tmp_path, lambda *_: 0.0, over=over, trials=4)
+    assert len(found) == 4
+    assert all(found.count(one) == 1 for one in found)
+
+
+def test_a_trial_makes_what_is_chosen_by_and_nothing_else(tmp_path):
+    values = {"grid.optimization.learning_rate": 1e-4}
+    with_target_only = TINY + '[[grid.method]]\nname = "target-only"\n'
+    for target_dev, languages in ((False, ("qaa",)), (True, ("qab", "qad"))):
+        runs = _plan(requested(tmp_path, text=with_target_only, target_dev=target_dev), values).runs
+        measures = [run for run in runs if isinstance(run, Measure)]
+        assert {(run.diagnostic.name, run.split, run.languages) for run in measures} == {
+            ("scores", "dev", languages)
+        }
+        methods = {run.method.name for run in runs if isinstance(run, FineTune)}
+        assert methods == {"source-only", "bilingual"} | ({"target-only"} if target_dev else set())
+        assert all(
+            run.optimization.updates.learning_rate == 1e-4 for run in runs if isinstance(run, FineTune)
+        )
+
+
+def test_mistakes_are_found_before_anything_is_made(tmp_path, monkeypatch):
+    assert refused(tmp_path, over={}).startswith("search: nothing to search over. Add --over, as in")
+    assert "Did you mean 'learning_rate'" in refused(tmp_path, over={"optimization.learning_rte": "1..2"})
+    assert "limit: rows of 9999 subwords" in refused(tmp_path, over={"optimization.limit": "128,9999"})
+    for over in ({"title": "a,b"}, {**RATE, "title": "a,b"}):
+        assert "the models are the same whatever its value" in refused(tmp_path, over=over)
+    assert refused(tmp_path, by="f1").startswith("--by: no measure 'f1'. Known: span_f1")
+    no_grid = 'title = "t"\n[encoder.pretrain]\ntext = ["rawtext"]\nlanguages = ["qaa", "qab"]\n'
+    assert refused(tmp_path, text=no_grid).startswith("search: this recipe trains no model that could be sc")
+    alone = TINY.replace('"source-only"', '"target-only"').partition('[[grid.method]]\nname = "bil')[0]
+    assert refused(tmp_path, text=alone).endswith("Let those of the targets choose by --target-dev.")
+    (tmp_path / "tiny-best.toml").write_text('title = "mine"')
+    assert "tiny-best.toml: this file was not written by a search. Name another by --to." in refused(tmp_path)
+    (tmp_path / "tiny-best.toml").write_bytes(b"\xff\xfe")
+    assert "this file was not written by a search" in refused(tmp_path)
+    (tmp_path / "tiny-best.toml").unlink()
+    (tmp_path / "tiny-best.toml").mkdir()
+    assert "tiny-best.toml: this is a folder, and the best recipe is a file" in refused(tmp_path)
+    monkeypatch.setattr("isogloss.engine.searching.find_spec", lambda _: None)
+    assert refused(tmp_path).endswith('Install: pip install "isogloss[search]"')
+
+
+def test_a_trial_that_fails_is_one_of_the_others(tmp_path):
+    over = {"optimization.limit": [128, 64], "optimization.overlap": [10, 100]}
+    found = search(requested(tmp_path, over=over), lambda planned: Outcome(failed={"id": "it diverged"}))
+    assert [one.failed[0][:20] for one in found.trials[:3]] == ["it diverged"] * 3
+    assert "overlap: windows of 64 subwords cannot overlap by 100" in found.trials[3].failed[0]
+    assert (found.best, found.recipe) == (None, None)
+    assert not (tmp_path / "tiny-best.toml").exists()
+
+
+def test_the_best_recipe_makes_what_was_scored_also_at_the_scale_searched(tmp_path, monkeypatch):
+    def scored(trial, request, planned, outcome):
+        return replace(trial, score=float(trial.values["grid.optimization.epochs"]), seeds=1)
+
+    monkeypatch.setattr("isogloss.engine.searching._scored", scored)
+    methods = '"grid.method" = [{ name = "source-only" }, { name = "bilingual" }]'
+    text = (
+        f'{TINY}{methods}\n"grid.optimization" = {{ epochs = 3 }}\n'  # The scale says what is searched, too.
+    )
+    how = {"scale": "least", "changes": {"grid.dev_examples": 2, "grid.method.0.batch_size": 4}}
+    request = requested(tmp_path, over={"optimization.epochs": "1,2"}, text=text, **how)
+    plans = []
+    found = search(request, lambda planned: plans.append(planned) or Outcome())
+    again = plan_recipe(found.recipe, out=tmp_path / "runs", scale="least")
+    ids = {identity(run) for run in again.runs}
+    assert {identity(run) for run in plans[1].runs if isinstance(run, FineTune)} <= ids
+    assert "metric on source dev 2.0000 at --scale least, mean" in found.recipe.read_text()
+    (epochs,) = {
+        run.optimization.epochs for run in plan_recipe(found.recipe).runs if isinstance(run, FineTune)
+    }
+    assert epochs == 2
+
+
+@pytest.mark.slow
+def test_a_search_goes_on_where_it_was_and_writes_the_best_recipe(tmp_path):
+    pytest.importorskip("optuna")
+    recipe = tiny(tmp_path, TINY.partition('[[grid.method]]\nname = "bilingual"')[0])
+    how = {"over": RATE, "out": tmp_path / "runs", "jobs": 1}
+    first = isogloss.search(recipe, trials=2, **how)
+    heard = []
+    found = isogloss.search(recipe, trials=3, on_trial=heard.append, **how)
+    assert [one.made for one in first.trials] == [4, 4]
+    assert [one.made for one in found.trials] == [0, 0, 4]
+    assert [one.score for one in found.trials[:2]] == [one.score for one in first.trials]
+    assert heard == list(found.trials)
+    records = [read_record(path.parent) for path in (tmp_path / "runs").glob("*/record.json")]
+    for trial in found.trials:
+        rate = trial.values["grid.optimization.learning_rate"]
+        models = {r.id for r in records if r.run.get("optimization", {}).get("learning_rate") == rate}
+        own = [row for r in records for row in r.rows if row.get("model") in models and row["main"]]
+        assert (len(models), len(own), {row["language"] for row in own}) == (2, 2, {"qaa"})
+        assert (trial.score, trial.seeds) == (fmean(row["score"] for row in own), 2)
+    assert found.best.score == max(one.score for one in found.trials)
+    assert found.recipe == tmp_path / "tiny-best.toml"
+    assert found.recipe.read_text().startswith(
+        f"# Found by isogloss search: trial {found.best.number} of 3, "
+    )
+    planned = plan_recipe(found.recipe, out=tmp_path / "runs")
+    models = [run for run in planned.runs if isinstance(run, FineTune)]
+    assert all(planned.store.is_finished(run) for run in models)
+    text, _ = recipe_text(found.recipe)
+    assert f"learning_rate = {found.best.values['grid.optimization.learning_rate']}" in text
+    assert len(isogloss.read(tmp_path / "runs").runs) == 12  # The report is about all trials.
+    assert list(found.frame().columns) == ["trial", *found.best.values, "score", "std", "failed"]
+
+
+@pytest.mark.slow
+def test_the_engine_that_is_asked_for_makes_the_trials(tmp_path, monkeypatch):
+    made = []
+
+    @contextmanager
+    def workers(how, context, runs, begun):
+        assert how.address == "auto"
+        made.extend(run for run in runs if not context.store.is_finished(run))
+        yield ThisProcess(context)
+
+    monkeypatch.setitem(ENGINES, "ray", replace(ENGINES["ray"], package="json", workers=workers))
+    asked = {"engine": "ray", "address": "auto", "scale": "least"}
+    epochs = {"optimization.epochs": [1, 2]}
+    found = isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **asked)
+    assert [one.score is not None for one in found.trials] == [True, True]
+    assert len(made) == sum(one.made for one in found.trials) > 2
+    with pytest.raises(ConfigError, match="--address is for --engine ray; found --engine serial"):
+        isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **{**asked, "engine": "serial"})

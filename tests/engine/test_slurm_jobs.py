@@ -1,0 +1,111 @@
+"""Jobs of Slurm, here as processes of this machine: they share the work, and one that must go comes back."""
+
+import os
+import re
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.errors import ConfigError, StorageError
+from isogloss.engine.engine import make_planned
+from isogloss.engine.engines import ENGINES, Making
+from isogloss.planning.plan import plan_recipe
+from isogloss.store.leases import claims_in
+from isogloss.store.store import WORK
+from killed import LONG, descendants, is_alive, left, made, records, wait_until
+from tiny import as_precise_as
+
+pytest.importorskip("submitit")
+
+from isogloss.engine.slurm_jobs import FOLDER, private_folder, slurm_workers
+
+
+@pytest.mark.slow
+def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_queued_again(
+    tmp_path, monkeypatch
+):
+    def workers(how, *asked):
+        return slurm_workers(*asked, jobs=how.jobs, parameters=how.slurm, cluster="local")
+
+    monkeypatch.setitem(ENGINES, "slurm", replace(ENGINES["slurm"], workers=workers))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    recipe, said = tmp_path / "r.toml", []
+    recipe.write_text(LONG)
+    whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, report=False).out
+    undisturbed, out = records(whole), as_precise_as(whole, tmp_path / "runs")
+    with ThreadPoolExecutor(1) as beside:
+        gone = beside.submit(pre_empt_one, out)
+        outcome = make_planned(
+            plan_recipe(recipe, out=out),
+            Making(engine="slurm", jobs=2, slurm={"time": 10}),
+            announce=lambda begun: said.append((begun.number, begun.total)),
+        )
+    assert (len(outcome.made), outcome.done, outcome.failed) == (3, [], {})
+    assert records(out) == undisturbed
+    assert made(out) == dict.fromkeys(undisturbed, 1)
+    assert left(out) == []
+    assert said == [(1, 3), (2, 3), (3, 3)]
+    assert len(jobs(out)) == 2
+    wait_until(lambda: not any(map(is_alive, jobs(out))))  # The one that came back finds nothing to do.
+    (output,) = private_folder(out).glob(f"*/{gone.result()}_0_log.out")
+    assert output.read_text().count("Requeued job") == 1
+
+
+def pre_empt_one(out: Path) -> int:
+    """Do to a job that trains what Slurm does before its time is over; wait for the checkpoint."""
+    wait_until(lambda: any(out.glob(f"*/{WORK}/checkpoint-*")))
+    key = next(out.glob(f"*/{WORK}/checkpoint-*")).parents[1].name
+    maker = int(claims_in(out).holder(key).partition(" ")[0])
+    (job,) = [one for one in jobs(out) if maker in descendants(one)]
+    for one in descendants(job):
+        os.kill(one, signal.SIGUSR2)
+    wait_until(lambda: any(step % 30 for step in steps(out / key)))
+    return job
+
+
+def steps(folder: Path) -> list[int]:
+    return [int(path.name.rpartition("-")[2]) for path in folder.glob(f"{WORK}/checkpoint-*")]
+
+
+def jobs(out: Path) -> list[int]:
+    return [int(path.name.partition("_")[0]) for path in private_folder(out).glob("*/*_submitted.pkl")]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        (
+            {"partitoin": "gpu"},
+            "--slurm: no parameter 'partitoin'. Did you mean 'partition'? Known: account, ",
+        ),
+        ({"time": "4h"}, "--slurm time=4h: expected minutes, a whole number."),
+    ],
+)
+def test_parameters_that_slurm_does_not_get_are_refused(parameters, said):
+    with pytest.raises(ConfigError, match=f"^{re.escape(said)}"):
+        isogloss.run("quickstart", engine="slurm", slurm=parameters)
+
+
+def test_jobs_need_a_folder_that_all_nodes_see(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match="--out is memory://jobs"):
+        isogloss.run("quickstart", out="memory://jobs", engine="slurm")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders have no such modes there")
+def test_files_of_jobs_are_where_nobody_else_writes_for_they_are_run_as_code(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    runs, jobs = tmp_path / "shared", tmp_path / "isogloss" / FOLDER
+    assert private_folder(runs).parent == jobs
+    assert private_folder(runs) == private_folder(runs) != private_folder(tmp_path)
+    assert jobs.stat().st_mode & 0o777 == 0o700
+    assert not runs.exists()
+    jobs.chmod(0o720)
+    with pytest.raises(
+        StorageError, match=r"jobs: others may write to this folder.*chmod 700.*XDG_CACHE_HOME"
+    ):
+        private_folder(runs)

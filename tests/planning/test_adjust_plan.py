@@ -1,0 +1,284 @@
+"""Adjustments, alignments, tasks and teachers become runs that others need; mistakes are found first."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import content, identity
+from isogloss.planning.plan import plan_recipe
+from isogloss.runs.encoder_runs import Adjust, Align
+from isogloss.runs.needs import needs, parts_of
+from isogloss.runs.runs import FineTune, Measure
+from tiny import of
+
+RECIPE = """
+title = "Adjust"
+encoder = "shipped"
+
+[[adjust]]
+name = "cross-lingual-adjustment"
+bitext = "bitext"
+pairs = ["qaa-qad", "qaa-qab"]
+examples = [20, 40]
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qad"]
+seeds = [0]
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "source-only"
+auxiliary = { name = "alignment-loss", bitext = "bitext" }
+encoders = ["original"]
+
+[[measure]]
+name = "scores"
+
+[[measure]]
+name = "word-distance"
+corpus = "bitext"
+split = "test"
+languages = ["qaa", "qad"]
+"""
+
+
+def test_each_size_makes_an_encoder_and_aligns_each_pair_once(plan):
+    runs = plan()
+    adjusted = of(Adjust, runs)
+    assert [[one.examples for one in run.aligned] for run in adjusted] == [[20, 20], [40, 40]]
+    assert [one.languages for one in adjusted[0].aligned] == ["qaa-qad", "qaa-qab"]
+    assert len({one.label for one in adjusted}) == 2
+    assert "on 20 qaa-qad+qaa-qab" in adjusted[0].label
+    # Two sizes of two pairs, all of one pair for continual learning, and a test set for the distances.
+    assert Counter((one.split, one.examples) for one in of(Align, runs)) == {
+        ("train", 20): 2,
+        ("train", 40): 2,
+        ("train", 0): 1,
+        ("test", 0): 1,
+    }
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        {"name": "contrastive-alignment", "level": "sentence"},
+        {"name": "procrustes", "level": "sentence"},
+        {"name": "cross-lingual-adjustment", "pulled": "opening"},
+    ],
+)
+def test_a_method_that_reads_whole_sentences_aligns_no_words(plan, method):
+    adjust = [{**method, "bitext": "bitext", "pairs": ["qaa-qad"]}]
+    (one,), (other,) = (
+        of(Adjust, plan(adjust=adjust, align={"name": name})) for name in ("fast-align", "encoder")
+    )
+    assert one == other and one.aligned[0].aligner.name == "unlinked" and one.aligned[0].encoder is None
+
+
+def test_a_word_may_be_left_for_subwords_that_are_linked_in_its_place(plan, refused):
+    tables = {"adjust__0__word": "aligned-subwords", "adjust__0__examples": 20}
+    loss = {"name": "alignment-loss", "bitext": "bitext", "word": "aligned-subwords"}
+    runs = plan(**tables, grid__method__1__auxiliary=loss)
+    (adjusted,) = of(Adjust, runs)
+    (continual,) = (run for run in of(FineTune, runs) if run.auxiliary)
+    for one in (*adjusted.aligned, *continual.aligned):
+        assert one.tokenizer == adjusted.original and one.title.endswith(", subwords")
+    (words,) = (one for one in of(Align, runs) if one.split == "test")
+    assert words.tokenizer is None and "tokenizer" not in content(words)
+    whole = plan(**tables, adjust__0__pulled="special")
+    assert all(one.tokenizer is None for one in of(Adjust, whole)[0].aligned)
+    for aligner in ("encoder", "given"):
+        said = refused(**tables, align={"name": aligner})
+        assert f"aligner '{aligner}' links words. Let [align] name fast-align or eflomal" in said
+
+
+def test_methods_keep_to_the_encoders_they_name(plan):
+    found = Counter(run.auxiliary is None for run in of(FineTune, plan()))
+    assert found == {True: 3, False: 1}
+    (continual,) = (run for run in of(FineTune, plan()) if run.auxiliary)
+    assert [one.languages for one in continual.aligned] == ["qaa-qad"]
+
+
+def test_states_are_looked_at_in_every_encoder_and_model(plan):
+    looked_at = [run for run in of(Measure, plan()) if run.diagnostic.name == "word-distance"]
+    assert Counter(run.subjects[0].name for run in looked_at) == {
+        "pretrained": 1,
+        "adjust": 2,
+        "fine-tune": 4,
+    }
+    assert all([one.languages for one in run.aligned] == ["qaa-qad"] for run in looked_at)
+
+
+def test_an_adjustment_may_start_where_another_ended(plan):
+    first = {"name": "contrastive-alignment", "bitext": "bitext", "pairs": ["qaa-qad"], "examples": 9}
+    second = {**first, "name": "procrustes", "start": "pulled", "label": "both"}
+    one, two = of(Adjust, plan(adjust=[{**first, "label": "pulled"}, second]))
+    assert two.encoder == one
+
+
+def test_a_list_of_seeds_makes_an_encoder_for_each_and_a_model_starts_from_that_of_its_own(plan):
+    sampled = {"adjust__0__sample": "random", "adjust__0__seed": [0, 1], "grid__seeds": [1, 0]}
+    runs = plan(**sampled)
+    adjusted = of(Adjust, runs)
+    assert [(run.sampled, run.seed) for run in adjusted] == [(20, 0), (20, 1), (40, 0), (40, 1)]
+    # The words of the whole bitext are aligned once, for all samples and for continual learning.
+    assert Counter((one.split, one.examples) for one in of(Align, runs)) == {("train", 0): 2, ("test", 0): 1}
+    assert all(adjusted[0].aligned == one.aligned for one in adjusted)
+    models = [run for run in of(FineTune, runs) if isinstance(run.encoder, Adjust)]
+    assert len(models) == 4 and all(run.seed == run.encoder.seed for run in models)
+    assert [{split.examples for split in run.splits_read} for run in adjusted] == [{20}, {20}, {40}, {40}]
+
+
+def test_samples_start_from_the_encoder_of_their_own_seed_where_each_has_one(plan):
+    table = {"name": "cross-lingual-adjustment", "bitext": "bitext", "pairs": ["qaa-qad"], "seed": [0, 1]}
+    again = {**table, "label": "again", "start": "cross-lingual-adjustment"}
+    further = {**table, "label": "one seed", "start": "again", "seed": 5}
+    runs = plan(adjust=[table, again, further], grid__seeds=[0, 1], measure=[])
+    made = [run for run in of(Adjust, runs) if isinstance(run.encoder, Adjust)]
+    assert [run.seed for run in made] == [run.encoder.seed for run in made if run.seed != 5] + [5, 5]
+    last = [run for run in of(FineTune, runs) if run.encoder.name == "adjust" and run.encoder.seed == 5]
+    assert [run.seed for run in last] == [run.encoder.encoder.seed for run in last] == [0, 1]
+
+
+def test_one_seed_is_what_it_was(plan):
+    changes = {"grid__seeds": [3, 4]}
+    once, listed = (plan(**changes, adjust__0__seed=seed) for seed in (0, [0]))
+    assert [identity(run) for run in once] == [identity(run) for run in listed] != []
+    assert Counter(run.seed for run in of(FineTune, once)) == {3: 4, 4: 4}
+    (one, _) = of(Adjust, once)
+    assert "sampled" not in content(one) and not one.splits_read
+
+
+def test_a_small_split_is_aligned_with_the_statistics_of_the_training_split(plan):
+    (test,) = (run for run in of(Align, plan()) if run.split == "test")
+    assert [one.split for one in test.splits_read] == ["train", "test"]
+    by_states = plan(align={"name": "encoder"})
+    (test,) = (run for run in of(Align, by_states) if run.split == "test")
+    assert [one.split for one in test.splits_read] == ["test"]
+    assert test.encoder is not None
+
+
+def test_a_grid_of_tasks_takes_each_on_the_corpora_that_have_it(plan):
+    changes = {"grid__corpus": ["ud", "wikiann", "xnli"], "grid__task": ["upos", "ner", "nli"], "adjust": []}
+    assert {run.task for run in of(FineTune, plan(**changes))} == {"upos", "ner", "nli"}
+    some = [{"name": "scores", "tasks": ["nli"], "inputs": "mixed"}]
+    looked_at = of(Measure, plan(**changes, measure=some))
+    assert {run.subjects[0].task for run in looked_at} == {"nli"}
+
+
+def test_translations_are_labelled_by_the_source_only_model_of_the_grid(plan):
+    methods = [{"name": "source-only"}, {"name": "x-mixup", "batch_size": 8}]
+    measured = [{"name": "scores", "inputs": "paired"}]
+    runs = of(FineTune, plan(adjust=[], grid__method=methods, measure=measured))
+    plain, mixed = sorted(runs, key=lambda run: run.method.name)
+    assert mixed.teacher == plain
+    assert needs(mixed) == (plain,)
+    only = of(FineTune, plan(adjust=[], grid__method=methods[1:], measure=measured))
+    assert {identity(run) for run in only} == {identity(run) for run in runs}
+    nli = plan(adjust=[], grid__corpus="xnli", grid__task="nli", grid__method=methods, measure=measured)
+    assert all(run.teacher is None for run in of(FineTune, nli))
+    # Only models that mix are looked at with their inputs in pairs.
+    assert [run.subjects[0].method.name for run in of(Measure, nli)] == ["x-mixup"]
+
+
+XTUNE = [
+    {
+        "name": "source-only",
+        "auxiliary": {"name": "model-consistency"},
+        "teacher": "first",
+        "label": "second",
+    },
+    {"name": "source-only", "label": "first", "epochs": 1},
+]
+
+
+def test_a_second_stage_is_kept_near_the_model_it_names(plan, refused):
+    how = {"adjust": [], "measure": [{"name": "scores"}], "translate": {"name": "built-in"}}
+    second, first = of(FineTune, plan(grid__method=XTUNE, **how))[::-1]
+    assert (second.teacher, second.target, first.teacher) == (first, ("qad",), None)
+    assert [(run.languages, run.split, run.tags) for run in second.translated] == [("qaa-qad", "train", None)]
+    assert first in needs(second) and [split.split for split in second.splits_read] == ["train", "dev"]
+    (unnamed,) = (
+        run for run in of(FineTune, plan(grid__method=[{**XTUNE[0], "teacher": ""}], **how)) if run.auxiliary
+    )
+    assert unnamed.teacher.method.name == "source-only" and unnamed.teacher.optimization.epochs == 5
+    for methods, said in (
+        ([XTUNE[0]], "teacher: no method of this grid 'first'"),
+        ([{**XTUNE[0], "auxiliary": {}}, XTUNE[1]], "source-only learns no model's predictions in upos"),
+        ([XTUNE[0], {**XTUNE[1], "teacher": "second"}], "teacher: 'second' goes on from 'first', and that"),
+        ([XTUNE[0], {**XTUNE[1], "encoders": ["other"]}], "no encoder of this recipe 'other'"),
+    ):
+        assert said in refused(grid__method=methods, **how)
+
+
+@pytest.mark.parametrize(
+    "changes, said",
+    [
+        ({"adjust__0__name": "cross-lingual-adjustmint"}, "Did you mean 'cross-lingual-adjustment'?"),
+        ({"adjust__0__alhpa": 1}, "adjust[0]: alhpa: adjustment cross-lingual-adjustment has no such field"),
+        ({"adjust__0__start": "orginal"}, "no encoder of this recipe 'orginal'. Did you mean 'original'?"),
+        ({"adjust__0__pairs": ["qaa"]}, "'qaa' is no pair of languages"),
+        ({"adjust__0__pairs": []}, "pairs: the list is empty"),
+        ({"adjust__0__examples": [5, 5]}, "examples: 5 is named twice"),
+        ({"adjust__0__bitext": "ud"}, "bitext: corpus 'ud' holds"),
+        ({"adjust__0__label": "original", "adjust__0__examples": 5}, "'original' is there already"),
+        ({"adjust__0__precision": "float8"}, "adjust[0]: precision"),
+        ({"adjust__0__sample": "first"}, "sample: found 'first'; expected"),
+        ({"adjust__0__sample": "random", "adjust__0__examples": 0}, "a sample has a size, and examples is 0"),
+        ({"adjust__0__seed": [0, 0]}, "seed: 0 is named twice"),
+        ({"adjust__0__seed": [1, 2]}, "grid.seeds: 0: a training starts from the encoder of its own seed"),
+        ({"align": {"name": "fats-align"}}, "Did you mean 'fast-align'?"),
+        ({"align": {"symetrization": "union"}}, "Did you mean 'symmetrization'?"),
+        ({"grid__method__1__encoders": ["adjusted"]}, "encoders: no encoder of this recipe 'adjusted'"),
+        ({"grid__task": ["upos", "nli"]}, "no corpus of this grid has labels for 'nli'"),
+        ({"grid__task": "nli"}, "'ud' has no labels for 'nli'"),
+        ({"measure__0__tasks": ["ner"]}, "no task of the grid 'ner'"),
+        ({"measure__1__corpus": ""}, "word-distance needs bitext"),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_made(refused, changes, said):
+    assert said in refused(**changes)
+
+
+@pytest.mark.slow
+def test_the_example_for_the_built_in_languages_is_what_it_says():
+    path = Path(__file__).parents[2] / "examples/adjust.toml"
+    runs = plan_recipe(str(path)).runs
+    sizes = [run.aligned[0].examples for run in of(Adjust, runs)]
+    assert sizes == [1000, 5000, 10000, 30000, 100000, 10000]
+    assert {run.seed for run in of(FineTune, runs)} == {0, 1, 2, 3, 4}
+
+
+def test_any_method_carries_an_auxiliary_loss_beside_itself_without_it(plan):
+    text = RECIPE.replace('encoders = ["original"]\n', "")
+    carrying = text.replace(
+        '[[grid.method]]\nname = "source-only"\nauxiliary',
+        '[[grid.method]]\nname = "bilingual"\n\n[[grid.method]]\nname = "bilingual"\nauxiliary',
+    )
+    assert carrying != text
+    found = [run for run in of(FineTune, plan(carrying)) if run.method.name == "bilingual"]
+    assert sum(run.auxiliary is not None for run in found) * 2 == len(found) > 0
+    assert all((run.aligned is None) == (run.auxiliary is None) for run in found)
+
+
+def test_a_loss_that_reads_the_original_encoder_needs_it_also_on_an_adjusted_one(plan):
+    before = {identity(run) for run in of(FineTune, plan())}
+    text = RECIPE.replace('bitext = "bitext" }\nencoders', 'bitext = "bitext", reference = "original" }\n#')
+    found = [run for run in of(FineTune, plan(text)) if run.auxiliary]
+    assert len(found) == 3
+    assert {run.original for run in found} == {run.encoder.original for run in found}
+    assert all(run.original in parts_of(run) for run in found)
+    assert {identity(run) for run in of(FineTune, plan(text)) if not run.auxiliary} < before
+
+
+@pytest.mark.parametrize("name", ["continual", "continual-few-shot"])
+def test_continual_learning_as_a_method_is_refused_and_says_what_to_write(plan, name):
+    text = RECIPE.replace('name = "source-only"\nauxiliary', f'name = "{name}"\nauxiliary')
+    with pytest.raises(ConfigError, match=r'auxiliary = \{ name = "alignment-loss", bitext = "…" \}'):
+        plan(text)

@@ -1,0 +1,172 @@
+"""Encoders that start from others: from files, from one of the recipe, in whatever order they stand."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
+from isogloss.planning.plan import plan_recipe
+from isogloss.runs.encoder_runs import Adjust, Pretrain, Pretrained, first_of
+from isogloss.runs.needs import needs
+from isogloss.runs.runs import FineTune
+from tiny import of
+
+RECIPE = """
+title = "Further"
+
+[[encoder]]
+label = "more"
+pretrain = { start = "adjusted", text = ["rawtext"], languages = ["qac"], method = { block = 32 } }
+
+[[encoder]]
+label = "here"
+pretrained = "shipped"
+
+[[adjust]]
+name = "contrastive-alignment"
+label = "adjusted"
+start = "here"
+bitext = "bitext"
+pairs = ["qaa-qac"]
+
+[[adjust]]
+name = "contrastive-alignment"
+label = "adjusted again"
+start = "more"
+bitext = "bitext"
+pairs = ["qaa-qac"]
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qac"]
+seeds = [0]
+method = [{ name = "source-only" }]
+"""
+
+
+NEW = {"text": ["rawtext"], "languages": ["qaa"]}
+
+
+def test_an_encoder_starts_from_an_adjusted_one_and_is_adjusted_again(plan):
+    runs = plan()
+    (more,) = of(Pretrain, runs)
+    first, again = of(Adjust, runs)
+    assert (more.start, again.encoder, first.encoder.source) == (first, more, "shipped")
+    assert more.architecture is None and more.original is more and again.original is more
+    assert first_of(again) == first.encoder and isinstance(first.encoder, Pretrained)
+    assert runs.index(first) < runs.index(more) < runs.index(again) and first in needs(more)
+    assert more.label.endswith(f", pretrained further on qac ({identity(more)[:6]})")
+    assert len(of(FineTune, runs)) == 4
+
+
+def test_a_start_that_exists_is_named_by_its_files(plan):
+    (more, *_) = of(Pretrain, plan(**{"encoder.0.pretrain.start": "shipped"}))
+    assert isinstance(more.start, Pretrained) and more.start.data and not needs(more)
+
+
+@pytest.mark.parametrize("seeds", [[0, 1], [1, 2]])
+def test_an_encoder_goes_on_from_that_of_its_own_seed(plan, seeds):
+    new = {"text": ["rawtext"], "languages": ["qaa"], "seed": [0, 1, 2]}
+    changes = {"encoder.1": {"label": "here", "pretrain": new}, "encoder.0.pretrain.start": "here"}
+    runs = plan(**changes, **{"encoder.0.pretrain.seed": seeds, "adjust": [], "grid.seeds": seeds})
+    further = [run for run in of(Pretrain, runs) if run.start]
+    assert [(run.seed, run.start.seed) for run in further] == [(seed, seed) for seed in seeds]
+    tuned = [(run.seed, run.encoder.seed) for run in of(FineTune, runs) if run.encoder.start]
+    assert tuned == [(seed, seed) for seed in seeds]
+
+
+def test_a_shared_architecture_is_none_of_an_encoder_that_has_a_start(plan):
+    runs = plan(**{"pretrain": {"architecture": {"layers": 2}, "method": {"steps": 3}}})
+    (more,) = of(Pretrain, runs)
+    assert more.architecture is None and more.method.training.steps == 3
+
+
+def test_replayed_text_is_read_from_its_own_corpora_or_those_of_the_encoder(plan):
+    replay = {"languages": ["qaa", "qab"], "share": 0.2}
+    (one,) = of(Pretrain, plan(**{"encoder.0.pretrain.replay": replay}))
+    assert one.languages_read == ("qac", "qaa", "qab") and one.corpora("qab") == ("rawtext",)
+    other = replace(one, replay=replace(one.replay, text=("bible",)))
+    assert other.corpora("qab") == ("bible",) and other.corpora("qac") == ("rawtext",)
+    (plain,) = of(Pretrain, plan())
+    assert len({identity(run) for run in (one, other, plain)}) == 3 and one.data != plain.data
+
+
+def test_bitext_is_aligned_for_embeddings_from_translations(plan):
+    new = {"size": 50, "embeddings": "translations", "bitext": "bitext", "pairs": ["qaa-qac"]}
+    runs = plan(**{"encoder.0.pretrain.vocabulary": new})
+    (more,) = of(Pretrain, runs)
+    (aligned,) = more.aligned
+    assert (aligned.languages, aligned.bitext) == ("qaa-qac", "bitext") and aligned in needs(more)
+    assert more.start.aligned == (aligned,)  # The adjustment before reads the same.
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"encoder.0.pretrain.architecture": {"layers": 2}},
+            "encoder.pretrain.architecture: with start = 'adjusted' architecture and tokenizer are those",
+        ),
+        ({"encoder.0.pretrain.start": "adjusted again"}, "'adjusted again' is made from this encoder itself"),
+        ({"adjust.0.name": "centring"}, "encoder.pretrain.start: 'adjusted' maps each language's states"),
+        ({"encoder.0.pretrain.method.block": 300}, "rows of 300 subwords do not fit into the 256 positions"),
+        ({"encoder.0.pretrain.start": "adjuster"}, r"'adjuster'. Did you mean 'adjusted'\?"),
+        (
+            {"encoder.0.pretrain": {**NEW, "vocabulary": {"size": 5}}},
+            "vocabulary: new subwords are added to an encoder that exists",
+        ),
+        (
+            {"encoder.0.pretrain.vocabulary": {"size": 5, "embeddings": "translations"}},
+            "the fields bitext and pairs belong together; found 'translations', bitext ''",
+        ),
+        (
+            {"encoder.0.pretrain.vocabulary": {"size": 5, "embeddings": "translations",
+             "bitext": "bitext", "pairs": ["qac-qaa"]}},
+            "pairs: 'qac-qaa' does not end in a language whose subwords are learned; these are qac",
+        ),
+        ({"encoder.0.pretrain.vocabulary": {"size": 5, "embeddings": "mean"}}, "embeddings: found 'mean'"),
+        ({"encoder.0.pretrain.vocabulary": {"siz": 5}}, r"siz: no such field. Did you mean 'size'"),
+        (
+            {"encoder.0.pretrain.replay": {"languages": ["qaa"], "shares": 1.0}},
+            "replay.shares: no such field. Did you mean 'share'",
+        ),
+        ({"encoder.0.pretrain.replay": {"languages": ["qaa"], "share": 2.0}}, "share: found 2.0"),
+        ({"encoder.0.pretrain.replay": {"languages": ["qac"]}}, "replay.languages: 'qac' is named twice"),
+        (
+            {"encoder.0.pretrain": {**NEW, "replay": {"languages": ["qac"]}}},
+            "replay: it is text in languages that the start knows; found the start ''",
+        ),
+        (
+            {"encoder.0.pretrain.replay": {"languages": ["qaa"]},
+             "encoder.0.pretrain.modules": {"kind": "adapter"}},
+            "replay: each language's text is read by modules of its own, and qaa gets none",
+        ),
+        (
+            {"encoder.0.pretrain.method.name": "meta-learning"},
+            "learns what each language has for itself, and here all is shared",
+        ),
+        ({"adjust.0.examples": [20, 40], "encoder.0.pretrain.start": "adjusted 20", "adjust.1.start": "hare"},
+         r"no encoder of this recipe 'hare'"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_found_before_anything_is_made(plan, changes, said):
+    with pytest.raises(ConfigError, match=said):
+        plan(**changes)
+
+
+def test_a_run_has_the_architecture_of_a_new_encoder_or_a_start(plan):
+    (more,) = of(Pretrain, plan())
+    with pytest.raises(ConfigError, match="Give either of them"):
+        Pretrain(text=more.text, languages=more.languages, method=more.method, start=more.start)
+
+
+@pytest.mark.parametrize(("name", "starts"), [("continue_pretraining", 3), ("extend_vocabulary", 4)])
+def test_the_examples_train_the_shipped_encoder_further(name, starts):
+    runs = plan_recipe(str(Path(__file__).parents[2] / "examples" / f"{name}.toml"), scale="small").runs
+    made = of(Pretrain, runs)
+    assert [run.start.source for run in made] == ["shipped"] * starts
+    assert {run.method.training.steps for run in made} == {20}

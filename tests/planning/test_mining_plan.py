@@ -1,0 +1,82 @@
+"""Mining in a recipe: of every encoder and of each model's, on comparable text of dev and of test."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from each import each
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.identity import identity
+from isogloss.runs.runs import Measure
+
+RECIPE = """
+title = "Mining"
+encoder = "shipped"
+
+[grid]
+corpus = "wikiann"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+
+[[grid.method]]
+name = "source-only"
+
+[[measure]]
+name = "mining"
+corpus = "bucc2018"
+split = "test"
+languages = ["qaa", "qab", "qad"]
+"""
+
+
+def measurements(runs):
+    return each(run for run in runs if isinstance(run, Measure))
+
+
+def test_an_encoder_and_each_model_s_are_measured_on_dev_and_test(plan):
+    found = measurements(plan())
+    assert [type(one.subjects[0]).__name__ for one in found] == ["Pretrained", "FineTune"]
+    for one in found:
+        read = [(split.language, split.split) for split in one.splits_read]
+        assert read == [(pair, split) for split in ("dev", "test") for pair in ("qaa-qab", "qaa-qad")]
+    alone, _ = measurements(plan(RECIPE.replace('"test"', '"dev"')))
+    assert [split.split for split in alone.splits_read] == ["dev", "dev"]
+
+
+def test_what_is_in_dev_is_part_of_a_measurement_on_test(plan, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(Path(__file__).parents[1] / "data" / "fixtures" / "bucc2018", data / "bucc2018")
+    place = data / "bucc2018" / "de-en"
+    for file in list(place.iterdir()):
+        shutil.copy(file, place / file.name.replace("sample", "training"))
+    text = RECIPE.replace('["qaa", "qab", "qad"]', '["en", "de"]')
+
+    def ids():
+        return [identity(one) for one in measurements(plan(text, data=data))]
+
+    before = ids()
+    (place / "de-en.sample.gold").write_text("de-000000001\ten-000000002\n")
+    assert not {*before} & {*ids()}
+    (place / "de-en.sample.gold").unlink()
+    with pytest.raises(DataError, match=r"no bucc2018/de-en/de-en.sample.gold, which says"):
+        ids()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            'corpus = "bucc2018"\n',
+            "",
+            "measure.0.: mining needs comparable text: name it in the field corpus",
+        ),
+        ('"bucc2018"', '"bitext"', "corpus 'bitext' holds bitext, not comparable. Choose one of: bucc2018"),
+        ('name = "mining"', 'name = "retrieval"', "corpus 'bucc2018' holds comparable, not bitext"),
+        ('split = "test"', "examples = 9", "examples"),
+    ],
+)
+def test_what_does_not_fit_is_said(plan, old, new, said):
+    with pytest.raises(ConfigError, match=said):
+        plan(RECIPE.replace(old, new))

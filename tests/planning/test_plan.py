@@ -1,0 +1,636 @@
+"""A recipe becomes the product of its lists, each run once, with ids that depend on content alone."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from test_adjust_plan import RECIPE as ADJUSTING
+
+from each import each
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.identity import content, identity
+from isogloss.data.examples import SentencePair
+from isogloss.methods.plain import SourceOnly
+from isogloss.planning.plan import plan_recipe
+from isogloss.recipes.asking import parse_change
+from isogloss.recipes.checking import read_recipe
+from isogloss.recipes.recipe_text import PAPERS, packaged_recipes, recipe_text
+from isogloss.runs.encoder_runs import Pretrain
+from isogloss.runs.needs import needs, not_looked_up
+from isogloss.runs.runs import FineTune, Measure
+from isogloss.training.evaluation import examples_of
+from isogloss.training.setting import Reads
+from tiny import MODELS, RUNS, TINY, lines, tiny
+from tiny_models import marian
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def models(runs):
+    return [run for run in runs if isinstance(run, FineTune)]
+
+
+def measures(runs, name):
+    return [run for run in runs if isinstance(run, Measure) and run.diagnostic.name == name]
+
+
+@pytest.mark.parametrize("name", [one for one in packaged_recipes() if not one.startswith(PAPERS)])
+def test_every_packaged_recipe_can_be_planned(name):
+    runs = plan_recipe(name).runs
+    assert runs
+    assert len({identity(run) for run in runs}) == len(runs)
+
+
+def test_the_quickstart_has_a_sensible_size():
+    runs = plan_recipe("quickstart").runs
+    kinds = Counter(run.name for run in runs)
+    assert kinds["fine-tune"] == 3 * (1 + 2 + 2)  # seeds by source-only, target-only, bilingual
+    assert len(measures(runs, "plane")) == 1
+
+
+SMALL = [
+    path
+    for path in sorted(EXAMPLES.glob("*.toml"))
+    if "[scale.small]" in (text := path.read_text(encoding="utf-8")) and "--data" not in text
+]
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
+def test_the_small_scale_of_an_example_without_data_can_be_planned_and_its_titles_tell_runs_apart(path):
+    planned = plan_recipe(str(path), scale="small")
+    assert len({*planned.titles.values()}) == len(planned.runs) > 0
+
+
+def deep(folder):
+    """Let a model's config say that it has as many layers as Gemma 3 270M."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {"num_hidden_layers": 18, "layer_types": None}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
+def test_every_example_can_be_planned(path, real_data, gemma3_text_folder, tmp_path):
+    """Small models stand for those in weights/, which is no part of the project."""
+    if "weights/opus" in path.read_text(encoding="utf-8"):
+        marian(tmp_path / "en-fr", ("en", "fr"))
+    gemma = deep(shutil.copytree(gemma3_text_folder, tmp_path / "gemma"))
+    for one in EXAMPLES.glob("*.toml"):  # It may extend another.
+        text = one.read_text(encoding="utf-8").replace("weights/gemma", str(gemma))
+        text = text.replace("weights/opus-en-fr", str(tmp_path / "en-fr"))
+        (tmp_path / one.name).write_text(text, encoding="utf-8")
+    assert plan_recipe(str(tmp_path / path.name), data=real_data.path).runs
+
+
+RESULTS = EXAMPLES.with_name("docs") / "results"
+READ = [*EXAMPLES.glob("*.toml"), *(one for one in RESULTS.rglob("*.toml") if "title = " in one.read_text())]
+
+
+@pytest.mark.parametrize("path", sorted(READ), ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_example_and_recipe_of_results_is_read(path):
+    recipe = read_recipe(recipe_text(str(path))[0], where=path.name)
+    assert recipe.grid or recipe.translate or recipe.measure
+
+
+def test_the_grid_is_the_product_of_its_lists(plan):
+    assert len(models(plan())) == MODELS
+    assert len(plan()) == RUNS
+    only = {"grid__method": [{"name": "bilingual"}], "measure": []}
+    lists = {
+        "grid__corpus": ["wikiann", "pawsx", "xnli"],
+        "grid__source": ["qaa", "qac"],
+        "grid__targets": ["qab", "qad"],
+        "grid__seeds": [0, 1, 2],
+        "grid__optimization": {"epochs": [1, 2], "learning_rate": [1e-4, 2e-4]},
+    }
+    assert len(plan(**only, **lists)) == 3 * 2 * 2 * 3 * 4
+
+
+def test_a_source_is_no_target_of_its_own(plan):
+    changes = {"grid__source": ["qaa", "qab"], "grid__targets": ["qaa", "qab", "qad"], "measure": []}
+    pairs = {
+        (run.source, run.target) for run in models(plan(grid__method=[{"name": "bilingual"}], **changes))
+    }
+    assert pairs == {(("qaa",), ("qab",)), (("qaa",), ("qad",)), (("qab",), ("qaa",)), (("qab",), ("qad",))}
+
+
+def test_two_sources_at_once_are_one_source(plan):
+    for run in each(models(plan(grid__source="qaa+qac", measure=[]))):
+        assert run.source == ("qaa", "qac")
+
+
+@pytest.mark.parametrize("text", [TINY, ADJUSTING], ids=["tiny", "adjusting"])
+def test_shared_work_is_planned_once_and_before_what_needs_it(plan, text):
+    runs = plan(text)
+    ids = [identity(run) for run in runs]
+    assert len(set(ids)) == len(ids)
+    earlier = [identity(needed) in ids[:place] for place, run in enumerate(runs) for needed in needs(run)]
+    assert earlier and all(earlier)
+
+
+def test_methods_see_only_the_languages_they_train_on(plan):
+    methods = [{"name": "source-only"}, {"name": "target-only"}, {"name": "bilingual"}]
+    for run in each(models(plan(grid__method=methods, measure=[]))):
+        assert bool(run.source) == (run.method.name != "target-only")
+        assert bool(run.target) == (run.method.name != "source-only")
+
+
+def test_a_method_is_trained_for_its_own_targets(plan):
+    assert {run.target for run in models(plan()) if run.method.name == "bilingual"} == {("qab",)}
+    (scored,) = {run.languages for run in measures(plan(), "transfer-gap")}
+    assert scored == ("qaa", "qab", "qad")
+
+
+def test_a_method_changes_the_optimization_for_itself(plan):
+    epochs = {run.method.name: run.optimization.epochs for run in models(plan(grid__method__1__epochs=3))}
+    assert epochs == {"source-only": 1, "bilingual": 3}
+
+
+def test_one_method_twice_needs_labels(plan):
+    twice = [{"name": "bilingual"}, {"name": "bilingual", "epochs": 2}]
+    with pytest.raises(ConfigError, match=r"grid.method: 'bilingual' is named twice"):
+        plan(grid__method=twice, measure=[])
+    labelled = [twice[0], {**twice[1], "label": "longer"}]
+    path = {"name": "interpolation", "between": ["bilingual", "longer"]}
+    runs = plan(grid__method=labelled, measure=[path])
+    assert [subject.optimization.epochs for subject in measures(runs, "interpolation")[0].subjects] == [1, 2]
+
+
+@pytest.mark.parametrize("inputs", ["paired", "translated"])
+def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, refused, inputs):
+    methods = [
+        {"name": "x-mixup", "layer": 1},
+        {"name": "x-mixup", "layer": 1, "ratio": 0.0, "label": "none"},
+    ]
+    how = {"grid__corpus": "xnli", "translate": {"name": "built-in"}, "grid__targets": ["qab"]}
+    table = {"name": "interpolation", "inputs": inputs, "between": ["none", "x-mixup"]}
+    found = measures(plan(grid__method=methods, measure=[table], **how), "interpolation")
+    assert [(run.inputs, run.translated[0].languages) for run in found] == [(inputs, "qab-qaa")] * 2
+    mixed = {
+        "grid__method": [methods[0], {"name": "source-only", "label": "none"}],
+        "measure": [table],
+        **how,
+    }
+    if inputs == "paired":
+        said = refused(**mixed)
+        assert "source-only reads inputs alone, and models of x-mixup beside" in said
+        assert "Leave inputs out, or let between name models of x-mixup alone." in said
+    else:
+        assert len(measures(plan(**mixed), "interpolation")) == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"layer": 2}, {"layer": 0}, {"attends": "cosine"}, {"learned_ratio": False}, {"residual": "summed"}],
+)
+def test_a_path_between_models_that_mix_otherwise_is_refused_in_the_plan(refused, other):
+    methods = [{"name": "x-mixup", "layer": 3}, {"name": "x-mixup", "layer": 3, "label": "other", **other}]
+    table = {"name": "interpolation", "inputs": "paired", "between": ["other", "x-mixup"]}
+    said = refused(grid__corpus="pawsx", grid__targets=["qab"], grid__method=methods, measure=[table])
+    assert "measure[0]: inputs: these models read inputs beside translations, and do not all mix" in said
+
+
+def test_titles_of_a_plan_say_what_tells_runs_of_one_method_apart(planned):
+    twice = [{"name": "source-only"}, {"name": "source-only", "label": "long", "epochs": 3}]
+    titles = planned(grid__method=twice, grid__seeds=[0], measure=[]).titles
+    assert [*titles.values()] == [f"source-only: wikiann ner qaa, seed 0 (epochs={n})" for n in (1, 3)]
+
+
+def test_a_label_is_no_part_of_an_id(plan):
+    same = [identity(run) for run in plan(grid__method__1__label="both", measure=[])]
+    assert same == [identity(run) for run in plan(measure=[])]
+
+
+def test_measurements_take_the_targets_seeds_and_methods_asked_for(plan):
+    table = {"name": "scores", "targets": ["qab"], "seeds": [1], "methods": ["source-only"]}
+    (run,) = measures(plan(measure=[table]), "scores")
+    assert (run.languages, run.subjects[0].seed, run.subjects[0].method.name) == (
+        ("qaa", "qab"),
+        1,
+        "source-only",
+    )
+
+
+def test_a_method_can_go_on_from_another(plan):
+    few = [{"name": "few-shot", "start": "source-only", "shots": n, "label": f"{n}"} for n in (2, 4)]
+    runs = plan(grid__method=[*few, {"name": "source-only"}], measure=[], grid__seeds=[0])
+    source_only, *_ = [model for model in models(runs) if model.start is None]
+    others = [model for model in models(runs) if model.start is not None]
+    assert [model.start for model in others] == [source_only] * 4
+    assert all(source_only in needs(model) for model in others)
+    assert {(model.method.shots, model.target) for model in others} == {
+        *((n, (code,)) for n in (2, 4) for code in ("qab", "qad"))
+    }
+    assert others[0].title == ("few-shot (shots=2) after source-only: wikiann ner qaa+qab, seed 0")
+
+
+@pytest.mark.parametrize(("dev", "read"), [("target", [("qab", "dev")]), ("shots", []), ("none", [])])
+def test_few_shots_need_no_dev_set_of_the_target(plan, dev, read):
+    few = {"name": "few-shot", "start": "source-only", "dev": dev}
+    runs = plan(grid__method=[few, {"name": "source-only"}], measure=[], grid__targets=["qab"])
+    (one, _) = (model for model in models(runs) if model.start)
+    assert [(split.language, split.split) for split in one.splits_read] == [("qab", "train"), *read]
+
+
+def test_targets_joined_by_plus_are_trained_on_at_once(plan):
+    both = {"grid__method": [{"name": "bilingual"}], "measure": [], "grid__seeds": [0]}
+    runs = plan(grid__targets=["qab+qad", "qab"], **both)
+    assert [model.target for model in models(runs)] == [("qab", "qad"), ("qab",)]
+    scores = measures(plan(grid__targets=["qab+qad"], **both | {"measure": [{"name": "scores"}]}), "scores")
+    assert {measure.languages for measure in scores} == {("qaa", "qab", "qad")}
+
+
+def test_a_model_can_be_measured_on_another_corpus_and_in_other_languages(plan):
+    changes = {"grid__corpus": "xnli", "grid__task": "nli"}
+    table = {"name": "scores", "languages": ["qae", "qac"], "split": "test"}
+    runs = plan(**changes, grid__method=[{"name": "source-only"}], measure=[table])
+    for measure in measures(runs, "scores"):
+        assert (measure.corpus, measure.languages) == ("xnli", ("qae", "qac"))
+    gaps = [{"name": "transfer-gap", "split": "test"}, {**table, "name": "transfer-gap"}]
+    runs = plan(**changes, grid__method=[{"name": "source-only"}], measure=gaps, grid__seeds=[0])
+    assert {one.languages for one in measures(runs, "transfer-gap")} == {
+        ("qaa", "qab", "qad"),
+        ("qae", "qac"),
+    }
+
+
+def test_target_inputs_can_be_translated_or_mixed_with_the_source(plan):
+    methods = [{"name": "source-only"}, {"name": "translate-train"}]
+    tables = [{"name": "scores", "inputs": inputs} for inputs in ("translated", "mixed", "mixed-first")]
+    runs = plan(
+        grid__corpus="xnli", grid__method=methods, measure=tables, grid__targets=["qab"], grid__seeds=[0]
+    )
+    assert [one.inputs for one in measures(runs, "scores")] == [
+        name for name in ("translated", "mixed", "mixed-first") for _ in methods
+    ]
+    assert "translate-train" in {model.title.partition(":")[0] for model in models(runs)}
+
+
+def test_mixed_inputs_are_those_of_both_languages():
+    def read(code):
+        texts = (f"{code} premise", f"{code} hypothesis")
+        return [SentencePair(id=str(n), first=texts[0], second=texts[1], label="neutral") for n in range(40)]
+
+    mixed = examples_of("mixed-first", "sw", ("en",), read)
+    assert {(one.first, one.second) for one in mixed} == {("en premise", "sw hypothesis")}
+    either = examples_of("mixed", "sw", ("en",), read)
+    assert {one.first[:2] + one.second[:2] for one in either} == {"ensw", "swen"}
+    assert examples_of("mixed", "en", ("en",), read) == read("en")
+    assert examples_of("translated", "sw", ("en", "ar"), read) == read("sw-en")
+
+
+def test_one_treebank_can_be_named_for_all_languages(plan):
+    changes = {"grid__corpus": "ud", "grid__task": "upos", "grid__method": [{"name": "source-only"}]}
+    runs = plan(**changes, measure=[{"name": "scores", "treebanks": "BuiltIn"}], grid__seeds=[0])
+    (measure,) = measures(runs, "scores")
+    assert measure.treebanks == (("qaa", "BuiltIn"), ("qab", "BuiltIn"), ("qad", "BuiltIn"))
+    assert measure.title == "scores: source-only, seed 0, ud BuiltIn qaa qab qad dev"
+
+
+def test_of_several_corpora_those_with_treebanks_take_the_choice(plan):
+    several = {"grid__corpus": ["ud", "wikiann"], "grid__task": ["upos", "ner"]}
+    one_method = {"grid__method": [{"name": "source-only"}], "grid__seeds": [0]}
+    runs = plan(**several, **one_method, grid__treebanks={"qaa": "BuiltIn"}, measure=[{"name": "scores"}])
+    chosen = {run.corpus: run.treebanks for run in models(runs)}
+    assert chosen == {"ud": (("qaa", "BuiltIn"),), "wikiann": ()}
+    assert {run.corpus: run.treebanks for run in measures(runs, "scores")} == chosen
+
+
+def test_ids_do_not_depend_on_order_folder_or_words(plan, tmp_path):
+    text = TINY + '[[measure]]\nname = "run-variance"\n'
+    ids = sorted(identity(run) for run in plan(text))
+    assert ids == sorted(
+        identity(run) for run in plan_recipe(str(tiny(tmp_path, text)), out=tmp_path / "elsewhere").runs
+    )
+    assert ids == sorted(identity(run) for run in plan(text, title="Another", grid__targets=["qad", "qab"]))
+    assert ids == sorted(identity(run) for run in plan(text, grid__seeds=[1, 0]))
+    grid = text.partition("[grid]\n")[2].partition("\n\n")[0]
+    shuffled = "\n".join(reversed(grid.splitlines()))
+    assert ids == sorted(identity(run) for run in plan(text.replace(grid, shuffled)))
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        {"method": [{"name": "source-only"}, {"name": "source-only", "peft": {"kind": "lora"}}]},
+        {"corpus": "ud", "task": ["upos", "parsing"], "method": [{"name": "source-only"}]},
+    ],
+)
+def test_the_variance_of_runs_is_that_of_models_which_differ_in_their_seed_alone(plan, grid):
+    changes = {f"grid__{name}": value for name, value in grid.items()}
+    groups = [
+        run.models for run in measures(plan(**changes, measure=[{"name": "run-variance"}]), "run-variance")
+    ]
+    assert [[one.seed for one in group] for group in groups] == [[0, 1]] * 2
+    assert all(len({(one.label, one.task) for one in group}) == 1 for group in groups)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"grid__seeds": [2, 3]},
+        {"grid__examples": 17},
+        {"grid__dev_examples": 7},
+        {"grid__source": "qac"},
+        {"grid__optimization__learning_rate": 1e-3},
+        {"grid__optimization__precision": "float32"},
+        {"grid__corpus": "pawsx"},
+    ],
+)
+def test_what_changes_a_result_changes_the_id(plan, change):
+    assert not {identity(run) for run in models(plan())} & {identity(run) for run in models(plan(**change))}
+
+
+def test_a_run_knows_its_encoder_by_name_and_fingerprint_not_by_place(plan, bert_folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    moved = shutil.copytree(bert_folder, tmp_path / "elsewhere" / bert_folder.name)
+    here, there = plan(encoder=str(bert_folder)), plan(encoder=str(moved))
+    assert [identity(run) for run in here] == [identity(run) for run in there]
+    assert str(bert_folder.parent) not in str([content(run) for run in here])
+    with (moved / "config.json").open("a") as config:
+        config.write("\n")
+    assert not {identity(run) for run in here} & {identity(run) for run in plan(encoder=str(moved))}
+
+
+def test_data_are_known_by_their_fingerprint(plan, tmp_path):
+    folder = tmp_path / "data" / "panx"
+    folder.mkdir(parents=True)
+    for split in ("train", "dev"):
+        (folder / f"{split}-en.tsv").write_text("Anna\tB-PER\n\n")
+    changes = {
+        "grid__source": "en",
+        "grid__method": [{"name": "source-only"}],
+        "measure": [],
+        "data": tmp_path / "data",
+    }
+    before = [identity(run) for run in plan(**changes)]
+    assert before == [identity(run) for run in plan(**changes)]
+    (folder / "dev-en.tsv").write_text("Otto\tB-PER\n\n")
+    assert not set(before) & {identity(run) for run in plan(**changes)}
+
+
+def test_an_encoder_made_here_is_made_before_its_models(plan):
+    table = {
+        "text": ["rawtext"],
+        "languages": ["qaa", "qab"],
+        "architecture": {"layers": 1, "dim": 32, "heads": 2},
+    }
+    runs = plan(encoder={"pretrain": table})
+    assert isinstance(runs[0], Pretrain)
+    assert sum(isinstance(run, Pretrain) for run in runs) == 1
+    assert all(run.encoder == runs[0] for run in models(runs))
+
+
+def test_encoders_alone_can_be_measured(plan):
+    text = 'title = "t"\n[[measure]]\nname = "retrieval"\ncorpus = "bitext"\n'
+    (run,) = plan(text + 'languages = ["qaa", "qab", "qad"]')
+    assert run.languages == ("qaa", "qab", "qad")
+    with pytest.raises(ConfigError, match=r"retrieval compares languages, and the recipe names 0. Name two"):
+        plan(text)
+
+
+def test_what_an_encoder_family_cannot_do_is_refused_before_anything_is_made(plan):
+    shape, method = {"family": "deberta-v2"}, {"translation": 0.5}
+    table = {
+        "text": ["rawtext"],
+        "languages": ["qaa"],
+        "architecture": shape,
+        "method": method,
+        "bitext": "tatoeba",
+    }
+    with pytest.raises(ModelError, match=r"encoder\.pretrain: translation LM counts positions anew in the"):
+        plan(encoder={"pretrain": table})
+
+
+MISTAKES = """
+grid.seeds = [] -> grid.seeds: the list is empty
+grid.seeds = [1, 1] -> grid.seeds: 1 is named twice
+grid.source = "qaa+qaa" -> grid.source: 'qaa' is named twice
+grid.targets = ["qab+qab"] -> grid.targets: 'qab' is named twice
+grid.targets = [] -> grid.targets: the list is empty
+grid.targets = ["qaa"] -> grid.targets: ['qaa'] holds only the source. Name another language.
+grid.targets = ["q"] -> grid.targets: 'q' is no language code
+grid.source = "qaa+q" -> grid.source: 'q' is no language code
+grid.source = [] -> grid.source: the list is empty
+grid.corpus = "rawtext" -> grid.corpus: 'rawtext' has no labels that a task here can use.
+grid.task = "nre" -> grid.task: no task 'nre'. Did you mean 'ner'?
+grid.task = "upos" -> grid.task: corpus 'wikiann' has no labels for 'upos', only for ner.
+grid.method = [] -> grid.method: the list is empty
+grid.method.0 = {} -> grid.method[0]: name: this field is missing.
+grid.method.0.epoch = 1 -> grid.method[0]: epoch: method source-only has no such field.
+grid.method.0.epochs = [1, 2] -> grid.method[0]: epochs: found [1, 2]; expected a whole number.
+grid.method.0.label = 3 -> grid.method[0]: label: found 3; expected a text.
+grid.method.1.targets = ["qac"] -> grid.method[1]: targets: no target of this grid 'qac'. Did you mean
+grid.method.1.targets = "qab" -> grid.method[1]: targets: found 'qab'; expected a list.
+grid.optimization.epoch = 1 -> grid.optimization: epoch: the optimization has no such field. Did
+grid.optimization.epochs = [] -> grid.optimization.epochs: the list is empty
+grid.optimization.patience = -1 -> grid.optimization: patience: found -1; expected at least 0.
+grid.optimization.epochs = [1, 0] -> grid.optimization: epochs: found 0; expected at least 1.
+grid.optimization.precision = "half" -> grid.optimization.precision: no precision 'half'
+grid.optimization.overlap = 126 -> grid.method[0]: overlap: windows of 128 subwords cannot overlap
+grid.optimization.limit = 9999 -> grid.method[0]: limit: rows of 9999 subwords do not fit into
+grid.treebanks = { fr = "GSD" } -> grid.treebanks: no language of this grid 'fr'
+grid.treebanks = { qaa = "X" } -> grid: corpus 'wikiann' has no treebanks to choose from; found qaa=X.
+encoder = {} -> encoder: give either pretrain (make one) or pretrained (a folder or name).
+encoder = [] -> encoder: the list is empty
+encoder = ["shipped", "shipped"] -> encoder: 'shipped' is named twice
+encoder = { pretrain = { text = ["rawtxt"], languages = ["qaa", "qab"] } } -> encoder.pretrain.text: no
+    corpus 'rawtxt'. Did
+encoder = { pretrain = { text = ["ud"], languages = ["qaa", "qab"] } } -> encoder.pretrain.text: corpus 'ud'
+    holds upos, pars
+encoder = { pretrain = { text = [], languages = ["qaa", "qab"] } } -> encoder.pretrain.text: the list is
+    empty
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaz"] } } -> encoder.pretrain.text: qaz: qaz must
+    be read from corpora on your disk
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], bitext = "bitext" } } ->
+    encoder.pretrain: bitext ('bitext') and method.
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { name = "mlm" } } } ->
+    encoder.pretrain.method: no pretraining method 'mlm'. Known: masked-language-modelling, masked-
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { name = "meta-learning" }
+    } } -> encoder.pretrain: meta-learning: it learns what each language has for itself, and here all is
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], modules = { kind = "adapter",
+    reduction = 512 } } } -> encoder.pretrain: modules: a bottleneck of 256 / 512 (reduction): nothing goes
+    through.
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { step = 3 } } } ->
+    encoder.pretrain.method: step: pretraining method masked-language-modelling has no such field. Did you
+    mean 'steps'?
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { translation = 0.5 } } }
+    -> encoder.pretrain: bitext ('') and method.translation (0.5) belong together.
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { family = "brt" } }
+    } -> encoder.pretrain.architecture.family: no encoder family 'brt'. Did you mean 'bert'?
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { heads = 7 } } } ->
+    encoder.pretrain.architecture: 7 heads do not divide dim 256.
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { family =
+    "modernbert", heads = 256 } } } -> encoder.pretrain: architecture: 256 heads on a width (dim) of 256 are
+    1 wide, and modernbert
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { positions = 64 } }
+    } -> encoder.pretrain.method.block: rows of 128 subwords do not fit into 64 positions.
+measure.0 = { split = "dev" } -> measure[0]: name: this field is missing. Add it to the recipe: one of
+    anisotropy,
+grid.method.0.peft = { rank = 4 } -> grid.method[0]: peft: kind: this field is missing. Add it to the recipe:
+    one of adapter, dora, ia3, layer-freezing, lora, lt-sft, none.
+measure.0.splt = "dev" -> measure[0]: splt: diagnostic scores has no such field. Did you mean 'split'?
+measure.0.split = "dve" -> measure[0]: split: no split 'dve'. Did you mean 'dev'?
+measure.0.split = 3 -> measure[0]: split: found 3; expected a text.
+measure.0.examples = -1 -> measure[0]: examples: found -1; expected at least 0.
+measure.0.targets = "qab" -> measure[0]: targets: found 'qab'; expected a list.
+measure.0.targets = ["qac"] -> measure[0]: targets: no target of the grid 'qac'. Did you mean
+measure.0.seeds = [9] -> measure[0]: seeds: no seed of the grid '9'. Known: 0, 1.
+measure.0.methods = ["bilingal"] -> measure[0]: methods: no method of the grid 'bilingal'. Did you mean
+measure.0.corpus = "bitext" -> measure[0]: corpus 'bitext' holds bitext, not ner. Choose one of: wikiann.
+measure.0.inputs = "translate" -> measure[0]: inputs: no kind of inputs 'translate'. Did you mean
+    'translated'?
+measure.0.inputs = "mixed" -> measure[0]: inputs: 'mixed' is for nli and paraphrase and pair-regression,
+    not for ner. Choose translated, or leave
+measure.0.languages = ["English"] -> measure[0]: languages: 'English' is no language code.
+measure.1.languages = ["qaa", "qab", "qab"] -> measure[1]: languages: 'qab' is named twice. Name it once.
+measure.2.methods = ["bilingual"] -> measure[2]: methods: diagnostic interpolation has no such field.
+grid.method = [{ name = ["source-only"] }] -> grid.method[0]: no method "['source-only']". Did you mean
+grid.method = [{ name = "few-shot" }] -> grid.method[0]: few-shot goes on from the model of another method.
+    Name one of this grid
+grid.method = [{ name = "source-only" }, { name = "few-shot", start = "source-onyl" }] -> grid.method[1]:
+    start: no method of this grid 'source-onyl'. Did you mean 'source-only'?
+grid.method = [{ name = "bilingual", start = "few-shot" }, { name = "few-shot", start = "bilingual" }] ->
+    grid.method[0]: start: 'bilingual' goes on from 'few-shot', and that from it again.
+grid.method = [{ name = "source-only", targets = ["qab"] }, { name = "few-shot", start = "source-only" }] ->
+    grid.method[1]: start: 'source-only' is not trained for target 'qad'.
+measure.0.corpus = "wikiann:de" -> measure[0]: corpus 'wikiann' has no choice after a
+measure.0.corpus = "mlqa:" -> measure[0]: corpus 'mlqa:': 'mlqa:' is no corpus; expected names
+measure.0.corpus = "mlqa:de" -> measure[0]: corpus 'mlqa:de' holds qa, not ner.
+measure.1.methods = ["bilingual"] -> measure[1]: transfer-gap finds nothing in the grid to look at: it is of
+    models trained on the source alone.
+measure.2.between = ["source-only", "x"] -> measure[2]: between: no method of this recipe 'x'.
+measure.2.between = ["source-only"] -> measure[2]: interpolation: between names 1 methods, but 2
+measure.2.between = "source-only" -> measure[2]: between: found 'source-only'; expected a list.
+measure.2.part = "hed" -> measure[2]: interpolation: no part 'hed'. Did you mean 'head'?
+measure = [{ name = "deltas", between = ["source-only"] }] -> measure[0]: deltas: between names 1 methods, but
+    3 are needed
+measure.2.alphas = [] -> measure[2]: alphas: the list is empty. Name at least one.
+measure.2.alphas = [0.5, 0.5] -> measure[2]: alphas: 0.5 is named twice. Name it once.
+measure.2.between = ["bilingual", "bilingual"] -> measure[2]: between: 'bilingual' is named twice.
+measure.0.seeds = [1, 1] -> measure[0]: seeds: 1 is named twice. Name it once.
+measure.0.treebanks = { fr = "GSD" } -> measure[0]: treebanks: no language that is measured 'fr'. Known: qaa,
+measure = [{ name = "word-distance", corpus = "bitext", distances = ["l2", "l2"] }] -> measure[0]: distances:
+    'l2' is named twice.
+measure.2.targets = ["qad"] -> measure[2]: interpolation finds nothing in the grid to look at.
+measure = [{ name = "run-variance" }]; grid.seeds = [0] -> measure[0]: run-variance compares seeds, and
+measure = [{ name = "retrieval" }] -> measure[0]: retrieval needs bitext: name it in the field corpus.
+measure = [{ name = "retrieval", corpus = "bitext", layers = [1, 9] }] -> measure[0]: layers: no layer 9: this
+    encoder has 4 layers
+grid.method = [{ name = "source-only", auxiliary = { name = "alignment-loss", bitext = "bitext", layer = -9 }
+    }] -> grid.method[0]: auxiliary: layer: no layer -9: this encoder has 4 layers
+adjust = [{ name = "cross-lingual-adjustment", bitext = "bitext", pairs = ["qaa-qab"], layer = 9 }] ->
+    adjust[0]: layer: no layer 9: this encoder has 4 layers
+grid.peft = { kind = "layer-freezing", layers = 5 } -> grid.method[0]: peft: layers: no layer 5: this encoder
+    has 4 layers
+align = { name = "encoder", layer = 9 }; adjust = [{ name = "cross-lingual-adjustment", bitext = "bitext",
+    pairs = ["qaa-qab"] }] -> adjust[0]: align: layer: no layer 9: this encoder has 4 layers
+align = { name = "encoder", layer = 9 }; translate = { name = "built-in", answers = ["alignment"] };
+    grid.corpus = "squad"; grid.method = [{ name = "translate-train" }]; measure = [] ->
+    grid.method[0]: align: layer: no layer 9: this encoder has 4 layers
+measure = [{ name = "retrieval", corpus = "ud" }] -> measure[0]: corpus: corpus 'ud' holds upos, parsing,
+    not
+measure = [{ name = "retrieval", corpus = "bitxt" }] -> measure[0]: corpus: no corpus 'bitxt'. Did you mean
+"""
+"""Changes of the tiny recipe, and what is said of them; indented lines continue the one before."""
+
+
+@pytest.mark.parametrize("line", lines(MISTAKES))
+def test_a_mistake_is_found_before_anything_is_made(refused, line):
+    changes, said = line.split(" -> ")
+    message = refused(**dict(map(parse_change, changes.split("; "))))
+    assert message.startswith(f"tiny.toml: {said}")
+
+
+def test_patience_needs_a_dev_set_that_chooses(plan, refused, monkeypatch):
+    ids, patient = ({*map(identity, plan(grid__optimization__patience=count))} for count in (0, 2))
+    assert ids == {*map(identity, plan())}
+    assert not ids & patient
+    monkeypatch.setattr(SourceOnly, "reads", lambda _, source, __: Reads(train=source))
+    assert plan()
+    assert refused(grid__optimization__patience=2) == (
+        "tiny.toml: grid.method[0]: patience: no dev set chooses the epoch of source-only, so none says when "
+        "to stop. Leave patience out, or let the method read a dev set."
+    )
+
+
+def test_a_recipe_that_asks_for_nothing_is_refused(plan):
+    with pytest.raises(ConfigError, match="this recipe asks for nothing"):
+        plan('title = "t"')
+    with pytest.raises(ConfigError, match=r"scores looks at models, and there is no \[grid\]"):
+        plan('title = "t"\n[[measure]]\nname = "scores"')
+
+
+def test_two_encoders_must_not_go_by_one_name(plan, bert_folder, tmp_path):
+    (tmp_path / "b").mkdir()
+    twin = shutil.copytree(bert_folder, tmp_path / "b" / "bert")
+    with pytest.raises(ConfigError, match="encoder: 'bert' is named twice"):
+        plan(encoder=[str(bert_folder), str(twin)])
+
+
+def test_a_folder_that_is_not_there_is_no_hub_name(plan, tmp_path):
+    for source in (f"{tmp_path}/lost", "./lost", "~/lost", "two words", "{}", "~no user/x", "x" * 300):
+        with pytest.raises(ModelError, match="no such folder"):
+            plan(encoder=source)
+
+
+def test_runs_of_a_hub_encoder_are_its_commits(plan, hub_cache, bert_folder, distilbert_folder):
+    commits = [hub_cache("some/bert", bert_folder), hub_cache("some/bert", distilbert_folder, revision="v2")]
+    ids = []
+    for name, commit in zip(("some/bert", "some/bert@v2"), commits, strict=True):
+        found = models(plan(encoder=name))
+        assert {(run.encoder.source, run.encoder.revision) for run in found} == {(name, commit)}
+        ids.append({identity(run) for run in found})
+    assert not ids[0] & ids[1]
+
+
+def test_an_updated_hub_encoder_makes_other_runs(plan, hub_cache, bert_folder, distilbert_folder):
+    hub_cache("some/bert", bert_folder)
+    before = {identity(run) for run in models(plan(encoder="some/bert"))}
+    hub_cache("some/bert", distilbert_folder)
+    after = {identity(run) for run in models(plan(encoder="some/bert"))}
+    assert len(before) == len(after) == MODELS
+    assert not before & after
+
+
+def test_two_revisions_of_one_encoder_stand_in_one_recipe(plan, hub_cache, bert_folder):
+    hub_cache("some/bert", bert_folder, revision="step-20")
+    hub_cache("some/bert", bert_folder, revision="step-40")
+    found = models(plan(encoder=["some/bert@step-20", "some/bert@step-40"]))
+    assert {run.encoder.label for run in found} == {"bert@step-20", "bert@step-40"}
+
+
+def test_a_hub_encoder_of_an_unsupported_family_is_refused_in_the_plan(plan, hub_cache, tmp_path):
+    (tmp_path / "gpt2").mkdir()
+    (tmp_path / "gpt2" / "config.json").write_text('{"model_type": "gpt2"}')
+    hub_cache("openai/gpt2", tmp_path / "gpt2")
+    with pytest.raises(ModelError, match=r"encoder: .*the architecture 'gpt2' is not supported"):
+        plan(encoder="openai/gpt2")
+
+
+def test_a_hub_encoder_that_cannot_be_looked_at_is_planned_without_its_commit(plan, hub_cache):
+    runs = plan(encoder="somebody/small-bert")
+    assert [model.source for model in not_looked_up(runs)] == ["somebody/small-bert"]
+
+
+def test_no_more_processes_are_asked_for_than_the_plan_has_use_for(plan, monkeypatch):
+    from isogloss.engine import engine
+
+    monkeypatch.setattr(engine, "cores", lambda: 64)
+    chain = {"grid__seeds": [0], "grid__method": [{"name": "source-only"}], "measure": [{"name": "scores"}]}
+    assert engine.default_jobs(plan(**chain)) == 1
+    assert engine.default_jobs(plan()) == MODELS + 2  # scores of the models, and two paths
+    assert engine.default_jobs(plan(), threads=32) == 2
+    assert engine.default_jobs([]) == 1
+
+
+def test_no_password_of_a_url_is_written_into_a_plan(planned):
+    made = planned(title='"of https://me:s3cr3t@host"')
+    made.write("isogloss run --data https://me:s3cr3t@host/data?token=s3cr3t")
+    text = (made.store.root / "plan.json").read_text()
+    assert "s3cr3t" not in text
+    assert "isogloss run --data https://***@host/data?token=***" in text

@@ -1,0 +1,331 @@
+"""A recipe's [translate] turns what is read in translation into runs; mistakes are found beforehand."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from isogloss.core.errors import ConfigError, InputError
+from isogloss.core.identity import content, identity
+from isogloss.planning.plan import plan_recipe
+from isogloss.runs.encoder_runs import Pretrained
+from isogloss.runs.needs import needs
+from isogloss.runs.runs import FineTune, Measure, TrainTranslator, Translate
+from tiny import of
+
+RECIPE = """
+title = "Translated"
+encoder = "shipped"
+
+[grid]
+corpus = "xnli"
+source = "qaa"
+targets = ["qab", "qad"]
+seeds = [0, 1]
+examples = 16
+dev_examples = 8
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "translate-train"
+
+[[grid.method]]
+name = "x-mixup"
+
+[[measure]]
+name = "scores"
+inputs = "translated"
+methods = ["source-only"]
+"""
+BUILT_IN = {"name": "built-in"}
+TRAIN = {"bitext": "bitext", "pairs": ["qaa-qab", "qaa-qad"]}
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_without_the_table_translations_are_read_from_files_and_ids_say_nothing_of_them(plan):
+    runs = plan()
+    assert not of(Translate, runs)
+    assert all(run.translated is None for run in of(FineTune, runs) + of(Measure, runs))
+    (trained, *_) = (run for run in of(FineTune, runs) if run.method.name == "translate-train")
+    assert "translated" not in content(trained)
+    assert content(trained.method) == {"kind": "translate-train", "with_source": True}
+
+
+def test_each_direction_is_translated_once_for_all_methods_and_seeds(plan):
+    made = of(Translate, plan(translate=BUILT_IN))
+    assert Counter((run.languages, run.split, run.examples) for run in made) == {
+        ("qaa-qab", "train", 16): 1,
+        ("qaa-qad", "train", 16): 1,
+        ("qaa-qab-qaa", "train", 0): 1,
+        ("qaa-qad-qaa", "train", 0): 1,
+        ("qab-qaa", "dev", 0): 1,
+        ("qad-qaa", "dev", 0): 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "tags"),
+    [
+        ({"name": "translate-train"}, "links"),
+        ({"name": "translate-train", "labels": "teacher"}, None),
+        ({"name": "x-mixup"}, None),
+    ],
+)
+def test_tags_are_projected_for_a_method_that_trains_on_them(plan, method, tags):
+    asked = {"grid__corpus": "wikiann", "grid__method": [method], "measure": [{"name": "scores"}]}
+    made = of(Translate, plan(translate=BUILT_IN, **asked))
+    assert {(run.tags, run.aligner) for run in made} == {(tags, None)}
+
+
+LINKED = {"name": "x-mixup", "label": "by links", "attends": "links"}
+TAGGING = {
+    "grid__corpus": "ud",
+    "grid__task": "upos",
+    "grid__seeds": [0],
+    "grid__targets": ["qad"],
+    "measure": [{"name": "scores"}, {"name": "scores", "inputs": "paired"}],
+}
+
+
+def test_links_are_kept_for_a_method_that_reads_them_and_nothing_else_changes(plan):
+    methods = [{"name": "x-mixup"}, {"name": "translate-train", "labels": "teacher"}]
+    before = plan(translate=BUILT_IN, **TAGGING, grid__method=methods)
+    runs = plan(translate=BUILT_IN, **TAGGING, grid__method=[*methods, LINKED])
+    assert {*map(identity, before)} < {*map(identity, runs)}
+    assert all("links" not in content(run) for run in of(Translate, before))
+    added = [run for run in runs if identity(run) not in {*map(identity, before)}]
+    made = {run.languages: run for run in of(Translate, added)}
+    assert made.keys() == {"qaa-qad", "qaa-qad-qaa", "qad-qaa"}
+    assert {(run.links, run.tags, run.aligner) for run in made.values()} == {("links", None, None)}
+    assert made["qaa-qad-qaa"].start == made["qaa-qad"]
+    (model,) = of(FineTune, added)
+    assert model.translated == (made["qaa-qad"], made["qaa-qad-qaa"])
+    assert {run.translated for run in of(Measure, added)} == {None, (made["qad-qaa"],)}
+
+
+def test_a_translator_that_knows_no_links_has_them_from_the_recipes_aligner(plan):
+    seq2seq = {"name": "seq2seq", "train": {**TRAIN, "pairs": ["qaa-qad"]}}
+    runs = plan(translate=seq2seq, align={"name": "eflomal"}, **TAGGING, grid__method=[LINKED])
+    made = of(Translate, runs)
+    assert {(run.links, run.tags, run.aligner.name) for run in made} == {("alignment", None, "eflomal")}
+    assert {run.languages for run in made} == {"qaa-qad", "qaa-qad-qaa", "qad-qaa"}
+
+
+def test_what_is_translated_back_was_translated_there(plan):
+    made = {run.languages: run for run in of(Translate, plan(translate=BUILT_IN))}
+    assert made["qaa-qab-qaa"].start == made["qaa-qab"]
+    assert needs(made["qaa-qab-qaa"]) == (made["qaa-qab"],)
+    assert made["qaa-qab-qaa"].translator == made["qaa-qab"].translator
+
+
+def test_models_need_the_translations_they_read_and_no_files_of_them(plan):
+    runs = plan(translate=BUILT_IN)
+    (mixed,) = (
+        run
+        for run in of(FineTune, runs)
+        if run.method.name == "x-mixup" and run.target == ("qab",) and not run.seed
+    )
+    assert [one.languages for one in mixed.translated] == ["qaa-qab", "qaa-qab-qaa"]
+    assert set(mixed.translated) <= set(needs(mixed))
+    assert {(one.language, one.split) for one in mixed.splits_read} == {("qaa", "train"), ("qaa", "dev")}
+    (there, _) = mixed.translated
+    assert [(one.language, one.split, one.examples) for one in there.splits_read] == [("qaa", "train", 16)]
+    seen = set()
+    for run in runs:
+        assert all(identity(part) in seen for part in needs(run))
+        seen.add(identity(run))
+
+
+def test_each_value_of_a_list_is_a_translator_and_models_are_measured_with_their_own(plan):
+    noises = (0.0, 0.2)
+    measured = [
+        {"name": "scores"},
+        {"name": "scores", "inputs": "paired"},
+        {"name": "scores", "inputs": "translated"},
+    ]
+    runs = plan(
+        translate={**BUILT_IN, "noise": list(noises)},
+        measure=measured,
+        grid__seeds=[0],
+        grid__targets=["qad"],
+    )
+    assert Counter(run.method.name for run in of(FineTune, runs)) == {
+        "source-only": 1,
+        "translate-train": 2,
+        "x-mixup": 2,
+    }
+    looked_at = of(Measure, runs)
+    assert len({run.title for run in looked_at}) == len(looked_at) == 5 + 2 + (2 + 2 + 2)
+    for run in looked_at:
+        own = {one.translator for one in run.subjects[0].translated or ()}
+        inputs = {one.translator for one in run.translated or ()}
+        assert not own or not inputs or own == inputs
+    by_label = plan(
+        translate={**BUILT_IN, "noise": list(noises)},
+        measure=[{"name": "scores", "methods": ["translate-train (noise=0.2)"]}],
+    )
+    assert {one.translator.noise for run in of(Measure, by_label) for one in run.subjects[0].translated} == {
+        0.2
+    }
+
+
+def test_answers_are_looked_for_in_training_and_leave_no_trace_where_models_are_tested(plan):
+    measured = [{"name": "scores", "inputs": inputs} for inputs in ("paired", "translated")]
+    changes = {
+        "grid__corpus": "squad",
+        "grid__targets": ["qad"],
+        "grid__seeds": [0],
+        "translate__train": TRAIN,
+    }
+    runs = plan(**changes, translate__name="seq2seq", measure=measured)
+    ways = {(run.languages, run.split, run.answers) for run in of(Translate, runs)}
+    assert ways == {
+        ("qaa-qad", "train", ("marks", "alone")),
+        ("qaa-qad-qaa", "train", ("marks", "alone")),
+        ("qad-qaa", "dev", ()),
+        ("qad-qaa", "dev", ("alone",)),
+    }
+    (paired,) = (run for run in of(Measure, runs) if run.inputs == "paired")
+    assert [one.answers for one in paired.translated] == [()]
+    links = of(Translate, plan(**{**changes, "translate__train": {}}, translate__name="built-in"))
+    assert {run.answers for run in links if run.split == "train"} == {("links", "alone")}
+
+
+def test_answers_found_by_alignment_take_the_recipes_aligner_and_its_encoder(plan):
+    asked = {**BUILT_IN, "answers": ["alignment"]}
+    changes = {"grid__corpus": "squad", "align": {"name": "encoder"}, "translate": asked, "measure": []}
+    (there, *_) = of(Translate, plan(**changes))
+    assert there.aligner.name == "encoder"
+    assert isinstance(there.encoder, Pretrained)
+    nli = of(Translate, plan(**{**changes, "grid__corpus": "xnli"}))
+    assert all((run.aligner, run.encoder, run.answers) == (None, None, None) for run in nli)
+
+
+def test_a_translator_that_is_trained_serves_every_direction(plan):
+    runs = plan(translate={"name": "seq2seq", "train": {**TRAIN, "steps": 7}, "scored": ["bitext"]})
+    (trained,) = of(TrainTranslator, runs)
+    assert trained.method.steps == 7
+    assert {run.model for run in of(Translate, runs)} == {trained}
+    scored = {run.languages for run in of(Translate, runs) if run.corpus == "bitext"}
+    assert scored == {"qaa-qab", "qab-qaa", "qaa-qad", "qad-qaa"}
+    assert [(one.language, one.split) for one in trained.splits_read] == [
+        ("qaa-qab", "train"),
+        ("qaa-qad", "train"),
+    ]
+
+
+def test_tags_come_from_a_teacher_where_translations_are_made(plan):
+    taught = [{"name": "source-only"}, {"name": "translate-train", "labels": "teacher"}]
+    changes = {
+        "grid__corpus": "ud",
+        "grid__task": "upos",
+        "measure": [],
+        "grid__seeds": [0],
+        "grid__targets": ["qad"],
+    }
+    plain, trained = of(FineTune, plan(**changes, translate=BUILT_IN, grid__method=taught))
+    assert trained.teacher == plain
+    (trained,) = (run for run in of(FineTune, plan(**changes, grid__method=taught)) if run.teacher)
+    assert trained.translated is None
+    nli = of(FineTune, plan(translate=BUILT_IN, grid__method=taught, measure=[]))
+    assert all(run.teacher is None for run in nli)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"translate": {"name": "bulit-in"}},
+            "translate: no translator 'bulit-in'. Did you mean 'built-in'?",
+        ),
+        ({"translate": {"noise": 0.1}}, "translate: name: this field is missing"),
+        (
+            {"translate": {**BUILT_IN, "nois": 0.1}},
+            "nois: translator built-in has no such field. Did you mean 'noise'?",
+        ),
+        ({"translate": {**BUILT_IN, "noise": 2.0}}, "noise: found 2.0; expected at most 1"),
+        ({"translate": {**BUILT_IN, "noise": [0.1, 0.1]}}, "translate.noise: 0.1 is named twice"),
+        ({"translate": {**BUILT_IN, "model": "x"}}, "translator built-in takes no model"),
+        (
+            {"translate": {**BUILT_IN, "answers": ["mark"]}},
+            "translate.answers: no way to find them again 'mark'. Did",
+        ),
+        ({"translate": {"name": "seq2seq"}}, "seq2seq needs a model for qaa-qab. Name one (model), or train"),
+        ({"translate": {"name": "seq2seq", "model": "./x"}}, "translate.model: x: no such folder"),
+        (
+            {"translate": {"name": "seq2seq", "answers": ["links"]}},
+            "seq2seq does not tell which words belong",
+        ),
+        (
+            {"translate": {"name": "seq2seq", "train": {**TRAIN, "pairs": ["qaa-qab"]}}},
+            "the model is trained on qaa-qab, so it cannot translate qaa-qad. Add the pair",
+        ),
+        (
+            {"translate": {"name": "seq2seq", "train": {**TRAIN, "bitext": "ud"}}},
+            "translate.train.bitext: corpus 'ud'",
+        ),
+        (
+            {"translate": {"name": "seq2seq", "train": {**TRAIN, "stesp": 3}}},
+            "stesp: training translation-modelling has",
+        ),
+        (
+            {"translate": {"name": "seq2seq", "train": {**TRAIN, "pairs": ["qaa"]}}},
+            "'qaa' is no pair of languages",
+        ),
+        (
+            {"translate": {"name": "seq2seq", "train": {**TRAIN, "steps": 0}}},
+            "steps: found 0; expected at least 1",
+        ),
+        (
+            {"translate": {"name": "seq2seq", "train": TRAIN, "model": "x"}},
+            "give either model (one that exists) or",
+        ),
+        (
+            {"translate": {**BUILT_IN, "scored": ["bitext"]}},
+            "translate.scored: between which languages? Add pairs",
+        ),
+        (
+            {"translate": {**BUILT_IN, "scored": ["ud"], "pairs": ["qaa-qab"]}},
+            "translate.scored: corpus 'ud' holds",
+        ),
+        (
+            {"translate": BUILT_IN, "grid__method": [LINKED], "measure": []},
+            "examples of nli are texts whose words are not given. It is for tagging (ner, upos",
+        ),
+        (
+            {**TAGGING, "grid__method": [LINKED]},
+            "reads which words of a translation are linked, and files of translations do not say. Add",
+        ),
+        (
+            {"translate": BUILT_IN, "grid__corpus": "ud", "grid__task": "parsing"},
+            "translate-train finds none to train on. Leave [translate] out",
+        ),
+        (
+            {
+                "translate": BUILT_IN,
+                "grid__corpus": "wikiann",
+                "grid__method": [{"name": "source-only"}],
+            },
+            "labels of ner belong to words, and a translation has others, so a translated test set has none",
+        ),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_made(plan, changes, said):
+    with pytest.raises(InputError) as error:
+        plan(**changes)
+    assert said in str(error.value)
+    assert "tiny.toml" in str(error.value)
+
+
+def test_languages_a_translator_does_not_know_are_refused_at_once(plan, tmp_path):
+    with pytest.raises(ConfigError, match="translator built-in: 'sw' is no built-in language"):
+        plan(translate=BUILT_IN, grid__targets=["sw"])
+
+
+@pytest.mark.parametrize("name", ["translate", "translation_noise"])
+def test_the_examples_for_the_built_in_languages_are_what_they_say(name):
+    runs = plan_recipe(str(EXAMPLES / f"{name}.toml")).runs
+    assert of(Translate, runs)
+    assert {type(run).__name__ for run in runs} >= {"FineTune", "Measure", "Translate"}

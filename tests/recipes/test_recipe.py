@@ -1,0 +1,259 @@
+"""A recipe is read whole and strictly: each mistake names file, field, what was found, what is allowed."""
+
+import pytest
+
+from isogloss.aligners.eflomal import Eflomal
+from isogloss.aligners.encoder_similarity import EncoderSimilarity
+from isogloss.aligners.fast_align import FastAlign
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import Architecture, Optimization
+from isogloss.diagnostics.retrieval import Retrieval
+from isogloss.diagnostics.word_distance import WordDistance
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.meta_learning import MetaLearning
+from isogloss.methods.translation_modelling import TranslationModelling
+from isogloss.recipes.asking import parse_change
+from isogloss.recipes.checking import checked, located, read_recipe
+from isogloss.recipes.recipe_text import to_toml
+from isogloss.translators.built_in import BuiltIn
+from isogloss.translators.seq2seq import Seq2Seq
+from tiny import TINY, body, lines
+
+
+def read(text=TINY, **changes):
+    return read_recipe(text, where="r.toml", changes={k.replace("__", "."): v for k, v in changes.items()})
+
+
+def refusal(text=TINY, **changes):
+    with pytest.raises(ConfigError) as error:
+        read(text, **changes)
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+def test_languages_are_read_as_bcp_47_writes_them():
+    grid = read(grid__source="eng_Latn", grid__targets=["zh-Hant", "ar+sr-Latn"]).grid
+    assert (grid.source, grid.targets) == ("en", ("zh_Hant", "ar+sr_Latn"))
+
+
+def test_the_defaults_are_three_seeds_and_the_shipped_encoder():
+    recipe = read(TINY.replace("seeds = [0, 1]\n", "").replace('encoder = "shipped"\n', ""))
+    assert (recipe.grid.seeds, recipe.encoder) == ((0, 1, 2), "shipped")
+
+
+MISTAKES = """
+tilte = "x" -> r.toml: tilte: no such field. Did you mean 'title'? Fields: adjust, align, encoder,
+Title = "x" -> r.toml: Title: no such field. Did you mean 'title'?
+training = { epochs = 3 } -> r.toml: training: no such field. Did you mean 'pretrain'? Fields: adjust,
+seeds = [0] -> r.toml: seeds: no such field. Did you mean 'grid.seeds'? Fields: adjust, align, encoder,
+optimization = {} -> r.toml: optimization: no such field. Did you mean 'grid.optimization'?
+grid.Sorce = "x" -> r.toml: grid.Sorce: no such field.
+grid.sorce = "x" -> r.toml: grid.sorce: no such field. Did you mean 'source'?
+grid = {} -> r.toml: grid.
+grid = 3 -> r.toml: grid: found 3; expected a table. Correct it.
+grid.seeds = 3 -> r.toml: grid.seeds: found 3; expected a list.
+grid.seeds = ["0"] -> r.toml: grid.seeds.0: found '0'; expected a whole number.
+grid.seeds = [true] -> r.toml: grid.seeds.0: found True; expected a whole number.
+grid.targets = "qab" -> r.toml: grid.targets: found 'qab'; expected a list.
+grid.examples = -1 -> r.toml: grid.examples: found -1; expected at least 0.
+grid.dev_examples = 0.5 -> r.toml: grid.dev_examples: found 0.5; expected a whole number.
+grid.treebanks = [] -> r.toml: grid.treebanks: found []; expected a table.
+grid.method = "source-only" -> r.toml: grid.method: found 'source-only'; expected a list.
+grid.method.0 = 1 -> r.toml: grid.method.0: found 1; expected a table.
+measure = 1 -> r.toml: measure: found 1; expected a list.
+scale = [] -> r.toml: scale: found []; expected a table.
+encoder = 3 -> r.toml: encoder: found 3; expected
+encoder = { pretraned = "x" } -> r.toml: encoder.pretraned: no such field. Did you mean
+encoder = { pretrain = { text = "x" } } -> r.toml: encoder.pretrain.
+encoder = { pretrain = { text = ["rawtext"], language = ["qaa"] } } -> r.toml: encoder.pretrain.language: no
+    such field. Did you mean 'languages'?
+encoder = { pretrain = { text = [], languages = [], architecture = { layer = 2 } } } -> r.toml:
+    encoder.pretrain.architecture.layer: no such field. Did you mean 'layers'?
+encoder = { pretrain = { text = [], languages = [], architecture = { layers = 0 } } } -> r.toml:
+    encoder.pretrain.architecture.layers: found 0; expected at least 1.
+encoder = ["shipped", { pretrain = { text = [], languages = [], seed = "x" } }] -> r.toml:
+    encoder.1.pretrain.seed: found 'x'; expected a whole number.
+encoder = { pretrain = { text = [], languages = [], trained = "layer" } } -> r.toml: encoder.pretrain.trained:
+    found 'layer'; expected 'modules' or 'layers'. Did you mean 'layers'? Correct it.
+encoder = { pretrain = { text = [], languages = [], modules = { kind = "adapter", invertible = "ja" } } } ->
+    r.toml: encoder.pretrain.modules.invertible: found 'ja'; expected true or false. Correct it.
+"""
+"""Changes of the tiny recipe, and what is said of them; indented lines continue the one before."""
+
+
+@pytest.mark.parametrize("line", lines(MISTAKES))
+def test_a_wrong_field_type_or_range_is_refused_by_name(line):
+    changes, said = line.split(" -> ")
+    assert refusal(**dict([parse_change(changes)])).startswith(said)
+
+
+def test_a_missing_field_is_named():
+    assert refusal(TINY.replace('title = "Tiny"', "")) == (
+        "r.toml: title: this field is missing. Add it to the recipe."
+    )
+    assert "grid.source: this field is missing" in refusal(TINY.replace('source = "qaa"', ""))
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        (Optimization, {"epochs": 0}, "at least 1"),
+        (Optimization, {"epochs": -1}, "at least 1"),
+        (Optimization, {"epochs": 1.5}, "a whole number"),
+        (Optimization, {"epochs": True}, "a whole number"),
+        (Optimization, {"learning_rate": 0}, "more than 0"),
+        (Optimization, {"learning_rate": float("inf")}, "a finite number"),
+        (Optimization, {"learning_rate": "high"}, "a number"),
+        (Optimization, {"batch_size": 0}, "at least 1"),
+        (Optimization, {"warmup": 1.01}, "at most 1"),
+        (Optimization, {"warmup": -0.1}, "at least 0"),
+        (Optimization, {"weight_decay": -1}, "at least 0"),
+        (Optimization, {"beta2": 1}, "less than 1"),
+        (Optimization, {"clip": -1}, "at least 0"),
+        (Optimization, {"limit": 0}, "at least 1"),
+        (Optimization, {"overlap": -1}, "at least 0"),
+        (Optimization, {"checkpoint_every": -1}, "at least 0"),
+        (Optimization, {"precision": 16}, "a text"),
+        *((Architecture, {name: 0}, "at least 1") for name in ("layers", "dim", "heads", "positions")),
+        (Architecture, {"dropout": 2}, "at most 1"),
+        (FastAlign, {"iterations": 0}, "at least 1"),
+        (FastAlign, {"tension": -1.0}, "at least 0"),
+        (FastAlign, {"none": 1.0}, "less than 1"),
+        (Eflomal, {"samplers": True}, "a whole number"),
+        (EncoderSimilarity, {"layer": "5"}, "a whole number"),
+        (EncoderSimilarity, {"distortion": 1.5}, "at most 1"),
+        (BuiltIn, {"seed": "5"}, "a whole number"),
+        (Seq2Seq, {"beams": True}, "a whole number"),
+        (TranslationModelling, {"layers": -1}, "at least 1"),
+        (TranslationModelling, {"dropout": -0.5}, "at least 0"),
+        (TranslationModelling, {"dev_sentences": 0}, "at least 1"),
+        (MaskedLanguageModelling, {"steps": True}, "a whole number"),
+        (MaskedLanguageModelling, {"temperature": 0}, "more than 0"),
+        (MetaLearning, {"own_learning_rate": -1.0}, "at least 0"),
+        (Retrieval, {"limit": -1}, "at least 1"),
+        (WordDistance, {"bins": "60"}, "a whole number"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_with_what_is_allowed(kind, values, expected):
+    with pytest.raises(ConfigError) as error:
+        checked(kind, values, "here")
+    ((field, value),) = values.items()
+    assert str(error.value) == f"here: {field}: found {value!r}; expected {expected}. Correct it."
+
+
+def test_whole_numbers_do_for_rates():
+    assert checked(Optimization, {"clip": 2}, "here").updates.clip == 2.0
+
+
+def test_a_scale_changes_what_it_names_and_nothing_else():
+    small = read_recipe(TINY, where="r.toml", scale="least")
+    assert (small.grid.seeds, small.grid.examples) == ((0,), 4)
+    assert (small.grid.dev_examples, small.grid.optimization) == (8, body()["grid"]["optimization"])
+
+
+def test_a_change_goes_over_a_scale():
+    assert read_recipe(TINY, where="r", scale="least", changes={"grid.seeds": [7]}).grid.seeds == (7,)
+
+
+@pytest.mark.parametrize("scales", [5, "small", []])
+def test_scales_that_are_no_table_are_none(scales):
+    with pytest.raises(ConfigError, match=r"no scale 'small'. Known: \(this recipe has none\)."):
+        read_recipe(to_toml({**body(), "scale": scales}), where="r.toml", scale="small")
+
+
+def test_an_unknown_scale_names_the_known_ones():
+    with pytest.raises(ConfigError, match=r"no scale 'last'. Did you mean 'least'\? Known: least."):
+        read_recipe(TINY, where="r.toml", scale="last")
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("grid.seeds=[0, 1]", ("grid.seeds", [0, 1])),
+        ("grid.optimization.learning_rate=1e-4", ("grid.optimization.learning_rate", 1e-4)),
+        ("encoder=shipped", ("encoder", "shipped")),
+        ("encoder=../models/my-bert", ("encoder", "../models/my-bert")),
+        ('title="a = b"', ("title", "a = b")),
+        ("title = Two words", ("title", "Two words")),
+    ],
+)
+def test_set_reads_toml_and_plain_words(text, change):
+    assert parse_change(text) == change
+
+
+@pytest.mark.parametrize("text", ["grid.seeds", "=3", "a=[0,", "a=[b]", "a={b=c}", "a=", f"a={'9' * 5000}"])
+def test_set_refuses_what_is_neither(text):
+    with pytest.raises(ConfigError, match="--set"):
+        parse_change(text)
+
+
+def test_set_reaches_into_lists_by_number():
+    assert read(measure__0__examples=3).measure[0]["examples"] == 3
+    assert "grid.method is a list of 2, so it has no '2' to set" in refusal(grid__method__2__name="x")
+    assert "title is no table, so it has no 'x' to set" in refusal(title__x=1)
+
+
+def test_a_place_is_put_before_any_message():
+    with pytest.raises(ConfigError, match=r"^there: here: "), located("there"):
+        checked(Optimization, {"epochs": 0}, "here")
+
+
+def test_every_default_passes_its_own_checks():
+    for kind in (Optimization, Architecture):
+        assert checked(kind, {}, "here") == kind()
+
+
+SHARED = """
+title = "Several encoders"
+
+[pretrain]
+text = ["rawtext"]
+languages = ["qaa", "qad"]
+architecture = { layers = 2, dim = 64 }
+seed = [0, 1]
+
+[pretrain.method]
+steps = 7
+
+[[encoder]]
+label = "joint"
+pretrain = {}
+
+[[encoder]]
+label = "mono"
+pretrain = { languages = ["qaa"], architecture = { layers = 3 }, seed = 5 }
+
+[[encoder]]
+label = "meta"
+pretrain = { method = { name = "meta-learning" } }
+"""
+
+
+def test_what_encoders_have_in_common_is_said_once_and_what_they_say_themselves_wins():
+    joint, mono, meta = (entry.pretrain for entry in read(SHARED).encoder)
+    assert (joint.languages, joint.seed, joint.architecture.layers) == (("qaa", "qad"), (0, 1), 2)
+    assert (mono.languages, mono.seed) == (("qaa",), 5)
+    assert mono.architecture == Architecture(layers=3, dim=64)
+    assert (joint.method, meta.method) == ({"steps": 7}, {"steps": 7, "name": "meta-learning"})
+
+
+def test_changes_reach_every_encoder_through_what_they_have_in_common():
+    changed = read(SHARED, pretrain__method__steps=2)
+    assert [entry.pretrain.method["steps"] for entry in changed.encoder] == [2, 2, 2]
+
+
+def test_common_fields_work_for_one_encoder_and_leave_those_that_exist_alone():
+    one = read(SHARED.partition("[[encoder]]")[0] + "[encoder.pretrain]\nseed = 3")
+    assert (one.encoder.pretrain.seed, one.encoder.pretrain.text) == (3, ("rawtext",))
+    both = read(SHARED + '\n[[encoder]]\nlabel = "there"\npretrained = "shipped"\n')
+    assert both.encoder[-1].pretrain is None
+
+
+def test_common_fields_that_nobody_reads_are_refused():
+    message = refusal(SHARED, pretrain__langauges=["qaa"])
+    assert "r.toml: pretrain: langauges:" in message
+    assert "'languages'" in message
+    alone = SHARED.partition("[[encoder]]")[0]
+    assert "there is none" in refusal(alone)
+    assert "a table" in refusal(SHARED.partition("[pretrain]")[0] + "pretrain = 3")

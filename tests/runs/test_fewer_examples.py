@@ -1,0 +1,82 @@
+"""Asking for more examples than there are is told in the plan and in the record; asking for all is not."""
+
+import pytest
+
+from isogloss.data.built_in_languages import built_in_size
+from isogloss.planning.plan import plan_recipe
+from isogloss.runs.execute import fewer_in_plan
+from isogloss.runs.runs import FineTune
+from tiny import changed, of, tiny
+
+RECIPE = """
+title = "More than there are"
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 8
+dev_examples = 500
+optimization = { epochs = 1, learning_rate = 5e-4, batch_size = 8 }
+
+[[grid.method]]
+name = "source-only"
+
+[[measure]]
+name = "scores"
+examples = 401
+
+[[measure]]
+name = "cka"
+corpus = "bitext"
+examples = 600
+"""
+DEV = "asked for 500 development examples of qaa in ud: there are 400; all were read."
+SCORED = [
+    f"asked for 401 development examples of {code} in ud: there are 400; all were read."
+    for code in ("qaa", "qab")
+]
+BITEXT = "asked for 600 development examples of qaa-qab in bitext: there are 500; all were read."
+
+
+def test_a_plan_says_each_once(plan):
+    assert sorted(fewer_in_plan(plan())) == sorted([DEV, *SCORED, BITEXT])
+
+
+def test_all_and_as_many_as_there_are_is_not_more(plan):
+    there = {"grid__examples": built_in_size("ud", "qaa", "train"), "grid__dev_examples": 0}
+    runs = of(FineTune, plan(**there))
+    assert fewer_in_plan(runs) == []
+    more = plan(grid__examples=there["grid__examples"] + 1, grid__dev_examples=400)
+    (told,) = fewer_in_plan(of(FineTune, more))
+    assert told == "asked for 3,001 training examples of qaa in ud: there are 3,000; all were read."
+
+
+@pytest.mark.slow
+def test_records_say_what_was_not_there(made):
+    told = {record.kind + record.title.partition(":")[0]: record.warnings for record in made.records}
+    assert DEV in told["fine-tunesource-only"]
+    assert told["measurescores"] == tuple(SCORED)
+    assert told["measurecka"] == (BITEXT,)
+
+
+def test_files_are_counted_as_far_as_they_are_asked_for(tmp_path):
+    from isogloss.data.sources import Sources
+    from isogloss.runs.execute import about_data
+
+    (tmp_path / "data/pawsx").mkdir(parents=True)
+    for language in ("en", "de"):
+        lines = [f"one {number}\ttwo\t1" for number in range(3)]
+        for split in ("train", "dev"):
+            (tmp_path / f"data/pawsx/{split}-{language}.tsv").write_text("\n".join(lines) + "\n")
+    changes = changed(
+        grid__corpus="pawsx", grid__task="paraphrase", grid__source="en", grid__targets=["de"],
+        grid__examples=3, grid__dev_examples=4, measure=[],
+    )  # fmt: skip
+    data = tmp_path / "data"
+    plan = plan_recipe(str(tiny(tmp_path, RECIPE)), out=tmp_path / "runs", data=data, changes=changes)
+    assert fewer_in_plan(plan.runs) == []
+    told = [text for run in plan.runs for text in about_data(run, Sources(str(data)))]
+    assert told == ["asked for 4 development examples of en in pawsx: there are 3; all were read."]

@@ -1,0 +1,90 @@
+"""Score runs keep what was predicted beside their record, and nothing else about runs changes."""
+
+import json
+import shutil
+
+import pytest
+from pyarrow import parquet
+
+import isogloss
+from each import each
+from isogloss.core.contributions import Contributions, total
+from isogloss.core.records import RECORD, read_record
+from isogloss.data.result_files import PREDICTIONS, read_predictions
+from isogloss.runs import execute
+from isogloss.runs.context import RunContext
+from tiny import tiny
+
+
+def score_runs(out):
+    return [path.parent for path in sorted(out.glob(f"*/{RECORD}")) if "scores: " in path.read_text()]
+
+
+@pytest.mark.slow
+def test_score_runs_keep_predictions_and_others_do_not(tiny_runs):
+    assert sorted(path.parent for path in tiny_runs.glob(f"*/{PREDICTIONS}")) == score_runs(tiny_runs)
+
+
+def test_every_number_of_a_record_follows_from_what_was_kept(tiny_runs):
+    for folder in each(score_runs(tiny_runs)):
+        kept = read_predictions(folder / PREDICTIONS)
+        rows = read_record(folder).rows
+        for language, own in kept.items():
+            again = {name: total(Contributions(*map(list, both))) for name, both in own.measures.items()}
+            assert again == {row["metric"]: row["score"] for row in rows if row["language"] == language}
+            assert {len(own.ids)} == {row["examples"] for row in rows if row["language"] == language}
+        assert kept.keys() == {row["language"] for row in rows}
+
+
+def test_predictions_are_json(tiny_runs):
+    table = parquet.read_table(score_runs(tiny_runs)[0] / PREDICTIONS)
+    assert all(tag[0] in "OBI" for text in table["predicted"].to_pylist() for tag in json.loads(text))
+
+
+@pytest.mark.slow
+def test_the_same_runs_keep_the_same_bytes(tiny_runs, tmp_path):
+    again = tmp_path / "again"
+    shutil.copytree(tiny_runs, again)
+    for folder in score_runs(again):
+        (folder / RECORD).unlink()
+        (folder / PREDICTIONS).unlink()
+    outcome = isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False).outcome
+    assert len(outcome.made) == len(score_runs(tiny_runs)) == len(score_runs(again))
+    for before, after in zip(score_runs(tiny_runs), score_runs(again), strict=True):
+        for name in (PREDICTIONS, RECORD):
+            assert (before / name).read_bytes() == (after / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_what_a_model_was_trained_on_is_read_once_for_all_languages(tiny_runs, tmp_path, monkeypatch):
+    again = tmp_path / "again"
+    shutil.copytree(tiny_runs, again)
+    folder = score_runs(again)[0]
+    assert len(read_record(folder).rows) > 1
+    (folder / RECORD).unlink()
+    examples, read = RunContext.examples, []
+
+    def noted(context, run, language, split, count):
+        read.append((language, split))
+        return examples(context, run, language, split, count)
+
+    monkeypatch.setattr(RunContext, "examples", noted)
+    isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False)
+    assert {split for _, split in read} == {"train", "dev"}
+    assert len(read) == len(set(read))
+
+
+def test_a_run_is_not_finished_before_its_predictions_are_written(tiny_runs, tmp_path, monkeypatch):
+    again = tmp_path / "again"
+    shutil.copytree(tiny_runs, again)
+    folder = score_runs(again)[0]
+    for name in (RECORD, PREDICTIONS):
+        (folder / name).unlink()
+
+    def interrupted(path, _):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(execute, "write_predictions", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False)
+    assert not (folder / RECORD).exists()

@@ -1,0 +1,128 @@
+"""Each kind of run has an estimate of its memory, or says that none is known."""
+
+from dataclasses import replace
+
+import pytest
+
+from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Optimization, with_fields
+from isogloss.data.corpora.described import KNOWN, DescribedCorpus
+from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.methods import ADJUSTMENTS, PEFT
+from isogloss.methods.alignment_loss import AlignmentLoss
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.meta_learning import MetaLearning
+from isogloss.methods.peft_adapters import LoRA
+from isogloss.methods.plain import SourceOnly
+from isogloss.methods.translation_modelling import TranslationModelling
+from isogloss.methods.x_mixup import XMixup
+from isogloss.runs.encoder_runs import Adjust, Pretrain, Pretrained
+from isogloss.runs.memory import peak_memory
+from isogloss.runs.runs import FineTune, Measure, TrainTranslator, Translate
+from isogloss.training.memory import PROGRAM
+from isogloss.translators import TRANSLATORS
+
+TEXT = Pretrain(
+    text=("text",),
+    languages=("qaa", "qab"),
+    architecture=Architecture(vocabulary=20_000),
+    method=with_fields(MaskedLanguageModelling(), precision="float32"),
+)
+HOW = with_fields(Optimization(), precision="float32")
+TUNED = FineTune(
+    encoder=TEXT, corpus="ud", task="upos", method=SourceOnly(), source=("qaa",), optimization=HOW
+)
+TRANSLATOR = TrainTranslator(bitext="bitext", pairs=("qaa-qab",), method=TranslationModelling())
+
+
+def memory(run):
+    return peak_memory(run, {})
+
+
+def test_pretraining_takes_more_with_longer_batches_and_more_modules():
+    def peak(modules=None, **fields):
+        return memory(replace(TEXT, method=with_fields(TEXT.method, **fields), modules=modules))
+
+    assert peak(batch_subwords=1024) < peak() < peak(batch_subwords=16_384)
+    assert peak(gradient_checkpointing=True) < peak()
+    kinds = ("shared-adapter", "adapter", "attention", "feed-forward")
+    sizes = [peak(Modules(kind=kind)) for kind in kinds]
+    assert [peak(), *sizes] == sorted({peak(), *sizes})
+
+
+def test_fine_tuning_on_pairs_and_with_a_second_loss_takes_more():
+    mixed = replace(TUNED, method=XMixup(), target=("qab",))
+    assert memory(TUNED) < memory(replace(TUNED, auxiliary=AlignmentLoss(bitext="x"))) < memory(mixed)
+    assert memory(replace(mixed, target=())) == memory(TUNED)
+    short = replace(TUNED, optimization=with_fields(HOW, limit=64))
+    assert memory(short) < memory(TUNED)
+
+
+def test_fine_tuning_on_choices_takes_a_row_for_each_option(monkeypatch):
+    for name, options in (("four", ("a", "b", "c", "d")), ("two", ("a", "b")), ("listed", "options")):
+        columns = {"context": "context", "options": options, "label": "label"}
+        corpus = DescribedCorpus(name=name, kind="choice", paths={}, format="jsonl", columns=columns)
+        monkeypatch.setitem(KNOWN, name, corpus)
+    run = replace(TUNED, task="multiple-choice", corpus="two+four[dev]")
+    longer = replace(TUNED, optimization=replace(HOW, batch_size=4 * HOW.batch_size))
+    assert memory(run) == memory(longer) > memory(replace(run, corpus="two"))
+    assert memory(replace(run, corpus="two+listed")) is None
+
+
+@pytest.mark.parametrize("name", ADJUSTMENTS)
+def test_adjusting_takes_what_its_training_takes_if_it_trains(name):
+    method = with_fields(ADJUSTMENTS[name](), precision="float32")
+    found = memory(Adjust(encoder=TEXT, method=method, aligned=()))
+    scores = memory(Measure(diagnostic=DIAGNOSTICS["cka"](), subjects=(TEXT,)))
+    assert (found == scores) if method.maps else (found > scores)
+
+
+def test_what_reads_scores_takes_nothing_and_a_path_has_its_models_in_memory():
+    scores = Measure(diagnostic=DIAGNOSTICS["scores"](), subjects=(TUNED,))
+    gap = Measure(diagnostic=DIAGNOSTICS["transfer-gap"](), subjects=(scores,))
+    path = Measure(diagnostic=DIAGNOSTICS["interpolation"](), subjects=(TUNED, replace(TUNED, seed=1)))
+    assert memory(gap) == 0 < memory(scores) < memory(path)
+
+
+def test_translators_take_something_where_there_is_a_model():
+    made = Translate(corpus="ud", languages="qaa-qab", translator=TRANSLATORS["seq2seq"](), model=TRANSLATOR)
+    assert 0 < memory(made) < memory(TRANSLATOR)
+    assert memory(replace(made, model=None)) == 0
+
+
+def test_what_is_not_known_is_none():
+    far = Pretrained(source="somebody/far")
+    meta = replace(TEXT, method=MetaLearning(), modules=Modules(kind="adapter"))
+    translated = Translate(corpus="ud", languages="qaa-qab", translator=TRANSLATORS["seq2seq"](), model=far)
+    conflict = Measure(diagnostic=DIAGNOSTICS["gradient-conflict"](), subjects=(TEXT,))
+    for run in (meta, translated, conflict, replace(TUNED, encoder=far)):
+        assert memory(run) is None
+
+
+def test_what_is_frozen_takes_neither_gradients_nor_states():
+    assert PEFT.keys() == {"lora", "dora", "ia3", "lt-sft", "adapter", "layer-freezing"}
+    whole = memory(TUNED)
+    sizes = {name: memory(replace(TUNED, peft=kind())) for name, kind in PEFT.items()}
+    assert sizes.pop("lt-sft") > whole
+    assert max(sizes.values()) < whole
+    assert memory(replace(TUNED, peft=LoRA(rank=2))) < memory(replace(TUNED, peft=LoRA(rank=64))) < whole
+
+
+def test_an_encoder_that_is_trained_further_has_the_shape_of_its_start():
+    further = replace(TEXT, start=TEXT, architecture=None)
+    assert memory(further) == memory(TEXT)
+    assert memory(replace(further, vocabulary=NewSubwords(size=5000))) > memory(TEXT)
+    modular = replace(further, modules=Modules(kind="adapter"))
+    assert memory(replace(modular, trained="modules")) < memory(TEXT) < memory(modular)
+
+
+def test_an_encoder_of_every_family_has_an_estimate(any_folder):
+    encoder = Pretrained(source=str(any_folder), data="files")
+    sizes = [
+        peak_memory(run, {"files": str(any_folder)})
+        for run in (
+            replace(TUNED, encoder=encoder),
+            Measure(diagnostic=DIAGNOSTICS["cka"](), subjects=(encoder,)),
+        )
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    assert min(sizes) > PROGRAM

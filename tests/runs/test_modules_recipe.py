@@ -1,0 +1,170 @@
+"""Recipes whose encoders have language modules: planned, refused with a reason, and made from end to end."""
+
+import pytest
+import transformers
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import content, identity
+from isogloss.core.run_parts import Architecture, Modules
+from isogloss.data.sources import Sources
+from isogloss.encoders import load_model as load_encoder
+from isogloss.encoders.added.language_modules import modules_of
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.runs.encoder_runs import Pretrain
+from isogloss.runs.encoders import mapped_languages, module_languages, reads
+from isogloss.runs.runs import FineTune, Measure
+from isogloss.using import load_model
+from tiny import of
+
+RECIPE = """
+title = "Modules"
+
+[[encoder]]
+label = "adapter"
+[encoder.pretrain]
+text = ["rawtext"]
+languages = ["qaa", "qad"]
+architecture = { layers = 2, dim = 32, heads = 2, feed_forward = 64, vocabulary = 500, positions = 128 }
+modules = { kind = "adapter" }
+method = { steps = 12, batch_subwords = 512, block = 32, vocabulary_lines = 400, precision = "float32" }
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qad"]
+seeds = [0]
+examples = 24
+dev_examples = 8
+optimization = { epochs = 1, learning_rate = 5e-4, batch_size = 8, precision = "float32" }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "bilingual"
+
+[[measure]]
+name = "scores"
+examples = 8
+
+[[measure]]
+name = "interpolation"
+examples = 8
+alphas = [0.0, 1.0]
+
+[[measure]]
+name = "cka"
+corpus = "bitext"
+examples = 40
+"""
+
+
+def pretrain(modules=None, languages=("qaa", "qad"), **fields):
+    return Pretrain(
+        text=("rawtext",), languages=languages, method=MaskedLanguageModelling(), modules=modules, **fields
+    )
+
+
+def test_an_encoder_without_modules_keeps_its_id():
+    assert "modules" not in content(pretrain())
+    each = [
+        None,
+        *(Modules(kind=kind) for kind in ("feed-forward", "attention", "adapter", "shared-adapter")),
+    ]
+    each += [Modules(kind="adapter", reduction=8), Modules(kind="adapter", fallback="qaa")]
+    assert len({identity(pretrain(modules)) for modules in each}) == len(each)
+
+
+def test_the_label_names_the_modules():
+    shape = Architecture(family="bert", layers=4, dim=256)
+    plain, modular = (pretrain(one, architecture=shape) for one in (None, Modules(kind="adapter")))
+    assert plain.label.startswith("bert 4x256 on qaa+qad (")
+    assert modular.label.startswith("bert 4x256 on qaa+qad, adapter modules (")
+
+
+def test_an_encoder_with_modules_reads_its_languages_alone():
+    modular = pretrain(Modules(kind="attention"))
+    assert module_languages(modular, {}) == {"qaa", "qad"} and mapped_languages(modular, {}) is None
+    assert reads(modular, "qad", {}) and not reads(modular, "qab", {})
+    for any_language in (None, Modules(kind="shared-adapter"), Modules(kind="adapter", fallback="qaa")):
+        assert reads(pretrain(any_language), "qab", {})
+
+
+def test_languages_without_modules_are_refused_when_the_recipe_is_read(plan, refused):
+    (encoder,) = set(of(Pretrain, plan()))
+    assert encoder.modules == Modules(kind="adapter")
+    said = refused(grid__targets=["qad", "qab"])
+    assert "'adapter' has modules for each language, and none for 'qab'." in said
+    assert "Known: qaa, qad. Pretrain it with" in said
+    for table in ({"name": "retrieval", "corpus": "bitext"}, {"name": "scores"}):
+        said = refused(measure=[{**table, "languages": ["qaa", "qab"]}])
+        assert "measure[0]: encoder " in said
+        assert "none for 'qab'" in said
+    adjust = {
+        "name": "cross-lingual-adjustment",
+        "bitext": "bitext",
+        "pairs": ["qaa-qab"],
+        "start": "adapter",
+    }
+    assert "adjust[0]: pairs: encoder 'adapter' has" in refused(adjust=[adjust])
+
+
+def test_a_fallback_reads_what_has_no_modules(plan):
+    text = RECIPE.replace('kind = "adapter"', 'kind = "adapter", fallback = "qaa"')
+    assert text != RECIPE
+    measured = of(Measure, plan(text, grid__targets=["qad", "qab"]))
+    assert {run.languages for run in measured} >= {("qaa", "qab", "qad")}
+
+
+def rows(made, diagnostic):
+    return [
+        row for one in of("measure", made.records) if one.title.startswith(diagnostic) for row in one.rows
+    ]
+
+
+@pytest.mark.slow
+def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(made):
+    (record,) = of("pretrain", made.records)
+    model = load_encoder(made.out / record.id / "model")
+    assert modules_of(model).languages == ("qaa", "qad")
+    counts = {row["language"]: row["parameters"] for row in record.rows if "parameters" in row}
+    adapters = 2 * 2 * (2 * 32 * 8 + 8 + 32)
+    assert counts.keys() == {"", "qaa", "qad"} and counts["qaa"] == counts["qad"] == adapters
+    own = [list(model.language_modules.get_submodule(f"of_{code}").parameters()) for code in ("qaa", "qad")]
+    assert not any(x.equal(y) for x, y in zip(*own, strict=True))
+    transformers.AutoModelForMaskedLM.from_pretrained(made.out / record.id / "model")
+
+
+@pytest.mark.slow
+def test_its_models_are_scored_and_mixed_in_each_language(made):
+    models = {one.run["method"]["kind"]: one.id for one in of(FineTune.name, made.records)}
+    scores = [
+        row for one in of("measure", made.records) if one.title.startswith("scores") for row in one.rows
+    ]
+    assert {(row["model"], row["language"]) for row in scores} == {
+        (models[method], code) for method in ("source-only", "bilingual") for code in ("qaa", "qad")
+    }
+    path = [
+        row
+        for one in of("measure", made.records)
+        if one.title.startswith("interpolation")
+        for row in one.rows
+    ]
+    for row in path:
+        end = row["start"] if row["alpha"] == 0.0 else row["end"]
+        at = end, row["language"], row["metric"]
+        (scored,) = [r for r in scores if (r["model"], r["language"], r["metric"]) == at]
+        assert row["score"] == scored["score"]
+    cka = [one for one in of("measure", made.records) if one.title.startswith("cka")]
+    assert len(cka) == 3 and all(one.rows for one in cka)
+
+
+@pytest.mark.slow
+def test_its_models_are_used_in_a_language(made):
+    run = next(one.id for one in of(FineTune.name, made.records) if one.title.startswith("bilingual"))
+    model = load_model(made.out / run, precision="float32")
+    dev = Sources().examples("ud", "qad", "dev", examples=8)
+    assert len(model.predict(dev, language="qad")) == 8
+    with pytest.raises(ConfigError, match="not said which language"):
+        model.predict(dev)

@@ -1,0 +1,74 @@
+"""The operations of a training follow from its shape, its rows and its steps, or are said to be unknown."""
+
+from dataclasses import replace
+
+import pytest
+from test_memory_estimates import TEXT, TRANSLATOR, TUNED
+from transformers import BertConfig, XLMRobertaConfig
+
+from isogloss.core.run_parts import with_fields
+from isogloss.methods.meta_learning import MetaLearning
+from isogloss.methods.plain import Bilingual
+from isogloss.methods.x_mixup import XMixup
+from isogloss.runs.encoder_runs import Pretrained
+from isogloss.runs.memory import ASSUMED_SHAPES, shape_in
+from isogloss.runs.operations import TRAIN_SIZES, assumed_sizes, operations_of
+from isogloss.training.memory import shape_of
+
+MBERT = Pretrained(source="google-bert/bert-base-multilingual-cased")
+
+
+def operations(run):
+    return operations_of(run, {})
+
+
+def test_fine_tuning_takes_six_operations_a_weight_and_those_of_attention():
+    run = replace(TUNED, encoder=MBERT, corpus="xnli", task="nli", source=("en",), examples=1000)
+    inside = ASSUMED_SHAPES[MBERT.source].parameters - 119_547 * 768
+    rows = 1000 * run.optimization.epochs * run.optimization.limit
+    assert operations(run) == pytest.approx(rows * (6 * inside + 12 * 12 * 768 * run.optimization.limit))
+    whole = replace(run, examples=0)
+    assert operations(whole) == pytest.approx(operations(run) * TRAIN_SIZES["xnli"] / 1000)
+    assert assumed_sizes([whole]) == [
+        "operations: training examples of each language are taken to be xnli 392,702."
+    ]
+
+
+def test_fine_tuning_on_more_languages_takes_more():
+    for method in (Bilingual(), XMixup()):
+        two = replace(TUNED, method=method, target=("qab",))
+        assert operations(two) == pytest.approx(2 * operations(TUNED)), method
+    longer = replace(TUNED, optimization=with_fields(TUNED.optimization, epochs=10))
+    assert operations(longer) == pytest.approx(2 * operations(TUNED))
+    ours = replace(TUNED, corpus="xnli", task="nli")
+    assert assumed_sizes([ours, replace(ours, source=(), target=("qab",))]) == []
+
+
+def test_pretraining_takes_its_steps():
+    longer = replace(TEXT, method=with_fields(TEXT.method, steps=20_000))
+    assert operations(longer) == pytest.approx(2 * operations(TEXT))
+    assert operations(TRANSLATOR) > 0
+
+
+def test_what_is_not_known_is_none_and_what_trains_nothing_is_0():
+    far = Pretrained(source="somebody/small-bert")
+    assert operations(replace(TUNED, encoder=far)) is None
+    assert operations(replace(TUNED, corpus="other", source=("en",))) is None
+    assert operations(replace(TEXT, method=MetaLearning())) is None
+    assert operations(MBERT) == 0
+
+
+def test_the_shapes_that_are_assumed_are_those_of_the_encoders():
+    bert, roberta = (
+        BertConfig(vocab_size=119_547),
+        {"vocab_size": 250_002, "max_position_embeddings": 514, "type_vocab_size": 1},
+    )
+    large = {
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+    }
+    configs = (bert, XLMRobertaConfig(**roberta), XLMRobertaConfig(**roberta, **large))
+    assert list(ASSUMED_SHAPES.values()) == [*map(shape_of, configs)]
+    assert shape_in(MBERT, {}) == ASSUMED_SHAPES[MBERT.source]

@@ -1,0 +1,104 @@
+"""A recipe for parsing, from its plan to records, on the built-in languages."""
+
+import pytest
+import torch
+
+import isogloss
+from each import each
+from isogloss.data import CORPORA
+from isogloss.data.built_in_languages import BuiltInLanguages
+from isogloss.data.languages import LANGUAGES
+from isogloss.runs.runs import FineTune
+from isogloss.tasks import TASKS
+from isogloss.tasks.spanning_tree import is_tree
+from tiny import of
+
+RECIPE = """
+title = "Tiny parser"
+encoder = "shipped"
+
+[grid]
+corpus = "ud"
+task = "parsing"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 24
+dev_examples = 8
+optimization = { epochs = 2, learning_rate = 5e-4, batch_size = 8 }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "bilingual"
+
+[[measure]]
+name = "scores"
+examples = 8
+
+[[measure]]
+name = "interpolation"
+examples = 8
+alphas = [0.0, 1.0]
+"""
+
+
+def test_a_parsing_recipe_is_planned(plan):
+    assert [run.task for run in of(FineTune, plan())] == ["parsing", "parsing"]
+
+
+@pytest.mark.slow
+def test_a_parsing_recipe_runs_and_learns(made):
+    for record in each(of("fine-tune", made.records)):
+        scores = [row["score"] for row in record.rows if row.get("metric") == "las"]
+        assert 0 <= min(scores) < max(scores) <= 1
+
+
+@pytest.mark.slow
+def test_scores_and_ends_of_the_path_agree(made):
+    rows = [row for record in of("measure", made.records) for row in record.rows]
+    models = {record.run["method"]["kind"]: record.id for record in of("fine-tune", made.records)}
+    scores = {(row["model"], row["language"]): row["score"] for row in rows if row.get("main")}
+    ends = {(row["alpha"], row["language"]): row["score"] for row in rows if "alpha" in row}
+    for language in ("qaa", "qab"):
+        assert ends[0.0, language] == scores[models["source-only"], language]
+        assert ends[1.0, language] == scores[models["bilingual"], language]
+
+
+@pytest.mark.slow
+def test_a_finished_parser_is_loaded_and_parses(made):
+    run = of("fine-tune", made.records)[0].id
+    model = isogloss.load_model(made.out / run)
+    dev = list(CORPORA["ud"].read(BuiltInLanguages(), "qab", "dev"))[:5]
+    trees = model.predict(dev)
+    assert all(
+        is_tree(tree.heads) and len(tree.heads) == len(one.words)
+        for tree, one in zip(trees, dev, strict=True)
+    )
+    assert 0 <= model.score(dev) <= 1
+
+
+@pytest.mark.slow
+def test_transformers_loads_the_encoder_of_a_finished_parser(made):
+    from transformers import AutoModel
+
+    folder = made.out / of("fine-tune", made.records)[0].id / "model"
+    encoder = AutoModel.from_pretrained(folder)
+    ours = TASKS["parsing"].head(folder, seed=0).base_model.state_dict()
+    theirs = encoder.state_dict()
+    assert all(torch.equal(weight, theirs[name]) for name, weight in ours.items())
+
+
+@pytest.mark.slow
+def test_trees_of_the_built_in_languages_are_trees_that_can_be_learned():
+    folder = BuiltInLanguages()
+    known = set(TASKS["parsing"].labels)
+    for language in LANGUAGES:
+        for sentence in each(CORPORA["ud"].read(folder, language, "dev")):
+            assert is_tree(sentence.heads)
+            assert {relation.partition(":")[0] for relation in sentence.relations} <= known
+            roots = [
+                head for head, name in zip(sentence.heads, sentence.relations, strict=True) if name == "root"
+            ]
+            assert roots == [0]

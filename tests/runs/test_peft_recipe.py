@@ -1,0 +1,183 @@
+"""Recipes that train a part of the weights: planned, run, measured, used, exported, read by the library."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+import isogloss
+from isogloss.core.errors import ModelError
+from isogloss.core.identity import identity
+from isogloss.data import CORPORA
+from isogloss.data.built_in_languages import BuiltInLanguages
+from isogloss.encoders import load_model
+from isogloss.encoders.folders import shipped_folder
+from isogloss.methods.lottery_ticket import LotteryTicket
+from isogloss.methods.peft_adapters import LoRA
+from isogloss.runs.runs import FineTune
+from isogloss.tasks import TASKS
+from tiny import of
+from trained import equal
+
+RECIPE = """
+title = "LoRA"
+encoder = "shipped"
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 24
+dev_examples = 8
+optimization = { epochs = 1, learning_rate = 1e-3, batch_size = 8 }
+peft = { kind = "lora", rank = 4 }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "source-only"
+label = "whole"
+peft = { kind = "none" }
+
+[[grid.method]]
+name = "few-shot"
+start = "source-only"
+shots = 8
+peft = { kind = "lt-sft", share = 0.05 }
+
+[[measure]]
+name = "scores"
+examples = 8
+
+[[measure]]
+name = "interpolation"
+between = ["source-only", "whole"]
+examples = 8
+alphas = [0.0, 1.0]
+"""
+
+
+def test_the_grid_says_which_weights_are_trained_unless_a_method_does(plan):
+    lora, whole, sparse = of(FineTune, plan())
+    assert (lora.peft, whole.peft, sparse.peft) == (LoRA(rank=4), None, LotteryTicket(share=0.05))
+    assert lora.label == "source-only + lora (rank=4)"
+    assert sparse.start == lora
+
+
+def test_without_peft_a_run_is_the_run_it_was(plan):
+    _, whole, _ = of(FineTune, plan())
+    plain, *_ = of(FineTune, plan(RECIPE.replace('peft = { kind = "lora", rank = 4 }', "")))
+    assert whole == plain and identity(whole) == identity(plain)
+
+
+def test_a_method_is_labelled_by_its_own_peft(plan):
+    text = RECIPE.replace('label = "whole"\npeft = { kind = "none" }', 'peft = { kind = "ia3" }')
+    text = text.replace('"whole"', '"source-only + ia3"')
+    assert len(of(FineTune, plan(text))) == 3
+
+
+@pytest.mark.parametrize(
+    ("peft", "said"),
+    [
+        ({"kind": "lroa"}, "kind: no kind of peft 'lroa'. Did you mean 'lora'?"),
+        ({"rank": 4}, "kind: this field is missing. Add it to the recipe: one of adapter,"),
+        ({"kind": "lora", "rnak": 4}, "rnak: peft lora has no such field. Did you mean 'rank'?"),
+        ({"kind": "lora", "rank": 0}, "rank: found 0; expected at least 1."),
+        ({"kind": "lora", "modules": ["qeury"]}, "modules.0: found 'qeury'; expected"),
+        ({"kind": "lt-sft", "share": 0}, "share: found 0; expected more than 0."),
+        ({"kind": "none", "rank": 4}, "rank: peft none has no such field."),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_trained(peft, said, refused):
+    assert f"grid.peft: {said}" in refused(grid__peft=peft)
+
+
+def test_factors_are_mixed_of_models_with_one_kind_of_adapters(plan, refused):
+    text = RECIPE + 'part = "factors"\n'
+    said = refused(text)
+    assert "measure[1]: part: factors are those of models with one and the same lora, dora, ia3" in said
+    assert "source-only + lora (rank=4), source-only." in said
+    assert plan(
+        text.replace('label = "whole"\npeft = { kind = "none" }', 'label = "whole"\nlearning_rate = 2e-3')
+    )
+
+
+def model(made, peft):
+    (run,) = [one for one in of("fine-tune", made.records) if one.run.get("peft", {}).get("kind") == peft]
+    return made.out / run.id
+
+
+@pytest.fixture(scope="module")
+def dev():
+    return list(CORPORA["ud"].read(BuiltInLanguages(), "qab", "dev"))[:8]
+
+
+def test_trained_parameters_are_recorded(made):
+    counts = made.frame("trained-parameters").set_index("run")
+    lora, whole = (counts.loc[model(made, peft).name] for peft in ("lora", None))
+    assert whole["trained"] == whole["parameters"] == lora["parameters"]
+    head = 17 * 128 + 17
+    assert lora["trained"] == head + 4 * 2 * 4 * 2 * 128  # layers, modules, rank, two matrices of the width
+
+
+def test_scores_and_ends_of_the_path_agree(made):
+    rows = [row for record in of("measure", made.records) for row in record.rows]
+    scores = {(row["model"], row["language"]): row["score"] for row in rows if row.get("main")}
+    ends = {(row["alpha"], row["language"]): row["score"] for row in rows if "alpha" in row}
+    for alpha, peft in ((0.0, "lora"), (1.0, None)):
+        assert ends[alpha, "qab"] == scores[model(made, peft).name, "qab"]
+
+
+def test_a_model_on_a_model_on_an_encoder_is_put_together_again(made):
+    sparse, lora = model(made, "lt-sft") / "model", model(made, "lora") / "model"
+    assert json.loads((sparse / "difference.json").read_text())["base"] == f"../../{lora.parent.name}/model"
+    assert json.loads((lora / "difference.json").read_text())["base"] == "shipped"
+    head = TASKS["upos"].head(sparse, seed=0)
+    own, below = dict(head.named_parameters()), dict(TASKS["upos"].head(lora, seed=0).named_parameters())
+    changed = sum(int((weight != below[name]).sum()) for name, weight in own.items())
+    assert 0 < changed <= 0.05 * sum(map(torch.numel, own.values())) + 17 * 129
+    assert sum(one.stat().st_size for one in sparse.glob("*.safetensors")) < 2**20
+
+
+def test_a_store_that_was_moved_is_read_and_a_base_that_is_gone_is_missed(made, tmp_path):
+    shutil.copytree(made.out, tmp_path / "moved")
+    sparse, lora = (tmp_path / "moved" / model(made, peft).name / "model" for peft in ("lt-sft", "lora"))
+    assert equal(
+        TASKS["upos"].head(sparse, seed=0), TASKS["upos"].head(model(made, "lt-sft") / "model", seed=0)
+    )
+    path = lora / "adapter_config.json"
+    path.write_text(path.read_text() + "\n")
+    with pytest.raises(ModelError, match="whose files have changed since"):
+        load_model(sparse)
+    shutil.rmtree(lora)
+    with pytest.raises(ModelError, match="no such folder is there"):
+        load_model(sparse)
+
+
+@pytest.mark.parametrize("peft", ["lora", "lt-sft"])
+def test_an_export_is_an_ordinary_model_with_the_same_answers(peft, made, dev, tmp_path):
+    from transformers import AutoModelForTokenClassification
+
+    found = isogloss.load_model(model(made, peft))
+    found.export(tmp_path / "export")
+    assert not (tmp_path / "export" / "difference.json").exists()
+    plain = AutoModelForTokenClassification.from_pretrained(tmp_path / "export")
+    assert equal(plain, found.network)
+    assert isogloss.load_model(tmp_path / "export").predict(dev) == found.predict(dev)
+
+
+def test_the_library_reads_the_folder_as_its_own(made):
+    from peft import PeftModel
+    from transformers import AutoModelForTokenClassification
+
+    folder = model(made, "lora") / "model"
+    base = AutoModelForTokenClassification.from_pretrained(shipped_folder(), num_labels=17)
+    theirs = PeftModel.from_pretrained(base, str(folder)).eval()
+    ours = TASKS["upos"].head(folder, seed=0)
+    ids = torch.arange(5, 25).view(2, 10)
+    with torch.inference_mode():
+        assert torch.allclose(theirs(input_ids=ids).logits, ours(input_ids=ids).logits, atol=1e-5)

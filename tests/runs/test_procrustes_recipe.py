@@ -1,0 +1,120 @@
+"""A recipe with maps of languages: trained as without on the source, nearer to it in the mapped language."""
+
+import re
+
+import pytest
+
+from isogloss.core.errors import ConfigError
+from isogloss.data.sources import Sources
+from isogloss.planning.plan import plan_recipe
+from isogloss.runs.encoder_runs import Adjust
+from isogloss.using import load_model
+from tiny import changed, tiny
+
+RECIPE = """
+title = "Maps"
+encoder = "shipped"
+
+[align]
+name = "fast-align"
+
+[[adjust]]
+name = "procrustes"
+bitext = "bitext"
+pairs = ["qaa-qad"]
+examples = 600
+precision = "float32"
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qad"]
+seeds = [0]
+examples = 64
+dev_examples = 8
+optimization = { epochs = 1, learning_rate = 5e-4, batch_size = 8, precision = "float32" }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "bilingual"
+encoders = ["procrustes"]
+
+[[measure]]
+name = "scores"
+examples = 40
+
+[[measure]]
+name = "retrieval"
+corpus = "bitext"
+split = "test"
+examples = 200
+"""
+
+
+def rows(made, kind, **about):
+    found = [row for record in made.records for row in record.rows if kind in record.title]
+    return [row for row in found if all(row.get(name) == value for name, value in about.items())]
+
+
+@pytest.mark.slow
+def test_retrieval_rises_with_the_rotation(made):
+    for how in ({"similarity": "cosine"}, {"similarity": "CSLS 10"}):
+        for centred in (True, False):
+            adjusted = {one.id for one in made.records if one.kind == "adjust"}
+            of_models = {one.id for one in made.records if one.kind == "fine-tune"}
+            found = {
+                row["model"] in adjusted: row
+                for row in rows(made, "retrieval", centred=centred, **how)
+                if row["model"] not in of_models
+            }
+            for way in ("accuracy_forward", "accuracy_backward"):
+                assert found[True][way] > found[False][way]
+
+
+@pytest.mark.slow
+def test_the_source_scores_as_without_maps_to_the_bit(made):
+    source, target = (
+        [row["score"] for row in rows(made, "scores: source-only", language=code, main=True)]
+        for code in ("qaa", "qad")
+    )
+    assert len(source) == len(target) == 2
+    assert source[0] == source[1]
+    assert target[0] != target[1]
+
+
+@pytest.mark.slow
+def test_models_that_were_trained_are_used_in_a_language(made):
+    (run,) = [one.id for one in made.records if one.title.startswith("bilingual")]
+    model = load_model(made.out / run, precision="float32")
+    assert model.provenance.encoder == "shipped, procrustes on qaa-qad"
+    with pytest.raises(ConfigError, match=r"no map for 'qab'. .*Known: qaa, qad"):
+        model.evaluate("ud", ["qad", "qab"], split="dev")
+    for code in ("qaa", "qad"):
+        (scored,) = rows(made, "scores: bilingual", language=code, main=True)
+        dev = Sources().examples("ud", code, "dev", examples=40)
+        assert model.score(dev, language=code) == scored["score"]
+
+
+def test_a_target_without_a_map_is_refused_when_the_recipe_is_read(tmp_path):
+    recipe = tiny(tmp_path, RECIPE)
+    with pytest.raises(ConfigError, match=r"encoder 'procrustes' maps .* no map for 'qab'. Known: qaa, qad"):
+        plan_recipe(str(recipe), changes=changed(grid__targets=["qad", "qab"]))
+    only = {"name": "source-only", "encoders": ["original"], "targets": ["qab"]}
+    mapped = {"name": "source-only", "encoders": ["procrustes"], "targets": ["qad"], "label": "mapped"}
+    runs = plan_recipe(
+        str(recipe), changes=changed(grid__targets=["qad", "qab"], grid__method=[only, mapped])
+    ).runs
+    assert any(isinstance(run, Adjust) for run in runs)
+
+
+def test_mapped_encoders_are_not_adjusted_further(tmp_path):
+    first = {"name": "centring", "scale": True, "bitext": "bitext", "pairs": ["qaa-qad"]}
+    then = {"name": "cross-lingual-adjustment", "bitext": "bitext", "pairs": ["qaa-qad"], "start": "centring"}
+    with pytest.raises(ConfigError, match=re.escape("adjust[1]: start: 'centring' maps each language's")):
+        plan_recipe(str(tiny(tmp_path, RECIPE)), changes={"adjust": [first, then], "grid.method": METHOD})
+
+
+METHOD = [{"name": "source-only"}]

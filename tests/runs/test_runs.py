@@ -1,0 +1,70 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.core.identity import identity
+from isogloss.runs.encoder_runs import Pretrain, Pretrained
+from isogloss.runs.needs import in_order, needs
+from isogloss.runs.runs import FineTune, Measure
+
+
+@dataclass(frozen=True)
+class Method:
+    name: ClassVar[str] = "method"
+    number: int = 0
+
+
+def pretrain(seed):
+    return Pretrain(text=("bible",), languages=("en",), method=Method(), seed=seed)
+
+
+@st.composite
+def forests(draw):
+    """Runs of every kind, each drawing its needs from those before it."""
+    encoders = [pretrain(seed) for seed in range(2)] + [Pretrained(source="shipped")]
+    models = [
+        FineTune(
+            encoder=draw(st.sampled_from(encoders)),
+            corpus="ud",
+            task="upos",
+            method=Method(number),
+            source=("en",),
+        )
+        for number in range(draw(st.integers(1, 3)))
+    ]
+    measures = []
+    for number in range(draw(st.integers(0, 4))):
+        subjects = draw(st.lists(st.sampled_from([*encoders, *models, *measures]), min_size=1, max_size=3))
+        measures.append(Measure(diagnostic=Method(number), subjects=tuple(subjects)))
+    return tuple(draw(st.permutations([*measures, *models, *encoders[:2]])))
+
+
+@given(forests())
+def test_what_is_needed_comes_first_and_each_run_once(runs):
+    ordered = in_order(runs)
+    ids = [identity(run) for run in ordered]
+    assert len(set(ids)) == len(ids)
+    assert {identity(run) for run in runs} <= set(ids)
+    for place, run in enumerate(ordered):
+        assert all(identity(needed) in ids[:place] for needed in needs(run))
+
+
+@given(forests())
+def test_ordering_twice_changes_nothing(runs):
+    ordered = in_order(runs)
+    assert in_order(tuple(ordered)) == ordered
+
+
+def test_an_encoder_that_exists_is_no_run_to_make():
+    model = FineTune(
+        encoder=Pretrained(source="shipped"), corpus="ud", task="upos", method=Method(), source=("en",)
+    )
+    assert needs(model) == ()
+    assert in_order((model,)) == [model]
+
+
+def test_equal_needs_are_one_run():
+    one, two = (Measure(diagnostic=Method(n), subjects=(pretrain(0),)) for n in (0, 1))
+    assert in_order((one, two)) == [pretrain(0), one, two]

@@ -1,0 +1,130 @@
+"""MAD-X as a recipe: adapters of languages trained alone on an encoder that exists, a task's on them."""
+
+import re
+
+import pytest
+import torch
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import content
+from isogloss.data.sources import Sources
+from isogloss.encoders import load_masked_lm
+from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.added.language_parameters import language_parameters
+from isogloss.encoders.folders import shipped_folder
+from isogloss.methods.task_adapter import TaskAdapter
+from isogloss.runs.encoder_runs import Pretrain
+from isogloss.runs.encoders import module_languages, places, pretrained
+from isogloss.runs.runs import FineTune
+from isogloss.using import load_model
+from tiny import of
+from trained import weights
+
+RECIPE = """
+title = "MAD-X"
+
+[pretrain]
+text = ["rawtext"]
+modules = { kind = "adapter", reduction = 2, after = "feed-forward", invertible = true }
+trained = "modules"
+method = { steps = 4, batch_subwords = 256, block = 32, precision = "float32" }
+
+[[encoder]]
+label = "plain"
+pretrained = "shipped"
+
+[[encoder]]
+label = "two"
+pretrain = { start = "plain", languages = ["qaa", "qad"] }
+
+[[encoder]]
+label = "three"
+pretrain = { start = "two", languages = ["qag"] }
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qag"]
+seeds = [0]
+examples = 24
+dev_examples = 8
+optimization = { epochs = 1, learning_rate = 1e-3, batch_size = 8, precision = "float32" }
+peft = { kind = "adapter", reduction = 4 }
+
+[[grid.method]]
+name = "source-only"
+encoders = ["plain", "three"]
+
+[[measure]]
+name = "scores"
+examples = 8
+"""
+
+
+def test_adapters_of_languages_are_added_one_after_the_other(plan):
+    runs = plan()
+    two, three = of(Pretrain, runs)
+    assert (three.start, two.trained, three.trained) == (two, "modules", "modules")
+    assert module_languages(two, {}) == {"qaa", "qad"} and module_languages(three, {}) == {
+        "qaa",
+        "qad",
+        "qag",
+    }
+    assert ", modules trained on qag, adapter modules (" in three.label
+    assert {run.peft for run in of(FineTune, runs)} == {TaskAdapter(reduction=4)}
+
+
+def test_a_run_that_trains_all_keeps_its_id(plan):
+    text = RECIPE.replace('trained = "modules"', "")
+    assert all("trained" not in content(one) for one in of(Pretrain, plan(text)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"encoder__2__pretrain": {"languages": ["qag"]}}, "trained: modules: all else would stay as it was"),
+        (
+            {"encoder__2__pretrain__modules": {"reduction": 8}},
+            r"start 'two': modules: this encoder has others already \(kind = adapter, .*reduction = 8, after",
+        ),
+        ({"grid__targets": ["qaf"]}, "'three' has modules for each language, and none for 'qaf'"),
+        ({"grid__peft__reduction": 0}, "reduction"),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_made(refused, changes, said):
+    assert re.search(said, refused(**changes))
+
+
+def test_modules_that_are_nowhere_cannot_be_trained(refused):
+    shared = 'modules = { kind = "adapter", reduction = 2, after = "feed-forward", invertible = true }'
+    said = "trained: modules: 'plain' has none, and none are added. Give some: modules = {kind"
+    assert said in refused(RECIPE.replace(shared, ""))
+
+
+@pytest.mark.slow
+def test_a_later_language_leaves_the_earlier_ones_and_the_encoder_to_the_bit(made):
+    two, three = (load_masked_lm(made.out / one.id / "model") for one in of("pretrain", made.records))
+    assert modules_of(three).languages == ("qaa", "qad", "qag")
+    before, after = weights(two), weights(three)
+    assert all(torch.equal(after[name], before[name]) for name in before)
+    assert after.keys() - before.keys() == language_parameters(three, "qag").keys()
+    shipped = weights(load_masked_lm(shipped_folder()))
+    assert all(torch.equal(before[name], shipped[name]) for name in shipped)
+    own = [list(language_parameters(two, code).values()) for code in ("qaa", "qad")]
+    assert not all(torch.equal(*pair) for pair in zip(*own, strict=True))
+
+
+@pytest.mark.slow
+def test_its_tasks_are_small_and_its_languages_swapped(made):
+    runs = {one.run["encoder"]["kind"]: one.id for one in of(FineTune.name, made.records)}
+    folder = made.out / runs["pretrain"] / "model"
+    assert not (folder / "model.safetensors").exists()
+    assert module_languages(pretrained(str(folder)), places([str(folder)])) == {"qaa", "qad", "qag"}
+    model = load_model(made.out / runs["pretrain"], precision="float32")
+    dev = Sources().examples("ud", "qag", "dev", examples=8)
+    assert len(model.predict(dev, language="qag")) == 8
+    with pytest.raises(ConfigError, match="not said which language"):
+        model.predict(dev)
+    scored = [row for one in of("measure", made.records) for row in one.rows]
+    assert {row["language"] for row in scored if row["model"] == runs["pretrain"]} == {"qaa", "qag"}

@@ -1,0 +1,138 @@
+"""Trackers show what records hold, change nothing, and never end a run."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.errors import ConfigError
+from isogloss.core.progress import Progress
+from isogloss.core.records import read_record
+from isogloss.planning.plan import plan_recipe
+from isogloss.training.tracking import TRACKERS, TrackedRun, check_trackers, tracked
+from tiny import TINY, tiny
+
+RECIPE = (
+    TINY.partition('[[grid.method]]\nname = "bilingual"')[0]
+    .replace('targets = ["qab", "qad"]', 'targets = ["qab"]')
+    .replace("epochs = 1", "epochs = 2")
+    + '[[measure]]\nname = "scores"\nexamples = 8\n'
+)
+"""Two models, and the scores of each."""
+
+
+def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    """Read a run's event files as TensorBoard does."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(folder)).Reload()
+    return {
+        name: [(one.step, pytest.approx(one.value)) for one in events.Scalars(name)]
+        for name in events.Tags()["scalars"]
+    }
+
+
+def values(rows, name, step="step"):
+    return [(row[step], row[name]) for row in rows if name in row]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> Path:
+    """The recipe, run in two processes with two trackers."""
+    pytest.importorskip("tensorboard")
+    pytest.importorskip("mlflow")
+    pytest.importorskip("alembic")
+    folder = tmp_path_factory.mktemp("a 'study'")
+    track = ("--track", "tensorboard", "--track", "mlflow")
+    command = (sys.executable, "-m", "isogloss", "run", tiny(folder, RECIPE), "--out", folder, "--jobs", "2")
+    done = subprocess.run(
+        [*map(str, command), *track, "--quiet", "--no-report"], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    return folder
+
+
+@pytest.mark.slow
+def test_both_trackers_show_what_the_records_hold(study):
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{study / 'mlflow.db'}")
+    (experiment,) = [one for one in client.search_experiments() if one.name != "Default"]
+    assert experiment.name == "a-study-0"
+    logged = {one.data.params["run"]: one for one in client.search_runs([experiment.experiment_id])}
+    planned = plan_recipe(str(tiny(study, RECIPE)), out=study)
+    assert logged.keys() == {path.parent.name for path in study.glob("*/record.json")}
+    assert logged.keys() == {planned.store.folder(run).name for run in planned.runs}
+    for key, one in logged.items():
+        record, (folder,) = read_record(study / key), (study / "tensorboard").glob(f"*-{key}")
+        shown, dev = scalars(folder), "dev/span_f1/qaa"
+        assert one.info.run_name == one.data.params["title"] == record.title
+        assert one.info.status == "FINISHED"
+        last = {name: points[-1][1] for name, points in shown.items()}
+        assert {name: number for name, number in one.data.metrics.items() if name in last} == last
+        if record.kind == "measure":
+            assert shown == {
+                f"dev/{row['metric']}/{row['language']}": [(0, row["score"])] for row in record.rows
+            }
+            continue
+        assert shown["loss"] == values(record.rows, "loss")
+        assert shown["learning_rate"] == values(record.rows, "rate")
+        assert shown[dev] == values(record.rows, "score")
+        assert shown[f"chosen/{dev}"] == [(4, row["score"]) for row in record.rows if row.get("chosen")]
+        history = client.get_metric_history(one.info.run_id, "loss")
+        assert [(point.step, point.value) for point in history] == values(record.rows, "loss")
+        params = one.data.params
+        settings = (params["method"], params["optimization.learning_rate"], params["encoder"])
+        assert settings == ("source-only", "0.0005", "shipped")
+        assert params["seed"] == str(record.run["seed"])
+
+
+@pytest.mark.slow
+def test_a_further_training_of_a_run_follows_the_first_one(tmp_path):
+    pytest.importorskip("tensorboard")
+    run = TrackedRun(id="abc", title="gates: en/sw", folder=tmp_path, settings={"a": 1, "b": "x"})
+    heard = []
+    with tracked(("tensorboard",), run, heard.append) as tracking:
+        for what in ("gates of en", "gates of sw"):
+            tracking.on_progress(Progress("reading", 5, 5))
+            for step in (20, 30):
+                row = {"step": step, "loss": float(step), "rate": 0.1}
+                tracking.on_progress(Progress(what, step, 30, rows=(row,)))
+    shown = scalars(tmp_path / "tensorboard" / "gates-en-sw-abc")
+    assert shown["loss"] == [(20, 20), (30, 30), (50, 20), (60, 30)]
+    assert len(heard) == 6
+
+
+@pytest.mark.slow
+def test_a_tracker_that_cannot_write_is_one_warning_and_training_goes_on(tmp_path):
+    pytest.importorskip("tensorboard")
+    (tmp_path / "tensorboard").write_text("no folder")
+    run, heard = TrackedRun(id="abc", title="t", folder=tmp_path, settings={}), []
+    with (
+        pytest.warns(UserWarning, match=r"tensorboard could not be written to \(\w+Error: .*go on") as seen,
+        tracked(("tensorboard",), run, heard.append) as tracking,
+    ):
+        for step in (20, 30):
+            tracking.on_progress(Progress("training", step, 30, rows=({"step": step, "loss": 1.0},)))
+    assert (len(seen), len(heard)) == (1, 2)
+
+
+def test_what_is_no_tracker_or_not_installed_is_said_before_anything_is_made(tmp_path, monkeypatch):
+    recipe = tiny(tmp_path, RECIPE)
+    with pytest.raises(ConfigError, match=r"--track: no tracker 'tensorbord'. Did you mean 'tensorboard'"):
+        isogloss.run(recipe, out=tmp_path / "runs", track="tensorbord")
+    monkeypatch.setattr("isogloss.training.tracking.find_spec", lambda name: None if name == "wandb" else 1)
+    check_trackers(["tensorboard", "mlflow"])
+    with pytest.raises(ConfigError, match=r'--track wandb: wandb not installed.* "isogloss\[wandb\]"'):
+        isogloss.run(recipe, out=tmp_path / "runs", track=["mlflow", "wandb"])
+    assert not (tmp_path / "runs").exists()
+
+
+def test_every_tracker_has_an_extra_of_its_name():
+    import tomllib
+
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert TRACKERS.keys() <= extras.keys()

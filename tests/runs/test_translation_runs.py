@@ -1,0 +1,318 @@
+"""Translators are trained and examples translated, kept, read back and trained on; losses are counted."""
+
+import json
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.errors import RunError
+from isogloss.core.identity import identity
+from isogloss.core.records import read_record
+from isogloss.core.run_parts import with_fields
+from isogloss.data.examples import read_examples
+from isogloss.data.languages import translated
+from isogloss.data.sources import Sources
+from isogloss.methods.translation_modelling import TranslationModelling
+from isogloss.runs.context import EXAMPLES, RunContext
+from isogloss.runs.encoder_runs import Pretrained
+from isogloss.runs.execute import make
+from isogloss.runs.runs import TrainTranslator, Translate
+from isogloss.store.store import Store
+from isogloss.translators import sentence_batches
+from isogloss.translators.built_in import BuiltIn
+from isogloss.translators.seq2seq import Seq2Seq
+
+TINY = with_fields(
+    TranslationModelling(),
+    steps=4,
+    batch_subwords=256,
+    layers=1,
+    dim=32,
+    heads=2,
+    feed_forward=64,
+    vocabulary=300,
+    longest=40,
+    dev_sentences=4,
+    evaluations=1,
+    precision="float32",
+)
+TRANSLATOR = TrainTranslator(
+    bitext="bitext", pairs=("qaa-qab",), method=TINY, dev="bitext", examples=60, seed=1
+)
+RECIPE = """
+title = "Translated"
+encoder = "shipped"
+
+[translate]
+name = "seq2seq"
+longest = 24
+
+[translate.train]
+bitext = "bitext"
+pairs = ["qaa-qab"]
+examples = 60
+steps = 4
+batch_subwords = 256
+layers = 1
+dim = 32
+heads = 2
+feed_forward = 64
+vocabulary = 300
+longest = 40
+
+[grid]
+corpus = ["xnli", "ud"]
+task = ["nli", "upos"]
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 12
+dev_examples = 6
+optimization = { epochs = 1, learning_rate = 5e-4, batch_size = 4 }
+
+[[grid.method]]
+name = "translate-train"
+labels = "teacher"
+
+[[grid.method]]
+name = "x-mixup"
+
+[[measure]]
+name = "scores"
+inputs = "paired"
+examples = 6
+
+[[measure]]
+name = "scores"
+inputs = "translated"
+tasks = ["nli"]
+examples = 6
+"""
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory):
+    return RunContext(store=Store(tmp_path_factory.mktemp("runs")), sources=Sources(), precision="float32")
+
+
+@pytest.fixture(scope="module")
+def trained(context):
+    return make(context, TRANSLATOR)
+
+
+def made(context, **fields):
+    """Translate, with the built-in translator unless told otherwise; give run, record and examples."""
+    run = Translate(
+        **{"corpus": "xnli", "languages": "qaa-qad", "translator": BuiltIn(), "examples": 30, **fields}
+    )
+    record = make(context, run)
+    return run, record, context.translated(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad"])
+def test_the_built_in_translator_makes_what_the_built_in_files_hold(context, corpus):
+    answers = ("links",) if corpus == "squad" else None
+    _, record, found = made(context, corpus=corpus, split="dev", answers=answers)
+    ids = {one.id for one in Sources().examples(corpus, "qaa", "dev", examples=30)}
+    files = [one for one in Sources().examples(corpus, "qaa-qad", "dev") if one.id in ids]
+    assert found == files
+    (row,) = record.rows
+    assert (row["examples"], row["translated"], row["lost"]) == (30, len(files), 30 - len(files))
+
+
+def test_there_and_back_are_the_translations_of_translations(context):
+    there, _, _ = made(context)
+    _, _, found = made(context, languages="qaa-qad-qaa", start=there, examples=0)
+    assert found == Sources().examples("xnli", "qaa-qad-qaa", "train", examples=30)
+
+
+def test_tags_are_left_behind(context):
+    _, _, found = made(context, corpus="wikiann")
+    files = Sources().examples("wikiann", "qaa-qad", "train", examples=30)
+    assert [one.words for one in found] == [one.words for one in files]
+    assert not any(one.tags for one in found)
+
+
+def test_tags_follow_the_links_of_the_translator_or_of_a_word_aligner(context):
+    from isogloss.aligners.fast_align import FastAlign
+
+    files = list(islice(translated("wikiann", "qaa-qad", "train"), 30))
+    _, record, found = made(context, corpus="wikiann", translator=BuiltIn(noise=0.0), tags="links")
+    assert [(one.words, one.tags) for one in found] == [(one.words, one.tags) for one in files]
+    assert record.rows[0]["tagged"] == 1.0
+    ways = {"tags": "alignment", "aligner": FastAlign()}
+    _, record, found = made(context, corpus="ud", **ways)
+    assert 0.5 < record.rows[0]["tagged"] < 1
+    assert len(found) == 30
+
+
+def test_links_are_kept_when_asked_for_and_lead_back_too(context):
+    from isogloss.aligners.fast_align import FastAlign
+
+    plain, _, unlinked = made(context, corpus="ud")
+    there, _, found = made(context, corpus="ud", links="links")
+    assert identity(there) != identity(plain)
+    assert found == unlinked
+    assert all(one.links is None for one in unlinked)
+    assert b"links" not in (context.store.folder(plain) / EXAMPLES).read_bytes()
+    assert all(len(one.links) > len(one.words) / 2 for one in found)
+    back = {"corpus": "ud", "languages": "qaa-qad-qaa", "start": there, "examples": 0, "links": "links"}
+    for one, other in zip(found, made(context, **back)[2], strict=True):
+        assert {word for word, _ in other.links} <= set(range(len(one.words)))
+        assert len(other.links) > len(other.words) / 2
+    aligned = made(context, corpus="ud", links="alignment", aligner=FastAlign())[2]
+    assert aligned == unlinked
+    assert all(one.links for one in aligned) and [one.links for one in aligned] != [
+        one.links for one in found
+    ]
+
+
+@pytest.mark.slow
+def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
+    noisy = {"corpus": "squad", "translator": BuiltIn(noise=0.4), "answers": ("links",)}
+    _, record, found = made(context, **noisy)
+    (row,) = record.rows
+    assert row["lost"] == 30 - len(found) > 0
+    (warning,) = record.warnings
+    assert f"labels of {row['lost']} of 30 examples were not found again" in warning
+    _, record, kept = made(context, **{**noisy, "answers": ()})
+    assert (len(kept), record.warnings) == (30, ())
+    assert not any(one.answers for one in kept)
+
+
+def test_answers_are_found_by_a_word_aligner(context):
+    from isogloss.aligners.fast_align import FastAlign
+
+    _, record, found = made(context, corpus="squad", answers=("alignment",), aligner=FastAlign())
+    assert 0 < len(found) == 30 - record.rows[0]["lost"]
+    assert all(one.passage[start:].startswith(text) for one in found for start, text in one.answers)
+
+
+@pytest.mark.slow
+def test_nothing_found_at_all_is_said_with_what_to_do(context):
+    run = Translate(
+        corpus="squad", languages="qaa-qad", translator=BuiltIn(noise=1.0), answers=("alone",), examples=3
+    )
+    with pytest.raises(RunError, match=r"of 3 examples no label was found again .*translate\.answers"):
+        make(context, run)
+    assert not context.store.is_finished(run)
+
+
+@pytest.mark.slow
+def test_texts_that_are_cut_are_counted_and_told_of(context, trained):
+    run = Translate(
+        corpus="squad",
+        languages="qaa-qab",
+        translator=Seq2Seq(longest=8),
+        model=TRANSLATOR,
+        answers=(),
+        examples=1,
+    )
+    record = make(context, run)
+    assert record.rows[0]["cuts"] > 0
+    assert f"texts were cut at {record.rows[0]['cuts']} places" in record.warnings[0]
+
+
+def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(context, trained):
+    from transformers import AutoModelForSeq2SeqLM
+
+    scores = [row["language"] for row in trained.rows if row.get("metric") == "chrf"]
+    assert scores == ["qaa-qab", "qab-qaa"]
+    assert [row["pairs"] for row in trained.rows if "pairs" in row] == [60 - trained.rows[0]["left_out"]]
+    model = AutoModelForSeq2SeqLM.from_pretrained(context.store.model(TRANSLATOR))
+    assert model.config.model_type == "marian"
+
+
+@pytest.mark.slow
+def test_bitext_is_scored_by_its_own_translations(context, trained):
+    from isogloss.metrics.translation import chrf
+
+    fields = {"corpus": "bitext", "split": "test", "examples": 12}
+    learned = {"languages": "qab-qaa", "translator": Seq2Seq(), "model": TRANSLATOR}
+    _, poor, written = made(context, **fields, **learned)
+    originals = Sources().examples("bitext", "qab-qaa", "test", examples=12)
+    assert [one.first for one in written] == [one.first for one in originals]
+    assert poor.rows[0]["score"] == chrf([one.second for one in originals], [one.second for one in written])
+    _, good, _ = made(context, **fields, languages="qab-qaa", translator=BuiltIn(noise=0.0))
+    assert good.rows[0]["score"] > 0.8 > 0.3 > poor.rows[0]["score"]
+
+
+@pytest.mark.slow
+def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monkeypatch, tmp_path):
+    monkeypatch.setattr(sentence_batches, "CHUNK", 4)
+    run = Translate(
+        corpus="xnli", languages="qaa-qab", translator=Seq2Seq(longest=24), model=TRANSLATOR, examples=6
+    )
+    atomic_file, written = sentence_batches.atomic_file, []
+
+    @contextmanager
+    def stop(path):
+        with atomic_file(path) as file:
+            yield file
+        written.append(path)
+        if len(written) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sentence_batches, "atomic_file", stop)
+    with pytest.raises(KeyboardInterrupt):
+        make(context, run)
+    assert not context.store.is_finished(run)
+    assert not (context.store.folder(run) / EXAMPLES).exists()
+    before = list(written)
+    make(context, run)
+    assert written[:2] == before
+    assert len(written) == len(set(written)) == 3  # Twelve texts; the first eight were not translated again.
+    other = RunContext(store=Store(tmp_path), sources=context.sources, precision="float32")
+    (tmp_path / context.store.folder(TRANSLATOR).name).symlink_to(context.store.folder(TRANSLATOR))
+    make(other, run)
+    assert (context.store.folder(run) / EXAMPLES).read_bytes() == (
+        other.store.folder(run) / EXAMPLES
+    ).read_bytes()
+    assert sorted(path.name for path in context.store.folder(run).iterdir()) == [
+        "checksums.json",
+        EXAMPLES,
+        "made.json",
+        "record.json",
+    ]
+
+
+@pytest.mark.slow
+def test_a_model_that_is_there_is_known_by_its_files(context, trained, tmp_path):
+    from isogloss.planning.translations import translation_model, translator_places
+
+    folder = context.store.folder(TRANSLATOR)
+    named = translation_model(str(folder))
+    assert named == translation_model(str(folder / "model"))
+    assert named.source == folder.name
+    assert str(tmp_path) not in json.dumps([named.source, named.data])
+    there = Sources("", translator_places([str(folder)]))
+    fields = {"corpus": "xnli", "languages": "qaa-qab", "translator": Seq2Seq(longest=24), "examples": 2}
+    other = RunContext(store=Store(tmp_path), sources=there, precision="float32")
+    _, _, found = made(other, **fields, model=Pretrained(source=named.source, data=named.data))
+    _, _, theirs = made(context, **fields, model=TRANSLATOR)
+    assert found == theirs
+
+
+@pytest.mark.slow
+def test_a_recipe_trains_a_translator_translates_and_learns_from_it(tmp_path):
+    (tmp_path / "translated.toml").write_text(RECIPE)
+    result = isogloss.run(tmp_path / "translated.toml", out=tmp_path / "runs", jobs=1, report=False)
+    assert result.outcome.failed == {}
+    kinds = [record.kind for record in result.records]
+    assert kinds.count(TrainTranslator.name) == 1
+    assert kinds.count(Translate.name) == 2 * 3
+    for record in result.records:
+        if record.kind == Translate.name:
+            assert len(list(read_examples(result.out / record.id / EXAMPLES))) == record.rows[0]["examples"]
+        if record.kind == "measure":
+            assert "by seq2seq (longest=24" in record.title or "trained" in record.title
+            assert {row["examples"] for row in record.rows} == {6}
+    tables = result.report.html.parent / "tables"
+    assert len((tables / "translations.csv").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 3
+    again = isogloss.run(tmp_path / "translated.toml", out=result.out, jobs=1, report=False)
+    assert again.outcome.made == []
+    assert read_record(Path(result.out) / result.records[0].id).id == result.records[0].id

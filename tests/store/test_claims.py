@@ -1,0 +1,456 @@
+"""Exactly one process holds the claim of a run; one that ended, gave up, or is silent too long holds none."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isogloss.core.errors import StorageError
+from isogloss.core.processes import has_ended, host, this_process
+from isogloss.store import leases as module
+from isogloss.store.leases import Claim, Claims, FolderBoard
+
+ELSEWHERE = "another-7-7"
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def board(tmp_path):
+    return FolderBoard(tmp_path / "claims")
+
+
+def held_elsewhere(board: FolderBoard, key: str, number: int = 1, beat: int = 0, process: str = ELSEWHERE):
+    body = {"process": process, "machine": "there", "pid": 7, "beat": beat, "held": True}
+    board.create(f"{key}.{number}", b"")
+    board.write(f"{key}.{number}", json.dumps(body).encode())
+
+
+def left(board: FolderBoard) -> list[str]:
+    return sorted(path.name for path in board.folder.iterdir())
+
+
+def test_a_claim_is_held_by_one_alone_and_removed_when_its_run_is_finished(board):
+    first, second = Claims(board), Claims(board)
+    with first.claimed("run") as claim, second.claimed("run") as other:
+        assert (claim.number, other) == (1, None)
+        assert first.holder("run").startswith(f"{os.getpid()} on ")
+        claim.finished = True
+    assert left(board) == []
+    assert (first.holder("run"), first.expired("run")) == ("", b"")
+
+
+def test_a_claim_that_was_given_up_is_followed_by_the_next(board):
+    claims = Claims(board)
+    with pytest.raises(KeyError), claims.claimed("run"):
+        raise KeyError
+    assert left(board) == ["run.1"]
+    assert json.loads(claims.expired("run"))["held"] is False
+    with Claims(board).claimed("run") as claim:
+        assert claim.number == 2
+        claim.finished = True
+    assert left(board) == []
+
+
+def test_signs_of_life_keep_a_claim_and_silence_for_a_lease_ends_it(board):
+    clock = Clock()
+    claims = Claims(board, lease=60, clock=clock)
+    held_elsewhere(board, "run")
+    for beat in range(4):
+        held_elsewhere(board, "run", beat=beat)
+        with claims.claimed("run") as claim:
+            assert claim is None
+        assert claims.expired("run") is None
+        clock.now += 59
+    clock.now += 2
+    assert claims.expired("run") is not None
+    with claims.claimed("run") as claim:
+        assert claim.number == 2
+        claim.finished = True
+
+
+def test_what_was_waited_for_here_need_not_be_waited_for_there(board):
+    clock = Clock()
+    here = Claims(board, clock=clock)
+    held_elsewhere(board, "run")
+    assert here.expired("run") is None
+    clock.now += module.LEASE + 1
+    expired = here.expired("run")
+    with Claims(board).claimed("run", expired=expired) as claim:
+        assert claim.number == 2
+    held_elsewhere(board, "other", beat=1)
+    with Claims(board).claimed("other", expired=expired) as claim:
+        assert claim is None
+
+
+def test_silence_is_not_counted_while_the_board_could_not_be_seen(board):
+    class Seen(FolderBoard):
+        interruptions = 0
+
+    clock, seen = Clock(), Seen(board.folder)
+    claims = Claims(seen, lease=60, clock=clock)
+    held_elsewhere(board, "run")
+    assert claims.expired("run") is None
+    clock.now += 61
+    object.__setattr__(seen, "interruptions", 1)
+    assert claims.expired("run") is None
+    clock.now += 61
+    assert claims.expired("run") is not None
+
+
+def test_a_dead_process_of_this_machine_holds_nothing(board):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    held_elsewhere(board, "run", process=f"{host()}-{ended.pid}-1")
+    with Claims(board).claimed("run") as claim:
+        assert claim.number == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'"text"', b"\xff"])
+def test_a_claim_that_cannot_be_read_is_waited_for_as_any_other(board, content):
+    clock = Clock()
+    claims = Claims(board, clock=clock)
+    board.create("run.1", content)
+    assert claims.expired("run") is None
+    clock.now += module.LEASE + 1
+    with claims.claimed("run") as claim:
+        assert claim.number == 2
+
+
+def test_where_a_file_stands_in_the_place_of_a_folder_there_is_nothing_to_read(tmp_path):
+    (tmp_path / "runs").write_bytes(b"")  # As on a machine that has something else under this path.
+    assert FolderBoard(tmp_path / "runs" / "claims").read("run.1") is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names there")
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_in_the_place_of_a_claim_is_said_at_once(board, make):
+    board.folder.mkdir()
+    make(board.folder / "run.1")
+    with pytest.raises(StorageError, match=r"run\.1: this is no ordinary file, as a claim is. Remove it"):
+        Claims(board).expired("run")
+
+
+def test_a_claim_that_is_being_written_is_held(board):
+    """Between the creation of its file and the first byte in it."""
+    board.create("run.1", b"")
+    with Claims(board).claimed("run") as claim:
+        assert claim is None
+
+
+@pytest.mark.slow
+def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
+    claims = Claims(board, lease=0.06)
+    with claims.claimed("run") as claim:
+        seen = {board.read(claim.name)}
+        for _ in range(200):
+            time.sleep(0.01)
+            seen.add(board.read(claim.name))
+            if len(seen) > 3:
+                break
+        assert len(seen) > 3
+        claim.finished = True
+    time.sleep(0.1)
+    assert left(board) == []
+
+
+@pytest.mark.slow
+def test_a_holder_that_was_frozen_finds_that_it_lost(board):
+    claims = Claims(board, lease=0.06)
+    with claims.claimed("run") as claim:
+        held_elsewhere(board, "run", number=2)
+        for _ in range(200):
+            if claim.lost:
+                break
+            time.sleep(0.01)
+        assert claim.lost
+    assert left(board) == ["run.1", "run.2"]  # The next holder removes both.
+
+
+def test_who_slept_for_a_lease_finds_that_the_run_was_finished_and_writes_no_claim_anew(board, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(module, "_now", lambda: now)
+    claims = Claims(board)
+    with claims.claimed("run") as claim:
+        board.remove("run.1")  # As another process does that has made the run.
+        claims.look(claim, if_over=True)
+        assert not claim.lost  # Nobody can have: no lease is over.
+        now = module.LEASE + 1
+        claims.look(claim, if_over=True)
+        assert claim.lost
+        claims.look(claim)
+        assert claim.lost
+    assert left(board) == []
+
+
+def test_what_one_process_does_at_a_time_is_not_freed_by_who_lost_it(board, monkeypatch):
+    with Claims(board).alone("report"):
+        held_elsewhere(board, "report", number=2)
+        monkeypatch.setattr(module, "_now", lambda: 10**9)
+    assert left(board) == ["report.1", "report.2"]
+    assert Claims(board).expired("report") is None
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_claim_that_is_no_ordinary_file_is_an_error_that_names_it(board, make):
+    board.folder.mkdir()
+    make(board.folder / "run.1")
+    with pytest.raises(StorageError, match=r"run\.1: this is no ordinary file"):
+        Claims(board).expired("run")
+
+
+def test_a_claim_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatch):
+    board.create("run.1", b"")
+    path, stat = board.folder / "run.1", Path.stat
+
+    def removed(self, **how):
+        found = stat(self, **how)
+        path.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(Path, "stat", removed)
+    assert board.read("run.1") is None
+
+
+def test_a_claim_is_not_written_where_the_board_has_gone_away(board, tmp_path):
+    with Claims(board).claimed("run") as claim:
+        board.folder.rename(tmp_path / "away")
+        with pytest.raises(FileNotFoundError):
+            board.write(claim.name, b"")
+        (tmp_path / "away").rename(board.folder)
+
+
+def test_a_lease_begins_before_its_sign_of_life_is_written(board, monkeypatch):
+    """A process may be paused between the two."""
+    claims, write = Claims(board), FolderBoard.write
+    monkeypatch.setattr(module, "_now", lambda: 0.0)
+
+    def paused(*arguments):
+        is_there = write(*arguments)
+        monkeypatch.setattr(module, "_now", lambda: module.LEASE + 1)
+        return is_there
+
+    with claims.claimed("run") as claim:
+        monkeypatch.setattr(FolderBoard, "write", paused)
+        claims.look(claim)
+        assert (claim.renewed, claim.silent) == (0.0, True)
+        claim.finished = True
+
+
+def test_the_claim_of_another_under_the_same_name_is_not_written_over(board):
+    """The run was finished, then set aside as damaged, and is made again."""
+    claims = Claims(board)
+    with claims.claimed("run") as claim:
+        board.remove("run.1")
+        with Claims(board).claimed("run") as other:
+            claims.look(claim)
+            assert (claim.lost, board.read("run.1")) == (True, other.content())
+
+
+def test_what_is_done_alone_waits_for_others(board, monkeypatch):
+    monkeypatch.setattr(module, "AGAIN", 0.001)
+    at_once, most = 0, 0
+
+    def work() -> None:
+        nonlocal at_once, most
+        with Claims(board).alone("report"):
+            at_once += 1
+            most = max(most, at_once)
+            time.sleep(0.005)
+            at_once -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most, left(board)) == (1, [])
+
+
+MANY = """
+import sys, time
+from pathlib import Path
+from isogloss.store.leases import Claims, FolderBoard
+folder = Path(sys.argv[1])
+claims = Claims(FolderBoard(folder / "claims"))
+for key in map(str, range(300)):
+    with claims.claimed(key) as claim:
+        if claim is not None and not (folder / key).exists():
+            with (folder / f"made-{sys.argv[2]}").open("a") as file:
+                file.write(key + "\\n")
+            (folder / key).touch()
+            claim.finished = True
+        elif claim is not None:
+            claim.finished = True
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_race_make_each_run_once(tmp_path):
+    words = [sys.executable, "-c", MANY, str(tmp_path)]
+    racing = [subprocess.Popen([*words, str(number)]) for number in range(4)]
+    assert [one.wait() for one in racing] == [0] * 4
+    made = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().split())
+    assert made == dict.fromkeys(map(str, range(300)), 1)
+    assert not list((tmp_path / "claims").iterdir())
+
+
+HOST = """
+import sys, time
+from pathlib import Path
+from isogloss.store.leases import Claims, FolderBoard
+folder, name = Path(sys.argv[1]), sys.argv[2]
+claims, left = Claims(FolderBoard(folder / "claims"), lease=2.0), set(map(str, range(20)))
+while left:
+    for key in sorted(left):
+        with claims.claimed(key) as claim:
+            if claim is not None:
+                with (folder / name).open("a") as file:
+                    file.write(key + "\\n")
+                if name == "first":
+                    time.sleep(1000)
+                left.remove(key)
+                claim.finished = True
+    time.sleep(0.01)
+"""
+
+
+def machine(folder: Path, name: str) -> "subprocess.Popen[bytes]":
+    """Start a machine: its name, processes and mounts are its own, and it sees the folder elsewhere."""
+    (folder.parent / name).mkdir()
+    script = f"hostname {name} && mount --bind {folder} {folder.parent / name} && "
+    script += f"exec {sys.executable} -c '{HOST}' {folder.parent / name} {name}"
+    return subprocess.Popen([*UNSHARE, "--mount-proc", "--kill-child", "sh", "-c", script])
+
+
+UNSHARE = ("unshare", "--uts", "--pid", "--mount", "--fork")
+
+
+@pytest.mark.slow
+def test_what_a_machine_held_that_died_is_claimed_by_another_after_a_lease(tmp_path):
+    if not shutil.which("unshare") or subprocess.run([*UNSHARE, "true"], check=False).returncode:
+        pytest.skip("no machine can be made up here")
+    folder = tmp_path / "shared"
+    folder.mkdir()
+
+    def made(name: str) -> list[str]:
+        return (folder / name).read_text().split() if (folder / name).exists() else []
+
+    first = machine(folder, "first")
+    wait_until(lambda: made("first") == ["0"])
+    second = machine(folder, "second")
+    wait_until(lambda: len(made("second")) == 19)
+    assert sorted(made("second"), key=int) == list(map(str, range(1, 20)))
+    first.kill()
+    first.wait()
+    assert second.wait(timeout=60) == 0
+    assert Counter(made("second")) == dict.fromkeys(map(str, range(20)), 1)
+    assert not list((folder / "claims").iterdir())
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.sampled_from(["claim", "end", "finish", "freeze", "wake"])),
+        max_size=24,
+    )
+)
+def test_no_two_hold_a_claim_whatever_happens(steps):
+    """A model of the protocol: three processes that claim, give up, finish, fall silent, and wake up."""
+
+    class Memory(dict):
+        interruptions = 0
+
+        def create(self, name, content):
+            return self.setdefault(name, content) is content
+
+        def write(self, name, content, is_own):
+            if name not in self or not is_own(self[name]):
+                return False
+            self[name] = content
+            return True
+
+        read = dict.get
+
+        def remove(self, name):
+            self.pop(name, None)
+
+    board, clock, finished = Memory(), Clock(), False
+    processes = [Claims(board, lease=60, clock=clock) for _ in range(3)]
+    holding: dict[int, Claim] = {}
+    frozen: dict[int, Claim] = {}
+    for who, what in steps:
+        if what == "claim" and who not in {**holding, **frozen} and not finished:
+            claim = processes[who]._claim("run", b"")
+            if claim is not None:
+                assert not holding
+                holding[who] = claim
+                processes[who]._held["run"] = claim
+        elif who in holding and what in ("end", "finish"):
+            claim = holding.pop(who)
+            claim.finished = finished = what == "finish"
+            processes[who]._end(claim)
+        elif what == "freeze" and holding:
+            for one in processes:
+                one.expired("run")
+            clock.now += 61
+            frozen |= holding
+            holding.clear()
+        elif what == "wake" and who in frozen:
+            claim = frozen.pop(who)
+            processes[who].look(claim)
+            if claim.lost:
+                processes[who]._end(claim)
+            else:
+                assert not holding
+                assert not finished
+                holding[who] = claim
+    assert not finished or not board
+
+
+def test_the_log_says_what_was_claimed_and_how_it_ended(board):
+    claims = Claims(board, log="log")
+    with claims.claimed("one") as claim:
+        claim.finished = True
+    with claims.claimed("two"):
+        pass
+    (path,) = (board.folder / "log").iterdir()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(line["run"], line["event"]) for line in lines] == [
+        ("one", "claimed"),
+        ("one", "finished"),
+        ("two", "claimed"),
+        ("two", "given up"),
+    ]
+
+
+def test_processes_have_names_of_their_own():
+    assert this_process().startswith(f"{host()}-{os.getpid()}-")
+    assert not has_ended(this_process())
+    assert not has_ended(ELSEWHERE)
+    assert not has_ended("")
+    started = this_process().rpartition("-")[2]
+    if Path("/proc/self/stat").exists():
+        assert has_ended(f"{host()}-{os.getpid()}-{int(started) + 1}")

@@ -1,0 +1,114 @@
+"""A disk that is full, a real one: nothing half-written is taken for whole; the same call goes on later."""
+
+import subprocess
+
+import pytest
+import torch
+
+import isogloss
+from isogloss.core.errors import StorageError
+from isogloss.core.identity import identity
+from isogloss.core.records import RECORD, Record
+from isogloss.data.sources import Sources
+from isogloss.engine.attempts import attempt
+from isogloss.runs.context import RunContext
+from isogloss.runs.runs import Translate
+from isogloss.store.leases import Claims, FolderBoard
+from isogloss.store.store import Store
+from isogloss.training.checkpoints import Checkpoints, State
+from isogloss.translators.built_in import BuiltIn
+from tiny import TINY, tiny
+
+RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
+FULL = "Free some space or choose another place for it, then run the same command again"
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A file system of 64 KiB; only root can make one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    try:
+        subprocess.run(words, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def resize(disk, size):
+    subprocess.run(["mount", "-o", f"remount,size={size}", str(disk)], check=True)
+
+
+def fill(disk):
+    """Leave no space; return the file that takes it."""
+    ballast = disk / "ballast"
+    with pytest.raises(OSError, match="No space left"), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    return ballast
+
+
+def test_a_claim_cannot_be_made_on_a_full_disk_and_can_be_renewed(disk):
+    board = FolderBoard(disk / "claims")
+    claims = Claims(board)
+    with claims.claimed("held") as claim:
+        ballast, before = fill(disk), board.read("held.1")
+        claim.beat = 10
+        board.write("held.1", claim.content())
+        assert board.read("held.1") == before.replace(b'"beat": 0', b'"beat": 10')
+        with pytest.raises(StorageError, match=FULL), claims.claimed("another"):
+            pass
+        assert sorted(path.name for path in board.folder.iterdir()) == ["held.1"]
+        ballast.unlink()
+        with claims.claimed("another") as other:
+            assert other.number == 1
+
+
+def test_a_run_is_not_finished_on_a_full_disk_and_is_when_there_is_space(disk):
+    context = RunContext(store=Store(disk), sources=Sources(), precision="float32")
+    with context.store.claims.claimed("before"):
+        ballast = fill(disk)
+    with pytest.raises(StorageError, match=FULL):
+        attempt(context, RUN)
+    record = Record(id=identity(RUN), kind="measure", title="", run={})
+    with pytest.raises(StorageError, match=FULL):
+        context.store.finish(record, {})
+    assert not context.store.is_finished(RUN)
+    assert not list(disk.rglob("*.tmp"))
+    ballast.unlink()
+    assert attempt(context, RUN).how == "made"
+
+
+def test_the_last_checkpoint_stays_on_a_full_disk(disk):
+    model = torch.nn.Linear(32, 32)
+    optimizer, checkpoints = torch.optim.AdamW(model.parameters()), Checkpoints(disk / "work", 1)
+    checkpoints.save(model, optimizer, State(1, {}, None))
+    fill(disk)
+    with pytest.raises(StorageError, match=FULL):
+        checkpoints.save(model, optimizer, State(2, {}, None))
+    assert [path.name for path in (disk / "work").iterdir()] == ["checkpoint-000000001"]
+    assert checkpoints.load(model, optimizer).step == 1
+
+
+@pytest.mark.slow
+def test_however_often_the_disk_is_full_the_same_call_goes_on(disk, tmp_path):
+    recipe = tiny(tmp_path, TINY.replace("batch_size = 8", "batch_size = 8, checkpoint_every = 1"))
+    whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
+    out, stopped, size = disk / "runs", 0, 16
+    while True:
+        resize(disk, f"{size}k")
+        try:
+            made = isogloss.run(recipe, out=out, jobs=1, scale="least", report=False).outcome
+        except StorageError as error:
+            stopped += 1
+            assert FULL in str(error)
+            assert not list(out.rglob("*.tmp"))
+            size = int(size * 1.7)
+        else:
+            break
+    assert stopped > 3
+    assert (made.failed, made.damaged) == ({}, {})
+    for key in whole.outcome.made:
+        assert (out / key / RECORD).read_bytes() == (whole.out / key / RECORD).read_bytes()

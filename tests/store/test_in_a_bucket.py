@@ -1,0 +1,167 @@
+"""Machines that share a bucket share the work: each run is made once, and goes on where another one left it.
+
+Machines are processes with a cache of their own; the bucket is that of an S3 server on this one.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.records import RECORD
+from isogloss.planning.store_places import store_at
+from isogloss.store.leases import FOLDER as CLAIMS
+from isogloss.store.remote import Remote
+from isogloss.store.store import PRECISION, WORK
+from killed import wait_until
+from s3_server import BUCKET, S3, s3_server
+
+pytest.importorskip("s3fs")
+pytest.importorskip("moto.server")
+
+AWAY = 10.0
+"""Seconds the store is away; what the client waits by itself is less."""
+
+PATIENCE = 180
+"""Seconds a busy machine may take until what is waited for."""
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def here(s3, monkeypatch, tmp_path) -> None:
+    """Let this process see the bucket, with a cache of its own."""
+    for name, value in s3.environment_of("here").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
+
+
+def started(s3: S3, machine: Path, *words: str) -> subprocess.Popen[str]:
+    environment: Mapping[str, str] = {
+        **os.environ,
+        **s3.environment_of(machine.name),
+        "XDG_CACHE_HOME": str(machine),
+    }
+    words = (sys.executable, "-m", "isogloss", "run", *words, "--engine", "serial", "--quiet")
+    return subprocess.Popen(
+        words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def place(name: str, folder: Path) -> Remote:
+    """Return a new place in the bucket, in which "auto" is the precision known in a folder."""
+    remote = store_at(f"s3://{BUCKET}/{name}").remote
+    remote.write(PRECISION, (folder / PRECISION).read_bytes())
+    return remote
+
+
+def records(remote: Remote) -> dict[str, bytes | None]:
+    names = [name for name in remote.listing() if name.endswith(f"/{RECORD}")]
+    return {name.partition("/")[0]: remote.read(name) for name in names}
+
+
+@pytest.mark.slow
+def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_while(
+    s3, here, whole, tmp_path
+):
+    folder, alone = whole
+    remote = place("shared", folder)
+    words = str(folder / "r.toml"), "--out", remote.url
+    first = started(s3, tmp_path / "a", *words, "--no-report")
+    wait_until(lambda: checkpoints(tmp_path / "a") or first.poll() is not None)
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(PATIENCE) == 143
+    left = checkpoints(tmp_path / "a")
+    assert left
+    (run,) = {name.partition("/")[0] for name in remote.listing() if name.endswith("/work.json")}
+    assert {name.partition(f"/{WORK}/")[2] for name in remote.listing(f"{run}/{WORK}")} == {*left}
+
+    s3.tell("hold")
+    both = [started(s3, tmp_path / "b", *words), started(s3, tmp_path / "c", *words, "--no-report")]
+    # Whoever begins while the store is away leaves at once: both have begun when both would claim a run.
+    wait_until(lambda: s3.tell("held") == "2" or any(one.poll() is not None for one in both))
+    s3.tell("go")
+    wait_until(lambda: brought(tmp_path, run) or any(one.poll() is not None for one in both))
+    assert None in [one.poll() for one in both]
+    assert min(brought(tmp_path, run)) >= left[0]  # Nobody started over.
+    s3.tell("away")
+    time.sleep(AWAY)
+    s3.tell("back")
+    assert [(one.wait(PATIENCE), one.stderr.read()) for one in both] == [(0, "")] * 2
+    assert records(remote) == alone
+    logs = [remote.read(name) for name in remote.listing(f"{CLAIMS}/log")]
+    events = [json.loads(line) for log in logs for line in log.splitlines()]
+    finished = Counter(one["run"] for one in events if one["event"] == "finished")
+    assert {key: finished[key] for key in alone} == dict.fromkeys(alone, 1)
+    assert len(remote.listing(CLAIMS)) == len(logs) == 3  # No claims are left.
+    assert remote.listing(f"{run}/{WORK}") == {}
+    (page,) = (tmp_path / "b").rglob("report.html")
+    assert remote.read("report.html") == page.read_bytes()
+
+
+def brought(folder: Path, run: str) -> list[str]:
+    """List the files of whole checkpoints of a run on the machines that came later."""
+    return [one for machine in "bc" for one in checkpoints(folder / machine, run)]
+
+
+def checkpoints(machine: Path, run: str = "*") -> list[str]:
+    """List the files of whole checkpoints by their names in the work of their run."""
+    found = machine.glob(f"isogloss/stores/*/{run}/{WORK}/checkpoint-*/*")
+    return sorted(str(path.relative_to(path.parents[1])) for path in found)
+
+
+MANY = """
+import sys, time
+from pathlib import Path
+from isogloss.store.leases import Claims
+from isogloss.store.remote import Remote
+from isogloss.store.remote_leases import RemoteBoard
+remote = Remote(sys.argv[1], Path())
+claims = Claims(RemoteBoard(remote))
+remote.write(f"ready/{sys.argv[2]}", b"")
+while len(remote.listing("ready")) < 3:
+    pass
+for key in map(str, range(25)):
+    with claims.claimed(key) as claim:
+        if claim is not None and not remote.exists(key):
+            print(key)
+            remote.write(key, b"")
+            time.sleep(0.1)
+        if claim is not None:
+            claim.finished = True
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_race_in_a_bucket_make_each_run_once(s3, here):
+    url = f"s3://{BUCKET}/race"
+    words, environment = [sys.executable, "-c", MANY, url], {**os.environ, **s3.environment_of()}
+    racing = [
+        subprocess.Popen([*words, str(number)], env=environment, stdout=subprocess.PIPE, text=True)
+        for number in range(3)
+    ]
+    said = [one.communicate(timeout=PATIENCE)[0].split() for one in racing]
+    assert Counter(key for keys in said for key in keys) == dict.fromkeys(map(str, range(25)), 1)
+    assert [one.returncode for one in racing] == [0] * 3
+    assert sum(map(bool, said)) > 1
+
+
+@pytest.mark.slow
+def test_a_bucket_that_is_not_there_is_said_before_anything_is_made(here, whole, tmp_path):
+    with pytest.raises(
+        isogloss.IsoglossError, match=r"s3://nowhere/study: the store refuses .*bucket is there"
+    ):
+        isogloss.run(whole[0] / "r.toml", out="s3://nowhere/study", jobs=1)
+    assert not list((tmp_path / "here").rglob(RECORD))

@@ -1,0 +1,428 @@
+"""Files below a URL are created by one alone, arrive whole or not at all, and say how far a run has come."""
+
+import json
+import os
+import pickle
+import sys
+import time
+from pathlib import Path
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+import isogloss
+from isogloss.core.checksums import Checksum
+from isogloss.core.errors import ConfigError, StorageError
+from isogloss.core.identity import content, identity
+from isogloss.core.leaving import Left
+from isogloss.core.records import MADE, RECORD, Record
+from isogloss.planning.store_places import local_folder, local_model, store_at
+from isogloss.runs.encoder_runs import Pretrained
+from isogloss.store import remote_leases as remote_claims
+from isogloss.store import store as module
+from isogloss.store.leases import FOLDER, Claim, Claims
+from isogloss.store.remote import Remote
+from isogloss.store.remote_leases import LINES, RemoteBoard
+from isogloss.store.store import CHECKPOINTS, FILES, WORK, Store
+from tiny import PAIRS, tiny
+
+RUN = Pretrained(source="shipped", data="0")
+KEY = identity(RUN)
+FINISHED = Record(id=KEY, kind=RUN.name, title="t", run=content(RUN), rows=[])
+
+
+@pytest.fixture
+def remote(tmp_path):
+    fsspec.filesystem("memory").store.clear()
+    return Remote("memory://place/study", tmp_path / "here", patience=0)
+
+
+@pytest.fixture
+def store(remote):
+    return Store(remote.root, remote)
+
+
+def elsewhere(store: Store, tmp_path: Path) -> Store:
+    """The same store, seen from another machine."""
+    root = tmp_path / "there"
+    return Store(root, Remote(store.remote.url, root, patience=0))
+
+
+class Faulty(MemoryFileSystem):
+    """A file system that ignores that a file is to be created, cuts what it gives, or breaks off."""
+
+    protocol = ("abfss",)
+    overwrites, cuts, fails, away = False, 0, "", 0
+
+    def pipe_file(self, path, value, mode="overwrite", **kwargs):
+        self.answer()
+        return super().pipe_file(path, value, mode="overwrite" if self.overwrites else mode, **kwargs)
+
+    def put_file(self, lpath, rpath, **kwargs):
+        if self.fails and rpath.endswith(self.fails):
+            raise ConnectionResetError("the connection broke")
+        return super().put_file(lpath, rpath, **kwargs)
+
+    def get_file(self, rpath, lpath, **kwargs):
+        super().get_file(rpath, lpath, **kwargs)
+        if type(self).cuts:
+            type(self).cuts -= 1
+            os.truncate(lpath, 3)
+
+    def answer(self):
+        if type(self).away:
+            type(self).away -= 1
+            raise ConnectionError("nobody answers")
+
+
+@pytest.fixture
+def faulty(tmp_path, monkeypatch):
+    """A store on such a file system; set its faults on ``Faulty``."""
+    fsspec.register_implementation("abfss", Faulty, clobber=True)
+    fsspec.filesystem("memory").store.clear()
+    for name in ("overwrites", "cuts", "fails", "away"):
+        monkeypatch.setattr(Faulty, name, getattr(Faulty, name))
+    root = tmp_path / "here"
+    return Store(root, Remote("abfss://place/study", root, patience=0))
+
+
+def made(store: Store, seconds: int = 1) -> None:
+    """Make the run: a model and a record."""
+    store.start(RUN)
+    store.model(RUN).mkdir()
+    (store.model(RUN) / "weights").write_text("a whole model")
+    store.finish(FINISHED, {"seconds": seconds})
+
+
+def test_a_file_is_created_once_and_whoever_wrote_it_is_told_so_again(remote):
+    assert remote.create("a", b"mine")
+    assert not remote.create("a", b"yours")
+    assert remote.create("a", b"mine")  # The first answer may have been lost.
+    assert remote.read("a") == b"mine"
+
+
+def test_a_place_is_checked_and_nothing_is_left_there(remote):
+    remote.check()
+    assert remote.listing() == {}
+
+
+def test_a_file_system_that_cannot_create_for_one_alone_is_refused(faulty, tmp_path):
+    with pytest.raises(ConfigError, match=r"not known of dir://.*Use a folder, or one of s3"):
+        Store(tmp_path, Remote("dir://study", tmp_path)).write_plan([], {})
+    assert not list(tmp_path.iterdir())
+    Faulty.overwrites = True
+    with pytest.raises(ConfigError, match="writes over a file that was to be created only where there is"):
+        faulty.remote.check()
+
+
+@pytest.mark.parametrize("url", ["s3://me:hidden@bucket/study", "https://host/study?token=hidden"])
+def test_secrets_in_a_url_are_refused_and_not_repeated(url):
+    with pytest.raises(ConfigError) as error:
+        store_at(url)
+    assert "hidden" not in str(error.value)
+
+
+def test_a_protocol_that_nobody_knows_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"nothing://study: the store cannot be opened \(ValueError"):
+        Remote("nothing://study", tmp_path).read("a")
+
+
+@pytest.mark.parametrize("url", ["s3://", "filecache::s3://bucket/study"])
+def test_what_is_no_place_is_refused(url):
+    with pytest.raises(ConfigError, match="expected a plain URL, as in s3://bucket/study"):
+        store_at(url)
+
+
+def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(ConfigError, match=r'pip install "isogloss\[s3\]"'):
+        Remote("s3a://bucket/study", tmp_path).check()
+
+
+def test_a_folder_as_a_url_is_a_folder(tmp_path):
+    assert store_at(f"file://{tmp_path}") == Store(tmp_path) == store_at(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_store_that_does_not_answer_is_waited_for_and_then_given_up(faulty):
+    Faulty.away = 1
+    with pytest.raises(StorageError, match=r"does not answer .*nobody answers.* the same command goes on"):
+        faulty.remote.write("a", b"")
+    Faulty.away = 1
+    patient = Remote(faulty.remote.url, faulty.root, patience=5)
+    with pytest.raises(StorageError, match="does not answer"):
+        patient.write("a", b"")  # It never has.
+    patient.check()
+    Faulty.away, patient.interruptions = 1, 0
+    patient.write("a", b"1")
+    assert (patient.read("a"), patient.interruptions) == (b"1", 1)
+
+
+def test_a_run_is_finished_when_its_record_is_there_too(store, tmp_path):
+    other = elsewhere(store, tmp_path)
+    assert not other.is_finished(RUN)
+    made(store)
+    assert store.is_finished(RUN)
+    assert (other.is_finished(RUN), other.is_finished(RUN, afresh=True)) == (False, True)
+    other.look()
+    assert other.is_finished(RUN)
+    assert other.record(RUN) == FINISHED
+
+
+def test_what_a_run_made_is_brought_down_once(store, tmp_path):
+    made(store)
+    other = elsewhere(store, tmp_path)
+    other.bring([RUN])
+    assert (other.model(RUN) / "weights").read_text() == "a whole model"
+    assert other.is_finished(RUN)
+    fsspec.filesystem("memory").store.clear()
+    other.bring([RUN])  # Nothing is asked for again.
+    with pytest.raises(StorageError, match=r"this run is not there, or not whole. Remove its record.json"):
+        elsewhere(store, tmp_path / "third").bring([RUN])
+
+
+def test_a_damaged_copy_is_brought_again(store, tmp_path):
+    made(store)
+    other = elsewhere(store, tmp_path)
+    other.bring([RUN])
+    (other.model(RUN) / "weights").write_text("half")
+    other.bring([RUN])
+    assert (other.model(RUN) / "weights").read_text() == "a whole model"
+
+
+def test_a_truncated_download_is_found_and_repeated(faulty, tmp_path):
+    made(faulty)
+    other = elsewhere(faulty, tmp_path)
+    Faulty.cuts = 1
+    other.bring([RUN])
+    assert (other.model(RUN) / "weights").read_text() == "a whole model"
+    third = elsewhere(faulty, tmp_path / "third")
+    Faulty.cuts = 99
+    with pytest.raises(StorageError, match=f"arrives damaged.*Remove {KEY}/record.json there and run again"):
+        third.bring([RUN])
+    assert [path for path in third.folder(RUN).rglob("*") if path.is_file()] == [
+        third.folder(RUN) / f".{FILES}.lock"
+    ]
+
+
+def test_equal_sizes_with_other_content_are_found_by_their_checksum(store, tmp_path):
+    made(store)
+    store.remote.write(f"{KEY}/model/weights", b"a whole modem")
+    with pytest.raises(StorageError, match="arrives damaged"):
+        elsewhere(store, tmp_path).bring([RUN])
+
+
+def test_an_upload_that_broke_off_is_gone_on_with_and_no_run_is_made_again(faulty):
+    Faulty.fails = RECORD
+    with pytest.raises(StorageError, match="the connection broke"):
+        made(faulty)
+    assert not faulty.is_finished(RUN, afresh=True)
+    Faulty.fails = ""
+    assert faulty.was_finished(RUN)
+    assert faulty.is_finished(RUN, afresh=True)
+
+
+def test_what_went_up_while_this_process_was_paused_stays(store, tmp_path, monkeypatch):
+    """How long it took to make a run is not the same: it would not be what the other's manifest tells of."""
+    other, upload = elsewhere(store, tmp_path), Remote._upload
+
+    def paused(remote, names):
+        monkeypatch.setattr(Remote, "_upload", upload)
+        made(other, seconds=22)
+        upload(remote, names)
+
+    monkeypatch.setattr(Remote, "_upload", paused)
+    made(store, seconds=1)
+    third = Store(tmp_path / "third", Remote(store.remote.url, tmp_path / "third", patience=0))
+    third.bring([RUN])
+    assert json.loads((third.folder(RUN) / MADE).read_text()) == {"seconds": 22}
+
+
+def test_a_remote_claim_that_was_removed_is_not_written_anew(store):
+    board = RemoteBoard(store.remote)
+    board.create("run.1", b"1")
+    assert board.write("run.1", b"2")
+    assert board.read("run.1") == b"2"
+    board.remove("run.1")
+    assert not board.write("run.1", b"3")
+    assert board.read("run.1") is None
+
+
+def test_a_record_here_without_what_the_run_made_is_no_finished_run(store):
+    """Of a run that was finished elsewhere, and since removed there, its record alone may be here."""
+    made(store)
+    store.remote.remove(store.remote.listing())
+    (store.model(RUN) / "weights").unlink()
+    store.look()
+    assert not store.was_finished(RUN)
+
+
+def test_a_failure_is_known_elsewhere_until_it_is_forgotten(store, tmp_path):
+    other = elsewhere(store, tmp_path)
+    store.fail(RUN, "why")
+    assert (other.failure(RUN), other.failure(RUN, afresh=True)) == ("", "why")
+    other.bring_records()
+    assert other.failure(RUN) == "why"
+    store.forget_failure(RUN)
+    other.bring_records()
+    assert other.failure(RUN) == ""
+    assert not (other.folder(RUN) / "failed.json").exists()
+
+
+def checkpoint(store: Store, step: int) -> Path:
+    path = store.folder(RUN) / "work" / "inner" / f"checkpoint-{step:09d}" / "state.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(str(step))
+    (store.folder(RUN) / "work" / "text").write_text("is made again")
+    return path
+
+
+def test_the_last_checkpoint_goes_up_when_a_run_is_left_and_comes_down_elsewhere(store, tmp_path):
+    first, claim = checkpoint(store, 5), Claim(KEY, 1)
+    with pytest.raises(Left), store.checkpoints_sent(RUN, claim):
+        raise Left
+    first.unlink()
+    first.parent.rmdir()
+    last = checkpoint(store, 10)
+    with pytest.raises(Left), store.checkpoints_sent(RUN, claim):
+        raise Left
+    other = elsewhere(store, tmp_path)
+    assert other.bring_checkpoints(RUN) == ""
+    work = other.folder(RUN) / "work"
+    assert [path.relative_to(work) for path in work.rglob("*") if path.is_file()] == [
+        last.relative_to(store.folder(RUN) / "work")
+    ]
+    assert not [name for name in store.remote.listing() if "checkpoint-000000005" in name]
+    (work / "later").touch()  # It goes on from there …
+    assert other.bring_checkpoints(RUN) == ""
+    assert (work / "later").exists()
+    made(other)  # … to the end, where nobody needs them any more.
+    assert not [name for name in store.remote.listing() if "work" in name]
+
+
+def test_checkpoints_go_up_while_a_run_is_made_unless_it_was_lost(store, monkeypatch):
+    monkeypatch.setattr(module, "SEND_EVERY", 0.01)
+    checkpoint(store, 5)
+    lost, held = Claim(KEY, 1, lost=True), Claim(KEY, 2)
+    with store.checkpoints_sent(RUN, lost):
+        time.sleep(0.1)
+    assert store.remote.listing() == {}
+    with store.checkpoints_sent(RUN, held):
+        for _ in range(500):
+            if store.remote.exists(f"{KEY}/{CHECKPOINTS}"):
+                break
+            time.sleep(0.01)
+    assert f"{KEY}/{WORK}/inner/checkpoint-000000005/state.json" in store.remote.listing()
+
+
+def test_a_checkpoint_that_is_not_whole_is_none(store, tmp_path):
+    checkpoint(store, 5)
+    with pytest.raises(Left), store.checkpoints_sent(RUN, Claim(KEY, 1)):
+        raise Left
+    store.remote.write(f"{KEY}/{WORK}/inner/checkpoint-000000005/state.json", b"50")
+    other = elsewhere(store, tmp_path)
+    assert "these checkpoints are not whole" in other.bring_checkpoints(RUN)
+    assert not (other.folder(RUN) / "work").exists()
+
+
+def test_an_answer_that_took_long_counts_as_an_interruption(remote, monkeypatch):
+    board = RemoteBoard(remote)
+    board.read("a")
+    assert board.interruptions == 0
+    monkeypatch.setattr(remote_claims, "LONG", 0)
+    board.read("a")
+    assert board.interruptions == 1
+
+
+def test_the_log_of_claims_is_written_in_parts(remote):
+    board = RemoteBoard(remote)
+    claims = Claims(board, log="log")
+    for number in range(LINES // 2 + 1):
+        with claims.claimed(str(number)) as claim:
+            claim.finished = True
+    names = sorted(remote.listing())
+    assert len(names) == 2
+    assert all(name.startswith(f"{FOLDER}/log/") for name in names)
+    lines = [json.loads(line) for name in names for line in remote.read(name).splitlines()]
+    assert len(lines) == LINES + 2
+
+
+def test_a_store_is_sent_to_other_processes_without_what_it_knows(store, monkeypatch, tmp_path):
+    store.remote.listed["x"] = 1
+    sent = pickle.loads(pickle.dumps(store))
+    assert (sent.root, sent.remote.url, sent.remote.listed) == (store.root, store.remote.url, {})
+
+
+def test_a_copy_is_not_brought_where_it_is_here(remote):
+    remote.write("a", b"123")
+    remote.copy({"a": Checksum(3)})
+    remote.write("a", b"456")
+    remote.copy({"a": Checksum(3)})
+    assert (remote.root / "a").read_bytes() == b"123"
+
+
+@pytest.mark.slow
+def test_a_study_below_a_url_is_run_read_and_reported_as_in_a_folder(tmp_path, monkeypatch):
+    fsspec.filesystem("memory").store.clear()
+    url, recipe = "memory://place/whole", tiny(tmp_path, PAIRS)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "one"))
+    first = isogloss.run(recipe, out=url, jobs=1)
+    assert isogloss.run(recipe, out=url, jobs=1).outcome.made == []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "two"))
+    study = isogloss.read(url)
+    assert study.out != first.out
+    assert study.frame("scores").equals(first.frame("scores"))
+    assert study.report().html.read_bytes() == first.report.html.read_bytes()
+    assert store_at(url).remote.read("report.html") == first.report.html.read_bytes()
+    model = next(run.id for run in study.runs if run.kind == "fine-tune")
+    assert not (local_folder(f"{url}/{model}") / "model").exists()
+    assert (local_model(f"{url}/{model}") / "model" / "config.json").exists()
+
+
+def test_names_that_lead_out_are_refused_before_anything_is_brought(store, tmp_path):
+    made(store)
+    told = json.loads(store.remote.read(f"{KEY}/{FILES}"))
+    for name in (f"{KEY}/../../x", "/x", "0123456789ab/model/x"):
+        store.remote.write(f"{KEY}/{FILES}", json.dumps(told | {name: Checksum(1).__dict__}).encode())
+        other = elsewhere(store, tmp_path)
+        with pytest.raises(StorageError, match=f"study/{KEY}/{FILES}: .*'{name}' .* refused"):
+            other.bring([RUN])
+        assert not other.model(RUN).exists()
+
+
+def test_checkpoints_that_lead_out_are_refused_by_name(store, tmp_path):
+    store.remote.write(f"{KEY}/{CHECKPOINTS}", b'{"../x": {"size": 1, "crc32": ""}}')
+    with pytest.raises(StorageError, match=r"work.json: the name '../x' would lead out"):
+        elsewhere(store, tmp_path).bring_checkpoints(RUN)
+
+
+def test_copies_do_not_follow_a_link_out_of_their_folder(store, tmp_path):
+    made(store)
+    other, victim = elsewhere(store, tmp_path), tmp_path / "victim"
+    victim.mkdir()
+    other.root.mkdir()
+    (other.root / KEY).symlink_to(victim)
+    with pytest.raises(StorageError, match=f"{KEY}/.*.json: a link leads out of "):
+        other.bring_records()
+    assert not [*victim.iterdir()]
+
+
+@pytest.mark.parametrize("base", [f"../../{KEY}/model", "../../../evil/model", "/etc", 5])
+def test_a_base_that_is_no_other_run_of_the_store_is_not_brought(store, tmp_path, base):
+    store.start(RUN)
+    store.model(RUN).mkdir()
+    (store.model(RUN) / "difference.json").write_text(json.dumps({"base": base}))
+    store.finish(FINISHED, {})
+    other = elsewhere(store, tmp_path)
+    assert other.bring_model(KEY) == other.folder(RUN)
+    assert [path.name for path in other.root.iterdir()] == [KEY]
+
+
+def test_only_runs_and_the_plan_are_brought_for_reports(store, tmp_path):
+    made(store)
+    store.remote.write("notes/record.json", b"{}")
+    store.remote.write("notes/failed.json", b"{}")
+    other = elsewhere(store, tmp_path)
+    other.bring_records()
+    assert [path.name for path in other.root.iterdir()] == [KEY]

@@ -1,0 +1,120 @@
+"""A run is finished if and only if its record is there, and failed as long as a note says so."""
+
+import json
+import os
+
+import pytest
+
+from isogloss.core.errors import StorageError
+from isogloss.core.identity import content, identity
+from isogloss.core.processes import host
+from isogloss.core.records import FAILED, Record
+from isogloss.planning.store_places import local_folder, store_at
+from isogloss.runs.encoder_runs import Pretrained
+from isogloss.store.store import PRECISION, Store
+
+RUN = Pretrained(source="shipped", data="0")
+RECORD = Record(id=identity(RUN), kind=RUN.name, title="t", run=content(RUN), rows=[])
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "runs")
+
+
+def test_a_run_is_finished_when_its_record_is_there(store):
+    store.start(RUN)
+    assert not store.is_finished(RUN)
+    store.finish(RECORD, {"seconds": 1})
+    assert store.is_finished(RUN)
+    assert store.record(RUN) == RECORD
+
+
+@pytest.mark.parametrize("place", [store_at, local_folder])
+def test_a_folder_that_cannot_be_is_refused(place):
+    with pytest.raises(StorageError, match=r"xxx: this folder cannot be looked at \(File name too long\)"):
+        place("x" * 300)
+
+
+@pytest.mark.parametrize("forget", [Store.start, Store.forget_failure])
+def test_a_failure_is_noted_until_the_next_try(store, forget):
+    store.fail(RUN, "why")
+    assert json.loads((store.folder(RUN) / FAILED).read_text()) == {"error": "why"}
+    assert store.failure(RUN) == "why"
+    forget(store, RUN)
+    assert not (store.folder(RUN) / FAILED).exists()
+    assert store.failure(RUN) == ""
+
+
+def test_a_run_that_could_not_begin_has_not_failed(store):
+    store.fail(RUN, "needs run abc, which failed", needs="abc")
+    assert store.failure(RUN) == ""
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}"])
+def test_a_damaged_note_of_a_failure_is_none(store, content):
+    store.start(RUN)
+    (store.folder(RUN) / FAILED).write_text(content)
+    assert store.failure(RUN) == ""
+
+
+def test_starting_again_clears_what_a_killed_process_left_half_written(store):
+    folder = store.start(RUN)
+    (folder / ".model.17.tmp").mkdir()
+    (folder / ".record.json.17.tmp").write_text("{")
+    (folder / "work").mkdir()
+    store.start(RUN)
+    assert [path.name for path in folder.iterdir()] == ["work"]  # its checkpoints stay
+
+
+def test_what_a_living_process_is_writing_stays_when_another_starts(store):
+    folder = store.start(RUN)
+    of_another = folder / f".model.{host()}-{os.getppid()}-0.tmp"
+    of_another.mkdir()
+    store.start(RUN)
+    store.remove_leftovers(RUN)
+    assert list(folder.iterdir()) == [of_another]
+
+
+def test_a_precision_that_another_process_wrote_meanwhile_counts(store):
+    def measure():  # For longer than a lease.
+        (store.root / PRECISION).write_text('{"device": "bfloat16"}')
+        return "float32"
+
+    assert store.precision("device", measure) == "bfloat16"
+    assert json.loads((store.root / PRECISION).read_text()) == {"device": "bfloat16"}
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(store):
+    store.start(RUN)
+    store.finish(RECORD, {})
+    assert store.find(RECORD.id[:4]) == store.folder(RUN)
+    with pytest.raises(StorageError, match=f"no finished run 'zz'. Finished runs: {RECORD.id}."):
+        store.find("zz")
+    for number in range(12):
+        (store.root / f"{number:012}").mkdir()
+        (store.root / f"{number:012}" / "record.json").touch()
+    with pytest.raises(StorageError, match=r"000000000011 and 1 more\.$"):
+        store.find("zz")
+
+
+def test_precision_is_measured_once_for_a_device(store):
+    answers = iter(["bfloat16", "float32"])
+    assert store.precision("this", lambda: next(answers)) == "bfloat16"
+    assert store.precision("this", lambda: next(answers)) == "bfloat16"
+    assert store.precision("that", lambda: next(answers)) == "float32"
+
+
+@pytest.mark.parametrize("place", ["", "model", "work"])
+def test_nothing_is_replaced_where_a_link_leads_out_of_the_store(tmp_path, place):
+    store, victim = Store(tmp_path / "runs"), tmp_path / "victim"
+    (victim / "model").mkdir(parents=True)
+    (victim / "model" / "mine").write_text("kept")
+    link = store.folder(RUN) / place
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(victim)
+    with pytest.raises(
+        StorageError, match=r"a link leads out of .*runs, and nothing is written there. Remove"
+    ):
+        store.start(RUN)
+    assert sorted(path.name for path in victim.rglob("*")) == ["mine", "model"]
