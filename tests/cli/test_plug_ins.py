@@ -258,7 +258,7 @@ def test_a_class_is_named_by_its_module_beside_the_recipe(tmp_path, monkeypatch)
         ("misnamed", "it calls itself 'label-smoothing', its entry point 'misnamed'"),
         (
             "half",
-            "plug-in half: it has no needs_start, reads, train; a Method has all of: name, needs_start,",
+            "plug-in half: it has no check, needs_start, reads, train; a Method has all of: check, name,",
         ),
         (
             "twice",

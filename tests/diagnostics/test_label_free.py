@@ -103,7 +103,7 @@ def test_several_labels_are_units_of_their_own_and_numbers_are_refused(bert_fold
     expected = torch.maximum(probabilities, 1 - probabilities).mean()
     assert found["de", "confidence"] == pytest.approx(float(expected))
     with pytest.raises(ConfigError, match="label-free: task 'regression' predicts numbers"):
-        LabelFree().check_task(find_task("regression"))
+        LabelFree().check(find_task("regression"))
 
 
 def test_labels_of_targets_are_not_looked_at(bert_folder):

@@ -24,16 +24,15 @@ FAILING = '''
 from dataclasses import dataclass
 from typing import ClassVar
 
-from isogloss.training.setting import Reads
+from isogloss.training.setting import Method, Reads
 
 
 @dataclass(frozen=True)
-class Failing:
+class Failing(Method):
     """Fails."""
 
     name: ClassVar[str] = "failing"
     uses: ClassVar[tuple[str, ...]] = ("source",)
-    needs_start: ClassVar[bool] = False
 
     def reads(self, source, target):
         return Reads(train=source, dev=source)

@@ -121,7 +121,7 @@ def test_training_brings_predictions_on_pairs_together(setting, bert_folder):
 
 def test_it_reads_the_source_and_its_translations_and_no_target_labels():
     reads = Consistency().reads(("en",), ("de", "fr"))
-    assert reads == Reads(train=("en", "en-de", "en-fr"), dev=("en",))
+    assert reads == Reads(train=("en", "en-de", "en-fr"), dev=("en",), sides=2)
 
 
 @pytest.mark.parametrize("task", ["upos", "ner", "parsing", "qa"])

@@ -83,7 +83,7 @@ def test_without_weight_it_is_the_method_without_it(bert_folder, tmp_path):
     plain = SourceOnly().train(replace(setting, folder=tmp_path / "plain"))
     found = SourceOnly().train(replace(setting, auxiliary=ModelConsistency(weight=0.0)))
     assert equal(found, plain) and found.rows == plain.rows
-    assert not ModelConsistency(weight=0.0).needs_teacher("nli")
+    assert not ModelConsistency(weight=0.0).reads(("en",), ()).needs_teacher(TASKS["nli"])
 
 
 def test_trees_a_missing_teacher_and_one_of_another_task_are_refused(bert_folder, tmp_path):
@@ -98,5 +98,5 @@ def test_trees_a_missing_teacher_and_one_of_another_task_are_refused(bert_folder
     with pytest.raises(ConfigError, match="'parsing' predicts trees"):
         ModelConsistency().prepare(replace(setting, task=TASKS["parsing"]), model, tokenizer, 1)
     with pytest.raises(ConfigError, match="'pair-regression' predicts a number"):
-        ModelConsistency().check_task(find_task("pair-regression"))
-    ModelConsistency().check_task(find_task("multi-label-classification"))
+        ModelConsistency().check(find_task("pair-regression"), None)
+    ModelConsistency().check(find_task("multi-label-classification"), None)

@@ -258,8 +258,8 @@ def test_tagging_needs_a_teacher_of_the_same_labels(bert_folder, tmp_path):
         XMixup().train(setting("upos", bert_folder, tmp_path))
     with pytest.raises(ModelError, match=r"no model of upos: found the labels LABEL_0.*source-only run"):
         XMixup().train(setting("upos", bert_folder, tmp_path, teacher=bert_folder))
-    assert XMixup().needs_teacher("ner")
-    assert not XMixup().needs_teacher("nli")
+    reads = XMixup().reads(("en",), ("sw",))
+    assert reads.needs_teacher(TASKS["ner"]) and not reads.needs_teacher(TASKS["nli"])
 
 
 @pytest.mark.slow
@@ -309,7 +309,7 @@ def test_the_faster_the_ratio_learns_the_more_it_tells_examples_apart(train, tmp
 def test_families_that_cannot_mix_are_refused_before_training(request, tmp_path, family):
     start = request.getfixturevalue(f"{family}_folder")
     with pytest.raises(ModelError, match="Use bert or camembert or distilbert"):
-        XMixup().check("nli", load_encoder_config(start))
+        XMixup().check(TASKS["nli"], load_encoder_config(start))
     with pytest.raises(ModelError, match="Use bert or camembert or distilbert"):
         XMixup().train(setting("nli", start, tmp_path))
 
@@ -320,10 +320,10 @@ def test_tasks_and_layers_it_cannot_do_are_refused(bert_folder):
         ConfigError,
         match="found task 'parsing'; it is defined for multiple-choice, ner, nli, pair-regression",
     ):
-        XMixup().check("parsing", config)
+        XMixup().check(TASKS["parsing"], config)
     with pytest.raises(ConfigError, match="no layer 4 to mix in"):
-        XMixup(layer=4).check("nli", config)
-    XMixup(layer=3).check("nli", config)
+        XMixup(layer=4).check(TASKS["nli"], config)
+    XMixup(layer=3).check(TASKS["nli"], config)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_tasks_and_layers_it_cannot_do_are_refused(bert_folder):
     ],
 )
 def test_layers_are_the_papers_and_keep_their_proportion(task, layers):
-    assert {count: mixup_task(task).layer_of(count) for count in layers} == layers
+    assert {count: mixup_task(TASKS[task]).layer_of(count) for count in layers} == layers
 
 
 def test_defaults_are_those_of_table_10():
@@ -346,7 +346,9 @@ def test_defaults_are_those_of_table_10():
         "ner": (0.8, 1000),
         "qa": (0.2, 2000),
     }
-    assert {name: (mixup_task(name).alpha, mixup_task(name).decay) for name in expected} == expected
+    assert {
+        name: (kind.alpha, kind.decay) for name in expected for kind in (mixup_task(TASKS[name]),)
+    } == expected
     assert XMixup().ratio == 0.5
 
 

@@ -119,10 +119,10 @@ def test_tasks_whose_examples_have_no_words_are_refused(bert_folder, tmp_path):
         r"x-mixup: attends = .* examples of nli are texts .* for tagging \(.*ner.*upos.*\)\. Take attends = "
     )
     with pytest.raises(ConfigError, match=said):
-        LINKS.check_task(TASKS["nli"])
+        LINKS.check(TASKS["nli"], None)
     with pytest.raises(ConfigError, match=said):
         LINKS.train(setting("nli", bert_folder, tmp_path))
-    LINKS.check_task(TASKS["ner"])
-    XMixup(attends="cosine").check_task(TASKS["nli"])
-    LINKS.check("upos", load_encoder_config(bert_folder))
-    assert LINKS.needs_links and not XMixup(attends="cosine").needs_links
+    LINKS.check(TASKS["ner"], None)
+    XMixup(attends="cosine").check(TASKS["nli"], None)
+    LINKS.check(TASKS["upos"], load_encoder_config(bert_folder))
+    assert LINKS.reads((), ()).links and not XMixup(attends="cosine").reads((), ()).links

@@ -130,10 +130,11 @@ def check_any(found: object, protocols: Sequence[type[object]], name: str) -> No
 
 def check_value(found: object, protocol: type[object], name: str) -> None:
     """Raise ConfigError unless this has all that a protocol asks for."""
-    if missing := [one for one in _members(protocol) if not hasattr(found, one)]:
+    lacking = {one for one in _members(protocol) if not hasattr(found, one)}
+    if missing := sorted(lacking | getattr(found, "__abstractmethods__", frozenset())):
         raise ConfigError(
             f"plug-in {name}: it has no {', '.join(missing)}; a {protocol.__name__} has all of: "
-            f"{', '.join(_members(protocol))}. Add them."
+            f"{', '.join(_members(protocol))}. Add them, or inherit from {protocol.__name__}."
         )
 
 

@@ -15,12 +15,12 @@ from torch import Tensor
 from isogloss.core.errors import DataError
 from isogloss.core.representation_rows import Anisotropy as AnisotropyRow
 from isogloss.core.run_parts import Positive, Whole
-from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.training.states import StatesWanted, layers_once
 
 
 @dataclass(frozen=True)
-class Anisotropy:
+class Anisotropy(Diagnostic):
     """Mean cosine between different sentences of each language."""
 
     name: ClassVar[str] = "anisotropy"

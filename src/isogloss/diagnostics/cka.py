@@ -22,7 +22,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.representation_rows import Cka as CkaRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
-from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
 from isogloss.training.states import StatesWanted
 
 FEWEST = 4
@@ -33,7 +33,7 @@ ROUNDING = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cka:
+class Cka(Diagnostic):
     """CKA between the first language and each other on bitext or parallel test sets, in every layer."""
 
     name: ClassVar[str] = "cka"

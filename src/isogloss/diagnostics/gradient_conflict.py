@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError
 from isogloss.core.rows import Conflict
 from isogloss.core.run_parts import Positive, Share, Whole
-from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders import family_of
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks.masked_lm import Masking, Vocabulary
@@ -34,7 +34,7 @@ from isogloss.training.gradient_conflict import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientConflict:
+class GradientConflict(Diagnostic):
     """Cosine between languages' gradients of masked language modelling, and that within each language."""
 
     name: ClassVar[str] = "gradient-conflict"
@@ -104,7 +104,7 @@ class GradientConflict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskGradientConflict:
+class TaskGradientConflict(Diagnostic):
     """Cosine between languages' gradients of a fine-tuned model's own loss, and that within each language."""
 
     name: ClassVar[str] = "task-gradient-conflict"

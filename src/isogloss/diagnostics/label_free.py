@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError
 from isogloss.core.rows import LabelFree as LabelFreeRow
 from isogloss.core.run_parts import Count, Rate
-from isogloss.diagnostics.setting import MeasureSetting, kept_predictions, role_of
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, kept_predictions, role_of
 from isogloss.tasks.one_answer import LABELS, NUMBER, one_answer
 from isogloss.tasks.task import Answer, Model, Task
 from isogloss.training.evaluation import Evaluation
@@ -43,7 +43,7 @@ class _Read:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelFree:
+class LabelFree(Diagnostic):
     """Confidence, estimated score and steadiness in each language, from the labels of the source alone."""
 
     name: ClassVar[str] = "label-free"
@@ -57,7 +57,7 @@ class LabelFree:
     draws: Count = 2
     """Moves over which steadiness is a mean; 0 leaves it out."""
 
-    def check_task(self, task: Task) -> None:
+    def check(self, task: Task) -> None:
         """Raise ConfigError for a task whose answers have no probabilities."""
         if one_answer(task) is NUMBER:
             raise ConfigError(

@@ -27,7 +27,7 @@ from isogloss.core.rows import MaskKept, MaskPerplexity, MaskSimilarity, Specifi
 from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole
 from isogloss.core.seeds import derive
 from isogloss.data.result_files import MASKS
-from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders import family_of
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.gates import (
@@ -64,7 +64,7 @@ Specific = dict[tuple[str, str, str], Int64[Tensor, " gate"]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanguageGates:
+class LanguageGates(Diagnostic):
     """Gates over a frozen encoder's parameters, learned for each language; their similarity and cost."""
 
     name: ClassVar[str] = "language-gates"

@@ -19,7 +19,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
 from isogloss.core.rows import LinkAttention as LinkAttentionRow
 from isogloss.core.run_parts import Positive
-from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
 from isogloss.encoders.mixup import Mixup, mixing
 from isogloss.encoders.subwords import pad_rows, padding_mask
 from isogloss.training.aligned_pairs import AlignedPairs, PairEncoding, encode_pairs
@@ -30,7 +30,7 @@ Looks = Literal["attention", "cosine"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkAttention:
+class LinkAttention(Diagnostic):
     """How much of the attention of Eq. 3 of X-Mixup lies on the word that a word translates, by layer."""
 
     name: ClassVar[str] = "link-attention"

@@ -23,7 +23,7 @@ from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics.parallel_states import directions
-from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
 from isogloss.training.states import StatesWanted
 
 BLOCK = 4096
@@ -47,7 +47,7 @@ MARGINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 @dataclass(frozen=True)
-class Mining:
+class Mining(Diagnostic):
     """F1 of mining translations from comparable text with an encoder, at dev's best threshold."""
 
     name: ClassVar[str] = "mining"

@@ -22,7 +22,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.rows import MixupRatio as MixupRatioRow
 from isogloss.core.rows import SweepPoint
 from isogloss.core.run_parts import Positive, Share
-from isogloss.diagnostics.setting import MeasureSetting, role_of
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, role_of
 from isogloss.encoders.mixup import check_mixup
 from isogloss.training.evaluation import Evaluation
 
@@ -30,7 +30,7 @@ QUANTILES = {"lowest": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75
 
 
 @dataclass(frozen=True)
-class MixupRatio:
+class MixupRatio(Diagnostic):
     """Mean, standard deviation and quantiles of the mixing ratio λ over examples, by target language."""
 
     name: ClassVar[str] = "mixup-ratio"
@@ -63,7 +63,7 @@ class MixupRatio:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixupSweep:
+class MixupSweep(Diagnostic):
     """Scores of a trained model with other largest ratios and in other layers, without retraining."""
 
     name: ClassVar[str] = "mixup-sweep"

@@ -18,7 +18,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.representation_rows import MapPoint
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.parallel_states import layer_numbers
-from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.training.states import StatesWanted
 
 COMPONENTS = 2
@@ -31,7 +31,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepresentationMap:
+class RepresentationMap(Diagnostic):
     """Principal components of the pooled sentence states of all languages, and language centroids."""
 
     name: ClassVar[str] = "representation-map"

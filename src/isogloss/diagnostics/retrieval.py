@@ -18,7 +18,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.representation_rows import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.parallel_states import directions
-from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.training.states import StatesWanted
 
 BLOCK = 1024
@@ -29,7 +29,7 @@ TIE = 1e-6
 
 
 @dataclass(frozen=True)
-class Retrieval:
+class Retrieval(Diagnostic):
     """Accuracy of finding translations with an encoder."""
 
     name: ClassVar[str] = "retrieval"

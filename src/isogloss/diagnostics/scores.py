@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from isogloss.core.rows import Gap, Score, SeedSpread
-from isogloss.diagnostics.setting import MeasureSetting, kept_predictions, main_scores, role_of
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, kept_predictions, main_scores, role_of
 from isogloss.metrics.estimates import mean_std
 from isogloss.tasks import all_measures
 
 
 @dataclass(frozen=True)
-class Scores:
+class Scores(Diagnostic):
     """The task's main and secondary metrics on one split of each language."""
 
     name: ClassVar[str] = "scores"
@@ -50,7 +50,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class RunVariance:
+class RunVariance(Diagnostic):
     """Mean and standard deviation over the seeds of one method, for each language."""
 
     name: ClassVar[str] = "run-variance"
@@ -86,7 +86,7 @@ def run_variance(scores: Iterable[Score], sources: Collection[str]) -> list[Seed
 
 
 @dataclass(frozen=True)
-class TransferGap:
+class TransferGap(Diagnostic):
     """Source score minus mean target score of one model."""
 
     name: ClassVar[str] = "transfer-gap"

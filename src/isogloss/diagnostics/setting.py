@@ -1,10 +1,11 @@
-"""What a diagnostic is given: finished runs, their models, and data encoded for scoring."""
+"""The interface of a diagnostic, and its input: finished runs, their models, data encoded for scoring."""
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from torch import Tensor
 
@@ -12,11 +13,12 @@ from isogloss.core.contributions import ByMeasure
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
 from isogloss.core.rows import Score
+from isogloss.core.run_parts import Named
 from isogloss.data.examples import ComparableText, Translation
 from isogloss.data.result_files import Predictions
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import Mixup
-from isogloss.tasks.task import Model
+from isogloss.tasks.task import Model, Task
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.states import ParallelText
 
@@ -123,3 +125,24 @@ class MeasureSetting:
                 f"{known}: what it never learned can outweigh the rest of losses and gradients. Set {field} "
                 f"= {known}."
             )
+
+
+class Diagnostic(Named, Protocol):
+    """A measurement; its fields say how it is taken."""
+
+    subject: ClassVar[str]
+    """What one measurement is taken of: a "model", the models of a "cell" (its field ``between``), the
+    "scores" of a model, the scores of all "seeds", an "encoder"; or each encoder and each model's encoder in
+    turn: its "states" on bitext, or on anything "parallel" (bitext or labelled test sets), or on "comparable"
+    text, or its "words" on word-aligned bitext; or each encoder with its masked-LM head, on raw "text"."""
+
+    needs_labels: ClassVar[bool] = True
+    """Whether it reads the labels of the examples that it is taken on."""
+
+    def check(self, task: Task) -> None:
+        """Raise ConfigError for a task that it does not support."""
+        del task  # Most take all.
+
+    @abstractmethod
+    def measure(self, setting: MeasureSetting) -> Sequence[object]:
+        """Return rows of the kinds that ``core.rows`` declares for it."""

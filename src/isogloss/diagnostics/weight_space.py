@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.core.progress import Progress
 from isogloss.core.rows import Delta, PathPoint, PlanePoint
-from isogloss.diagnostics.setting import MeasureSetting, role_of
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, role_of
 from isogloss.encoders.mixup import Mixup
 from isogloss.nn.mixup_ratio import MixupRatio
 
@@ -84,7 +84,7 @@ def norms_and_angle(weights: Iterable[tuple[Tensor, Tensor, Tensor]]) -> tuple[f
 
 
 @dataclass(frozen=True)
-class Deltas:
+class Deltas(Diagnostic):
     """Norms of δ_S and δ_T, their ratio, and the angle between them."""
 
     name: ClassVar[str] = "deltas"
@@ -123,7 +123,7 @@ class Deltas:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interpolation:
+class Interpolation(Diagnostic):
     """Scores along the line between two models (Eqs 1 and 2)."""
 
     name: ClassVar[str] = "interpolation"
@@ -160,7 +160,7 @@ class Interpolation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plane:
+class Plane(Diagnostic):
     """Scores on the plane through three models (Eq. 3)."""
 
     name: ClassVar[str] = "plane"

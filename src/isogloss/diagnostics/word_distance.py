@@ -27,7 +27,7 @@ from isogloss.core.run_parts import Positive, Whole
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
-from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
 from isogloss.encoders.added.language_context import active_language
 from isogloss.metrics.separation import FineCounts, histogram, separation
 from isogloss.training.states import WORDS, layers_once, word_states
@@ -55,7 +55,7 @@ DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"l2": l2, "cosine": 
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordDistance:
+class WordDistance(Diagnostic):
     """Distances between related and unrelated words: histograms, means, and AUC of the separation."""
 
     name: ClassVar[str] = "word-distance"

@@ -1,8 +1,5 @@
 """Floor 5: training methods, and the tables that list them."""
 
-from typing import ClassVar, Protocol, runtime_checkable
-
-from isogloss.core.run_parts import Modules, Named
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.average import Average
 from isogloss.methods.consistency import Consistency
@@ -21,94 +18,7 @@ from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnl
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
-from isogloss.tasks.task import Config
-from isogloss.training.pretraining import TextMethod
-from isogloss.training.setting import AdjustSetting, AuxiliaryLoss, Peft, Reads, Setting, TextSetting, Trained
-
-
-class Method(Named, Protocol):
-    """A way to train a model; its fields are its hyper-parameters."""
-
-    uses: ClassVar[tuple[str, ...]]
-    """The languages that its model depends on: source, target, or both."""
-
-    needs_start: ClassVar[bool]
-    """Whether training continues from the model of another method."""
-
-    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Return the data it reads, so that every file is checked before anything trains."""
-        ...
-
-    def train(self, setting: Setting) -> Trained:
-        """Choose data, modules and loss; everything else is ``fit``."""
-        ...
-
-
-@runtime_checkable
-class UsesTeacher(Protocol):
-    """A method or an auxiliary loss that learns predictions of a model that was trained before."""
-
-    def needs_teacher(self, task: str) -> bool:
-        """Return whether it does so in a task."""
-        ...
-
-
-@runtime_checkable
-class Mixing(Protocol):
-    """A method whose models mix an input with its translation."""
-
-    def check(self, task: str, config: Config) -> None:
-        """Raise ConfigError or ModelError for a task or an encoder that it does not support."""
-        ...
-
-    def needs_teacher(self, task: str) -> bool:
-        """Return whether translations of a task are labelled by a source-only model."""
-        ...
-
-
-@runtime_checkable
-class ReadsLinks(Protocol):
-    """A method that may read which words of a translation are linked to those of its original."""
-
-    @property
-    def needs_links(self) -> bool:
-        """Whether it does so."""
-        ...
-
-
-class Pretraining(Named, TextMethod, Protocol):
-    """A way to make an encoder from text; its fields are its hyper-parameters."""
-
-    replays: ClassVar[bool]
-    """Whether text of other languages can be mixed in."""
-
-    def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
-        """Raise ModelError or ConfigError for an encoder that it cannot train.
-
-        ``family`` is empty where a plan cannot know it yet.
-        """
-        ...
-
-    def train(self, setting: TextSetting) -> Trained:
-        """Train the encoder with its masked-LM head."""
-        ...
-
-
-class Adjustment(Named, Protocol):
-    """A way to align translations in an encoder; its fields are its hyper-parameters."""
-
-    maps: ClassVar[bool]
-    """Whether it leaves the weights as they are and adds a map for each target language."""
-
-    @property
-    def needs_links(self) -> bool:
-        """Whether it reads which words are linked; otherwise the bitext is not aligned."""
-        ...
-
-    def train(self, setting: AdjustSetting) -> Trained:
-        """Adjust the encoder on aligned bitext."""
-        ...
-
+from isogloss.training.setting import Adjustment, AuxiliaryLoss, Method, Peft, Pretraining
 
 _ALL: tuple[type[Method], ...] = (
     SourceOnly,
@@ -123,10 +33,8 @@ _ALL: tuple[type[Method], ...] = (
     Average,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
-AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {
-    AlignmentLoss.name: AlignmentLoss,
-    ModelConsistency.name: ModelConsistency,
-}
+_ALL_AUXILIARY: tuple[type[AuxiliaryLoss], ...] = (AlignmentLoss, ModelConsistency)
+AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {loss.name: loss for loss in _ALL_AUXILIARY}
 _ALL_PEFT: tuple[type[Peft], ...] = (
     LoRA,
     DoRA,
@@ -167,9 +75,6 @@ __all__ = [
     "Adjustment",
     "AuxiliaryLoss",
     "Method",
-    "Mixing",
     "Peft",
     "Pretraining",
-    "ReadsLinks",
-    "UsesTeacher",
 ]

@@ -31,12 +31,13 @@ from isogloss.training.aligned_batches import (
     reference_states,
 )
 from isogloss.training.aligned_pairs import Aligned, AlignedPairs, PairEncoding, Word, encode_pairs
-from isogloss.training.setting import AuxiliaryTerm, Reads, Setting, language_pairs
+from isogloss.training.memory import AddedCost, Load, subwords_of
+from isogloss.training.setting import AuxiliaryLoss, AuxiliaryTerm, Reads, Setting, language_pairs
 from isogloss.training.states import check_layers
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlignmentLoss:
+class AlignmentLoss(AuxiliaryLoss):
     """Add α times the loss of cross-lingual adjustment (Eq. 1), on aligned sentence pairs, at each step."""
 
     name: ClassVar[str] = "alignment-loss"
@@ -86,6 +87,10 @@ class AlignmentLoss:
         """Read bitext of each source language with each target language."""
         original = self.reference == "original"
         return Reads(bitext=self.bitext, pairs=language_pairs(source, target), original=original)
+
+    def cost(self, batch: Load) -> AddedCost:
+        """Return the cost of both sides of its sentence pairs."""
+        return AddedCost(rows=-(-2 * self.pairs * subwords_of(self.longest) // batch.length))
 
     def prepare(
         self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int

@@ -43,7 +43,7 @@ from isogloss.tasks.task import Model
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fit import Note
 from isogloss.training.precision import device
-from isogloss.training.setting import Averaged, Reads, Setting, Trained
+from isogloss.training.setting import Averaged, Method, Reads, Setting, Trained
 
 TOLERANCE = 1e-6
 """Weights whose sum is this near to 1 sum to 1: 0.1 has no exact floating-point number."""
@@ -56,12 +56,11 @@ POOLER = ".pooler."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Average:
+class Average(Method):
     """Train nothing: the weights are a mean of other models', or a sum of task and language vectors."""
 
     name: ClassVar[str] = "average"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
-    needs_start: ClassVar[bool] = False
 
     weights: tuple[float, ...] | None = None
     """Weight of each of ``of``; equal ones that sum to 1 when left out. What they lack to 1 is the pretrained

@@ -24,19 +24,18 @@ from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.one_answer import Compare, divergence_of_classes, one_answer
-from isogloss.tasks.task import Model, ScoredTask
+from isogloss.tasks.task import Config, Model, ScoredTask
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.pairs import PairedBatch, paired_batches
-from isogloss.training.setting import Reads, Setting, Trained, language_pairs
+from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Consistency:
+class Consistency(Method):
     """Train on examples and their translations together, with equal predictions on both."""
 
     name: ClassVar[str] = "consistency"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
-    needs_start: ClassVar[bool] = False
 
     weight: Weight = 5.0
     """Weight of the consistency loss (xTune's λ₁); 0 is plain training on the pairs."""
@@ -47,11 +46,11 @@ class Consistency:
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source and its translations; target labels choose nothing: they are thought unknown."""
-        return Reads(train=(*source, *language_pairs(source, target)), dev=source)
+        return Reads(train=(*source, *language_pairs(source, target)), dev=source, sides=2 if target else 1)
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on pairs; a batch holds ``batch_size`` of them, of one pair of languages."""
-        self.check_task(setting.task)
+        self.check(setting.task, None)
         if not setting.source or not setting.target:
             raise ConfigError(
                 f"{self.name}: source {list(setting.source)} and target {list(setting.target)}: one of "
@@ -72,7 +71,7 @@ class Consistency:
             loss = loss + self.weight * inconsistency(*batch.split(scores), self._divergence(task))
         return loss if batch.shares.pairs == 1 else loss * batch.shares.pairs
 
-    def check_task(self, task: Task) -> None:
+    def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
         """Raise ConfigError for a task whose predictions have no divergence from a translation's."""
         self._divergence(task)
 

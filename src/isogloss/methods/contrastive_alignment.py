@@ -16,15 +16,15 @@ from isogloss.tasks.task import Model
 from isogloss.training.adjustment import PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, states_of
 from isogloss.training.aligned_pairs import PairEncoding, Word
-from isogloss.training.setting import AdjustSetting, Trained
+from isogloss.training.memory import Cost, Load, subwords_of
+from isogloss.training.setting import Adjustment, AdjustSetting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContrastiveAlignment:
+class ContrastiveAlignment(Adjustment):
     """Train by contrast: a word must be nearer to its translation than to all others of the batch."""
 
     name: ClassVar[str] = "contrastive-alignment"
-    maps: ClassVar[bool] = False
 
     level: Literal["word", "sentence"] = "word"
     """What is contrasted: linked words, or the means of whole sentences."""
@@ -75,6 +75,15 @@ class ContrastiveAlignment:
     def needs_links(self) -> bool:
         """Whether it reads which words are linked."""
         return self.level == "word"
+
+    def cost(self, pairs: int) -> Cost | None:
+        """Return the cost of both sides of its batches."""
+        return Cost(
+            batch=Load(rows=2 * self.batch_size, length=subwords_of(self.longest)),
+            steps=pairs * self.epochs / self.batch_size,
+            updates=self.updates,
+            dropout=self.dropout,
+        )
 
     def train(self, setting: AdjustSetting) -> Trained:
         """Align the encoder on bitext; without pairs or steps it stays as it is, to the bit."""

@@ -17,15 +17,15 @@ from isogloss.tasks.task import Model
 from isogloss.training.adjustment import PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, alignment_terms
 from isogloss.training.aligned_pairs import WITH_WORDS, Aligned, PairEncoding, Word
-from isogloss.training.setting import AdjustSetting, Trained
+from isogloss.training.memory import Cost, Load, subwords_of
+from isogloss.training.setting import Adjustment, AdjustSetting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrossLingualAdjustment:
+class CrossLingualAdjustment(Adjustment):
     """Bring the states of aligned words together (Eq. 1)."""
 
     name: ClassVar[str] = "cross-lingual-adjustment"
-    maps: ClassVar[bool] = False
 
     form: Form = "sum"
     """sum: Eq. 1 as printed, every pair and every source word counts alike; mean: each term is a mean over
@@ -78,6 +78,15 @@ class CrossLingualAdjustment:
     def needs_links(self) -> bool:
         """Whether it reads which words are linked."""
         return self.pulled in WITH_WORDS
+
+    def cost(self, pairs: int) -> Cost | None:
+        """Return the cost of both sides of its batches."""
+        return Cost(
+            batch=Load(rows=2 * self.batch_size, length=subwords_of(self.longest)),
+            steps=pairs * self.epochs / self.batch_size,
+            updates=self.updates,
+            dropout=self.dropout,
+        )
 
     def train(self, setting: AdjustSetting) -> Trained:
         """Adjust the encoder on aligned bitext; without pairs or steps it stays as it is, to the bit."""

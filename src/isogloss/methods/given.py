@@ -7,16 +7,15 @@ import torch
 
 from isogloss.core.errors import ModelError
 from isogloss.encoders import fastest_attention, load_encoder_config, load_tokenizer
-from isogloss.training.setting import Reads, Setting, Trained
+from isogloss.training.setting import Method, Reads, Setting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class Given(Method):
     """Train nothing: the model is given, with its head. It counts as trained on the grid's source."""
 
     name: ClassVar[str] = "given"
     uses: ClassVar[tuple[str, ...]] = ("source",)
-    needs_start: ClassVar[bool] = False
 
     model: str = ""
     """Folder of the model, or its name on the hub (name@revision); {seed} stands for a seed of the grid."""

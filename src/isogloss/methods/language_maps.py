@@ -17,11 +17,11 @@ from isogloss.core.run_parts import Positive
 from isogloss.nn.language_modules import Kind
 from isogloss.training.adjustment import adjust_by_map
 from isogloss.training.aligned_pairs import PairEncoding, Word
-from isogloss.training.setting import AdjustSetting, Trained
+from isogloss.training.setting import Adjustment, AdjustSetting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)
-class Procrustes:
+class Procrustes(Adjustment):
     """Rotate the last states of each target language onto the source's."""
 
     name: ClassVar[str] = "procrustes"
@@ -60,7 +60,7 @@ class Procrustes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Centring:
+class Centring(Adjustment):
     """Give the last states of each target language the source's mean, and its scale where asked."""
 
     name: ClassVar[str] = "centring"

@@ -15,14 +15,14 @@ from isogloss.encoders import family_of
 from isogloss.encoders.added.differences import write_sparse
 from isogloss.encoders.added.language_modules import TREE
 from isogloss.encoders.added.sparse_deltas import encoder_weights
-from isogloss.encoders.family import EncoderFamily
 from isogloss.nn.frozen import freeze, thaw, unfrozen
 from isogloss.tasks.task import Model
-from isogloss.training.setting import Extra, PeftSetting, Prepared
+from isogloss.training.memory import Shape
+from isogloss.training.setting import Extra, Peft, PeftSetting, Prepared
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerFreezing:
+class LayerFreezing(Peft):
     """Leave the embeddings and the lowest layers as they are; the rest is trained wholly."""
 
     name: ClassVar[str] = "layer-freezing"
@@ -30,8 +30,10 @@ class LayerFreezing:
     layers: Count = 0
     """How many layers, from the lowest, are frozen; 0: the embeddings alone."""
 
-    def check(self, family: EncoderFamily) -> None:
-        """Allow every family."""
+    def trained(self, shape: Shape) -> int:
+        """Return the parameters of the layers that are not frozen."""
+        inside = shape.parameters - shape.vocabulary * shape.dim
+        return inside * max(0, shape.layers - self.layers) // shape.layers
 
     def prepare(self, setting: PeftSetting) -> Prepared:
         """Freeze what comes before the first trained layer; ConfigError where there are fewer layers."""

@@ -30,16 +30,16 @@ from isogloss.encoders.added.sparse_deltas import (
     remove_masks,
     sparse_weights,
 )
-from isogloss.encoders.family import EncoderFamily
 from isogloss.tasks.task import Model
 from isogloss.training.distributed import is_main_process, main_process_first
-from isogloss.training.setting import Extra, PeftSetting, Prepared
+from isogloss.training.memory import AddedCost
+from isogloss.training.setting import Extra, Peft, PeftSetting, Prepared
 
 MASK = "mask.safetensors"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotteryTicket:
+class LotteryTicket(Peft):
     """Train twice: all weights, then from the start again those alone that changed most (LT-SFT)."""
 
     name: ClassVar[str] = "lt-sft"
@@ -47,8 +47,9 @@ class LotteryTicket:
     share: Annotated[float, Field(strict=True, gt=0, le=1)] = 0.08
     """Share of the encoder's weights, embeddings included, that is trained."""
 
-    def check(self, family: EncoderFamily) -> None:
-        """Take any family."""
+    def cost(self) -> AddedCost:
+        """Return the cost of the weights before the training, and of the mask, a byte each."""
+        return AddedCost(copies=1.25)
 
     def prepare(self, setting: PeftSetting) -> Prepared:
         """Train all weights of another copy for the mask, or read the mask of a training that was begun."""

@@ -20,20 +20,22 @@ from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, precision_of
 from isogloss.training.gradient_conflict import Conflict, block_pool, conflict_callback
+from isogloss.training.memory import Cost
 from isogloss.training.pretraining import (
     PRETRAINING_UPDATES,
     Start,
     begin,
     check_fields,
     check_objective,
+    cost_of_text,
     train_on_text,
 )
-from isogloss.training.setting import TextSetting, Trained
+from isogloss.training.setting import Pretraining, TextSetting, Trained
 from isogloss.training.text_batches import Parallel
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedLanguageModelling:
+class MaskedLanguageModelling(Pretraining):
     """Predict hidden subwords."""
 
     name: ClassVar[str] = "masked-language-modelling"
@@ -65,6 +67,10 @@ class MaskedLanguageModelling:
                 "accumulation": self.updates.accumulation is None or self.updates.accumulation >= 1,
             },
         )
+
+    def cost(self) -> Cost:
+        """Return the cost of batches of text, each run forward and back once."""
+        return cost_of_text(self.training, self.updates)
 
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ModelError or ConfigError for an encoder that it cannot train."""

@@ -12,12 +12,13 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
 from isogloss.encoders import fastest_attention, load_encoder_config
 from isogloss.encoders.families import is_causal
-from isogloss.training.pretraining import begin, check_fields, check_objective, train_on_text
-from isogloss.training.setting import TextSetting, Trained
+from isogloss.training.memory import Cost
+from isogloss.training.pretraining import begin, check_fields, check_objective, cost_of_text, train_on_text
+from isogloss.training.setting import Pretraining, TextSetting, Trained
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedNextToken:
+class MaskedNextToken(Pretraining):
     """Predict hidden subwords from the state before them, in a decoder whose mask is lifted (LLM2Vec)."""
 
     name: ClassVar[str] = "masked-next-token"
@@ -25,7 +26,6 @@ class MaskedNextToken:
         2  # In the first, decoders that close texts with their padding did not see the ends.
     )
     replays: ClassVar[bool] = True
-    translation: ClassVar[float] = 0.0
 
     training: TextTraining = field(default=TextTraining(steps=1000, masked=0.2), metadata=NESTED)
     """How long (the paper: 1000 steps), on what batches of text, and how that is followed."""
@@ -45,6 +45,10 @@ class MaskedNextToken:
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
         check_fields(self, {})
+
+    def cost(self) -> Cost:
+        """Return the cost of batches of text, each run forward and back once."""
+        return cost_of_text(self.training, self.updates)
 
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ConfigError for an encoder that is no decoder."""

@@ -42,23 +42,20 @@ from isogloss.training.pretraining import (
     check_fields,
     check_objective,
 )
-from isogloss.training.setting import TextSetting, Trained
+from isogloss.training.setting import Pretraining, TextSetting, Trained
 
 LOOK_EVERY = 100
 """Steps between two rows on the hypergradient's terms."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetaLearning:
+class MetaLearning(Pretraining):
     """Predict hidden subwords; each language's modules learn to make what is shared good for all.
 
     In one process, and each batch at once: φ moves before θ, and by what the whole batch says of θ.
     """
 
     name: ClassVar[str] = "meta-learning"
-    replays: ClassVar[bool] = False
-    mixed: ClassVar[bool] = False
-    translation: ClassVar[float] = 0.0
 
     training: TextTraining = field(default=TextTraining(), metadata=NESTED)
     """How long, on what batches of text, and how that is followed."""

@@ -9,7 +9,7 @@ carry: xTune's second stage is ``consistency`` (R1) with it.
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import torch
 from jaxtyping import Float
@@ -23,17 +23,18 @@ from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, collate
 from isogloss.tasks.one_answer import CLASSES, one_answer
-from isogloss.tasks.task import Model
+from isogloss.tasks.task import Config, LabelsAre, Model
 from isogloss.training.batching import Bucketed
+from isogloss.training.memory import AddedCost, Load
 from isogloss.training.pairs import encode, load_teacher, untagged, uses_teacher
-from isogloss.training.setting import AuxiliaryTerm, Reads, Setting, language_pairs
+from isogloss.training.setting import AuxiliaryLoss, AuxiliaryTerm, Reads, Setting, language_pairs
 
 NOWHERE = -1e4
 """Score of a place that no answer can start or end at: its probability is 0, and its logarithm finite."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelConsistency:
+class ModelConsistency(AuxiliaryLoss):
     """Keep predictions near those of a first model (the teacher), in the source and on its translations."""
 
     name: ClassVar[str] = "model-consistency"
@@ -44,13 +45,14 @@ class ModelConsistency:
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source and its translations."""
-        return Reads(train=(*source, *language_pairs(source, target)))
+        teacher: tuple[LabelsAre, ...] = get_args(LabelsAre) if self.weight else ()
+        return Reads(train=(*source, *language_pairs(source, target)), teacher=teacher)
 
-    def needs_teacher(self, task: str) -> bool:  # noqa: ARG002
-        """Return whether it reads a model of the first stage."""
-        return self.weight > 0
+    def cost(self, batch: Load) -> AddedCost:
+        """Return the cost of a batch of its own examples, and of the teacher."""
+        return AddedCost(rows=batch.rows, copies=1)
 
-    def check_task(self, task: Task) -> None:
+    def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
         """Raise ConfigError for a task whose answers have no probabilities that can be compared."""
         both = one_answer(task)
         if self.weight and (task.labels_are == "tree" or (both is not None and both.divergence is None)):
@@ -66,7 +68,7 @@ class ModelConsistency:
         """Encode examples and translations, each once in as many steps as batches hold them all."""
         if not self.weight:
             return None
-        self.check_task(setting.task)
+        self.check(setting.task, None)
         languages = self.reads(setting.source, setting.target).train
         check_languages(model, languages)
         read = untagged(setting).train if uses_teacher(setting.task) else setting.train
@@ -92,7 +94,7 @@ class ModelConsistency:
             theirs = in_classes(task, task.scores(teacher, batch), batch)
         both = one_answer(task) or CLASSES
         if both.divergence is None:
-            raise TypeError(f"{task.name} has no divergence")  # check_task refuses it.
+            raise TypeError(f"{task.name} has no divergence")  # check refuses it.
         return self.weight * both.divergence(theirs, in_classes(task, task.scores(model, batch), batch))
 
 

@@ -32,7 +32,8 @@ from isogloss.encoders.added.peft_adapters import (
 )
 from isogloss.encoders.family import EncoderFamily
 from isogloss.tasks.task import Model
-from isogloss.training.setting import Extra, PeftSetting, Prepared
+from isogloss.training.memory import Shape
+from isogloss.training.setting import Extra, Peft, PeftSetting, Prepared
 
 if TYPE_CHECKING:
     from peft import PeftConfig
@@ -42,7 +43,7 @@ OTHERWISE: tuple[ModuleChoice, ...] = ("attention_output", "feed_forward_in", "f
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoRA:
+class LoRA(Peft):
     """Add a product of two small matrices, B A, to each of some matrices of the encoder."""
 
     name: ClassVar[str] = "lora"
@@ -65,6 +66,15 @@ class LoRA:
     def check(self, family: EncoderFamily) -> None:
         """Raise ConfigError for a family that it cannot be put into."""
         check_peft(family, self.modules, f"peft {self.name}")
+
+    def trained(self, shape: Shape) -> int:
+        """Return the parameters of A and B in all layers."""
+        sides = {
+            "feed_forward_in": shape.dim + (1 + shape.gated) * shape.feed_forward,
+            "feed_forward_out": shape.feed_forward + shape.dim,
+        }
+        modules = self.modules or ("query", "value")
+        return shape.layers * self.rank * sum(sides.get(name, 2 * shape.dim) for name in modules)
 
     def prepare(self, setting: PeftSetting) -> Prepared:
         """Put it into every layer."""
@@ -95,7 +105,7 @@ class DoRA(LoRA):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IA3:
+class IA3(Peft):
     """Multiply keys, values and the inner states of the feed-forward by trained vectors."""
 
     name: ClassVar[str] = "ia3"
@@ -107,6 +117,10 @@ class IA3:
     def check(self, family: EncoderFamily) -> None:
         """Raise ConfigError for a family that it cannot be put into."""
         check_peft(family, self.modules, f"peft {self.name}")
+
+    def trained(self, shape: Shape) -> int:
+        """Return the parameters of all vectors."""
+        return shape.layers * (2 * shape.dim + shape.feed_forward)
 
     def prepare(self, setting: PeftSetting) -> Prepared:
         """Put it into every layer."""

@@ -12,21 +12,21 @@ from typing import ClassVar, Literal
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Count, Whole
 from isogloss.data.examples import Example, Per
-from isogloss.tasks import Task, find_task
+from isogloss.tasks import Task
 from isogloss.tasks.one_answer import CLASSES, one_answer
+from isogloss.tasks.task import Config, LabelsAre
 from isogloss.training.fine_tuning import examples_alone, few_examples, fine_tune
 from isogloss.training.gradient_conflict import WATCHES, Conflict
-from isogloss.training.pairs import untagged, uses_teacher
-from isogloss.training.setting import Reads, Setting, Trained, language_pairs
+from isogloss.training.pairs import untagged
+from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceOnly:
+class SourceOnly(Method):
     """Train on the source languages, test anywhere (zero-shot transfer; paper 1's θ_S)."""
 
     name: ClassVar[str] = "source-only"
     uses: ClassVar[tuple[str, ...]] = ("source",)
-    needs_start: ClassVar[bool] = False
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
         """Read the source languages alone."""
@@ -38,7 +38,7 @@ class SourceOnly:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OracleStopping:
+class OracleStopping(Method):
     """Train on the source languages alone, but let the targets' dev sets choose the epoch.
 
     Keung et al. (2020), "Don't Use English Dev": how much of a difference between systems is the choice of
@@ -47,7 +47,6 @@ class OracleStopping:
 
     name: ClassVar[str] = "oracle-stopping"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
-    needs_start: ClassVar[bool] = False
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Train on the source, choose by the targets."""
@@ -59,12 +58,11 @@ class OracleStopping:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TargetOnly:
+class TargetOnly(Method):
     """Train on the target language's own labels (paper 1's θ_T)."""
 
     name: ClassVar[str] = "target-only"
     uses: ClassVar[tuple[str, ...]] = ("target",)
-    needs_start: ClassVar[bool] = False
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
         """Read the target languages alone."""
@@ -76,12 +74,11 @@ class TargetOnly:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bilingual:
+class Bilingual(Method):
     """Train on source and target labels together (paper 1's θ_ST), one language a batch."""
 
     name: ClassVar[str] = "bilingual"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
-    needs_start: ClassVar[bool] = False
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
     """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""
@@ -97,7 +94,7 @@ class Bilingual:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FewShot:
+class FewShot(Method):
     """Continue from a model (``start``, usually source-only) with a few examples of each target language.
 
     Under-specified optimization, Section 6, asks for it: which shots are chosen is a part of the run, so runs
@@ -123,7 +120,7 @@ class FewShot:
     target labels; shots: as many further training examples, so that few are labelled in all; none: nothing,
     and the model of the last epoch is kept."""
 
-    def check_task(self, task: Task) -> None:
+    def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
         """Refuse to count examples of each label where an example has several, a number, or none."""
         classes = one_answer(task) is CLASSES
         if self.per == "label" and not classes:
@@ -162,7 +159,7 @@ class FewShot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslateTrain:
+class TranslateTrain(Method):
     """Train on the source languages and their translations together.
 
     The strongest plain baseline of X-Mixup and of XTREME (Hu et al., 2020). Translations come as examples of
@@ -173,7 +170,6 @@ class TranslateTrain:
 
     name: ClassVar[str] = "translate-train"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
-    needs_start: ClassVar[bool] = False
 
     with_source: bool = True
     """Whether the source examples themselves are trained on too."""
@@ -196,15 +192,12 @@ class TranslateTrain:
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source and its translations; target labels choose nothing: they are thought unknown."""
         own = source if self.with_source else ()
-        return Reads(train=(*own, *language_pairs(source, target)), dev=source)
-
-    def needs_teacher(self, task: str) -> bool:
-        """Return whether translations of a task are labelled by a source-only model."""
-        return self.labels == "teacher" and uses_teacher(find_task(task))
+        teacher: tuple[LabelsAre, ...] = ("word",) if self.labels else ()
+        return Reads(train=(*own, *language_pairs(source, target)), dev=source, teacher=teacher)
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on all of them, one language a batch."""
         reads = self.reads(setting.source, setting.target)
-        if self.needs_teacher(setting.task.name):
+        if reads.needs_teacher(setting.task):
             return fine_tune(untagged(setting), reads, prepare=partial(examples_alone, pseudo=True))
         return fine_tune(setting, reads, conflict=self.conflict)

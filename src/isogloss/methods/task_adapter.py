@@ -19,14 +19,14 @@ from isogloss.encoders.added.task_adapter import (
     add_task_adapter,
     write_task_adapter,
 )
-from isogloss.encoders.family import EncoderFamily
 from isogloss.nn.frozen import freeze, thaw
 from isogloss.tasks.task import Model
-from isogloss.training.setting import Extra, PeftSetting, Prepared
+from isogloss.training.memory import Shape
+from isogloss.training.setting import Extra, Peft, PeftSetting, Prepared
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskAdapter:
+class TaskAdapter(Peft):
     """A bottleneck after each feed-forward, behind the language's; all else but the head is frozen."""
 
     name: ClassVar[str] = "adapter"
@@ -34,8 +34,9 @@ class TaskAdapter:
     reduction: Positive = 16
     """How many times narrower than the states the bottleneck is; 16 in the paper (48 of 768)."""
 
-    def check(self, family: EncoderFamily) -> None:
-        """Allow every family."""
+    def trained(self, shape: Shape) -> int:
+        """Return the parameters of the bottlenecks."""
+        return 2 * shape.layers * shape.dim * (shape.dim // self.reduction)
 
     def prepare(self, setting: PeftSetting) -> Prepared:
         """Put one into every layer; a model that was fine-tuned so is trained further in its own."""

@@ -8,6 +8,7 @@ translation, weighted by alpha. Without a target it is source-only, to the bit.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, cast
@@ -32,19 +33,15 @@ from isogloss.encoders.mixup import (
     mixing,
     save_mixup,
 )
-from isogloss.tasks import TASKS, find_task
+from isogloss.tasks import TASKS
 from isogloss.tasks.batch import Batch
-from isogloss.tasks.classification import MultiLabelClassification, Regression, TextClassification
-from isogloss.tasks.multiple_choice import MultipleChoice
 from isogloss.tasks.one_answer import one_answer
-from isogloss.tasks.span_qa import SpanQA
-from isogloss.tasks.tagging import Tagging
-from isogloss.tasks.task import Config, Model, ScoredTask, Task
+from isogloss.tasks.task import Config, LabelsAre, Model, ScoredTask, Task
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.linked_rows import check_linked
 from isogloss.training.optimizer import learn_at
 from isogloss.training.pairs import PairedBatch, paired_batches, untagged
-from isogloss.training.setting import Reads, Setting, Trained, language_pairs
+from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
 
 SELDOM = 0.01
 """Share of back-translated batches below which a schedule might as well not be there."""
@@ -53,12 +50,11 @@ Sampling = Literal["batch", "example"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class XMixup:
+class XMixup(Method):
     """Train on source examples and their translations, whose states mix with the source's in one layer."""
 
     name: ClassVar[str] = "x-mixup"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
-    needs_start: ClassVar[bool] = False
 
     layer: Count = 0
     """Layer that mixes, counted from 1; 0 for the paper's: 1 for classification, 4 for tagging, 8 of 12 and
@@ -107,42 +103,39 @@ class XMixup:
         """Read source, translations and back-translations; target labels choose nothing."""
         there = language_pairs(source, target)
         back = [f"{pair}-{pair.partition('-')[0]}" for pair in there] if self.schedule else []
-        return Reads(train=(*source, *there, *back), dev=source)
+        return Reads(
+            train=(*source, *there, *back),
+            dev=source,
+            teacher=("word",),
+            links=self.attends == "links",
+            sides=2 if target else 1,
+            mixes=True,
+        )
 
-    def check(self, task: str, config: Config) -> None:
-        """Raise ConfigError or ModelError for an unsupported task, encoder or layer."""
-        self._layer(task, config)
-
-    def check_task(self, task: Task) -> None:
-        """Raise ConfigError where words are to be mixed by links, and the task's texts have no words."""
-        if self.needs_links and task.labels_are != "word":
+    def check(self, task: Task, encoder: Config | None) -> None:
+        """Raise ConfigError or ModelError for an unsupported task, encoder or layer, or links of no words."""
+        kind = mixup_task(task)
+        if encoder:
+            self._layer(kind, encoder)
+        if self.attends == "links" and task.labels_are != "word":
             able = ", ".join(sorted(name for name, one in TASKS.items() if one.labels_are == "word"))
             raise ConfigError(
                 f"{self.name}: {LINKS_NEEDED}, and examples of {task.name} are texts whose words are not "
                 f'given. It is for tagging ({able}). Take attends = "cosine", or leave it out.'
             )
 
-    @property
-    def needs_links(self) -> bool:
-        """Whether it reads which words of a translation are linked to those of its original."""
-        return self.attends == "links"
-
-    def needs_teacher(self, task: str) -> bool:
-        """Return whether translations of a task are labelled by a source-only model."""
-        return mixup_task(task).pseudo_labels
-
     def train(self, setting: Setting) -> Trained:
         """Train on pairs; the source's dev set, which is never mixed, chooses the epoch."""
         reads = self.reads(setting.source, setting.target)
         if not setting.target:
             return fine_tune(setting, reads)
-        self.check_task(setting.task)
-        given = untagged(setting) if self.needs_teacher(setting.task.name) else setting
-        return fine_tune(given, reads, prepare=self._prepare)
+        self.check(setting.task, None)
+        inputs = untagged(setting) if reads.needs_teacher(setting.task) else setting
+        return fine_tune(inputs, reads, prepare=self._prepare)
 
     def _prepare(self, setting: Setting, network: Model, tokenizer: Tokenizer, train: Examples) -> Training:
-        kind = mixup_task(setting.task.name)
-        if self.needs_links:
+        kind = mixup_task(setting.task)
+        if self.attends == "links":
             for code in filter(is_translation, train):
                 check_linked(train[code], code)
         schedule = SourceSchedule(
@@ -153,10 +146,10 @@ class XMixup:
             tokenizer,
             train,
             takes_real=schedule.takes_real if self.schedule else None,
-            pseudo_labels=kind.pseudo_labels,
+            pseudo_labels=setting.task.labels_are == "word",
         )
         mixup = Mixup(
-            layer=self._layer(setting.task.name, network.config),
+            layer=self._layer(kind, network.config),
             largest=self.ratio,
             learned=self.learned_ratio,
             residual=self.residual,
@@ -175,7 +168,7 @@ class XMixup:
 
     def loss(self, task: ScoredTask, model: "MixedModel", batch: PairedBatch) -> Tensor:
         """Return the loss of Eq. 7 of pairs that run through the model in one pass."""
-        kind = mixup_task(task.name)
+        kind = mixup_task(task)
         alpha = kind.alpha if self.alpha is None else self.alpha
         both = batch.both
         mixed = mixing(model.network, model.mixup, both.mask, both.languages, batch.links)
@@ -192,9 +185,9 @@ class XMixup:
             loss = loss + self.kl * share.pairs * answer.divergence(source.float(), target.float())
         return loss
 
-    def _layer(self, task: str, config: Config) -> int:
+    def _layer(self, kind: "MixupTask", config: Config) -> int:
         """Return the layer that mixes; ConfigError or ModelError where the encoder cannot in that one."""
-        layer = self.layer or mixup_task(task).layer_of(config.num_hidden_layers)
+        layer = self.layer or kind.layer_of(config.num_hidden_layers)
         check_mixup(config, layer)
         return layer
 
@@ -279,9 +272,6 @@ class MixupTask:
     grows: bool = False
     """Whether that layer goes up with the encoder, as the paper has it for QA: 8 of 12, 16 of 24."""
 
-    pseudo_labels: bool = False
-    """Whether labels do not outlive translation, and a source-only model's probabilities take their place."""
-
     def layer_of(self, layers: int) -> int:
         """Return the layer that mixes in an encoder of ``layers``; the same proportion in a smaller one."""
         scaled = max(1, round(self.layer * layers / ORDINARY))
@@ -289,26 +279,25 @@ class MixupTask:
 
 
 CLASSIFICATION = MixupTask(alpha=0.4, decay=1000, layer=1)
-STRUCTURED = MixupTask(alpha=0.8, decay=1000, layer=4, pseudo_labels=True)
+STRUCTURED = MixupTask(alpha=0.8, decay=1000, layer=4)
 QUESTIONS = MixupTask(alpha=0.2, decay=2000, layer=8, grows=True)
 
-KINDS: dict[type, MixupTask] = {
-    TextClassification: CLASSIFICATION,
-    MultiLabelClassification: CLASSIFICATION,
-    Regression: CLASSIFICATION,
-    MultipleChoice: CLASSIFICATION,
-    Tagging: STRUCTURED,
-    SpanQA: QUESTIONS,
+KINDS: Mapping[LabelsAre, MixupTask] = {
+    "example": CLASSIFICATION,
+    "option": CLASSIFICATION,
+    "word": STRUCTURED,
+    "span": QUESTIONS,
 }
+"""By the unit that a task labels."""
 
 
-def mixup_task(task: str) -> MixupTask:
+def mixup_task(task: Task) -> MixupTask:
     """Return the paper's choices for a task; ConfigError for one that X-Mixup does not know."""
-    found = KINDS.get(type(find_task(task)))
-    if found is None:
-        known = sorted(name for name, one in TASKS.items() if type(one) in KINDS)
+    kind = KINDS.get(task.labels_are) if isinstance(task, ScoredTask) else None
+    if kind is None:
+        able = sorted(name for name, other in TASKS.items() if other.labels_are in KINDS)
         raise ConfigError(
-            f"x-mixup: found task {task!r}; it is defined for {', '.join(known)}. "
+            f"x-mixup: found task {task.name!r}; it is defined for {', '.join(able)}. "
             f"Choose one of these, or translate-train."
         )
-    return found
+    return kind

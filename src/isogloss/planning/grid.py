@@ -12,7 +12,7 @@ from isogloss.data import CORPORA
 from isogloss.data.corpus import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import FAMILIES, load_encoder_config
-from isogloss.methods import Mixing, UsesTeacher
+from isogloss.methods import AuxiliaryLoss, Method
 from isogloss.methods.average import Average
 from isogloss.methods.given import Given
 from isogloss.methods.plain import SourceOnly
@@ -30,7 +30,6 @@ from isogloss.planning.translations import (
     TranslationRequest,
     check_labels,
     check_links,
-    needs_links,
     needs_tags,
 )
 from isogloss.recipes.checking import located, refuse_empty_or_twice
@@ -40,7 +39,7 @@ from isogloss.runs.averages import AverageRequest, averaged
 from isogloss.runs.encoder_runs import Align, Encoder
 from isogloss.runs.encoders import check_layers_read, check_read, facts_of, place_of, pretrained
 from isogloss.runs.runs import FineTune, Translate
-from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, ChecksTask, find_task, task_names
+from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, find_task, task_names
 from isogloss.training.setting import Reads
 
 
@@ -277,7 +276,7 @@ def _made(
             examples=cell.examples if split == "train" else cell.dev_examples,
             treebanks=cell.treebanks,
             tags=needs_tags(cell.task, entry.method),
-            links=needs_links(entry.method),
+            links=entry.method.reads((), ()).links,
             encoder=cell.encoder,
             where=entry.where,
         )
@@ -291,13 +290,11 @@ def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
     """Raise ConfigError for a task or an encoder that a method or its auxiliary loss does not take."""
     folders = planning.sources.encoders
     place = place_of(cell.encoder, folders)
-    parts: tuple[object, ...] = (entry.method, entry.auxiliary)
+    task, encoder = find_task(cell.task), load_encoder_config(place) if place else None
     with located(entry.where):
-        for part in parts:
-            if isinstance(part, ChecksTask):
-                part.check_task(find_task(cell.task))
-        if isinstance(entry.method, Mixing) and place:
-            entry.method.check(cell.task, load_encoder_config(place))
+        entry.method.check(task, encoder)
+        if entry.auxiliary:
+            entry.auxiliary.check(task, encoder)
     check_layers_read(entry.method, cell.encoder, folders, entry.where)
     check_layers_read(entry.auxiliary, cell.encoder, folders, f"{entry.where}: auxiliary")
 
@@ -320,8 +317,8 @@ def _teacher(
     Where none is named it is the source-only one of the grid's optimization and peft, whatever the method
     changes: so all methods have one.
     """
-    parts: tuple[object, ...] = (entry.method, entry.auxiliary)
-    if not any(isinstance(one, UsesTeacher) and one.needs_teacher(cell.task) for one in parts):
+    parts: tuple[Method | AuxiliaryLoss | None, ...] = (entry.method, entry.auxiliary)
+    if not any(part.reads((), ()).needs_teacher(find_task(cell.task)) for part in parts if part):
         if named:
             raise ConfigError(
                 f"{entry.where}: teacher: {entry.method.name} learns no model's predictions in "

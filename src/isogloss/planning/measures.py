@@ -11,10 +11,10 @@ from isogloss.data.corpus import SPLITS, Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.diagnostics.weight_space import FACTORS, MIX_OTHERWISE
-from isogloss.methods import WITH_FACTORS, Mixing
+from isogloss.methods import WITH_FACTORS
 from isogloss.methods.x_mixup import XMixup, mixup_task
 from isogloss.planning.grid import Cell, Planning
-from isogloss.planning.translations import RecipeTranslator, TranslationRequest, check_labels, needs_links
+from isogloss.planning.translations import RecipeTranslator, TranslationRequest, check_labels
 from isogloss.recipes.checking import (
     located,
     names,
@@ -28,7 +28,7 @@ from isogloss.runs.averages import seedless
 from isogloss.runs.encoder_runs import Encoder
 from isogloss.runs.encoders import check_layers_read, check_read, facts_of
 from isogloss.runs.runs import FineTune, Measure, Run, Translate
-from isogloss.tasks import ChecksTask, find_task
+from isogloss.tasks import find_task
 from isogloss.training.evaluation import PAIRED, check_inputs, codes_read, language_read
 
 _OF_ENCODERS = ("split", "examples", "corpus", "languages", "encoders")
@@ -144,7 +144,7 @@ def chosen_models(request: MeasureRequest) -> Iterator[tuple[FineTune, tuple[str
                 targets, _ = found.setdefault(model, (set(), cell))
                 targets.update(cell.targets)
     for model, (targets, cell) in found.items():
-        reads = request.choice.inputs != PAIRED or isinstance(model.method, Mixing)
+        reads = request.choice.inputs != PAIRED or model.method.reads((), ()).mixes
         if reads and _has_its_translator(request, model):
             # Sorted, so that a recipe with its lists in another order asks for the same runs.
             yield model, (*cell.source, *sorted(targets - {*cell.source})), cell
@@ -224,7 +224,7 @@ def of_cells(request: MeasureRequest) -> Iterator[Measure]:
 
 def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cell) -> None:
     """Raise ConfigError where inputs are paired and a model, or the diagnostic, reads no pairs."""
-    unpaired = [one.label for one in models if not isinstance(one.method, Mixing)]
+    unpaired = [one.label for one in models if not one.method.reads((), ()).mixes]
     if request.choice.inputs == PAIRED and unpaired:
         raise ConfigError(
             f"{request.where}: inputs: {unpaired[0]} reads inputs alone, and models of x-mixup beside their "
@@ -240,7 +240,7 @@ def _mix_otherwise(mixing: Sequence[XMixup], request: MeasureRequest, cell: Cell
     """Return whether methods mix in other layers or ways; the paper's layer is that of an encoder here."""
     ways = {(mixup.learned_ratio, mixup.residual, mixup.attends) for mixup in mixing}
     facts = facts_of(cell.encoder, request.sources.encoders)
-    own = mixup_task(cell.task).layer_of(facts.layers) if facts and mixing else 0
+    own = mixup_task(find_task(cell.task)).layer_of(facts.layers) if facts and mixing else 0
     return len(ways) > 1 or len({mixup.layer or own for mixup in mixing} - {0}) > 1
 
 
@@ -268,8 +268,7 @@ def _on_labels(
     corpus = request.choice.corpus or cell.corpus
     with located(request.where):
         request.sources.needs(corpus, cell.task)
-        if isinstance(request.diagnostic, ChecksTask):
-            request.diagnostic.check_task(find_task(cell.task))
+        request.diagnostic.check(find_task(cell.task))
     return on_examples(request, subjects, corpus, _labelled(request, languages, cell), cell)
 
 
@@ -278,7 +277,7 @@ def _labelled(request: MeasureRequest, languages: tuple[str, ...], cell: Cell) -
 
     ConfigError where no target language is left of those that the table names.
     """
-    if not getattr(request.diagnostic, "needs_labels", True):
+    if not request.diagnostic.needs_labels:
         return languages
     corpus, split = request.choice.corpus or cell.corpus, request.split
     lacking = [code for code in languages if request.sources.lacks_labels(corpus, code, split)]
@@ -303,7 +302,7 @@ def on_examples(
     treebanks = treebanks_read(request, corpus, languages, cell)
     codes = [code for language in languages for code in codes_read(inputs, language, source)]
     into = [code for code in codes if is_translation(code)]
-    links = any(needs_links(one.method) for one in subjects if isinstance(one, FineTune))
+    links = any(one.method.reads((), ()).links for one in subjects if isinstance(one, FineTune))
     made = _translations(request, corpus, into, cell, treebanks, links=links)
     from_files = [code for code in codes if code not in {one.languages for one in made}]
     with located(request.where):

@@ -14,7 +14,7 @@ from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.projection.label_projection import WAYS, TagWay
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
-from isogloss.methods import TRANSLATION_TRAINING, Method, ReadsLinks, UsesTeacher
+from isogloss.methods import TRANSLATION_TRAINING, Method
 from isogloss.recipes.checking import (
     checked,
     located,
@@ -227,19 +227,13 @@ class RecipeTranslator:
 
 def needs_tags(task: str, method: Method) -> bool:
     """Return whether a method trains on the tags that translated words have."""
-    teacher = isinstance(method, UsesTeacher) and method.needs_teacher(task)
-    read = any(map(is_translation, method.reads(("en",), ("sw",)).train))
-    return find_task(task).labels_are == "word" and read and not teacher
-
-
-def needs_links(method: Method) -> bool:
-    """Return whether a method reads which words of a translation are linked to those of its original."""
-    return isinstance(method, ReadsLinks) and method.needs_links
+    reads, of_words = method.reads(("en",), ("sw",)), find_task(task).labels_are == "word"
+    return of_words and any(map(is_translation, reads.train)) and not reads.needs_teacher(find_task(task))
 
 
 def check_links(method: Method, where: str) -> None:
     """Raise ConfigError where a method reads word links, and its translations are read from files."""
-    if needs_links(method):
+    if method.reads((), ()).links:
         raise ConfigError(
             f"{where}: attends: {method.name} reads which words of a translation are linked, and files of "
             f"translations do not say. Add [translate] (its own links, or those of [align]), or leave "

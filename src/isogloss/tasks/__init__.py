@@ -18,7 +18,7 @@ from isogloss.tasks.multiple_choice import CHOICE
 from isogloss.tasks.parsing import PARSING
 from isogloss.tasks.span_qa import QA
 from isogloss.tasks.tagging import NER, UPOS, Tagging
-from isogloss.tasks.task import ChecksTask, Task, all_measures
+from isogloss.tasks.task import Task, all_measures
 
 _ALL: tuple[Task, ...] = (
     *(UPOS, NER, PARSING, NLI, PARAPHRASE, QA, CHOICE),
@@ -63,7 +63,6 @@ __all__ = [
     "ALL_TASKS",
     "OF_ANY_LABELS",
     "TASKS",
-    "ChecksTask",
     "Task",
     "all_measures",
     "find_task",

@@ -113,14 +113,6 @@ class ScoredTask(Task, Protocol):
         """Return the loss of raw outputs [label class] at the scored positions."""
 
 
-@runtime_checkable
-class ChecksTask(Protocol):
-    """A method that does not train every task, or a measurement that is not taken of every one."""
-
-    def check_task(self, task: Task) -> None:
-        """Raise ConfigError for a task that it does not support."""
-
-
 def all_measures(task: Task, gold: Sequence[Answer], predicted: Sequence[Answer]) -> dict[str, float]:
     """Return all measures of a task by name, the metric first; each in [0, 1]."""
     return {name: total(one) for name, one in task.contributions(gold, predicted).items()}

@@ -113,6 +113,27 @@ class Load:
         return self.rows * self.length
 
 
+class AddedCost(NamedTuple):
+    """The cost that a part adds to a training."""
+
+    rows: int = 0
+    """Rows of a batch, as long as those of the training."""
+    copies: float = 0.0
+    """Numbers of four bytes for each parameter of the model: 1 for a second model in memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """The cost of training an encoder: with its shape, memory and operations follow from this."""
+
+    batch: Load
+    steps: float
+    updates: Updates
+    dropout: bool = True
+    copies: float = 0.0
+    """Numbers of four bytes for each parameter of the model, besides its own: 1 for a second model."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Machine:
     """Where it runs."""
@@ -125,6 +146,15 @@ class Machine:
     def program(self) -> int:
         """Bytes beside models; a GPU's own memory has none of the program's."""
         return 0 if self.gpu else PROGRAM
+
+
+SUBWORDS_PER_WORD = 1.5
+"""Where the longest sentence is known in words alone: between English and what vocabularies split more."""
+
+
+def subwords_of(words: int) -> int:
+    """Return about how many subwords a sentence of so many words has, special ones included."""
+    return round(SUBWORDS_PER_WORD * words) + 2
 
 
 def training_memory(

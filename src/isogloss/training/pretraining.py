@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
 
 from torch import nn
 
@@ -41,7 +40,8 @@ from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import main_process_first
 from isogloss.training.fit import Callback, Callbacks, fit, trained_alone
-from isogloss.training.setting import TextSetting, Trained
+from isogloss.training.memory import Cost, Load
+from isogloss.training.setting import Pretraining, TextSetting, Trained
 from isogloss.training.text_batches import (
     BatchSampling,
     Parallel,
@@ -82,35 +82,8 @@ class Start:
     """The parameters that are trained; None for all."""
 
 
-@runtime_checkable
-class TextMethod(Protocol):
-    """The fields that every method of pretraining has."""
-
-    name: ClassVar[str]
-
-    @property
-    def training(self) -> TextTraining:
-        """How long, on what batches of text, and how that is followed."""
-        ...
-
-    @property
-    def updates(self) -> Updates:
-        """How weights are updated."""
-        ...
-
-    @property
-    def mixed(self) -> bool:
-        """Whether rows of one batch come from all languages."""
-        ...
-
-    @property
-    def translation(self) -> float:
-        """Share of the updates that are made on translations."""
-        ...
-
-
 def begin(
-    setting: TextSetting, method: TextMethod, *, attention: str = "eager", mask: str | None = None
+    setting: TextSetting, method: Pretraining, *, attention: str = "eager", mask: str | None = None
 ) -> Start:
     """Read the text, train the vocabulary, and make the encoder, as a method's fields say.
 
@@ -165,7 +138,7 @@ def begin(
 def train_on_text(
     start: Start,
     setting: TextSetting,
-    method: TextMethod,
+    method: Pretraining,
     *,
     translations: Sequence[Parallel] = (),
     periodic: tuple[Callback, ...] = (),
@@ -231,7 +204,17 @@ def check_objective(name: str, family: str, *, next_token: bool) -> None:
     raise ConfigError(f"{name}: {family} {what}. Choose the method {instead}, or another encoder.")
 
 
-def check_fields(method: TextMethod, also: Mapping[str, bool]) -> None:
+def cost_of_text(training: TextTraining, updates: Updates) -> Cost:
+    """Return the cost of a training that runs each batch of text forward and back once."""
+    batch = Load(
+        rows=max(1, training.batch_subwords // training.block),
+        length=training.block,
+        predicted=round(training.masked * training.batch_subwords),
+    )
+    return Cost(batch=batch, steps=training.steps, updates=updates, dropout=bool(training.dropout))
+
+
+def check_fields(method: Pretraining, also: Mapping[str, bool]) -> None:
     """Raise ConfigError where a field of a method cannot be; ``also`` tells of its others."""
     how = method.training
     allowed = {
@@ -252,7 +235,7 @@ def check_fields(method: TextMethod, also: Mapping[str, bool]) -> None:
             )
 
 
-def _check(setting: TextSetting, method: TextMethod) -> None:
+def _check(setting: TextSetting, method: Pretraining) -> None:
     if method.training.evaluate_every is not None and setting.held_out is None:
         raise DataError("evaluate_every needs held-out text, and none was given. Leave the field out.")
     shape = setting.architecture
@@ -270,7 +253,7 @@ def _check(setting: TextSetting, method: TextMethod) -> None:
 
 
 def _perplexity_callbacks(
-    model: Model, batches: Mapping[str, Sequence[MaskedBatch]], method: TextMethod, *, before: bool
+    model: Model, batches: Mapping[str, Sequence[MaskedBatch]], method: Pretraining, *, before: bool
 ) -> tuple[Callback, ...]:
     every = method.training.evaluate_every
     if every is None:
@@ -279,7 +262,7 @@ def _perplexity_callbacks(
     return (Callback(rows=rows, every=every, before=before),)
 
 
-def _read(setting: TextSetting, method: TextMethod) -> tuple[Tokenizer, Streams, Streams]:
+def _read(setting: TextSetting, method: Pretraining) -> tuple[Tokenizer, Streams, Streams]:
     """Read the text once: the first lines of each language make the vocabulary, all lines the streams.
 
     Gives the tokenizer, and the text that is trained on and that is held out. What an interrupted run has

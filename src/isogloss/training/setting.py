@@ -1,5 +1,9 @@
-"""What a method receives and returns: the parts of its run as objects, and nothing about their origin."""
+"""The interfaces of all ways to train, and what they receive and return.
 
+A class inherits from the interface: what it leaves out is the ordinary case.
+"""
+
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -17,7 +21,9 @@ from isogloss.core.run_parts import (
     NewSubwords,
     Optimization,
     Replay,
+    TextTraining,
     TrainedPart,
+    Updates,
 )
 from isogloss.data.examples import Example, Translation
 from isogloss.encoders import load_encoder_config
@@ -27,8 +33,9 @@ from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.loading import model_folder
 from isogloss.tasks import Task
-from isogloss.tasks.task import Model
+from isogloss.tasks.task import Config, LabelsAre, Model
 from isogloss.training.batching import Batches, Movable
+from isogloss.training.memory import AddedCost, Cost, Load, Shape
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +131,18 @@ class Reads:
     """Pairs of languages it reads there, the source first."""
     original: bool = False
     """Whether it reads the encoder as it was before it was adjusted."""
+    teacher: tuple[LabelsAre, ...] = ()
+    """Units of labels that it learns from the predictions of an earlier model, in tasks with such labels."""
+    links: bool = False
+    """Whether it reads which words of a translation are linked to those of its original."""
+    sides: int = 1
+    """Inputs of an example that run through the model together: 2 where its translation does, too."""
+    mixes: bool = False
+    """Whether its models mix an input with its translation."""
+
+    def needs_teacher(self, task: Task) -> bool:
+        """Return whether an earlier model's predictions are learned in a task."""
+        return task.labels_are in self.teacher
 
 
 def language_pairs(source: tuple[str, ...], target: tuple[str, ...]) -> tuple[str, ...]:
@@ -140,24 +159,6 @@ class AuxiliaryTerm:
     """From a batch to one number."""
     rows: tuple[dict[str, Value], ...] = ()
     warnings: tuple[str, ...] = ()
-
-
-@runtime_checkable
-class AuxiliaryLoss(Named, Protocol):
-    """A loss that any fine-tuning method can carry; its fields are its hyper-parameters."""
-
-    uses: ClassVar[tuple[str, ...]]
-    """Which languages decide it: source, target, or both."""
-
-    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Return the data it reads in addition to the method's."""
-        ...
-
-    def prepare(
-        self, setting: "Setting", model: Model, tokenizer: Tokenizer, steps: int
-    ) -> AuxiliaryTerm | None:
-        """Return the term for a model before its first step; None where its weight is 0."""
-        ...
 
 
 Extra = Callable[[Path], None]
@@ -199,26 +200,6 @@ class Prepared:
     warnings: tuple[str, ...] = ()
 
 
-@runtime_checkable
-class Peft(Named, Protocol):
-    """A choice of the weights that a fine-tuning changes; its fields are its hyper-parameters."""
-
-    def check(self, family: EncoderFamily) -> None:
-        """Raise ConfigError for a family of encoders that it cannot be put into."""
-        ...
-
-    def prepare(self, setting: PeftSetting) -> Prepared:
-        """Change a model in place so that training changes these weights alone, and no output yet."""
-        ...
-
-    def finish(self, model: Model, base: str) -> Extra:
-        """Make a trained model an ordinary one again; return what writes its difference from ``base``.
-
-        ``base`` is the folder or hub name of what it started from (``encoders.differences``).
-        """
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Averaged:
     """A model, or an encoder, whose weights others are made of."""
@@ -249,9 +230,9 @@ class Setting:
     seed: int
     bitext: Mapping[str, list[Translation]] = field(default_factory=dict)
     """By pair (en-es, the source first): translations with links, where the auxiliary loss reads some."""
-    auxiliary: AuxiliaryLoss | None = None
+    auxiliary: "AuxiliaryLoss | None" = None
     """The loss added to the method's own, if any."""
-    peft: Peft | None = None
+    peft: "Peft | None" = None
     """Which weights are trained; all when left out."""
     teacher: str = ""
     """Folder of the model whose predictions are learned, where the method or its auxiliary loss needs one."""
@@ -260,3 +241,148 @@ class Setting:
     parts: tuple[Averaged, ...] = ()
     """What the weights are made of, where the method makes them of others."""
     on_progress: OnProgress = no_progress
+
+
+class Method(Named, Protocol):
+    """A way to train a model; its fields are its hyper-parameters."""
+
+    uses: ClassVar[tuple[str, ...]]
+    """The languages that its model depends on: source, target, or both."""
+
+    needs_start: ClassVar[bool] = False
+    """Whether training continues from the model of another method."""
+
+    @abstractmethod
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Return the data it reads, so that every file is checked before anything trains."""
+
+    def check(self, task: Task, encoder: Config | None) -> None:
+        """Raise ConfigError or ModelError for a task or an encoder that it does not support.
+
+        ``encoder`` is None where a plan cannot know it yet.
+        """
+        del task, encoder  # Most take all.
+
+    @abstractmethod
+    def train(self, setting: Setting) -> Trained:
+        """Choose data, modules and loss; everything else is ``fit``."""
+
+
+@runtime_checkable
+class AuxiliaryLoss(Named, Protocol):
+    """A loss that any fine-tuning method can carry; its fields are its hyper-parameters."""
+
+    uses: ClassVar[tuple[str, ...]]
+    """The languages that it depends on: source, target, or both."""
+
+    @abstractmethod
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Return the data it reads in addition to the method's."""
+
+    def check(self, task: Task, encoder: Config | None) -> None:
+        """Raise ConfigError or ModelError for a task or an encoder that it does not support.
+
+        ``encoder`` is None where a plan cannot know it yet.
+        """
+        del task, encoder  # Most take all.
+
+    def cost(self, batch: Load) -> AddedCost:  # noqa: ARG002
+        """Return the cost that it adds to a training on such batches."""
+        return AddedCost()
+
+    @abstractmethod
+    def prepare(
+        self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
+    ) -> AuxiliaryTerm | None:
+        """Return the term for a model before its first step; None where its weight is 0."""
+
+
+@runtime_checkable
+class Peft(Named, Protocol):
+    """A choice of the weights that a fine-tuning changes; its fields are its hyper-parameters."""
+
+    def check(self, family: EncoderFamily) -> None:
+        """Raise ConfigError for a family of encoders that it cannot be put into."""
+        del family  # Most take all.
+
+    def trained(self, shape: Shape) -> int | None:  # noqa: ARG002
+        """Return how many of an encoder's parameters are trained; None for all."""
+        return None
+
+    def cost(self) -> AddedCost:
+        """Return the cost that it adds to a training."""
+        return AddedCost()
+
+    @abstractmethod
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Change a model in place so that training changes these weights alone, and no output yet."""
+
+    @abstractmethod
+    def finish(self, model: Model, base: str) -> Extra:
+        """Make a trained model an ordinary one again; return what writes its difference from ``base``.
+
+        ``base`` is the folder or hub name of what it started from (``encoders.differences``).
+        """
+
+
+@runtime_checkable
+class Pretraining(Named, Protocol):
+    """A way to make an encoder from text; its fields are its hyper-parameters."""
+
+    replays: ClassVar[bool] = False
+    """Whether text of other languages can be mixed in."""
+
+    @property
+    @abstractmethod
+    def training(self) -> TextTraining:
+        """How long, on what batches of text, and how that is followed."""
+
+    @property
+    @abstractmethod
+    def updates(self) -> Updates:
+        """How weights are updated."""
+
+    @property
+    def mixed(self) -> bool:
+        """Whether rows of one batch come from all languages."""
+        return False
+
+    @property
+    def translation(self) -> float:
+        """Share of the updates that are made on translations."""
+        return 0.0
+
+    @abstractmethod
+    def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
+        """Raise ModelError or ConfigError for an encoder that it cannot train.
+
+        ``family`` is empty where a plan cannot know it yet.
+        """
+
+    def cost(self) -> Cost | None:
+        """Return the cost of the training; None where it is unknown."""
+        return None
+
+    @abstractmethod
+    def train(self, setting: TextSetting) -> Trained:
+        """Train the encoder with its masked-LM head."""
+
+
+class Adjustment(Named, Protocol):
+    """A way to align translations in an encoder; its fields are its hyper-parameters."""
+
+    maps: ClassVar[bool] = False
+    """Whether it leaves the weights as they are and adds a map for each target language."""
+
+    @property
+    @abstractmethod
+    def needs_links(self) -> bool:
+        """Whether it reads which words are linked; otherwise the bitext is not aligned."""
+
+    def cost(self, pairs: int) -> Cost | None:  # noqa: ARG002
+        """Return the cost of a training on so many sentence pairs; None where no weight is trained."""
+        return None
+
+    @abstractmethod
+    def train(self, setting: AdjustSetting) -> Trained:
+        """Adjust the encoder on aligned bitext."""
