@@ -19,26 +19,6 @@ def read(folder, pair, split="train", **fields):
     return list(Bitext(**fields).read(folder, pair, split))
 
 
-def test_two_files_and_their_alignments_are_read(fixtures):
-    first, second = read(fixtures, "en-fr")
-    assert first == Translation(
-        id="1", first="the cat sleeps", second="le chat dort", links=((0, 0), (1, 1), (2, 2))
-    )
-    assert (second.links, second.possible) == (((1, 1),), ((0, 0),))
-
-
-def test_gold_alignments_are_counted_from_one(fixtures):
-    first, second = read(fixtures, "en-fr", "test", collection="word-alignment")
-    assert (first.first, first.links, first.possible) == ("the cat sleeps", ((0, 0), (1, 1)), ((2, 2),))
-    assert second.links == ((0, 0), (1, 1))
-
-
-def test_three_letter_names_are_found_by_two_letter_codes(fixtures):
-    pairs = read(fixtures, "de-en", "test", collection="tatoeba")
-    assert [pair.first for pair in pairs] == ["Guten Tag.", "Es regnet."]
-    assert [pair.second for pair in pairs] == ["Good day.", "It is raining."]
-
-
 @pytest.mark.parametrize(
     ("english", "yoruba"), [("eng", "yor"), ("eng_Latn", "yor_Latn"), ("en", "yor"), ("en", "yor-Latn")]
 )

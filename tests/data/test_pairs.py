@@ -7,23 +7,9 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.corpora.catalogue import CAD_NLI, PAWSX, XNLI
+from isogloss.data.corpora.catalogue import XNLI
 from isogloss.data.examples import SentencePair
 from isogloss.tasks import TASKS
-
-
-def test_official_file_gives_the_rows_of_one_language_with_equal_ids(fixtures):
-    english, swahili = (list(XNLI.read(fixtures, language, "dev")) for language in ("en", "sw"))
-    assert english[0] == SentencePair(
-        id="1", first="The cat sleeps.", second='The "cat is old.', label="neutral"
-    )
-    assert swahili[1].label == "contradiction"
-    assert [pair.id for pair in english] == [pair.id for pair in swahili] == ["1", "2"]
-
-
-def test_language_the_official_file_lacks_is_read_from_its_own(fixtures):
-    (pair,) = XNLI.read(fixtures, "kn", "dev")
-    assert pair.label == "contradiction"
 
 
 def test_a_language_column_may_spell_the_language_otherwise(put, fixtures):
@@ -33,20 +19,10 @@ def test_a_language_column_may_spell_the_language_otherwise(put, fixtures):
     assert [*XNLI.read(folder, "sw", "dev")] == [*XNLI.read(fixtures, "sw", "dev")] != []
 
 
-def test_training_file_spells_contradiction_in_its_own_way(fixtures):
-    pairs = list(XNLI.read(fixtures, "en", "train"))
-    assert [pair.label for pair in pairs] == ["contradiction", "entailment"]
-
-
 def test_multinli_s_own_header_is_understood(put):
     text = "gold_label\tpairID\tsentence1\tsentence2\nneutral\tx\ta\tb\n"
     (pair,) = XNLI.read(put({"multinli_1.0/multinli_1.0_train.txt": text}), "en", "train")
     assert (pair.first, pair.second, pair.label) == ("a", "b", "neutral")
-
-
-def test_pawsx_takes_ids_from_the_file_where_it_has_them(fixtures):
-    assert [pair.id for pair in PAWSX.read(fixtures, "de", "dev")] == ["4", "6"]
-    assert [(pair.id, pair.label) for pair in PAWSX.read(fixtures, "sw", "dev")] == [("1", "1")]
 
 
 def test_training_data_may_have_a_blank_text(put):
@@ -67,14 +43,6 @@ def read(folder, corpus, split, language="en"):
     return list(CORPORA[corpus].read(folder, language, split))
 
 
-def test_mrpc_reads_the_official_files_and_glue_s(fixtures):
-    assert read(fixtures, "mrpc", "train") == [
-        SentencePair(id="1", first='The cat, "Tom", sleeps.', second="Tom the cat is asleep.", label="1"),
-        SentencePair(id="2", first="It rained.", second="It snowed.", label="0"),
-    ]
-    assert [pair.first for pair in read(fixtures, "mrpc", "dev")] == ['A "dog barks.']
-
-
 def test_tests_without_labels_are_read_but_not_scored(fixtures):
     (pair,) = read(fixtures, "mrpc", "test")
     assert (pair.second, pair.label) == ("The hour is late.", "")
@@ -83,33 +51,9 @@ def test_tests_without_labels_are_read_but_not_scored(fixtures):
         task.score(task.gold([pair]), ["1"])
 
 
-def test_snli_leaves_out_pairs_without_an_agreed_label_and_counts_them(fixtures):
-    assert [(pair.id, pair.label) for pair in read(fixtures, "snli", "train")] == [
-        ("1.jpg#0r1n", "neutral"),
-        ("1.jpg#0r2e", "entailment"),
-    ]
-    assert [pair.id for pair in read(fixtures, "snli", "dev")] == ["2.jpg#1r1c"]
-    assert [CORPORA["snli"].left_out(fixtures, "en", split) for split in ("train", "dev")] == [1, 1]
-
-
-def test_multinli_s_dev_is_matched_and_its_test_mismatched(fixtures):
-    assert [pair.id for pair in read(fixtures, "multinli", "dev")] == ["63735n"]
-    assert [pair.id for pair in read(fixtures, "multinli", "test")] == ["75290e"]
-    assert CORPORA["multinli"].left_out(fixtures, "en", "dev") == 1
-
-
-def test_cad_nli_has_collections(fixtures):
-    assert len(read(fixtures, "cad-nli", "train")) == 2
-    assert len(list(replace(CAD_NLI, collection="original").read(fixtures, "en", "train"))) == 1
-
-
-def test_sick_reads_the_shared_task_s_files_and_the_later_one_of_all_splits(fixtures):
-    assert [(pair.id, pair.label) for pair in read(fixtures, "sick", "dev")] == [
-        ("4", "contradiction"),
-        ("24", "neutral"),
-    ]
-    assert [pair.id for pair in read(fixtures, "sick", "train")] == ["1"]
-    assert [pair.id for pair in read(fixtures, "sick", "test")] == ["6"]
+@pytest.mark.parametrize(("name", "split"), [("snli", "train"), ("snli", "dev"), ("multinli", "dev")])
+def test_pairs_without_an_agreed_label_are_left_out_and_counted(fixtures, name, split):
+    assert CORPORA[name].left_out(fixtures, "en", split) == 1
 
 
 @pytest.mark.parametrize("name", ["multinli", "sick", "snli"])

@@ -6,14 +6,6 @@ from isogloss.data.corpora.catalogue import MLQA, SQUAD, TYDIQA
 from isogloss.data.corpora.questions import read_questions, repairs_message
 
 
-def test_train_is_squad_and_test_is_xquad(fixtures):
-    first, second = SQUAD.read(fixtures, "en", "train")
-    assert first.answers == ((39, "1887"), (36, "in 1887"))
-    assert (second.id, second.passage) == ("q2", first.passage)
-    (russian,) = SQUAD.read(fixtures, "ru", "test")
-    assert russian.answers == ((21, "в 1887 году"),)
-
-
 @pytest.mark.parametrize("split", ["train", "dev"])
 @pytest.mark.parametrize("place", ["mlqa/mlqa-translate-train", "mlqa-translate-train"])
 def test_squad_in_other_languages_is_what_was_released_with_mlqa(put, place, split):

@@ -14,12 +14,6 @@ from isogloss.data.files import DiskFolder
 from isogloss.data.formats.parallel_text import verse_split
 
 
-def test_files_come_in_order_and_empty_lines_part_documents(fixtures):
-    lines = list(RawText().read(fixtures, "sw", "train"))
-    assert [(line.id, line.document) for line in lines] == [("a:1", 0), ("a:2", 0), ("a:5", 1), ("b:2", 2)]
-    assert lines[2].text == "Hati ya pili."
-
-
 def test_dev_text_is_no_training_text(put):
     folder = put({"rawtext/en/a.txt": "train\n", "rawtext/en/dev/a.txt": "dev\n"})
     assert [line.text for line in RawText().read(folder, "en", "train")] == ["train"]
@@ -92,19 +86,6 @@ def test_books_are_documents(put):
         {"bible/a.tsv": "verse\ten\n" + "".join(f"{b} 1:{i}\tx\n" for b in ("GEN", "EXO") for i in range(9))}
     )
     assert {(v.id[:3], v.document) for v in Bible().read(folder, "en", "train")} == {("GEN", 0), ("EXO", 1)}
-
-
-def test_wikiann_reads_both_layouts_and_keeps_tags_as_found(fixtures):
-    english = list(WIKIANN.read(fixtures, "en", "train"))
-    assert english[0].words == ("Ada", "Lovelace", "saw", "London")
-    assert english[1] == TaggedSentence(id="2", words=("River", "bank"), tags=("I-LOC", "O"))
-    swahili = list(WIKIANN.read(fixtures, "sw", "train"))
-    assert [sentence.words for sentence in swahili] == [("Mto", "Nile"), ("a:b",)]
-
-
-def test_udpos_reads_universal_tags(fixtures):
-    sentences = list(UDPOS.read(fixtures, "en", "train"))
-    assert [sentence.tags for sentence in sentences] == [("NOUN", "VERB", "PUNCT"), ("INTJ",)]
 
 
 def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path):

@@ -44,19 +44,7 @@ def test_every_layout_of_translated_pairs_gives_the_translation(put, file, text,
     assert read(put({file: text}), "xnli", language, split) == PAIRS
 
 
-def test_pawsx_reads_xtreme_s_translations_and_its_own(fixtures):
-    assert [(one.id, one.first, one.label) for one in read(fixtures, "pawsx", "en-de")] == [
-        ("1", "A sieht B.", "0"),
-        ("2", "A und B.", "1"),
-    ]
-    assert [one.first for one in read(fixtures, "pawsx", "en-ko")] == ["A bo B."]
-
-
 def test_rows_that_lost_their_label_are_left_out_counted_and_numbered(fixtures, put):
-    assert [(one.id, one.first, one.label) for one in read(fixtures, "xnli", "en-sw")] == [
-        ("1", "Paka analala.", "contradiction"),
-        ("3", "Mvua inanyesha.", "entailment"),
-    ]
     assert CORPORA["xnli"].left_out(fixtures, "en-sw", "train") == 1
     folder = put({"pawsx/translate-train/en-de-translated.tsv": "a\tb\tc\td\t1\na\tb\tc\td\tLabel\n"})
     assert [one.id for one in read(folder, "pawsx", "en-de")] == ["1"]

@@ -1,0 +1,91 @@
+"""Each corpus gives, in each language and split, the examples on record: fixtures, built-in, real corpora.
+
+Where a change is meant, `python tests/data/test_golden_readings.py [FOLDER OF THE REAL CORPORA]` records the
+cases of golden_readings.json anew. A new case is added there by hand, with "" for its reading.
+"""
+
+import json
+import sys
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from isogloss.data.built_in_languages import BuiltInLanguages
+from isogloss.data.corpora.described import shipped
+from isogloss.data.corpus import Corpus, Source
+from isogloss.data.examples import example_line
+from isogloss.data.files import DiskFolder
+from isogloss.data.sources import Sources
+from isogloss.recipes.descriptions import described
+
+GOLDEN = Path(__file__).with_name("golden_readings.json")
+"""By source and "corpus language split": the number of the first examples, and a digest of them."""
+RECORDED = json.loads(GOLDEN.read_text(encoding="utf-8"))
+FIRST = 100
+"""All examples of a fixture; of the real corpora benchmarks/corpora.py counts and rewrites all."""
+FIXTURES = DiskFolder(Path(__file__).with_name("fixtures"))
+COMPANIONS = ("bucc2018/de-en/de-en.sample", "bitext/train.en-fr", "word-alignment/enfr", "tatoeba.deu-eng")
+"""Files that are read together with those found for a split."""
+
+
+def by_corpus(source: str) -> pytest.MarkDecorator:
+    """Parametrize a test by the recorded cases of a source, a corpus at a time."""
+    names = dict.fromkeys(case.split()[0] for case in RECORDED[source])
+    cases = [[case for case in RECORDED[source] if case.split()[0] == name] for name in names]
+    return pytest.mark.parametrize("cases", cases, ids=list(names))
+
+
+@by_corpus("fixtures")
+def test_a_fixture_reads_as_recorded(cases):
+    assert readings(cases, FIXTURES) == {case: RECORDED["fixtures"][case] for case in cases}
+
+
+@by_corpus("built-in")
+def test_a_built_in_corpus_reads_as_recorded(cases):
+    assert readings(cases, BuiltInLanguages()) == {case: RECORDED["built-in"][case] for case in cases}
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@by_corpus("real")
+def test_a_real_corpus_reads_as_recorded(cases, real_data):
+    assert readings(cases, real_data) == {case: RECORDED["real"][case] for case in cases}
+
+
+def test_no_fixture_is_left_unread():
+    read = {
+        file.name
+        for case in RECORDED["fixtures"]
+        for file in corpus(case, FIXTURES).files(FIXTURES, *case.split()[1:])
+    }
+    on_disk = {str(path) for path in FIXTURES.path.rglob("*") if path.is_file()}
+    assert not {path for path in on_disk - read if not any(name in path for name in COMPANIONS)}
+
+
+def readings(cases: list[str], source: Source) -> dict[str, str]:
+    """Return, by case, the number of the first examples and a digest of them."""
+    return {case: reading(case, source) for case in cases}
+
+
+def reading(case: str, source: Source) -> str:
+    examples = [*islice(corpus(case, source).read(source, *case.split()[1:]), FIRST)]
+    text = "\n".join(map(example_line, examples))
+    return f"{len(examples)} {sha256(text.encode()).hexdigest()[:12]}"
+
+
+def corpus(case: str, source: Source) -> Corpus:
+    """Return the corpus of a case; "ud@sequoia" is the treebank of that name."""
+    name, language, _ = case.split()
+    plain, _, treebank = name.partition("@")
+    if plain in shipped():
+        return described(shipped()[plain], str(source.path))
+    return Sources().corpus(plain, ((language, treebank),) if treebank else ())
+
+
+if __name__ == "__main__":
+    sources = {"fixtures": FIXTURES, "built-in": BuiltInLanguages()}
+    sources |= {"real": DiskFolder(Path(sys.argv[1]))} if sys.argv[1:] else {}
+    RECORDED |= {name: readings(RECORDED[name], source) for name, source in sources.items()}
+    GOLDEN.write_text(json.dumps(RECORDED, indent=1) + "\n", encoding="utf-8")
