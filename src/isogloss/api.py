@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
-from isogloss.engine.engines import Making
+from isogloss.engine.engines import ExecutionOptions, making
 from isogloss.planning.store_places import store_at, store_for
 from isogloss.recipes.asking import request
 from isogloss.recipes.recipe_text import Source, folder_for, recipe_folder, recipe_text
@@ -152,18 +152,11 @@ def run(
     data: str | Path | None = None,
     changes: Mapping[str, object] | None = None,
     scale: str = "",
-    engine: str = "processes",
-    jobs: int = 0,
-    devices: str | Sequence[str | int] = "",
-    threads: int = 1,
-    address: str = "",
-    slurm: Mapping[str, object] | None = None,
     report: bool = True,
-    retry_failed: bool = False,
-    track: str | Sequence[str] = (),
     on_progress: OnProgress = no_progress,
     announce: "Announce" = lambda *_: None,
     command: str = "",
+    **execution: Unpack[ExecutionOptions],
 ) -> Result:
     """Run a recipe; what has a record is not made again.
 
@@ -171,24 +164,20 @@ def run(
     ``Recipe``, whose methods and measurements may be values of their classes; or several of them, whose runs
     lie in one folder ``out`` and have one report. ConfigError says what is wrong.
 
-    ``changes`` are dotted keys of the recipe and their values. ``jobs`` runs are made side by side (0: as
-    many as this machine has GPUs, or cores), each with ``threads`` threads; records are the same for any
-    number of jobs, and for the same number of threads. ``devices`` are numbers or UUIDs of GPUs that are
-    used (all if left out), or "cpu". ``out`` is a folder, or a URL as in s3://bucket/study. The same call in
-    other processes, here or on other machines that see it, shares the work. A run that failed is made again
-    with ``retry_failed`` alone. ``track`` names trackers that follow the runs while they train: tensorboard,
-    mlflow, wandb.
+    ``changes`` are dotted keys of the recipe and their values. ``out`` is a folder, or a URL as in
+    s3://bucket/study. The same call in other processes, here or on other machines that see it, shares the
+    work. The remaining options say how the runs are executed, as on the command line:
+
+    - ``engine``: "processes" (the default), "serial", "ray" (its cluster: ``address``) or "slurm" (its
+      parameters: ``slurm``);
+    - ``jobs``: runs made side by side; 0, the default, is as many as this machine has GPUs, or cores.
+      Records are the same for any number;
+    - ``threads``: threads of each run (1); records depend on it in the last digits;
+    - ``devices``: numbers or UUIDs of the GPUs to use (all if left out), or "cpu";
+    - ``retry_failed``: also make runs that failed in an earlier call;
+    - ``track``: trackers that follow the runs while they train: tensorboard, mlflow, wandb.
     """
-    how = Making(
-        engine=engine,
-        jobs=jobs,
-        devices=_written(devices),
-        threads=threads,
-        address=address,
-        slurm=slurm or {},
-        track=_listed(track),
-        retry_failed=retry_failed,
-    )
+    how = making(**execution)
     recipes: list[Source] = [*recipe] if isinstance(recipe, list | tuple) else [cast("Source", recipe)]
     if len(recipes) == 1 and (
         there := finished(recipes[0], out=out, data=data, changes=changes, scale=scale)
@@ -223,18 +212,11 @@ def search(
     data: str | Path | None = None,
     changes: Mapping[str, object] | None = None,
     scale: str = "",
-    engine: str = "processes",
-    jobs: int = 0,
-    devices: str | Sequence[str | int] = "",
-    threads: int = 1,
-    address: str = "",
-    slurm: Mapping[str, object] | None = None,
-    retry_failed: bool = False,
-    track: str | Sequence[str] = (),
     on_progress: OnProgress = no_progress,
     announce: "Announce" = lambda *_: None,
     on_trial: "Callable[[Trial], None]" = lambda _: None,
     command: str = "isogloss search (in Python)",
+    **execution: Unpack[ExecutionOptions],
 ) -> "Search":
     """Search for the setting of a recipe whose models score highest on the source's dev set.
 
@@ -244,16 +226,7 @@ def search(
     ordinary runs in the folder, so the same call, or one with more ``trials``, goes on where it was. The
     best one's recipe is written ``to`` a file that extends the recipe. All else is as for ``run``.
     """
-    how = Making(
-        engine=engine,
-        jobs=jobs,
-        devices=_written(devices),
-        threads=threads,
-        address=address,
-        slurm=slurm or {},
-        track=_listed(track),
-        retry_failed=retry_failed,
-    )
+    how = making(**execution)
     from isogloss.engine.engine import make_planned
     from isogloss.engine.searching import SearchRequest
     from isogloss.engine.searching import search as search_plans
@@ -338,14 +311,6 @@ def finished(
     if not finished_report(store.root):
         return None
     return Result(store.root, Outcome(done=[*plan.runs]), plan.runs)
-
-
-def _listed(track: str | Sequence[str]) -> tuple[str, ...]:
-    return tuple(filter(None, (track,) if isinstance(track, str) else track))
-
-
-def _written(devices: str | Sequence[str | int]) -> str:
-    return devices if isinstance(devices, str) else ",".join(map(str, devices))
 
 
 SEVERAL = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")

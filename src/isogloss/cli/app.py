@@ -10,24 +10,15 @@ from isogloss.cli.data_verbs import corpus_app, data_app, languages_app
 from isogloss.cli.model_verbs import model_verbs
 from isogloss.cli.options import (
     QUICKSTART,
-    Address,
     Data,
-    Debug,
-    Devices,
-    DryRun,
-    Engine,
+    ExecutionGroup,
     Folder,
     Jobs,
     Json,
     Out,
-    Quiet,
-    RetryFailed,
-    Scale,
-    Set,
-    Slurm,
-    Speed,
-    Threads,
-    Track,
+    Output,
+    RecipeGroup,
+    with_groups,
 )
 from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
 from isogloss.core.errors import ConfigError, check_named
@@ -64,22 +55,17 @@ def options_of_all(
 
 
 @app.command()
-def quickstart(
-    out: Out = QUICKSTART,
-    jobs: Jobs = 0,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001 (main looks at it)
-) -> None:
+@with_groups
+def quickstart(out: Out = QUICKSTART, jobs: Jobs = 0, *, output: Output) -> None:
     """Show the main job on the built-in languages: transfer, its reliability, and why (three minutes)."""
-    from isogloss.cli.runs import RecipeRequest, run_and_report
-    from isogloss.engine.engines import Making
+    from isogloss.cli.runs import run_and_report
 
-    request = RecipeRequest(recipes=("quickstart",), out=out)
-    run_and_report(request, Making(jobs=jobs), quiet=quiet, as_json=as_json, command="isogloss quickstart")
+    setup, execution = RecipeGroup(out=out), ExecutionGroup(jobs=jobs)
+    run_and_report(["quickstart"], setup, execution, output, command="isogloss quickstart")
 
 
 @app.command()
+@with_groups
 def run(
     recipes: Annotated[
         list[str],
@@ -88,26 +74,25 @@ def run(
             help="A TOML file, or the name of a packaged recipe; of several, all in one folder (--out).",
         ),
     ],
-    out: Out = None,
-    data: Data = None,
-    scale: Scale = "",
-    engine: Engine = "processes",
-    jobs: Jobs = 0,
-    devices: Devices = "",
-    threads: Threads = 1,
-    address: Address = "",
-    slurm: Slurm = None,
-    dry_run: DryRun = False,
-    speed: Speed = 0,
-    change: Set = None,
+    setup: RecipeGroup,
+    execution: ExecutionGroup,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan, what is done, what it takes, and stop.")
+    ] = False,
+    speed: Annotated[
+        float,
+        typer.Option(
+            "--speed",
+            min=0,
+            max=1e9,
+            help="With --dry-run: teraflops a second, to say how many hours it takes.",
+        ),
+    ] = 0,
     write_report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write the report when all is done.")
     ] = True,
-    retry_failed: RetryFailed = False,
-    track: Track = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """Make the runs of a recipe that have no record yet, then write the report.
 
@@ -115,50 +100,34 @@ def run(
     0 all is done, 1 some runs failed, 2 invalid input, 130 Ctrl-C, 143 asked to end (SIGTERM; 129 SIGHUP).
     """
     from isogloss.cli import runs
-    from isogloss.engine.engines import Making
+    from isogloss.engine.engines import making
 
-    how = Making(
-        engine=engine,
-        jobs=jobs,
-        devices=devices,
-        threads=threads,
-        address=address,
-        slurm=runs.slurm_parameters(slurm or ()),
-        track=tuple(track or ()),
-        retry_failed=retry_failed,
-    )
-    request = runs.RecipeRequest(recipes=recipes, out=out, data=data, scale=scale, change=change or ())
+    how = making(**execution.options())
     if dry_run:
-        runs.print_plan(request, speed=speed, as_json=as_json)
+        runs.print_plan(recipes, setup, speed=speed, as_json=output.as_json)
         return
     if speed:
         raise ConfigError("--speed is for --dry-run, which tells the hours. Add it, or leave --speed out.")
     make = runs.run_together if runs.were_started_together(how) else runs.run_and_report
-    make(
-        request,
-        how,
-        report=write_report,
-        quiet=quiet,
-        as_json=as_json,
-        command=f"isogloss {' '.join(sys.argv[1:])}",
-    )
+    command = f"isogloss {' '.join(sys.argv[1:])}"
+    make(recipes, setup, execution, output, report=write_report, command=command)
 
 
 @app.command()
+@with_groups
 def report(
     folder: Annotated[str, typer.Argument(help="A folder of runs, or their URL.")],
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """Write the report of a folder of runs again, from its records alone."""
     from isogloss import api
-    from isogloss.cli.display import Display, show_report
+    from isogloss.cli.display import show_report
 
-    with Display(quiet=quiet, as_json=as_json) as display:
+    with output.events as display:
         written = api.report(folder, on_progress=display.on_progress)
-    show_report(written, as_json=as_json)
+    show_report(written, as_json=output.as_json)
     if open_it:
         import webbrowser
 
@@ -166,6 +135,7 @@ def report(
 
 
 @app.command()
+@with_groups
 def compare(
     runs: Annotated[
         list[str],
@@ -199,9 +169,8 @@ def compare(
         float, typer.Option("--points", min=0.01, max=100, help="How many seeds would see this difference?")
     ] = 1.0,
     folder: Folder = QUICKSTART,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """Test differences from a baseline, language by language, over seeds and examples: p, interval, power.
 
@@ -214,7 +183,9 @@ def compare(
     if predictions:
         if split or points != 1.0 or folder != QUICKSTART:
             raise ConfigError("--split, --points and --in are about runs. Leave them or --predictions out.")
-        print_compared_outputs(runs, against=against, gold=gold, by=by, measure=measure, as_json=as_json)
+        print_compared_outputs(
+            runs, against=against, gold=gold, by=by, measure=measure, as_json=output.as_json
+        )
         return
     if not against:
         raise ConfigError(
@@ -223,18 +194,18 @@ def compare(
     if by or gold:
         raise ConfigError("--by and --gold are about files of outputs. Add --predictions, or leave them out.")
     request = ComparisonRequest(runs=runs, folder=folder, against=against, measure=measure, split=split)
-    print_comparisons(request, points=points, quiet=quiet, as_json=as_json)
+    print_comparisons(request, points=points, output=output)
 
 
 @app.command()
+@with_groups
 def choose(
     folder: Annotated[str, typer.Argument(help="A folder (or URL) of runs with measurements by label-free.")],
     languages: Annotated[
         list[str] | None, typer.Option("--language", help="Show all candidates for these: --language de,fr.")
     ] = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """Choose a model for each language without its labels, predict its score, or say "don't know".
 
@@ -242,30 +213,31 @@ def choose(
     """
     from isogloss.cli.choosing import print_choices
 
-    print_choices(folder, languages or (), quiet=quiet, as_json=as_json)
+    print_choices(folder, languages or (), output=output)
 
 
 @app.command()
+@with_groups
 def show(
     identity: Annotated[str, typer.Argument(help="The id of a run, or how it begins.")],
     folder: Folder = QUICKSTART,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """Show what a finished run was, what it needed and the rows it made."""
-    from isogloss.cli.display import Display, show_record
+    from isogloss.cli.display import show_record
     from isogloss.core.records import read_record
     from isogloss.planning.store_places import local_folder
     from isogloss.store.store import Store
 
-    with Display(quiet=quiet or as_json) as display:
+    with output.progress as display:
         store = Store(local_folder(folder, display.on_progress))
         record = read_record(store.find(identity, display.on_progress))
-    show_record(record, as_json=as_json)
+    show_record(record, as_json=output.as_json)
 
 
 @app.command(name="list")
+@with_groups
 def list_(
     what: Annotated[
         str,
@@ -275,9 +247,8 @@ def list_(
         ),
     ],
     folder: Folder = QUICKSTART,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """List what there is."""
     from isogloss.cli.display import Display
@@ -287,17 +258,18 @@ def list_(
     check_named("list", "list", LISTS, what)
     if what not in OF_A_FOLDER and folder != QUICKSTART:
         raise ConfigError(f"--in is for {' and '.join(OF_A_FOLDER)}; found list {what}. Leave it out.")
-    with Display(quiet=quiet or as_json) as display:
+    with output.progress as display:
         heads, rows = (
             list_runs(local_folder(folder, display.on_progress), display.on_progress)
             if what == "runs"
             else LISTS[what](Path(folder))
         )
-    Display(as_json=as_json).table(heads, rows)
+    Display(as_json=output.as_json).table(heads, rows)
 
 
 @app.command()
-def doctor(as_json: Json = False, data: Data = None, debug: Debug = False) -> None:  # noqa: ARG001
+@with_groups
+def doctor(as_json: Json = False, data: Data = None) -> None:
     """Say what this machine has: devices, the precision worth using, threads, corpora."""
     from isogloss.cli.display import Display
     from isogloss.cli.lists import machine

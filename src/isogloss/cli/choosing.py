@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from isogloss.cli.display import Display, emit, show_line
+from isogloss.cli.options import Output
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import languages_named
 from isogloss.core.records import or_none
@@ -14,9 +15,9 @@ from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import percent, test_set_name
 
 
-def print_choices(place: str, languages: Sequence[str], *, quiet: bool, as_json: bool) -> None:
+def print_choices(place: str, languages: Sequence[str], *, output: Output) -> None:
     """Print the choice for every language and how good such choices are; for named ones all candidates."""
-    with Display(quiet=quiet or as_json) as display:
+    with output.progress as display:
         folder = local_folder(place, display.on_progress)
         m = read_measurements(folder, display.on_progress)
         found = all_candidates(m, display.on_progress)
@@ -31,7 +32,7 @@ def print_choices(place: str, languages: Sequence[str], *, quiet: bool, as_json:
     languages = languages_named(languages)
     known = list(dict.fromkeys(code for one in found for code in one.languages))
     check_named("--language", "language of these measurements", known, *languages)
-    if as_json:
+    if output.as_json:
         _emit(found, languages or known, ranked=bool(languages))
     elif languages:
         for one, code in product(found, languages):

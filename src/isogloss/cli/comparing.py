@@ -14,7 +14,7 @@ from statistics import stdev
 import pandas as pd
 
 from isogloss.cli.display import Display, emit, show_line
-from isogloss.cli.options import QUICKSTART
+from isogloss.cli.options import QUICKSTART, Output
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD
@@ -64,13 +64,11 @@ class Compared:
     comparison: Comparison
 
 
-def print_comparisons(
-    request: ComparisonRequest, *, points: float, quiet: bool = False, as_json: bool
-) -> None:
+def print_comparisons(request: ComparisonRequest, *, points: float, output: Output) -> None:
     """Print every comparison, and how many seeds are needed to detect a difference of ``points``."""
-    with Display(quiet=quiet or as_json) as display:
+    with output.progress as display:
         found, notes = compare_runs(request, display.on_progress)
-    if as_json:
+    if output.as_json:
         for one in found:
             emit(_event(one, points))
         for note in notes:
@@ -82,7 +80,7 @@ def print_comparisons(
         Display().table(HEADS, [_row(one, points) for one in own])
     show_line(_legend(found, points))
     for note in notes:
-        Display(quiet=quiet).say(f"isogloss: {note}")
+        Display(quiet=output.quiet).say(f"isogloss: {note}")
 
 
 def print_compared_outputs(

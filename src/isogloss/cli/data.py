@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from isogloss.cli.display import Display, emit, show_line
+from isogloss.cli.options import Output
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import languages_named
@@ -44,24 +45,22 @@ SCORED = ("metric", "score", "bleu")
 """Columns for bitext, which has reference translations."""
 
 
-def print_alignments(
-    wanted: "BitextToAlign", *, out: Path, data: str | None, quiet: bool, as_json: bool
-) -> None:
+def print_alignments(wanted: "BitextToAlign", *, out: Path, data: str | None, output: Output) -> None:
     """Align, and print the measures and the file of each alignment."""
     from isogloss.engine.single import align_bitext
 
-    with Display(quiet=quiet or as_json) as display:
+    with output.progress as display:
         found = align_bitext(wanted, out=out, data=data or "", on_progress=display.on_progress)
-    if as_json:
+    if output.as_json:
         for one in found:
             emit({**one.row, "file": str(one.file)})
         return
-    if not quiet:
+    if not output.quiet:
         known = [name for name in (*ALIGNED, *GOLD) if any(name in one.row for one in found)]
         Display().table(known, [[_cell(one.row.get(name)) for name in known] for one in found])
     for one in found:
         for warning in one.warnings:
-            Display(quiet=quiet).say(f"isogloss: {warning}")
+            Display(quiet=output.quiet).say(f"isogloss: {warning}")
         show_line(one.file)
 
 
@@ -80,46 +79,45 @@ def print_split(
     *,
     out: Path,
     data: str | None,
-    quiet: bool,
-    as_json: bool,
+    output: Output,
 ) -> None:
     """Translate a split, and print its measures and the file of examples."""
     from isogloss.engine.single import translate_split
 
-    with Display(quiet=quiet or as_json) as display:
+    with output.progress as display:
         found = translate_split(direction, wanted, out=out, data=data or "", on_progress=display.on_progress)
         for warning in found.warnings:
             display.say(f"isogloss: {warning}")
-    if as_json:
+    if output.as_json:
         emit({**found.row, "warnings": found.warnings, "file": str(found.file)})
         return
-    if not quiet:
+    if not output.quiet:
         known = [name for name in (*TRANSLATED, *SCORED) if name in found.row]
         Display().table(known, [[_cell(found.row[name]) for name in known]])
     show_line(found.file)
 
 
-def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: bool, as_json: bool) -> None:
+def print_lines(direction: "Direction", name: str, *, out: Path | None, output: Output) -> None:
     """Print the translation of each line, or write all to a file, completely or not at all."""
     from isogloss.cli.using import check_out, open_file
     from isogloss.engine.single import line_translator
 
     check_out(out, name)
     file = open_file(name)
-    with _work_folder(out) as folder, Display(quiet=quiet or out is None) as display:
+    with _work_folder(out) as folder, Display(quiet=output.quiet or out is None) as display:
         translate = line_translator(direction, folder, on_progress=display.on_progress)
         lines = (line.rstrip("\r\n") for line in file.read())
         if out is None:
             for line in translate(lines):
-                emit({"text": line}) if as_json else show_line(line)
+                emit({"text": line}) if output.as_json else show_line(line)
             return
         with atomic_file(out) as written:
             for line in translate(lines):
                 with writing(out):
                     written.write(f"{line}\n")
-    if as_json:
+    if output.as_json:
         emit({"file": str(out)})
-    elif not quiet:
+    elif not output.quiet:
         show_line(out)
 
 
@@ -139,7 +137,7 @@ def _cell(value: object) -> object:
     return f"{value:.3f}" if isinstance(value, float) else value
 
 
-def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
+def print_corpus(path: Path, *, data: str, output: Output) -> None:
     """Print what a described corpus holds; DataError, with the first broken row, where one does not fit."""
     from isogloss.data.corpora.described import shipped
     from isogloss.recipes.described_contents import looked_through
@@ -148,18 +146,18 @@ def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
     path = shipped().get(str(path), path)
     corpus = described(path, data)
     found = list["SplitFound"]()
-    with Display(quiet=quiet or as_json) as display:
+    with output.progress as display:
         for one in looked_through(corpus, data):
             found.append(one)
             remark = f"{one.language} {one.split}"
             display.on_progress(Progress(f"reading {corpus.name}", len(found), len(found), remark))
-            if as_json:
+            if output.as_json:
                 emit(one._asdict())
     errors = [error for split in found for error in split.errors]
-    if not as_json and not quiet:
+    if not output.as_json and not output.quiet:
         _print_contents(corpus, found)
     for error in errors[:MOST_ERRORS]:
-        Display(quiet=quiet or as_json).say(f"isogloss: {error}")
+        output.progress.say(f"isogloss: {error}")
     broken = sum(bool(split.errors) for split in found)
     if errors and corpus.bad_rows == "refuse":
         more = f" (--json names all, the terminal {MOST_ERRORS})" if len(errors) > MOST_ERRORS else ""
@@ -192,25 +190,24 @@ def fetch_corpora(
     languages: Sequence[str],
     *,
     dry_run: bool,
-    quiet: bool,
-    as_json: bool,
+    output: Output,
 ) -> None:
     """Fetch the official files of corpora into a data folder, or print the plan with ``dry_run``."""
     languages = languages_named(languages)
     wanted = chosen(names, languages)
     if dry_run:
-        _print_plan(wanted, folder, languages, quiet=quiet, as_json=as_json)
+        _print_plan(wanted, folder, languages, output.events)
         return
-    with Display(quiet=quiet, as_json=as_json) as display:
+    with output.events as display:
         for line in licences(wanted):
             display.say(line)
         results = []
         for result in fetch(wanted, folder, languages=languages, on_progress=display.on_progress):
             results.append(result)
             display.say(_done(result))
-            if as_json:
+            if output.as_json:
                 emit({"event": "fetched", **_facts(result, folder)})
-    if not as_json:
+    if not output.as_json:
         _print_sum(results, folder)
 
 
@@ -227,10 +224,7 @@ def licences(wanted: Sequence[Release]) -> list[str]:
     ]
 
 
-def _print_plan(
-    wanted: Sequence[Release], folder: Path, languages: Sequence[str], *, quiet: bool, as_json: bool
-) -> None:
-    display = Display(quiet=quiet, as_json=as_json)
+def _print_plan(wanted: Sequence[Release], folder: Path, languages: Sequence[str], display: Display) -> None:
     for line in licences(wanted):
         display.say(line)
     rows = [(*_row(one), "yes" if existing(one, folder, languages) else "no") for one in wanted]

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from isogloss.cli.display import show_line
-from isogloss.cli.options import STANDARD_OUTPUT, Data, Debug, Json, Quiet, of_the_list
+from isogloss.cli.display import Display, show_line
+from isogloss.cli.options import STANDARD_OUTPUT, Data, Json, Output, Quiet, refuse_json_of_group, with_groups
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import canonical_language
 
@@ -20,20 +20,21 @@ corpus_app = typer.Typer(help="Corpora of your own.", suggest_commands=False)
 
 
 @corpus_app.command()
+@with_groups
 def check(
     description: Annotated[str, typer.Argument(help="A TOML file that describes a corpus.")],
     data: Data = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """Read a described corpus whole; print its counts, labels, first examples, and what is odd."""
     from isogloss.cli.data import print_corpus
 
-    print_corpus(Path(description), data=data or "", quiet=quiet, as_json=as_json)
+    print_corpus(Path(description), data=data or "", output=output)
 
 
 @data_app.command()
+@with_groups
 def align(
     bitext: Annotated[str, typer.Argument(help="A corpus of translations, as bitext:bible.")],
     pairs: Annotated[list[str], typer.Argument(help="Pairs of languages, as en-es.")],
@@ -48,9 +49,8 @@ def align(
     change: Annotated[
         list[str] | None, typer.Option("--set", help="A field of the aligner: --set symmetrization=union.")
     ] = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """Link the words of translations; print how many links (and AER, where gold is known) and the file."""
     from isogloss.cli.data import print_alignments, recipe_table
@@ -64,10 +64,11 @@ def align(
         split=split,
         examples=examples,
     )
-    print_alignments(request, out=out, data=data, quiet=quiet, as_json=as_json)
+    print_alignments(request, out=out, data=data, output=output)
 
 
 @data_app.command()
+@with_groups
 def translate(
     corpus: Annotated[
         str, typer.Argument(help="A corpus, or a TOML file that describes one; none with --text.")
@@ -97,9 +98,8 @@ def translate(
     change: Annotated[
         list[str] | None, typer.Option("--set", help="A field of the translator: --set beams=4.")
     ] = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """Translate a split of a corpus, with its labels, or a text, a line for a line.
 
@@ -125,17 +125,18 @@ def translate(
                 "--split, --examples and --data are for a corpus; --text is translated whole. Leave them out."
             )
         file = None if out == STANDARD_OUTPUT else out
-        print_lines(direction, text, out=file, quiet=quiet, as_json=as_json)
+        print_lines(direction, text, out=file, output=output)
         return
     if out == STANDARD_OUTPUT:
         raise ConfigError(
             "--out - is for --text: a corpus goes into a folder of runs. Name it, or leave --out out."
         )
     wanted = SplitToTranslate(corpus=corpus, split=split, examples=examples)
-    print_split(direction, wanted, out=out or FOLDER, data=data, quiet=quiet, as_json=as_json)
+    print_split(direction, wanted, out=out or FOLDER, data=data, output=output)
 
 
 @data_app.command()
+@with_groups
 def fetch(
     corpora: Annotated[
         list[str], typer.Argument(help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba.")
@@ -145,39 +146,36 @@ def fetch(
         list[str] | None, typer.Option("--language", help="Only what is in these: --language de,fr.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be fetched and stop.")] = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """Download the official files of corpora, checked, to where their readers find them."""
     from isogloss.cli.data import fetch_corpora
 
-    fetch_corpora(corpora, folder, language or [], dry_run=dry_run, quiet=quiet, as_json=as_json)
+    fetch_corpora(corpora, folder, language or [], dry_run=dry_run, output=output)
 
 
 @languages_app.callback()
+@with_groups
 def languages(
     context: typer.Context,
     as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """List the built-in languages."""
-    of_the_list(context, as_json=as_json)
+    refuse_json_of_group(context, as_json=as_json)
     if context.invoked_subcommand is None:
-        from isogloss.cli.display import Display
         from isogloss.cli.lists import LISTS
 
         Display(as_json=as_json).table(*LISTS["languages"](Path()))
 
 
 @languages_app.command()
+@with_groups
 def export(
     folder: Annotated[Path, typer.Argument(help="Where the files go.")],
     quiet: Quiet = False,
-    debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Write the built-in languages as files, each corpus in its native format."""
-    from isogloss.cli.display import Display
     from isogloss.data.built_in_languages import BuiltInLanguages
 
     with Display(quiet=quiet) as display:

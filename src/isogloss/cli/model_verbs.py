@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from isogloss.cli.options import STANDARD_OUTPUT, Data, Debug, Json, Model, Quiet
+from isogloss.cli.options import STANDARD_OUTPUT, Data, Model, Output, Quiet, with_groups
 
 model_verbs = typer.Typer()
 
 
 @model_verbs.command()
+@with_groups
 def predict(
     run: Model,
     file: Annotated[
@@ -50,9 +51,8 @@ def predict(
     model: Annotated[
         str, typer.Option("--model", help="The translator's: a folder, or a name on the hub.")
     ] = "",
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """Predict labels for a file; it comes out as it went in, with the labels in it.
 
@@ -64,14 +64,15 @@ def predict(
     from isogloss.using.predicting import PredictOptions
 
     options = PredictOptions(
-        format=format_, column=column, text=text, language=language, scores=scores, as_json=as_json
+        format=format_, column=column, text=text, language=language, scores=scores, as_json=output.as_json
     )
     translation = TranslationOptions(translations=translations, translator=translator, model=model)
     out = None if out == STANDARD_OUTPUT else out
-    print_predictions(local_model(run), file, options, translation=translation, out=out, quiet=quiet)
+    print_predictions(local_model(run), file, options, translation=translation, out=out, quiet=output.quiet)
 
 
 @model_verbs.command()
+@with_groups
 def evaluate(
     runs: Annotated[
         list[str], typer.Argument(help="Folders or URLs of finished fine-tuning runs or exported models.")
@@ -96,9 +97,8 @@ def evaluate(
             help="Folder for what was predicted, in the corpus's own format (a described one: JSON lines).",
         ),
     ] = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    output: Output,
 ) -> None:
     """Score saved models on any corpus, with the majority baseline where the corpus has a train split."""
     from isogloss.cli.using import print_scores
@@ -113,12 +113,12 @@ def evaluate(
         inputs=inputs,
         data=data,
         predictions=predictions,
-        quiet=quiet,
-        as_json=as_json,
+        output=output,
     )
 
 
 @model_verbs.command(name="export")
+@with_groups
 def export_model(
     run: Model,
     folder: Annotated[
@@ -129,7 +129,6 @@ def export_model(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace all that is in the folder.")] = False,
     quiet: Quiet = False,
-    debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Write a folder that transformers loads without isogloss, with a model card."""
     from isogloss.cli.using import export_to
@@ -139,6 +138,7 @@ def export_model(
 
 
 @model_verbs.command(name="push")
+@with_groups
 def push_model(
     run: Model,
     name: Annotated[str, typer.Argument(help="Its name on the Hugging Face hub: owner/name.")],
@@ -152,7 +152,6 @@ def push_model(
     ] = False,
     to: Annotated[Path | None, typer.Option("--to", help="That folder; else the name's last part.")] = None,
     quiet: Quiet = False,
-    debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Upload what export writes to the Hugging Face hub, under the login of this machine (hf auth login)."""
     from isogloss.cli.using import push_to

@@ -1,12 +1,29 @@
-"""Options shared by several verbs."""
+"""Options shared by several verbs, and groups of them that a verb takes as one parameter.
 
+An option of a group is declared once, as a field of its dataclass: its default, its help, and the name under
+which ``isogloss.run`` takes it. ``with_groups`` shows a verb's groups to the command line as their options.
+"""
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
+from isogloss.cli.display import Display
 from isogloss.core.errors import ConfigError
-from isogloss.engine.engines import ENGINES
+from isogloss.engine.engines import ENGINES, ExecutionOptions
+from isogloss.recipes.asking import once_each, parse_change
+
+QUICKSTART = "runs/quickstart"
+"""The folder of ``isogloss quickstart``, and the default of ``--in``."""
+
+STANDARD_OUTPUT = Path("-")
+"""The name of standard output as a file to write."""
 
 Out = Annotated[
     str | None,
@@ -14,67 +31,19 @@ Out = Annotated[
         "--out", help="Folder for runs and report, or a URL: s3://bucket/study; default runs/<recipe>."
     ),
 ]
-STANDARD_OUTPUT = Path("-")
-"""What a file to write may be called that is none."""
-
 Data = Annotated[
     str | None,
     typer.Option(
         "--data", metavar="DIR", help="Folder with the real corpora, or hub: Hugging Face datasets."
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, for machines.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-RetryFailed = Annotated[
-    bool, typer.Option("--retry-failed", help="Make runs again that failed in an earlier call.")
-]
 Jobs = Annotated[
     int, typer.Option("--jobs", min=0, help="Runs made side by side; 0: one for each GPU, or core.")
 ]
-Devices = Annotated[
-    str, typer.Option("--devices", help="GPUs to use: all, some (0,1, or UUIDs), or none: cpu. Default: all.")
-]
-Threads = Annotated[
-    int,
-    typer.Option("--threads", min=1, help="Threads of each run; records depend on it in the last digits."),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print the plan, what is done, what it takes, and stop.")
-]
-Speed = Annotated[
-    float,
-    typer.Option(
-        "--speed",
-        min=0,
-        max=1e9,
-        help="With --dry-run: teraflops a second, to say how many hours it takes.",
-    ),
-]
-Scale = Annotated[str, typer.Option("--scale", help="A named size of the recipe.")]
-Track = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--track", help="Show runs while they train: tensorboard, mlflow, wandb; several, if again."
-    ),
-]
-Set = Annotated[list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")]
-Engine = Annotated[
-    str,
-    typer.Option("--engine", help="; ".join(f"{name}: {one.about}" for name, one in ENGINES.items()) + "."),
-]
-Address = Annotated[
-    str,
-    typer.Option(
-        "--address", help="Of a Ray cluster; auto: the one of this machine. Else one is started here."
-    ),
-]
-Slurm = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--slurm", metavar="KEY=VALUE", help="For Slurm jobs, as submitit has them: --slurm partition=gpu."
-    ),
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, for machines.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Folder = Annotated[str, typer.Option("--in", help="The folder of runs, or their URL.")]
 Model = Annotated[
     str,
     typer.Argument(
@@ -82,13 +51,136 @@ Model = Annotated[
         help="A finished fine-tuning run's folder or URL, or an exported model's: its folder or hub name.",
     ),
 ]
-QUICKSTART = "runs/quickstart"
-"""Where ``isogloss quickstart`` leaves its runs, and others look for some unless told otherwise."""
-
-Folder = Annotated[str, typer.Option("--in", help="The folder of runs, or their URL.")]
 
 
-def of_the_list(context: typer.Context, *, as_json: bool) -> None:
+@dataclass(frozen=True)
+class Output:
+    """How a verb shows its progress and prints its results."""
+
+    quiet: Quiet = False
+    as_json: Json = False
+
+    @property
+    def events(self) -> Display:
+        """A display of progress, as bars and lines or as JSON lines."""
+        return Display(quiet=self.quiet, as_json=self.as_json)
+
+    @property
+    def progress(self) -> Display:
+        """A display of progress for people alone, silent where results are JSON lines."""
+        return Display(quiet=self.quiet or self.as_json)
+
+
+@dataclass(frozen=True)
+class RecipeGroup:
+    """The folder of a recipe's runs, its data and its changes."""
+
+    out: Out = None
+    data: Data = None
+    scale: Annotated[str, typer.Option("--scale", help="A named size of the recipe.")] = ""
+    change: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")
+    ] = None
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of ``isogloss.run`` and ``plan_recipes``."""
+        changes = once_each("--set", map(parse_change, self.change or ()))
+        return {"out": self.out, "data": self.data, "scale": self.scale, "changes": changes}
+
+
+@dataclass(frozen=True)
+class ExecutionGroup:
+    """How runs are executed: the fields of ``engine.engines.Making``."""
+
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine", help="; ".join(f"{name}: {one.about}" for name, one in ENGINES.items()) + "."
+        ),
+    ] = "processes"
+    jobs: Jobs = 0
+    devices: Annotated[
+        str,
+        typer.Option("--devices", help="GPUs to use: all, some (0,1, or UUIDs), or none: cpu. Default: all."),
+    ] = ""
+    threads: Annotated[
+        int,
+        typer.Option(
+            "--threads", min=1, help="Threads of each run; records depend on it in the last digits."
+        ),
+    ] = 1
+    address: Annotated[
+        str,
+        typer.Option(
+            "--address", help="Of a Ray cluster; auto: the one of this machine. Else one is started here."
+        ),
+    ] = ""
+    slurm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--slurm",
+            metavar="KEY=VALUE",
+            help="For Slurm jobs, as submitit has them: --slurm partition=gpu.",
+        ),
+    ] = None
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Make runs again that failed in an earlier call.")
+    ] = False
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--track", help="Show runs while they train: tensorboard, mlflow, wandb; several, if again."
+        ),
+    ] = None
+
+    def options(self) -> ExecutionOptions:
+        """Return the options of ``isogloss.run``; ConfigError for a --slurm that is malformed or repeated."""
+        slurm = once_each("--slurm", map(_slurm_parameter, self.slurm or ()))
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return cast("ExecutionOptions", {**values, "slurm": slurm, "track": self.track or ()})
+
+
+def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
+    """Replace a verb's parameters that are dataclasses by the options of their fields, and add ``--debug``.
+
+    ``--debug`` is read by ``main``, from the command line itself.
+    """
+    groups: dict[str, Any] = {}
+    options: list[Parameter] = []
+    for name, parameter in signature(verb).parameters.items():
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            options += [
+                Parameter(field.name, parameter.kind, default=field.default, annotation=field.type)
+                for field in fields(parameter.annotation)
+            ]
+        else:
+            options.append(parameter)
+    options.append(Parameter("debug", options[-1].kind, default=False, annotation=Debug))
+
+    @wraps(verb)
+    def call(**values: Any) -> None:
+        del values["debug"]
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        verb(**values)
+
+    call.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    return call
+
+
+def refuse_json_of_group(context: typer.Context, *, as_json: bool) -> None:
     """Raise ConfigError where --json stands before a verb of a group: it is for the group's list alone."""
     if as_json and context.invoked_subcommand:
         raise ConfigError(f"--json is for the list, not for {context.invoked_subcommand}. Leave it out.")
+
+
+def _slurm_parameter(text: str) -> tuple[str, object]:
+    """Read one --slurm key=value; the value is TOML or, as for 4G and gpu, a text."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--slurm {text}: expected key=value, as in --slurm partition=gpu.")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value

@@ -8,30 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isogloss.cli.display import emit, show_line
+from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import (
-    Address,
     Data,
-    Debug,
-    Devices,
-    Engine,
-    Jobs,
+    ExecutionGroup,
     Json,
-    Out,
+    Output,
     Quiet,
-    RetryFailed,
-    Scale,
-    Set,
-    Slurm,
-    Threads,
-    Track,
-    of_the_list,
+    RecipeGroup,
+    refuse_json_of_group,
+    with_groups,
 )
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import canonical_language
 
 if TYPE_CHECKING:
-    from isogloss.cli.display import Display
     from isogloss.engine.searching import Search, Trial
     from isogloss.recipes.starting import Answers
 
@@ -44,22 +35,22 @@ Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
 
 
 @recipes_app.callback()
-def recipes(context: typer.Context, as_json: Json = False, debug: Debug = False) -> None:  # noqa: ARG001
+@with_groups
+def recipes(context: typer.Context, as_json: Json = False) -> None:
     """List the recipes that come with the package."""
-    of_the_list(context, as_json=as_json)
+    refuse_json_of_group(context, as_json=as_json)
     if context.invoked_subcommand is None:
-        from isogloss.cli.display import Display
         from isogloss.cli.lists import LISTS
 
         Display(as_json=as_json).table(*LISTS["recipes"](Path()))
 
 
 @recipes_app.command()
+@with_groups
 def copy(
     name: Annotated[str, typer.Argument(help="A packaged recipe; isogloss recipes lists them.")],
     to: Annotated[Path | None, typer.Option("--to", help="The file; default NAME.toml.")] = None,
     force: Force = False,
-    debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Copy a packaged recipe, with its comments, to start one of your own from it.
 
@@ -80,9 +71,9 @@ def copy(
 
 
 @recipe_verbs.command()
+@with_groups
 def schema(
     what: Annotated[str, typer.Argument(help="recipe, or corpus: a description of one.")] = "recipe",
-    debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Print the JSON schema of recipes, or of descriptions of corpora, for editors."""
     show_line(json.dumps(schema_of(what), indent=1, ensure_ascii=False))
@@ -109,6 +100,7 @@ def schema_of(what: str) -> dict[str, object]:
 
 
 @recipe_verbs.command()
+@with_groups
 def init(
     file: Annotated[Path, typer.Argument(help="The recipe to write.")] = Path("recipe.toml"),
     corpus: Annotated[str, typer.Option("--corpus", help="A corpus with labels, or a TOML file.")] = "",
@@ -146,7 +138,6 @@ def init(
     data: Data = None,
     force: Force = False,
     quiet: Quiet = False,
-    debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Write a first recipe, with comments, that plans as it is; a terminal is asked for what is not given.
 
@@ -184,6 +175,7 @@ def init(
 
 
 @recipe_verbs.command()
+@with_groups
 def search(
     recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a packaged recipe.")],
     over: Annotated[
@@ -205,34 +197,21 @@ def search(
     to: Annotated[
         Path | None, typer.Option("--to", help="The best recipe's file; default RECIPE-best.toml.")
     ] = None,
-    out: Out = None,
-    data: Data = None,
-    scale: Scale = "",
-    engine: Engine = "processes",
-    jobs: Jobs = 0,
-    devices: Devices = "",
-    threads: Threads = 1,
-    address: Address = "",
-    slurm: Slurm = None,
-    change: Set = None,
-    retry_failed: RetryFailed = False,
-    track: Track = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
+    *,
+    setup: RecipeGroup,
+    execution: ExecutionGroup,
+    output: Output,
 ) -> None:
     """Search for the setting whose models score highest on the source's dev set, over the recipe's seeds.
 
     Trials are ordinary runs in the folder: the same command, or one with more trials, goes on where it was.
     """
     from isogloss import api
-    from isogloss.cli.display import Display
-    from isogloss.cli.runs import slurm_parameters
     from isogloss.engine.search_spaces import parse_over
     from isogloss.engine.searching import NO_ZERO_SHOT
-    from isogloss.recipes.asking import once_each, parse_change
+    from isogloss.recipes.asking import once_each
 
-    with Display(quiet=quiet, as_json=as_json) as display:
+    with output.events as display:
         found = api.search(
             recipe,
             over=once_each("--over", map(parse_over, over)),
@@ -241,24 +220,14 @@ def search(
             target_dev=target_dev,
             seed=seed,
             to=to,
-            out=out,
-            data=data,
-            changes=once_each("--set", map(parse_change, change or ())),
-            scale=scale,
-            engine=engine,
-            jobs=jobs,
-            devices=devices,
-            threads=threads,
-            address=address,
-            slurm=slurm_parameters(slurm or ()),
-            retry_failed=retry_failed,
-            track=track or (),
+            **setup.options(),
+            **execution.options(),
             on_progress=display.on_progress,
             announce=display.announce,
             on_trial=lambda trial: display.say(_line(trial)),
             command=f"isogloss {' '.join(sys.argv[1:])}",
         )
-    _show_search(found, display, as_json=as_json)
+    _show_search(found, display)
     if target_dev:
         print(f"isogloss: {NO_ZERO_SHOT}", file=sys.stderr)
     if found.best is None:
@@ -277,10 +246,10 @@ def _score(trial: "Trial") -> str:
     return f"{100 * trial.score:.1f}{spread}"
 
 
-def _show_search(found: "Search", display: "Display", *, as_json: bool) -> None:
+def _show_search(found: "Search", display: Display) -> None:
     """Print the trials, the best one's changes and its recipe."""
     best = found.best
-    if as_json:
+    if display.as_json:
         for trial in found.trials:
             emit({"event": "trial", **asdict(trial), "best": trial == best})
         emit({"event": "search", "recipe": found.recipe and str(found.recipe), "by": found.chosen_by})

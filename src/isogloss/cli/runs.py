@@ -2,19 +2,18 @@
 
 import re
 import sys
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import typer
 
 from isogloss.cli.display import Display, emit, show_report
+from isogloss.cli.options import ExecutionGroup, Output, RecipeGroup
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
 from isogloss.engine.engines import Making
-from isogloss.recipes.asking import once_each, parse_change
 
 if TYPE_CHECKING:
     from isogloss.api import Result
@@ -22,73 +21,31 @@ if TYPE_CHECKING:
     from isogloss.runs.runs import Run
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecipeRequest:
-    """One or more recipes with the options of the command line."""
-
-    recipes: Sequence[str]
-    out: str | None = None
-    data: str | None = None
-    scale: str = ""
-    change: Sequence[str] = ()
-
-    @property
-    def changes(self) -> Mapping[str, object]:
-        """Dotted keys of the recipe and their values."""
-        return once_each("--set", map(parse_change, self.change))
-
-    def plan(self, *, assume: bool = False) -> "Planned":
-        """Return the plan of all runs.
-
-        ``assume`` that the data is there, where none is named: for a look at the plan alone.
-        """
-        from isogloss.planning.plan import plan_recipes
-
-        return plan_recipes(
-            self.recipes,
-            out=self.out,
-            data=self.data,
-            scale=self.scale,
-            changes=self.changes,
-            assume=assume,
-        )
-
-
 def run_and_report(
-    request: RecipeRequest,
-    how: Making,
+    recipes: Sequence[str],
+    setup: RecipeGroup,
+    execution: ExecutionGroup,
+    output: Output,
     *,
     report: bool = True,
-    quiet: bool = False,
-    as_json: bool = False,
     command: str = "",
 ) -> None:
-    """Run a recipe with progress and write its report, if asked; exit with 1 if runs failed."""
+    """Run recipes with progress and, with ``report``, write their report; exit with 1 if runs failed."""
     from isogloss import api
 
-    with Display(quiet=quiet, as_json=as_json) as display:
+    with output.events as display:
         result = api.run(
-            request.recipes,
-            out=request.out,
-            data=request.data,
-            scale=request.scale,
-            changes=request.changes,
-            engine=how.engine,
-            jobs=how.jobs,
-            devices=how.devices,
-            threads=how.threads,
-            address=how.address,
-            slurm=how.slurm,
+            recipes,
+            **setup.options(),
+            **execution.options(),
             report=report,
-            retry_failed=how.retry_failed,
-            track=how.track,
             on_progress=display.on_progress,
             announce=display.announce,
             command=command,
         )
         _show_outcome(result, display)
     if report:
-        show_report(result.report, as_json=as_json)
+        show_report(result.report, as_json=output.as_json)
     _exit_if(result.outcome.failed)
 
 
@@ -120,22 +77,6 @@ def _exit_if(failed: Mapping[str, str]) -> None:
         raise typer.Exit(1)
 
 
-def slurm_parameters(texts: Iterable[str]) -> dict[str, object]:
-    """Read each --slurm key=value; ConfigError for a key that is given twice."""
-    return once_each("--slurm", map(_parameter, texts))
-
-
-def _parameter(text: str) -> tuple[str, object]:
-    """Read one --slurm key=value; the value is TOML or, as for 4G and gpu, a text."""
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise ConfigError(f"--slurm {text}: expected key=value, as in --slurm partition=gpu.")
-    try:
-        return key, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key, value
-
-
 def were_started_together(how: Making) -> bool:
     """Return whether this is one of several processes; torch is imported only if a launcher says so.
 
@@ -156,27 +97,30 @@ def were_started_together(how: Making) -> bool:
 
 
 def run_together(
-    request: RecipeRequest,
-    how: Making,
+    recipes: Sequence[str],
+    setup: RecipeGroup,
+    execution: ExecutionGroup,
+    output: Output,
     *,
     report: bool,
-    quiet: bool,
-    as_json: bool,
     command: str,
 ) -> None:
-    """Run a recipe as one of several processes; the main one alone speaks, and writes the report."""
+    """Run recipes as one of several processes; only the main one prints, and writes the report."""
     from isogloss import api
+    from isogloss.engine.engines import making
     from isogloss.engine.together import make_together
+    from isogloss.planning.plan import plan_recipes
     from isogloss.training.distributed import is_main_process, prepare_sharding, world_size
 
+    how = making(**execution.options())
     if how.devices:
         raise ConfigError(
             "--devices: under a launcher each process has a GPU of its own. Leave it out; set "
             "CUDA_VISIBLE_DEVICES for the launcher instead."
         )
     prepare_sharding()
-    planned, main = request.plan(), is_main_process()
-    with Display(quiet=quiet or not main, as_json=as_json and main) as display:
+    planned, main = plan_recipes(recipes, **setup.options()), is_main_process()
+    with Display(quiet=output.quiet or not main, as_json=output.as_json and main) as display:
         if main:
             planned.write(command)
         outcome = make_together(planned, how, announce=display.announce, on_progress=display.on_progress)
@@ -184,21 +128,22 @@ def run_together(
         _show_outcome(api.Result(planned.store.root, outcome, ids), display, processes=world_size())
         written = api.report_alone(planned.store, display.on_progress) if main and report else None
     if written:
-        show_report(written, as_json=as_json)
+        show_report(written, as_json=output.as_json)
     if main:  # Launchers end all processes when one fails.
         _exit_if(outcome.failed)
 
 
-def print_plan(request: RecipeRequest, *, speed: float = 0, as_json: bool) -> None:
-    """Print every run of a recipe: its id, its state, how many others need it, and what it takes.
+def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, as_json: bool) -> None:
+    """Print every run of the recipes: its id, its state, how many others need it, and what it takes.
 
     ``speed`` in teraflops a second says how long its trainings take.
     """
+    from isogloss.planning.plan import plan_recipes
     from isogloss.runs.execute import fewer_in_plan
     from isogloss.runs.needs import needs
     from isogloss.runs.operations import assumed_sizes, operations_of, seconds_left
 
-    planned = request.plan(assume=True)
+    planned = plan_recipes(recipes, **setup.options(), assume=True)  # Of corpora that are not here, too.
     for warning in (*_not_looked_at(planned), *assumed_sizes(planned.runs), *fewer_in_plan(planned.runs)):
         print(plain(f"isogloss: {warning}"), file=sys.stderr)
     shared = {identity(run): 0 for run in planned.runs}

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from isogloss.cli.display import Display, emit, show_line
+from isogloss.cli.options import Output
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, languages_named
@@ -95,8 +96,7 @@ def print_scores(
     inputs: str,
     data: str | None,
     predictions: Path | None,
-    quiet: bool,
-    as_json: bool,
+    output: Output,
 ) -> None:
     """Print a table of models' scores: the main metric first, then the other measures."""
     options = EvaluateOptions(
@@ -111,11 +111,11 @@ def print_scores(
     models = [load_model(run) for run in runs]
     for model in models:
         check_evaluation(model, options, sources)
-    with Display(quiet=quiet or as_json) as display:
-        warn = _warner(Display(quiet=quiet))
+    with output.progress as display:
+        warn = _warner(Display(quiet=output.quiet))
         score = partial(evaluate_model, predictions=predictions, on_progress=display.on_progress, warn=warn)
         rows = [row for model in models for row in score(model, options, sources)]
-    if as_json:
+    if output.as_json:
         for row in rows:
             emit(dict(row))
         return

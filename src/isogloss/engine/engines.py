@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from isogloss.core.errors import ConfigError, check_named
 
@@ -87,6 +87,31 @@ class Making:
     def beyond(self) -> "Engine | None":
         """The engine, if it is one beyond this machine."""
         return ENGINES[self.engine] if ENGINES[self.engine].workers else None
+
+
+class ExecutionOptions(TypedDict, total=False):
+    """The fields of ``Making`` as ``isogloss.run`` takes them: trackers may be one text, devices numbers."""
+
+    engine: str
+    jobs: int
+    devices: str | Sequence[str | int]
+    threads: int
+    address: str
+    slurm: Mapping[str, object] | None
+    track: str | Sequence[str]
+    retry_failed: bool
+
+
+def making(**options: Unpack[ExecutionOptions]) -> Making:
+    """Return how runs are made; ConfigError for options that do not fit."""
+    devices, track = options.get("devices", ""), options.get("track", ())
+    fields: dict[str, Any] = {
+        **options,
+        "devices": devices if isinstance(devices, str) else ",".join(map(str, devices)),
+        "slurm": options.get("slurm") or {},
+        "track": tuple(filter(None, (track,) if isinstance(track, str) else track)),
+    }
+    return Making(**fields)
 
 
 @dataclass(frozen=True, kw_only=True)
