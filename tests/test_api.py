@@ -18,6 +18,8 @@ PUBLIC = [
     "Result",
     "Study",
     "__version__",
+    "compare",
+    "compare_outputs",
     "corpus",
     "load_model",
     "read",
@@ -34,7 +36,16 @@ def models(tiny_runs, pair_model):
 
 def test_the_public_names_are_those_promised():
     assert dir(isogloss) == sorted(isogloss.__all__) == PUBLIC
-    assert sorted(api.__all__) == ["Result", "Study", "corpus", "read", "run", "search"]
+    assert sorted(api.__all__) == [
+        "Result",
+        "Study",
+        "compare",
+        "compare_outputs",
+        "corpus",
+        "read",
+        "run",
+        "search",
+    ]
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -135,3 +146,15 @@ def test_only_a_finished_fine_tuning_is_loaded(tiny_runs, tmp_path):
 @pytest.mark.parametrize("name", ["Study", "run"])
 def test_a_public_name_is_the_same_object_everywhere(name):
     assert getattr(isogloss, name) is getattr(sys.modules["isogloss.api"], name)
+
+
+def test_comparisons_are_a_frame_with_a_row_for_each_language(tiny_runs):
+    compared = isogloss.compare(tiny_runs, against="source-only", points=5)
+    assert list(compared.frame["language"]) == ["qaa", "qab"]
+    assert (compared.frame["p_value"] <= compared.frame["p_holm"]).all()
+    assert compared.notes == []
+    assert "<table" in compared._repr_html_()
+    with pytest.raises(ConfigError, match="no method, encoder, system or run 'nothing'"):
+        isogloss.compare([tiny_runs], against="nothing")
+    with pytest.raises(ConfigError, match="one file alone"):
+        isogloss.compare_outputs(["a.jsonl"])

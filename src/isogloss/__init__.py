@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from isogloss.core.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from isogloss.api import Result, Study, corpus, read, run, search
+    from isogloss.api import Result, Study, compare, compare_outputs, corpus, read, run, search
     from isogloss.core.errors import IsoglossError
     from isogloss.recipes.recipe import Recipe
     from isogloss.using import Model, load_model
@@ -20,6 +20,8 @@ _HOMES = {
     "Recipe": "isogloss.recipes.recipe",
     "Result": "isogloss.api",
     "Study": "isogloss.api",
+    "compare": "isogloss.api",
+    "compare_outputs": "isogloss.api",
     "corpus": "isogloss.api",
     "load_model": "isogloss.using",
     "read": "isogloss.api",
@@ -34,6 +36,8 @@ __all__ = [
     "Result",
     "Study",
     "__version__",
+    "compare",
+    "compare_outputs",
     "corpus",
     "load_model",
     "read",

@@ -4,6 +4,7 @@
 >>> result = isogloss.run("quickstart", out="runs/quickstart")      # doctest: +SKIP
 >>> result.frame("scores")                                          # doctest: +SKIP
 >>> isogloss.read("runs/quickstart").frame("cka")                   # doctest: +SKIP
+>>> isogloss.compare("runs/quickstart", against="source-only").frame # doctest: +SKIP
 >>> model = isogloss.load_model("runs/quickstart/<id>")             # doctest: +SKIP
 >>> model.predict([["tuki", "mirne", "baboza", "."]])               # doctest: +SKIP
 >>> model.evaluate("ud", ["qab", "qad"])                            # doctest: +SKIP
@@ -25,7 +26,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
 from isogloss.engine.engines import ExecutionOptions, making
-from isogloss.planning.store_places import store_at, store_for
+from isogloss.planning.store_places import local_folder, store_at, store_for
 from isogloss.recipes.asking import request
 from isogloss.recipes.recipe_text import Source, folder_for, recipe_folder, recipe_text
 from isogloss.store.store import Outcome, Store
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from isogloss.planning.plan import Announce
     from isogloss.recipes.python_rows import Rows
     from isogloss.reports import Report
+    from isogloss.reports.comparison import Compared
     from isogloss.reports.measurements import Measurements, Run
 
 
@@ -199,6 +201,81 @@ def run(
     return Result(planned.store.root, outcome, tuple(map(identity, planned.runs)))
 
 
+QUICKSTART = "runs/quickstart"
+"""The folder of the packaged recipe quickstart, and the default folder of runs that are named by ids."""
+
+
+def compare(
+    runs: str | Path | Sequence[str | Path],
+    *,
+    against: str,
+    measure: str = "",
+    split: str = "",
+    points: float = 1.0,
+    folder: str | Path = QUICKSTART,
+    on_progress: OnProgress = no_progress,
+) -> "Compared":
+    """Compare the systems of runs with a baseline, each with all its seeds, on every test set and language.
+
+    ``runs`` are folders of runs, folders of single runs, their URLs, or (prefixes of) ids of runs in
+    ``folder``. ``against`` is a method as the report names it (each encoder's own), an encoder (each
+    method's own), "ENCODER / METHOD", or the id of a run. ``measure`` is each task's main metric and
+    ``split`` its test split (else dev), unless named.
+
+    The ``frame`` of the result has a row for each system and language: scores and ``difference`` (0 to 1),
+    its 95 % interval (``low``, ``high``), Cohen's d (``effect``), p over seeds (``p_units``), over examples
+    (``p_examples``), over both (``p_value``) and after Holm's correction (``p_holm``), and how many seeds
+    would detect a difference of ``points`` percentage points (``seeds_needed``). The ``notes`` say what
+    could not be tested. ConfigError if a name is unknown, or nothing can be compared.
+
+    >>> compared = isogloss.compare("runs/quickstart", against="source-only")   # doctest: +SKIP
+    >>> compared.frame[["language", "method", "difference", "p_holm"]]          # doctest: +SKIP
+    """
+    from isogloss.reports.compared_runs import ComparisonRequest, compare_runs, folders_and_runs
+
+    own = local_folder(folder, on_progress)
+    places = [runs] if isinstance(runs, str | Path) else runs
+    folders, names = folders_and_runs([local_folder(place, on_progress) for place in places], own)
+    if own not in folders and folder != QUICKSTART:
+        raise ConfigError(f"--in {folder}: whatever is compared has a folder of its own. Leave it out.")
+    request = ComparisonRequest(against=against, measure=measure, split=split, points=points)
+    return compare_runs(folders, names, request, on_progress)
+
+
+def compare_outputs(
+    files: Sequence[str | Path],
+    *,
+    against: str | Path = "",
+    gold: str | Path = "",
+    by: str = "",
+    measure: str = "",
+) -> "Compared":
+    """Compare files of outputs, made here or elsewhere, with a baseline's, by language, over examples.
+
+    ``files`` have a JSON object for each example, as ``isogloss predict --json`` and lm-evaluation-harness
+    write them; ``against`` is one of them (the last, if left out). ``gold`` is a file of gold answers, where
+    the outputs have none. ``by`` pairs examples by "id" or by "order"; by id, where all have one, if left
+    out. ``measure`` is the main one of the answers' kind, unless named.
+
+    The ``frame`` of the result has a row for each file and language, and for the mean of several. DataError,
+    with file and line, where a line is no output or files are not about the same examples; ConfigError for
+    a single file or an unknown measure.
+
+    >>> compared = isogloss.compare_outputs(["ours.jsonl", "theirs.jsonl"])     # doctest: +SKIP
+    >>> compared.frame[["system", "language", "difference", "p_examples_holm"]] # doctest: +SKIP
+    """
+    from isogloss.data.files import disk_file
+    from isogloss.reports.compared_outputs import compare_outputs as compare_files
+
+    names = [*map(str, files)]
+    baseline = str(against) or names[-1]
+    others = [disk_file(Path(name)) for name in names if name != baseline]
+    if not others:
+        raise ConfigError("compare: one file alone. Give two: what is compared, and the baseline.")
+    gold_file = disk_file(Path(gold)) if str(gold) else None
+    return compare_files(others, disk_file(Path(baseline)), gold=gold_file, by=by, measure=measure)
+
+
 def search(
     recipe: Source,
     *,
@@ -334,4 +411,4 @@ def refuse_several_processes() -> None:
         )
 
 
-__all__ = ["Result", "Study", "corpus", "read", "run", "search"]
+__all__ = ["Result", "Study", "compare", "compare_outputs", "corpus", "read", "run", "search"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isogloss.cli.comparing import ComparisonRequest, compare_runs, print_comparisons
+import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.metrics.significance import holm
 
@@ -13,20 +13,14 @@ def compared(study):
 
     def compare(name, against, *runs, **asked):
         folder = study(name).runs[0].folder.parent
-        return compare_runs(
-            ComparisonRequest(runs=runs or [str(folder)], folder=folder, against=against, **asked)
-        )[0]
+        return isogloss.compare(runs or folder, folder=folder, against=against, **asked).rows
 
     return compare
 
 
-def pairs(found):
+def pairs(rows):
     return {
-        (
-            (one.system["encoder.label"], one.system["system"]),
-            (one.baseline["encoder.label"], one.baseline["system"]),
-        )
-        for one in found
+        ((row["encoder"], row["method"]), (row["baseline_encoder"], row["baseline_method"])) for row in rows
     }
 
 
@@ -64,16 +58,16 @@ def test_a_run_and_a_model_stand_for_their_system(compared, study):
 @pytest.mark.slow
 def test_holm_is_over_all_that_is_compared_on_a_test_set(compared):
     found = compared("transfer", "source-only")
-    expected = holm([one.comparison.p_value for one in found])
-    assert [one.comparison.p_holm for one in found] == pytest.approx(expected)
+    expected = holm([row["p_value"] for row in found])
+    assert [row["p_holm"] for row in found] == pytest.approx(expected)
     assert len(found) == 7
 
 
 @pytest.mark.slow
 def test_a_measure_beside_the_tasks_own_is_compared_when_asked_for(compared):
     found = compared("transfer", "source-only", measure="seqeval_f1")
-    assert {one.test_set.about["metric"] for one in found} == {"seqeval_f1"}
-    assert {one.test_set.about["metric"] for one in compared("transfer", "source-only")} == {"accuracy"}
+    assert {row["measure"] for row in found} == {"seqeval_f1"}
+    assert {row["measure"] for row in compared("transfer", "source-only")} == {"accuracy"}
 
 
 @pytest.mark.parametrize(
@@ -103,11 +97,9 @@ def test_the_beginning_of_several_systems_runs_is_refused(compared, study):
         compared("mixup", first)
 
 
-def test_it_is_printed_with_every_p(study, capsys):
+def test_it_is_printed_with_every_p(study, command):
     folder = study("transfer").runs[0].folder.parent
-    request = ComparisonRequest(runs=[str(folder)], folder=folder, against="source-only")
-    print_comparisons(request, points=1.0, as_json=False)
-    printed = capsys.readouterr()
+    printed = command("compare", folder, "--against", "source-only")
     text = " ".join(printed.out.split())
     for said in (
         "the interval (95 %) is over both",

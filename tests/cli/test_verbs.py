@@ -16,23 +16,22 @@ from isogloss.cli.lists import LISTS
 from isogloss.core.leaving import asked_to_leave
 from tiny import TINY
 
+RECIPE = ("--out", "--data", "--scale", "--set")
+EXECUTION = (
+    *("--engine", "--jobs", "--devices", "--threads", "--address", "--slurm", "--retry-failed", "--track"),
+)
 VERBS = {
     "quickstart": ["--out", "--jobs", "--quiet -q", "--json", "--debug"],
     "run": [
         "recipes",
-        *(
-            "--out",
-            "--data",
-            "--scale",
-            "--engine",
-            "--jobs",
-            "--devices",
-            "--threads",
-            "--address",
-            "--slurm",
-        ),
-        *("--dry-run", "--speed", "--set", "--report", "--retry-failed", "--track"),
-        *("--quiet -q", "--json", "--debug"),
+        *RECIPE,
+        *EXECUTION,
+        "--dry-run",
+        "--speed",
+        "--report",
+        "--quiet -q",
+        "--json",
+        "--debug",
     ],
     "report": ["folder", "--open", "--quiet -q", "--json", "--debug"],
     "compare": [
@@ -88,22 +87,8 @@ VERBS = {
         *("--force", "--quiet -q", "--debug"),
     ],
     "search": [
-        *("recipe", "--over", "--trials", "--by", "--target-dev", "--seed", "--to", "--out", "--data"),
-        *(
-            "--scale",
-            "--engine",
-            "--jobs",
-            "--devices",
-            "--threads",
-            "--address",
-            "--slurm",
-            "--set",
-            "--retry-failed",
-            "--track",
-            "--quiet -q",
-            "--json",
-            "--debug",
-        ),
+        *("recipe", "--over", "--trials", "--by", "--target-dev", "--seed", "--to"),
+        *(*RECIPE, *EXECUTION, "--quiet -q", "--json", "--debug"),
     ],
     "corpus check": ["description", "--data", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],

@@ -167,7 +167,7 @@ def predictions() -> Iterator[Door]:
 
 def outputs() -> Iterator[Door]:
     """Yield what other tools write of answers, compared with each other."""
-    from isogloss.reports.outputs import compare_outputs
+    from isogloss.reports.compared_outputs import compare_outputs
 
     def compare(folder: Path) -> object:
         return compare_outputs([disk_file(folder / "a.jsonl")], disk_file(folder / "b.jsonl"))

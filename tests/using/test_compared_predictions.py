@@ -11,7 +11,7 @@ from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.files import disk_file
 from isogloss.data.sources import BuiltInLanguages, Sources
 from isogloss.recipes.descriptions import described
-from isogloss.reports.outputs import compare_outputs
+from isogloss.reports.compared_outputs import compare_outputs
 from isogloss.tasks import ALL_TASKS
 from isogloss.using import EvaluateOptions, evaluate
 from isogloss.using.kinds import kind_of
@@ -89,8 +89,8 @@ def compared(name, task, examples, tmp_path):
     for folder, answers in (("a", ours), ("b", theirs)):
         write_predictions(model, options, "qaa", examples, answers, tmp_path / folder)
     files = [disk_file(path) for folder in "ab" for path in (tmp_path / folder).rglob("*.jsonl")]
-    (comparison,) = compare_outputs(files[:1], files[1])
-    return comparison
+    (row,) = compare_outputs(files[:1], files[1]).rows
+    return row
 
 
 @pytest.mark.parametrize(("name", "task"), NATIVE)
@@ -99,8 +99,8 @@ def test_predictions_on_every_corpus_of_ours_are_compared(name, task, tmp_path):
     if task == "upos" and name != "ud":
         examples = [TaggedSentence(id=read.id, words=read.words, tags=read.tags) for read in examples]
     result = compared(name, task, examples, tmp_path)
-    assert (result.by, result.language, result.comparison.examples) == ("id", "qaa", 6)
-    assert result.comparison.score == 1 > result.comparison.baseline_score
+    assert (result["paired_by"], result["language"], result["examples"]) == ("id", "qaa", 6)
+    assert result["score"] == 1 > result["baseline_score"]
     assert len([path for path in (tmp_path / "a").rglob("*") if path.is_file()]) == 2
 
 
@@ -117,8 +117,8 @@ def test_predictions_on_every_kind_of_described_corpus_are_compared(about, tmp_p
     assert corpus.tasks == (task,)
     examples = list(corpus.read(None, "qaa", "dev"))
     result = compared("own", task, examples, tmp_path)
-    assert (result.by, result.language, result.comparison.examples) == ("id", "qaa", len(rows))
-    assert result.comparison.score == pytest.approx(1)
+    assert (result["paired_by"], result["language"], result["examples"]) == ("id", "qaa", len(rows))
+    assert result["score"] == pytest.approx(1)
     written = tmp_path / "a" / "own" / "dev-qaa.jsonl"
     (tmp_path / "dev-qaa.jsonl").write_text(written.read_text())
     assert list(corpus.read(None, "qaa", "dev")) == examples
@@ -142,5 +142,5 @@ def test_a_described_corpus_of_questions_is_answered_in_json_lines(make_model, t
         ("0", "sw", ["Ana"]),
         ("1", "sw", ["Ana"]),
     ]
-    (comparison,) = compare_outputs([disk_file(file)], disk_file(file))
-    assert comparison.comparison.score == pytest.approx(row["score"])
+    (compared_row,) = compare_outputs([disk_file(file)], disk_file(file)).rows
+    assert compared_row["score"] == pytest.approx(row["score"])

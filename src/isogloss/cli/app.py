@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from isogloss.api import QUICKSTART
 from isogloss.cli.data_verbs import corpus_app, data_app, languages_app
 from isogloss.cli.model_verbs import model_verbs
 from isogloss.cli.options import (
-    QUICKSTART,
     Data,
     ExecutionGroup,
     Folder,
@@ -178,14 +178,14 @@ def compare(
     over both (min F'); Holm's correction over a test set. Made from what score runs kept; nothing is run
     again. Files of outputs (--predictions) are one seed each, so they are tested over examples alone.
     """
-    from isogloss.cli.comparing import ComparisonRequest, print_compared_outputs, print_comparisons
+    from isogloss import api
+    from isogloss.cli.comparing import print_compared_outputs, print_comparisons
 
     if predictions:
         if split or points != 1.0 or folder != QUICKSTART:
             raise ConfigError("--split, --points and --in are about runs. Leave them or --predictions out.")
-        print_compared_outputs(
-            runs, against=against, gold=gold, by=by, measure=measure, as_json=output.as_json
-        )
+        compared = api.compare_outputs(runs, against=against, gold=gold or "", by=by, measure=measure)
+        print_compared_outputs(compared, as_json=output.as_json)
         return
     if not against:
         raise ConfigError(
@@ -193,8 +193,17 @@ def compare(
         )
     if by or gold:
         raise ConfigError("--by and --gold are about files of outputs. Add --predictions, or leave them out.")
-    request = ComparisonRequest(runs=runs, folder=folder, against=against, measure=measure, split=split)
-    print_comparisons(request, points=points, output=output)
+    with output.progress as display:
+        compared = api.compare(
+            runs,
+            against=against,
+            measure=measure,
+            split=split,
+            points=points,
+            folder=folder,
+            on_progress=display.on_progress,
+        )
+    print_comparisons(compared, points=points, output=output)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
-from isogloss.cli.options import QUICKSTART
+from isogloss.api import QUICKSTART
 from isogloss.core.errors import ConfigError
 from isogloss.core.plug_ins import (
     Group,

@@ -19,9 +19,6 @@ from isogloss.core.errors import ConfigError
 from isogloss.engine.engines import ENGINES, ExecutionOptions
 from isogloss.recipes.asking import once_each, parse_change
 
-QUICKSTART = "runs/quickstart"
-"""The folder of ``isogloss quickstart``, and the default of ``--in``."""
-
 STANDARD_OUTPUT = Path("-")
 """The name of standard output as a file to write."""
 

@@ -7,9 +7,11 @@ stars require in addition that the difference generalises to other seeds (``metr
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
 from itertools import chain
 from statistics import fmean
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -49,6 +51,13 @@ TESTS = {
     "McNemar": "McNemar's exact test",
     "paired t over languages": "t-test in which parallel examples count as one",
 }
+
+
+NUMBERS = (
+    *("score", "baseline_score", "difference", "low", "high", "effect", "examples", "test", "p_units"),
+    *("p_examples", "p_value", "p_holm", "p_examples_holm", "mark", "smallest_seen", "tested_units"),
+)
+"""The columns of a comparison in tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +105,47 @@ class Comparison:
             return SURE
         return ON_EXAMPLES if self.p_examples_holm < LEVEL else ""
 
+    def numbers(self) -> dict[str, object]:
+        """Return the columns ``NUMBERS``."""
+        parts = {
+            **{name: getattr(self.estimate, name) for name in ("low", "high", "smallest_seen")},
+            "tested_units": len(self.values),
+        }
+        return {name: parts[name] if name in parts else getattr(self, name) for name in NUMBERS}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Comparisons of systems with a baseline: a row for each pair of systems and each language."""
+
+    rows: Sequence[Mapping[str, Any]]
+    notes: Sequence[str] = ()
+    """Which records could not be read, and which runs have no predictions to test."""
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a DataFrame."""
+        return pd.DataFrame(list(self.rows))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the rows and the notes."""
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"{self.frame.to_html()}{notes}"
+
+
+def compare_means(
+    languages: Sequence[str], scores: Sequence[float], baseline_scores: Sequence[float]
+) -> Comparison:
+    """Compare two systems by their scores in the same units, each a mean over these languages."""
+    values = tuple(a - b for a, b in zip(scores, baseline_scores, strict=True))
+    return Comparison(
+        languages=tuple(languages),
+        score=fmean(scores),
+        baseline_score=fmean(baseline_scores),
+        values=values,
+        estimate=crossed_estimate(values),
+    )
+
 
 def compare(
     m: Measurements, ours: pd.DataFrame, theirs: pd.DataFrame, *, unit: str = "seed"
@@ -107,23 +157,16 @@ def compare(
     """
     sides = [_by_unit(model_languages(rows), unit) for rows in (ours, theirs)]
     languages = sorted(set.intersection(*(set[str]().union(*side.values()) for side in sides)))
-    both = sides[0].keys() & sides[1].keys()
-    units = sorted(one for one in both if all(side[one].keys() >= {*languages} for side in sides))
+    shared = sides[0].keys() & sides[1].keys()
+    units = sorted(key for key in shared if all(side[key].keys() >= {*languages} for side in sides))
     if not languages or not units:
         return None
-    scored = [[side[one] for one in units] for side in sides]
-    mine, yours = (
-        [fmean(fmean(score for _, score in own[one]) for one in languages) for own in side] for side in scored
+    scored = [[side[key] for key in units] for side in sides]
+    means = (
+        [fmean(fmean(score for _, score in models[code]) for code in languages) for models in side]
+        for side in scored
     )
-    values = tuple(a - b for a, b in zip(mine, yours, strict=True))
-    found = Comparison(
-        languages=tuple(languages),
-        score=fmean(mine),
-        baseline_score=fmean(yours),
-        values=values,
-        estimate=crossed_estimate(values),
-    )
-    return _with_examples(m, found, scored, ours["metric"].iloc[0])
+    return _with_examples(m, compare_means(languages, *means), scored, ours["metric"].iloc[0])
 
 
 def model_languages(scores: pd.DataFrame) -> pd.DataFrame:

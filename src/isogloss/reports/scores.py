@@ -15,6 +15,7 @@ import pandas as pd
 
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.reports.comparison import (
+    NUMBERS,
     ON_EXAMPLES,
     SURE,
     SYSTEM,
@@ -309,23 +310,9 @@ def _data(m: Measurements, one: ScoredSet, values: pd.DataFrame) -> pd.DataFrame
         if len(own):
             row = {**one.about, **{name: facts[name] for name in shown}, "column": column}
             test = tests.get((key, column))
-            tested_by = {"against": against[key]["name"], **numbers_of(test)} if test else {}
+            tested_by = {"against": against[key]["name"], **test.numbers()} if test else {}
             found.append({**row, "mean": own.mean(), "std": own.std(), "units": len(own), **tested_by})
     return pd.DataFrame(found).reindex(columns=list(dict.fromkeys([*found[0], "against", *NUMBERS])))
-
-
-NUMBERS = (
-    *("score", "baseline_score", "difference", "low", "high", "effect", "examples", "test", "p_units"),
-    *("p_examples", "p_value", "p_holm", "p_examples_holm", "mark", "smallest_seen", "tested_units"),
-)
-
-
-def numbers_of(one: Comparison) -> dict[str, object]:
-    """Return a comparison as flat numbers."""
-    parts = {"low": one.estimate, "high": one.estimate, "smallest_seen": one.estimate}
-    return {name: getattr(parts.get(name, one), name) for name in NUMBERS[:-1]} | {
-        NUMBERS[-1]: len(one.values)
-    }
 
 
 def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[Cell, ...]]:

@@ -1,0 +1,407 @@
+"""Files of outputs made elsewhere, compared: JSON lines, an example each, with its answer and the gold one.
+
+What `isogloss predict` writes has ``labels`` (of words), a ``label`` (a list of several, a number, or the
+index of one of its ``options``) or an ``answer``; the gold one is ``gold`` in the same object, or in a file
+of its own. Samples of lm-evaluation-harness (``samples_*.jsonl``) have a ``doc_id`` and the value of each of
+their metrics, which are means over examples; a metric with a filter is named as in the harness,
+"exact_match,strict-match".
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from sys import float_info
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from isogloss.core.contributions import ByMeasure, Contributions, total
+from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
+from isogloss.core.languages import canonical_language
+from isogloss.data.files import File, numbered_objects, short
+from isogloss.data.projection.tag_projection import are_bio
+from isogloss.metrics.correlation import correlation_contributions
+from isogloss.metrics.label_sets import label_set_contributions
+from isogloss.metrics.labels import (
+    chunk_contributions,
+    label_contributions,
+    span_contributions,
+    word_contributions,
+)
+from isogloss.metrics.question_answering import (
+    GoldAnswers,
+    answer_f1_contributions,
+    exact_match_contributions,
+    has_own_rules,
+)
+from isogloss.metrics.significance import System, SystemPair
+from isogloss.reports.comparison import Compared, Comparison, compare_means, holm_corrected, over_examples
+
+BY_ID, BY_ORDER = "id", "order"
+"""The ways to pair the examples of two files."""
+
+ANSWERS = {
+    "labels": "a list of labels",
+    "label": "a text, a list of texts or a number",
+    "answer": "a text",
+}
+"""The keys of an answer and their values: for words, for a text or a pair, for a question."""
+
+GOLD = ("gold", *ANSWERS, "answers")
+"""The keys of a gold answer in a file of its own, by priority."""
+
+SAMPLE = "doc_id"
+"""The key that identifies a sample of lm-evaluation-harness."""
+
+OPTIONS = "options"
+"""The key of an example whose label is the index of one of these."""
+
+NO_METRICS = (
+    *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+    *("doc_hash", "prompt_hash", "target_hash"),
+)
+"""Keys of a sample that are none of its metrics; earlier versions of the harness do not list its metrics."""
+
+MEAN = "mean"
+"""The language of the mean over all languages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """One line of a file: an example and its answer."""
+
+    line: int
+    id: str
+    """Empty where the line has none."""
+    language: str
+    """Empty where the line has none."""
+    kind: str
+    """The key of its answer, or ``doc_id``."""
+    answer: Any = None
+    gold: Any = None
+    of_options: bool = False
+    document: str = ""
+    """A digest of a sample's example; empty where it has none."""
+    values: Mapping[str, float] | None = None
+    """Of a sample: the value of each metric."""
+
+
+Outputs = Mapping[tuple[str, str], Output]
+"""The outputs of a file by language and id (or number)."""
+
+
+def compare_outputs(
+    files: Sequence[File], baseline: File, *, gold: File | None = None, by: str = "", measure: str = ""
+) -> Compared:
+    """Compare each file with the baseline's, by language, with Holm's correction over all of these tests.
+
+    ``by`` pairs examples by their ids ("id") or by their "order"; by ids, where all have one, when empty.
+    DataError, with file and line, for lines that are no outputs or do not fit together; ConfigError for an
+    unknown measure.
+    """
+    if by:
+        check_named("--by", "way to pair examples", (BY_ID, BY_ORDER), by)
+    read = {file.name: (file, list(_outputs(file))) for file in (baseline, *files)}
+    gold_outputs = list(_outputs(gold, only_gold=True)) if gold else []
+    all_outputs = [*gold_outputs, *(output for _, outputs in read.values() for output in outputs)]
+    by = by or (BY_ID if all(output.id for output in all_outputs) else BY_ORDER)
+    if gold:
+        add = _gold_in_order if by == BY_ORDER else _gold_by_id
+        read = {
+            name: (file, add(file, outputs, gold, gold_outputs)) for name, (file, outputs) in read.items()
+        }
+    if any(output.of_options for output in all_outputs):
+        read = {name: (file, [*map(_with_option_names, outputs)]) for name, (file, outputs) in read.items()}
+    paired = {name: _paired(file, outputs, by) for name, (file, outputs) in read.items()}
+    comparisons: dict[tuple[str, str, str], Comparison] = {}
+    for file in files:
+        ours, theirs = paired[file.name], paired[baseline.name]
+        _check_same(file, baseline, ours, theirs)
+        name, by_language = _comparisons(file, baseline, ours, theirs, measure)
+        comparisons |= {(file.name, name, code): each for code, each in by_language.items()}
+    return Compared(
+        [
+            {
+                **{"system": system, "baseline": baseline.name, "measure": name, "paired_by": by},
+                **{"language": language, "languages": list(comparison.languages)},
+                **comparison.numbers(),
+            }
+            for (system, name, language), comparison in holm_corrected(comparisons).items()
+        ]
+    )
+
+
+def _outputs(file: File, *, only_gold: bool = False) -> Iterator[Output]:
+    samples: dict[str, Output] = {}
+    for number, _, body in numbered_objects(file):
+        if SAMPLE in body and not only_gold:
+            _add_sample(file, number, body, samples)
+        elif samples:
+            raise file.broken(number, "a line without doc_id", "samples alone, as before")
+        else:
+            yield _answer(file, number, body, only_gold=only_gold)
+    yield from samples.values()
+
+
+def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: bool) -> Output:
+    kind = next((key for key in (GOLD if only_gold else ANSWERS) if key in body), "")
+    if not kind:
+        expected = " or ".join(GOLD if only_gold else (*ANSWERS, SAMPLE))
+        raise file.broken(number, f"the keys {', '.join(body) or 'none'}", expected)
+    if not only_gold and not _is_answer(kind, body[kind]):
+        raise file.broken(number, f"{kind} {str(body[kind])[:60]!r}", ANSWERS[kind])
+    return Output(
+        line=number,
+        id="" if body.get("id") is None else str(body["id"]),
+        language=canonical_language(str(body.get("language") or "")),
+        kind=kind,
+        answer=None if only_gold else body[kind],
+        gold=body[kind] if only_gold else body.get("gold"),
+        of_options=OPTIONS in body,
+    )
+
+
+def _with_option_names(output: Output) -> Output:
+    """Return an output with indices of options as their names: they are no numbers to correlate."""
+    answer, gold = (str(label) if _is_number(label) else label for label in (output.answer, output.gold))
+    return replace(output, answer=answer, gold=gold)
+
+
+def _is_answer(kind: str, value: object) -> bool:
+    """Return whether a value is of the type that a key of ``ANSWERS`` has."""
+    texts = isinstance(value, list) and all(isinstance(label, str) for label in value)
+    text = isinstance(value, str)
+    return {"labels": texts, "label": texts or text or _is_number(value), "answer": text}[kind]
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a finite number, and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
+
+
+def _add_sample(file: File, number: int, body: Mapping[str, object], samples: dict[str, Output]) -> None:
+    """Add the metrics of a sample: one of several filters has a line for each."""
+    listed = body.get("metrics")
+    names = listed if isinstance(listed, list) else [key for key in body if key not in NO_METRICS]
+    suffix = "" if body.get("filter", "none") == "none" else f",{body['filter']}"
+    numbers = {name: body.get(name) for name in names}
+    values = {
+        f"{name}{suffix}": float(value)
+        for name, value in numbers.items()
+        if isinstance(value, bool) or _is_number(value)
+    }
+    if not values:
+        raise file.broken(number, f"the metrics {numbers}", "one that is a number for each example")
+    key = str(body[SAMPLE])
+    first = samples.get(key)
+    if first and first.values is not None and first.values.keys() & values.keys():
+        raise file.broken(number, f"doc_id {key} a second time (line {first.line})", "each once")
+    document = body.get("doc")
+    language = body.get("language") or (document.get("language") if isinstance(document, dict) else "")
+    samples[key] = Output(
+        line=first.line if first else number,
+        id=key,
+        language=canonical_language(str(language or "")),
+        kind=SAMPLE,
+        document=str(body.get("doc_hash", "")),
+        values={**(first.values or {} if first else {}), **values},
+    )
+
+
+def _paired(file: File, outputs: Sequence[Output], by: str) -> Outputs:
+    """Return the outputs by their key in both files; DataError for an id that is missing or repeated."""
+    keyed: dict[tuple[str, str], Output] = {}
+    counts: dict[str, int] = {}
+    for output in outputs:
+        language = output.language
+        counts[language] = counts.get(language, 0) + 1
+        key = language, output.id if by == BY_ID else f"{language} {counts[language]}".strip()
+        if by == BY_ID and not output.id:
+            raise file.broken(output.line, "no id", "an id on every line", "Add it, or pair by --by order")
+        if key in keyed:
+            repeated = f"id {output.id!r} a second time (line {keyed[key].line})"
+            raise file.broken(output.line, repeated, "each once")
+        keyed[key] = output
+    if not keyed:
+        raise DataError(f"{file.name}:1: the file is empty; expected a JSON object a line.")
+    return keyed
+
+
+def _gold_in_order(file: File, outputs: list[Output], gold: File, gold_outputs: list[Output]) -> list[Output]:
+    if len(outputs) != len(gold_outputs):
+        raise DataError(
+            f"{file.name}: {len(outputs)} outputs for {len(gold_outputs)} gold answers ({gold.name}). Give "
+            f"one for each, in their order."
+        )
+    return [replace(output, gold=other.gold) for output, other in zip(outputs, gold_outputs, strict=True)]
+
+
+def _gold_by_id(file: File, outputs: list[Output], gold: File, gold_outputs: list[Output]) -> list[Output]:
+    """Return outputs with the gold answers of their ids; gold answers without a language are those of all."""
+    answers = _paired(gold, gold_outputs, BY_ID)
+    with_gold = []
+    for output in outputs:
+        answer = answers.get((output.language, output.id)) or answers.get(("", output.id))
+        if answer is None:
+            missing = f"example {output.id!r}, which {gold.name} lacks"
+            raise file.broken(output.line, missing, "the examples of that file", "Add it there")
+        with_gold.append(replace(output, gold=answer.gold))
+    return with_gold
+
+
+def _comparisons(
+    file: File, baseline: File, ours: Outputs, theirs: Outputs, measure: str
+) -> tuple[str, dict[str, Comparison]]:
+    """Return the measure, and the comparison by it of each language and of the mean of several."""
+    languages = list(dict.fromkeys(language for language, _ in ours))
+    keys = {code: [key for key in ours if key[0] == code] for code in languages}
+    sides = {
+        code: [
+            _measures(of_file, [outputs[key] for key in keys[code]])
+            for of_file, outputs in ((file, ours), (baseline, theirs))
+        ]
+        for code in languages
+    }
+    measured = [measures for both in sides.values() for measures in both]
+    shared = [name for name in measured[0] if all(name in measures for measures in measured)]
+    if not shared:
+        raise ConfigError(
+            f"{file.name}: no metric is there for every example both here and in {baseline.name}. Give "
+            f"samples that log the same metrics and filters."
+        )
+    if measure and measure not in shared:
+        raise unknown_name("--measure", "measure of both files", measure, shared)
+    name = measure or shared[0]
+    pairs = {code: SystemPair(*(_system(measures[name]) for measures in sides[code])) for code in languages}
+    scores = {code: [total(measures[name]) for measures in sides[code]] for code in languages}
+    groups = {code: [code] for code in languages} | ({MEAN: languages} if len(languages) > 1 else {})
+    return name, {
+        group: over_examples(
+            compare_means(codes, *([fmean(scores[code][side] for code in codes)] for side in (0, 1))),
+            {code: pairs[code] for code in codes},
+            {code: [key for _, key in keys[code]] for code in codes},
+        )
+        for group, codes in groups.items()
+    }
+
+
+def _check_same(file: File, baseline: File, ours: Outputs, theirs: Outputs) -> None:
+    """Raise DataError where two files have other examples, or other gold answers to them."""
+    for here, elsewhere, outputs, others in ((file, baseline, ours, theirs), (baseline, file, theirs, ours)):
+        missing = [key for key in outputs if key not in others]
+        if missing:
+            language, name = missing[0]
+            example = f"example {name!r}{f' of {language}' if language else ''}, which {elsewhere.name} lacks"
+            expected = f"the same examples in both ({len(outputs)} here, {len(others)} there)"
+            raise here.broken(outputs[missing[0]].line, example, expected, "Predict for the same file")
+    for key, mine in ours.items():
+        yours = theirs[key]
+        if (mine.gold is None) is not (yours.gold is None):
+            raise _no_gold(*((file, mine) if mine.gold is None else (baseline, yours)))
+        if mine.kind != yours.kind or mine.document != yours.document or mine.gold != yours.gold:
+            found = f"{mine.kind} {mine.document or repr(mine.gold)}"
+            expected = f"{baseline.name}:{yours.line} has: {yours.kind} {yours.document or repr(yours.gold)}"
+            raise file.broken(mine.line, short(found), short(expected), "Give outputs for the same examples")
+
+
+def _system(contributions: Contributions) -> System:
+    return System(*(np.array([numbers], dtype=np.float64) for numbers in contributions))
+
+
+def _measures(file: File, outputs: Sequence[Output]) -> ByMeasure:
+    """Return the contribution of each example to each measure, the main one first."""
+    kinds = {output.kind for output in outputs}
+    if len(kinds) > 1:
+        raise ConfigError(f"{file.name}: its lines have {' and '.join(sorted(kinds))}. Give one kind a file.")
+    (kind,) = kinds
+    if kind == SAMPLE:
+        return _of_samples([output.values or {} for output in outputs])
+    for output in outputs:
+        _check_gold(file, output)
+    if kind == "answer":
+        return _of_answers(outputs)
+    return _of_labels(file, outputs) if kind == "label" else _of_words(file, outputs)
+
+
+def _of_samples(values: Sequence[Mapping[str, float]]) -> ByMeasure:
+    names = [name for name in values[0] if all(name in sample for sample in values)]
+    ones = [1.0] * len(values)
+    return {name: Contributions([sample[name] for sample in values], ones) for name in names}
+
+
+def _of_answers(outputs: Sequence[Output]) -> ByMeasure:
+    """Return F1 and exact match by the rules of SQuAD, and of MLQA where all languages have such rules."""
+    gold = [
+        GoldAnswers(texts=(output.gold,) if isinstance(output.gold, str) else tuple(output.gold))
+        for output in outputs
+    ]
+    answers = [output.answer for output in outputs]
+    squad = {
+        "f1": answer_f1_contributions(gold, answers),
+        "em": exact_match_contributions(gold, answers),
+    }
+    if not all(has_own_rules(output.language) for output in outputs):
+        return squad
+    gold = [replace(texts, language=output.language) for texts, output in zip(gold, outputs, strict=True)]
+    return {
+        **squad,
+        "mlqa_f1": answer_f1_contributions(gold, answers),
+        "mlqa_em": exact_match_contributions(gold, answers),
+    }
+
+
+def _of_labels(file: File, outputs: Sequence[Output]) -> ByMeasure:
+    """Return the measures of a single label, of a set of labels, or of numbers."""
+    gold, answers = [output.gold for output in outputs], [output.answer for output in outputs]
+    kind = _kind_of(gold[0])
+    for output in outputs:
+        if _kind_of(output.gold) is not kind:
+            expected = f"what is like {gold[0]!r:.60}, as before"
+            raise file.broken(output.line, f"gold {output.gold!r:.60}", expected)
+    if kind is list:
+        seen = sorted({label for labels in (*gold, *answers) for label in labels})
+        return label_set_contributions(gold, answers, seen)
+    if kind is float:
+        return correlation_contributions(gold, answers)
+    return {"accuracy": label_contributions([(label,) for label in gold], [(label,) for label in answers])}
+
+
+def _kind_of(label: object) -> type:
+    return float if isinstance(label, int | float) else type(label)
+
+
+def _of_words(file: File, outputs: Sequence[Output]) -> ByMeasure:
+    gold, answers = [output.gold for output in outputs], [output.answer for output in outputs]
+    if not are_bio({tag for tags in gold for tag in tags}):
+        return {
+            "accuracy": label_contributions(gold, answers),
+            "seqeval_f1": chunk_contributions(gold, answers),
+        }
+    for output in outputs:
+        nameless = {"", "B-", "I-"} & {*output.gold, *output.answer}
+        if nameless or (output.answer and not are_bio({*output.answer, "B-X"})):
+            shown = ", ".join(map(repr, nameless)) or repr(" ".join(output.answer)[:60])
+            raise file.broken(output.line, f"labels {shown}", "BIO tags with types, in gold and answer")
+    return {"span_f1": span_contributions(gold, answers), "word_f1": word_contributions(gold, answers)}
+
+
+def _check_gold(file: File, output: Output) -> None:
+    """Raise DataError where the gold answer is missing, or of another kind than the answer."""
+    gold, answer = output.gold, output.answer
+    if gold is None:
+        raise _no_gold(file, output)
+    if output.kind == "labels":
+        fits = _is_answer("labels", gold) and len(gold) == len(answer)
+    elif output.kind == "label":
+        fits = _is_answer("label", gold) and _kind_of(gold) is _kind_of(answer)
+    else:
+        fits = isinstance(gold, str) or (_is_answer("labels", gold) and bool(gold))
+    if not fits:
+        labels = output.kind == "labels"
+        expected = f"{len(answer)} labels" if labels else f"what fits {output.kind} {answer!r:.40}"
+        raise file.broken(output.line, f"gold {str(gold)[:60]!r}", expected)
+
+
+def _no_gold(file: File, output: Output) -> DataError:
+    """Return the error for an answer without a gold one."""
+    return file.broken(output.line, "no gold", "a key gold beside the answer", "Add it, or give --gold FILE")

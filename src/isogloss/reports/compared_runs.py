@@ -1,0 +1,204 @@
+"""The systems of recorded runs, each compared with a baseline on every test set, over seeds and examples.
+
+A system is an encoder, a way of training and a form of the inputs, with all its seeds. Names of systems are
+those of its test set's table of scores: they are built from facts and looked up; no name is parsed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from statistics import stdev
+
+import pandas as pd
+
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.records import RECORD
+from isogloss.data.result_files import PREDICTIONS
+from isogloss.metrics.power import seeds_needed
+from isogloss.reports.comparison import SURE, SYSTEM, Compared, Comparison
+from isogloss.reports.measurements import Measurements, read_measurements
+from isogloss.reports.names import count, name_systems
+from isogloss.reports.scores import UNITS, Key, ScoredSet, key_of, scored_sets, tested
+
+Facts = Mapping[str, object]
+
+IsBaseline = Callable[[Facts, Facts], bool]
+"""Whether the second system is the baseline of the first."""
+
+MOST_LISTED_RUNS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonRequest:
+    """The baseline, the measure and the split of a comparison."""
+
+    against: str
+    """A method, an encoder, "ENCODER / METHOD", or the id of a run."""
+    measure: str = ""
+    """The measure compared; empty: each task's main metric."""
+    split: str = ""
+    """The split compared; empty: each task's test split, or its dev split if there is no other."""
+    points: float = 1.0
+    """The difference for which the number of seeds is computed, in percentage points."""
+
+
+def folders_and_runs(runs: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
+    """Return the folders of runs to read, and the names of the runs chosen in them; none means all.
+
+    Each of ``runs`` is a folder of runs, the folder of a run, or a prefix of the id of a run in ``folder``.
+    """
+    folders: dict[Path, None] = {}
+    names = []
+    for path in runs:
+        if (path / RECORD).exists():
+            folders[path.resolve().parent] = None
+            names.append(path.resolve().name)
+        elif path.is_dir():
+            folders[path] = None
+        elif folder.is_dir():
+            folders[folder] = None
+            names.append(str(path))
+        else:
+            raise ConfigError(
+                f"compare: {path}: there is no such folder, and no run is in {folder} (--in). Give folders "
+                f"of runs, or ids of runs in --in."
+            )
+    return [*folders], names
+
+
+def compare_runs(
+    folders: Sequence[Path],
+    names: Sequence[str],
+    request: ComparisonRequest,
+    on_progress: OnProgress = no_progress,
+) -> Compared:
+    """Compare the systems of all runs, or of the runs named, with a baseline, each with all its seeds.
+
+    ConfigError if a name is unknown, or nothing can be compared.
+    """
+    studies = [read_measurements(folder, on_progress) for folder in folders]
+    m = Measurements(
+        runs=[*{run.id: run for study in studies for run in study.runs if run.record}.values()],
+        labels={key: label for study in studies for key, label in study.labels.items()},
+    )
+    scores = name_systems(m.frame("scores"), m.labels)
+    if scores.empty:
+        raise ConfigError(
+            'compare: no scores among these runs. Add [[measure]] name = "scores" to the recipe, and run it.'
+        )
+    chosen = {_by_run("compare", "folder or scored run", name, scores, scores["run"]) for name in names}
+    test_sets = _requested(request, scored_sets(m))
+    is_baseline = _baseline(request.against, test_sets, scores)
+    rows = [
+        row
+        for test_set in test_sets
+        for row in _rows(m, test_set, _pairs(test_set, is_baseline, chosen), request.points, on_progress)
+    ]
+    if not rows:
+        raise ConfigError(
+            f"compare: nothing to hold against {request.against}: no other system was scored on the same "
+            f"corpus, source, split and language with the same seeds."
+        )
+    return Compared(rows, _notes(m))
+
+
+def _requested(request: ComparisonRequest, test_sets: Sequence[ScoredSet]) -> list[ScoredSet]:
+    """Return the test sets with the requested measure and split, or each task's default."""
+    options = (("measure", request.measure, "metric", "main"), ("split", request.split, "split", "best"))
+    for option, value, column, default in options:
+        if value and value not in (known := {each.about[column] for each in test_sets}):
+            raise unknown_name(f"--{option}", option, value, known)
+        test_sets = [
+            each for each in test_sets if (each.about[column] == value if value else each.rows[default].all())
+        ]
+    return [*test_sets]
+
+
+def _pairs(test_set: ScoredSet, is_baseline: IsBaseline, chosen: set[Key]) -> dict[Key, Key]:
+    """Return the baseline of every system, or of the chosen ones."""
+    facts = {key_of(system): system for system in test_set.systems}
+    return {
+        key: other
+        for key, other in product(facts, facts)
+        if key != other and (not chosen or key in chosen) and is_baseline(facts[key], facts[other])
+    }
+
+
+def _rows(
+    m: Measurements, test_set: ScoredSet, pairs: Mapping[Key, Key], points: float, on_progress: OnProgress
+) -> Iterator[dict[str, object]]:
+    """Yield a row for each pair of systems and column, with one correction for multiple tests."""
+    facts, about = {key_of(system): system for system in test_set.systems}, test_set.about
+    for (key, column), comparison in tested(m, test_set, pairs, on_progress).items():
+        system, baseline = facts[key], facts[pairs[key]]
+        yield {
+            **{name: about[name] for name in ("corpus", "treebank", "mixed", "task", "source", "split")},
+            **{"measure": about["metric"], "language": column, "languages": list(comparison.languages)},
+            **{"encoder": system["encoder.label"], "method": system["system"]},
+            **{"baseline_encoder": baseline["encoder.label"], "baseline_method": baseline["system"]},
+            **comparison.numbers(),
+            **_over_seeds(comparison, UNITS[test_set.unit], points),
+        }
+
+
+def _over_seeds(comparison: Comparison, unit: str, points: float) -> dict[str, object]:
+    """Return the spread over seeds, and how many seeds detect so many points: None if unknown or too many."""
+    values = comparison.values
+    std = stdev(values) if len(values) > 1 else None
+    return {
+        **{"seeds": len(values), "std": std, "unit": unit, "significant": comparison.mark == SURE},
+        "seeds_needed": None if std is None else seeds_needed(points / 100, std),
+    }
+
+
+def _baseline(name: str, test_sets: Sequence[ScoredSet], scores: pd.DataFrame) -> IsBaseline:
+    """Return the predicate of baselines: a name of a system, an encoder or a method, else the id of a run.
+
+    A method is each encoder's own, an encoder each method's own.
+    """
+    systems = [system for test_set in test_sets for system in test_set.systems]
+    shared = {_full_name(system): SYSTEM[:0] for system in systems}
+    shared |= {system["encoder.label"]: SYSTEM[1:] for system in systems}
+    shared |= {system["system"]: SYSTEM[:1] for system in systems}
+    if name in shared:
+        return lambda system, other: (
+            name in (other["system"], other["encoder.label"], _full_name(other))
+            and all(other[column] == system[column] for column in shared[name])
+        )
+    key = _by_run("--against", "method, encoder, system or run", name, scores, shared)
+    return lambda _, other: key_of(other) == key
+
+
+def _full_name(system: Facts) -> str:
+    return f"{system['encoder.label']} / {system['system']}"
+
+
+def _by_run(where: str, what: str, name: str, scores: pd.DataFrame, known: Iterable[str]) -> Key:
+    """Return the system of the score run, or of the model, whose id has this prefix."""
+    for column in ("run", "model"):
+        rows = scores[[bool(name) and key.startswith(name) for key in scores[column]]]
+        if len(rows):
+            break
+    systems = {key_of(row): row["name"] for row in rows.to_dict("records")}
+    if not systems:
+        raise unknown_name(where, what, name, known)
+    if len(systems) > 1:
+        raise ConfigError(
+            f"{where}: runs of {len(systems)} systems begin with {name!r}: {', '.join(systems.values())}. "
+            f"Write more of the id, or name the system."
+        )
+    return next(iter(systems))
+
+
+def _notes(m: Measurements) -> list[str]:
+    """Return notes on records that could not be read, and on score runs without predictions for tests."""
+    without = [run.id for run in m.finished("scores") if not (run.folder / PREDICTIONS).is_file()]
+    listed = ", ".join(without[:MOST_LISTED_RUNS]) + (" …" if len(without) > MOST_LISTED_RUNS else "")
+    note = (
+        f"{count(len(without), 'score run')} without predictions, made by an earlier version or unfinished, "
+        f"so that only seeds are tested: {listed}. Delete record.json in these folders and run the recipe "
+        f"again; models are not trained anew."
+    )
+    return [*m.unread, *([note] if without else [])]
