@@ -47,14 +47,6 @@ def failed(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_processes_leave_the_records_of_one_process(tiny_runs, tmp_path):
-    out = as_precise_as(tiny_runs, tmp_path / "runs")
-    result = isogloss.run(tiny(tmp_path), out=out, jobs=2, report=False)
-    assert len(result.outcome.made) == RUNS
-    assert records(result.out) == records(tiny_runs)
-
-
-@pytest.mark.slow
 def test_a_second_call_makes_nothing(tiny_runs, monkeypatch):
     monkeypatch.setattr(attempts, "make", None)
     outcome = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs, jobs=2, report=False).outcome

@@ -17,7 +17,7 @@ from isogloss.store.store import WORK
 from killed import RECIPE, command, descendants, is_alive, left, made, records, wait_until
 from tiny import TINY, as_precise_as, tiny
 
-ray = pytest.importorskip("ray")
+pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
 
 FAILING = '''
@@ -41,21 +41,6 @@ class Failing(Method):
         raise KeyError(7)
 '''
 """A method of the user's own, in a module beside the recipe."""
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """A cluster of one node with two processors, to which all that runs in this process is connected.
-
-    By itself Ray runs tasks with niceness 15: beside other tests on the same cores they would take for ever.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_worker_niceness", "0")
-        ray.init(
-            address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
-        )
-        yield
-        ray.shutdown()
 
 
 def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cluster, whole):

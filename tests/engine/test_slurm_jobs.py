@@ -4,7 +4,6 @@ import os
 import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import isogloss
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.engine.engine import make_planned
-from isogloss.engine.engines import ENGINES, Making
+from isogloss.engine.engines import Making
 from isogloss.planning.plan import plan_recipe
 from isogloss.store.leases import claims_in
 from isogloss.store.store import WORK
@@ -21,18 +20,13 @@ from tiny import as_precise_as
 
 pytest.importorskip("submitit")
 
-from isogloss.engine.slurm_jobs import FOLDER, private_folder, slurm_workers
+from isogloss.engine.slurm_jobs import FOLDER, private_folder
 
 
 @pytest.mark.slow
 def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_queued_again(
-    tmp_path, monkeypatch
+    tmp_path, local_slurm
 ):
-    def workers(how, *asked):
-        return slurm_workers(*asked, jobs=how.jobs, parameters=how.slurm, cluster="local")
-
-    monkeypatch.setitem(ENGINES, "slurm", replace(ENGINES["slurm"], workers=workers))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     recipe, said = tmp_path / "r.toml", []
     recipe.write_text(LONG)
     whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, report=False).out

@@ -1,0 +1,38 @@
+"""Engines beyond this machine on this one: a Ray cluster of one node, Slurm jobs that are processes."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from isogloss.engine.engines import ENGINES
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """A cluster of one node with two processors, to which all that runs in this process is connected.
+
+    By itself Ray runs tasks with niceness 15: beside other tests on the same cores they would take for ever.
+    """
+    ray = pytest.importorskip("ray")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_worker_niceness", "0")
+        ray.init(
+            address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+        )
+        yield
+        ray.shutdown()
+
+
+@pytest.fixture
+def local_slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Jobs of Slurm as processes of this machine, submitit's "local" cluster."""
+    pytest.importorskip("submitit")
+    from isogloss.engine.slurm_jobs import slurm_workers
+
+    def workers(how, *arguments):
+        return slurm_workers(*arguments, jobs=how.jobs, parameters=how.slurm, cluster="local")
+
+    monkeypatch.setitem(ENGINES, "slurm", replace(ENGINES["slurm"], workers=workers))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
