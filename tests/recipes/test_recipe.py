@@ -5,7 +5,7 @@ import pytest
 from isogloss.aligners.eflomal import Eflomal
 from isogloss.aligners.encoder_similarity import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, located
 from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.word_distance import WordDistance
@@ -13,7 +13,7 @@ from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.recipes.asking import parse_change
-from isogloss.recipes.checking import checked, located, read_recipe
+from isogloss.recipes.checking import checked, read_recipe
 from isogloss.recipes.recipe_text import to_toml
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq

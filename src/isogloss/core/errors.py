@@ -13,7 +13,8 @@ Every message says where, what was found, what is allowed and what to do.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 from isogloss.core.secrets import masked
@@ -93,3 +94,12 @@ def check_named(where: str, what: str, known: Collection[str], *names: str) -> N
 def one_line(error: Exception) -> str:
     """Return an error's type and message in one line, without secrets."""
     return masked(" ".join(f"{type(error).__name__}: {error}".split()))
+
+
+@contextmanager
+def located(place: str) -> Iterator[None]:
+    """Prefix input errors with the place that they are about; nested places are read from outside in."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"{place}: {error}") from error

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isogloss.core.errors import ConfigError, StorageError, check_named
+from isogloss.core.errors import ConfigError, StorageError, check_named, located
 from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Record, Row
@@ -21,7 +21,7 @@ from isogloss.planning.translations import (
     translator_places,
     translators,
 )
-from isogloss.recipes.checking import located, refuse_empty_or_twice
+from isogloss.recipes.checking import refuse_empty_or_twice
 from isogloss.recipes.descriptions import known_as
 from isogloss.recipes.recipe import Recipe
 from isogloss.runs.alignments import AlignmentRequest, alignments

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from isogloss.core.errors import ConfigError, ModelError, check_named
+from isogloss.core.errors import ConfigError, ModelError, check_named, located
 from isogloss.data.projection.parallel_examples import check_parallel
 from isogloss.data.sources import combined_fingerprint
 from isogloss.planning.grid import Cell
@@ -15,7 +15,6 @@ from isogloss.planning.measures import (
     on_examples,
     treebanks_read,
 )
-from isogloss.recipes.checking import located
 from isogloss.runs.alignments import AlignmentRequest, alignments
 from isogloss.runs.encoder_runs import Encoder, Pretrain
 from isogloss.runs.encoders import has_masked_lm, reads

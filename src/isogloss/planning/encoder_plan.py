@@ -4,14 +4,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from isogloss.core.errors import ConfigError, check_named, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
 from isogloss.core.run_parts import precision_of
 from isogloss.data.sources import Sources
 from isogloss.encoders.decoders import check_attention
 from isogloss.methods import ADJUSTMENTS, Adjustment
 from isogloss.planning.pretrain_plan import planned_pretraining
 from isogloss.recipes.checking import (
-    located,
     names,
     part_of,
     plug_in,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby, product
 
-from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.errors import ConfigError, check_named, located
 from isogloss.core.languages import check_language
 from isogloss.core.plug_ins import package_named
 from isogloss.data import CORPORA
@@ -32,7 +32,7 @@ from isogloss.planning.translations import (
     check_links,
     needs_tags,
 )
-from isogloss.recipes.checking import located, refuse_empty_or_twice
+from isogloss.recipes.checking import refuse_empty_or_twice
 from isogloss.recipes.recipe import GridTable, Recipe, Table, many
 from isogloss.runs.alignments import AlignmentRequest, alignments, links_subwords
 from isogloss.runs.averages import AverageRequest, averaged

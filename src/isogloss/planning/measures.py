@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from operator import itemgetter
 from typing import cast
 
-from isogloss.core.errors import ConfigError, check_named, unknown_name
+from isogloss.core.errors import ConfigError, check_named, located, unknown_name
 from isogloss.core.languages import check_language, language_of_text
 from isogloss.data.corpus import SPLITS, Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
@@ -16,7 +16,6 @@ from isogloss.methods.x_mixup import XMixup, mixup_task
 from isogloss.planning.grid import Cell, Planning
 from isogloss.planning.translations import RecipeTranslator, TranslationRequest, check_labels
 from isogloss.recipes.checking import (
-    located,
     names,
     part_of,
     plug_in,

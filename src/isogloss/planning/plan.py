@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isogloss.core import plug_ins
-from isogloss.core.errors import ConfigError, StorageError
+from isogloss.core.errors import ConfigError, StorageError, located
 from isogloss.core.identity import content, identity
 from isogloss.data.corpora.described import KNOWN, DescribedCorpus
 from isogloss.data.sources import Sources
@@ -32,7 +32,7 @@ from isogloss.planning.translations import (
     translators,
 )
 from isogloss.recipes.asking import request
-from isogloss.recipes.checking import located, read_recipe
+from isogloss.recipes.checking import read_recipe
 from isogloss.recipes.descriptions import known_as
 from isogloss.recipes.published import read_published
 from isogloss.recipes.recipe import Recipe

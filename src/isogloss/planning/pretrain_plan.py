@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.errors import ConfigError, check_named, located
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.run_parts import Architecture, Replay, precision_of
 from isogloss.data.sources import Sources, combined_fingerprint
@@ -15,7 +15,6 @@ from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.recipes.checking import (
     Added,
-    located,
     names,
     part_of,
     plug_in,

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
-from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.errors import ConfigError, check_named, located
 from isogloss.core.languages import check_language, is_built_in
 from isogloss.core.run_parts import Count, Whole, precision_of
 from isogloss.data.corpus import Split, is_translation
@@ -17,7 +17,6 @@ from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.methods import TRANSLATION_TRAINING, Method
 from isogloss.recipes.checking import (
     checked,
-    located,
     names,
     part_of,
     plug_in,

@@ -5,13 +5,12 @@ Unknown fields and names are refused with the nearest match, wrong types and ran
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeGuard, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from isogloss.core.errors import ConfigError, InputError, check_named, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
 from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Replay, keys_of
 from isogloss.recipes.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
@@ -140,15 +139,6 @@ def checked(kind: type[Part], values: object, where: str) -> Part:
             return built
     except ValidationError as error:
         raise ConfigError(_explain(error, kind, where)) from error
-
-
-@contextmanager
-def located(where: str) -> Iterator[None]:
-    """Prefix errors with the place in the recipe."""
-    try:
-        yield
-    except InputError as error:
-        raise type(error)(f"{where}: {error}") from error
 
 
 def refuse_unknown(table: Table, known: Collection[str], what: str, where: str) -> None:

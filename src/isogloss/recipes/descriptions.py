@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
-from isogloss.core.errors import ConfigError, check_named, unknown_name
+from isogloss.core.errors import ConfigError, check_named, located, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import BadRows, DescribedCorpus, register, shipped
@@ -18,7 +18,7 @@ from isogloss.data.formats.forms import FORMS, Kind
 from isogloss.data.formats.tables import Column, Columns, FileFormat
 from isogloss.data.formats.tag_schemes import SCHEMES
 from isogloss.data.hub import ALL, data_source
-from isogloss.recipes.checking import checked, located, refuse_empty_or_twice
+from isogloss.recipes.checking import checked, refuse_empty_or_twice
 from isogloss.recipes.described_labels import places_of, with_labels
 from isogloss.recipes.recipe_text import from_toml
 

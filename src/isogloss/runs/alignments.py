@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 
 from isogloss.aligners import ALIGNERS, Aligned, Aligner, AlignSetting
 from isogloss.aligners.given import Unlinked
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import ConfigError, DataError, located
 from isogloss.core.records import write_text
 from isogloss.core.rows import as_row
 from isogloss.core.run_parts import Named, values_of
@@ -17,7 +17,7 @@ from isogloss.data.formats.word_links import write_pharaoh
 from isogloss.data.projection.bitext_report import check_bitext
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.metrics.alignment_error import alignment_scores
-from isogloss.recipes.checking import located, names, part_of, plug_in, refuse_unknown
+from isogloss.recipes.checking import names, part_of, plug_in, refuse_unknown
 from isogloss.recipes.recipe import Table
 from isogloss.runs.context import LINKS, RunContext, RunResult
 from isogloss.runs.encoder_runs import Align, Encoder, counts_words
