@@ -75,7 +75,7 @@ def test_planes_are_as_they_were(study: Study) -> None:
 
 
 def test_deltas_are_as_they_were(study: Study) -> None:
-    (drawn,), (table,) = delta_figures(study("transfer")), DELTA_TABLE.tables(study("transfer"))
+    (drawn,), (table,) = delta_figures(study("transfer")), DELTA_TABLE.show(study("transfer"))
     before = golden("transfer")["figures"]["deltas"]["data"]
     numbers = {"norm_first": "norm_source", "norm_second": "norm_target", **plain("ratio", "angle")}
     for data in (drawn.data, table.data):
@@ -149,7 +149,7 @@ def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
     rows = [{**plane(first)[0], **norms} for first in ("source-only", "few-shot")]
     m = measured(deltas=rows)
     assert [len(drawn.data) for drawn in delta_figures(m)] == [1, 1]
-    assert [line[-1].text for line in DELTA_TABLE.tables(m)[0].rows] == ["1", "1"]
+    assert [line[-1].text for line in DELTA_TABLE.show(m)[0].rows] == ["1", "1"]
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ Study = Callable[[str], Measurements]
 
 
 def figures(m: Measurements, name: str) -> list:
-    return [drawn for one in LINE_FIGURES if one.name == name for drawn in one.figures(m)]
+    return [drawn for one in LINE_FIGURES if one.name == name for drawn in one.show(m)]
 
 
 def sized(language: str, value: float, size: int | None = None, **facts) -> dict:

@@ -22,13 +22,14 @@ from isogloss.reports.checks import Check
 from isogloss.reports.drawing import Figure, Lines
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.page import Section, ShownSection
+from isogloss.reports.sections import Section, ShownSection
 from isogloss.reports.tables import Number, Summary
 from isogloss.reports.verdicts import Claim
 
 EVIL = "<script>alert('$x$ & _y_')</script>"
 VOID = {"meta", "img", "br", "link"}
 SCORES = Summary(
+    section="x",
     frame="scores",
     title="Scores",
     caption="In percent.",
@@ -39,6 +40,7 @@ SCORES = Summary(
 
 
 EPOCHS = LineFigure(
+    section="x",
     frame="epochs",
     name="epochs",
     title="Epochs",
@@ -49,9 +51,9 @@ EPOCHS = LineFigure(
 """A line for each language over epochs."""
 
 SECTIONS = (
-    Section("scores", "Scores per language", "How each does.", (SCORES.tables,)),
+    Section("scores", "Scores per language", "How each does.", (SCORES.show,)),
     Section("plane", "The plane", "Flat?"),
-    Section("training", "Training curves", "Settled?", (EPOCHS.figures,)),
+    Section("training", "Training curves", "Settled?", (EPOCHS.show,)),
     report.SECTIONS[-1],
 )
 CLAIMS = (

@@ -511,17 +511,17 @@ def _means_of_all_targets(m):
 
 
 def test_interference_is_one_line_an_encoder(study):
-    (table,) = INTERFERENCE.tables(study("interference"))
+    (table,) = INTERFERENCE.show(study("interference"))
     assert [cell.text for cell in table.header] == [
         *("encoder", "upos qaa within", "upos qad within", "upos qaa → qad", "seeds")
     ]
     before = {row["encoder"] for rows in _before(golden("interference")) for row in rows}
     assert {row[0].text for row in table.rows} == before
-    assert INTERFERENCE.tables(study("transfer")) == []
+    assert INTERFERENCE.show(study("transfer")) == []
 
 
 def test_bitext_sizes_are_those_of_before(study):
-    (table,) = BITEXT_SIZE.tables(study("adjustment"))
+    (table,) = BITEXT_SIZE.show(study("adjustment"))
     before = {}
     for row in golden("adjustment")["tables"]["bitext-size"]["data"]:
         text = f"{100 * row['mean']:.1f} ± {100 * row['std']:.1f}"

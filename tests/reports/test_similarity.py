@@ -28,11 +28,11 @@ Study = Callable[[str], Measurements]
 
 
 def similarity_figures(m: Measurements) -> list:
-    return [drawn for one in SIMILARITY_FIGURES for drawn in one.figures(m)]
+    return [drawn for one in SIMILARITY_FIGURES for drawn in one.show(m)]
 
 
 def similarity_tables(m: Measurements) -> list:
-    return [table for one in SIMILARITY_TABLES for table in one.tables(m)]
+    return [table for one in SIMILARITY_TABLES for table in one.show(m)]
 
 
 CONFLICT = {
@@ -85,7 +85,7 @@ def test_gates_are_as_alike_as_they_were_on_average_over_seeds(study: Study) -> 
 
 def test_perplexity_under_masks_and_specific_gates_are_as_they_were(study: Study) -> None:
     m, old = study("interference"), golden("interference")["tables"]
-    perplexity, kept, specific = (table for one in GATE_TABLES for table in one.tables(m))
+    perplexity, kept, specific = (table for one in GATE_TABLES for table in one.show(m))
     before = (
         pd.DataFrame(old["gates-perplexity-joint"]["data"]).groupby(["language", "mask"])["perplexity"].mean()
     )
@@ -116,7 +116,7 @@ def test_gates_are_ranked_by_one_language_with_the_others_beside_it(tmp_path) ->
             Run(id="gone", state="finished", folder=tmp_path / "x"),
         ],
     )
-    (drawn,) = GATES_FIGURE.figures(m)
+    (drawn,) = GATES_FIGURE.show(m)
     lines = {key: own.sort_values("rank")["pi"].tolist() for key, own in drawn.data.groupby(["by", "whose"])}
     assert lines == {
         ("aa", "aa"): [-2.0, 0.5, 3.0],
@@ -124,7 +124,7 @@ def test_gates_are_ranked_by_one_language_with_the_others_beside_it(tmp_path) ->
         ("bb", "bb"): [-2.0, 0.0, 1.0],
         ("bb", "aa"): [0.5, 3.0, -2.0],
     }
-    assert GATES_FIGURE.figures(measured(language_gates_kept=[gone])) == []
+    assert GATES_FIGURE.show(measured(language_gates_kept=[gone])) == []
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_conflict_in_training_is_as_it_was(study: Study) -> None:
 
 @pytest.mark.parametrize("task", ["upos", "nli"])
 def test_cka_is_as_it_was(study: Study, task: str) -> None:
-    (drawn,) = [one for one in CKA_FIGURE.figures(study("mixup")) if one.name == f"cka-bitext-shipped-{task}"]
+    (drawn,) = [one for one in CKA_FIGURE.show(study("mixup")) if one.name == f"cka-bitext-shipped-{task}"]
     before = [dict(row) for row in golden("mixup")["figures"][f"cka-bitext-{task}-shipped"]["data"]]
     for row in before:
         row["method"] = row["method"].split(" ")[0]
@@ -149,7 +149,7 @@ def test_cka_is_as_it_was(study: Study, task: str) -> None:
         the_same(data, before, plain("method", "seed", "first", "second", "layer"), plain("cka", "debiased"))
         == 60
     )
-    (table,) = CKA_TABLE.tables(study("mixup"))
+    (table,) = CKA_TABLE.show(study("mixup"))
     assert (table.data["second"] != "mean").sum() == 114
 
 
@@ -157,7 +157,7 @@ def test_cka_is_as_it_was(study: Study, task: str) -> None:
 def test_correlations_of_cka_and_transfer_are_as_they_were(study: Study) -> None:
     before = golden("mixup")["tables"]["likeness-and-transfer"]["data"]
     keys = {**plain("corpus", "task", "source", "states", "layer", "languages"), "way": "method"}
-    (table,) = CORRELATION_TABLE.tables(study("mixup"))
+    (table,) = CORRELATION_TABLE.show(study("mixup"))
     rows = transfer_correlations(study("mixup")).assign(way="source-only")
     assert (
         the_same(rows, before, keys, plain("points", "rho", "p_value", "low", "high")) == len(table.rows) == 8

@@ -78,6 +78,7 @@ def gaps(*rows: dict[str, object]) -> Measurements:
 
 
 SUMMARY = Summary(
+    section="x",
     frame="transfer-gap",
     title="Gap",
     caption="",
@@ -93,7 +94,7 @@ def texts(table: Table) -> list[list[str]]:
 
 def test_a_summary_writes_mean_and_deviation_of_each_line_by_the_columns_that_differ() -> None:
     rows = [{"task": task, "method": "m", "gap": gap} for task, gap in (("a", 0.1), ("a", 0.3), ("b", 0.5))]
-    (table,) = SUMMARY.tables(gaps(*rows))
+    (table,) = SUMMARY.show(gaps(*rows))
     assert texts(table) == [
         ["task", "method", "gap", "seeds"],
         ["a", "m", "20.0 ± 14.1", "2"],
@@ -105,12 +106,12 @@ def test_a_summary_writes_mean_and_deviation_of_each_line_by_the_columns_that_di
 def test_a_summary_turns_a_column_into_columns() -> None:
     summary = Summary(**{**vars(SUMMARY), "pivot": "task", "by": ("method",)})
     rows = [{"task": task, "method": "m", "gap": gap} for task, gap in (("a", 0.1), ("b", 0.3))]
-    (table,) = summary.tables(gaps(*rows))
+    (table,) = summary.show(gaps(*rows))
     assert texts(table) == [["method", "a", "b", "seeds"], ["m", "10.0", "30.0", "1"]]
 
 
 def test_a_summary_without_rows_is_no_table() -> None:
-    assert SUMMARY.tables(Measurements(runs=[])) == []
+    assert SUMMARY.show(Measurements(runs=[])) == []
 
 
 @pytest.mark.parametrize(

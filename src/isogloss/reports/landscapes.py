@@ -267,6 +267,7 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
 
 
 DELTA_TABLE = Summary(
+    section="deltas",
     frame=lambda m: _named(m, "deltas", CORNERS),
     name="deltas-by-pair",
     title="Lengths and angle, pair by pair",

@@ -27,6 +27,8 @@ TEST = ("corpus", "treebank", "inputs", "task", "encoder.label", "split", "metri
 class LineFigure:
     """A line figure of one frame, one for each value of ``group_by``; seeds are averaged."""
 
+    section: str
+    """The section of the page that shows it (``sections``)."""
     frame: str
     name: str
     title: str
@@ -38,7 +40,7 @@ class LineFigure:
     """Selects the rows and adds columns; by default all rows."""
     group_by: tuple[str, ...] = ()
 
-    def figures(self, m: Measurements) -> list[Figure]:
+    def show(self, m: Measurements) -> list[Figure]:
         """Return the figures; none where nothing was measured."""
         rows = m.frame(self.frame)
         rows = self.choose(m, rows) if len(rows) else rows
@@ -129,6 +131,7 @@ SCORE = replace(DEV, dash="", band=False, scale=100, marker="o")
 
 LINE_FIGURES = (
     LineFigure(
+        section="retrieval",
         frame="retrieval",
         name="retrieval",
         title="Translation retrieval by layer",
@@ -138,6 +141,7 @@ LINE_FIGURES = (
         choose=_by_layer,
     ),
     LineFigure(
+        section="training",
         frame="training-steps",
         name="pretraining",
         title="Pretraining",
@@ -147,6 +151,7 @@ LINE_FIGURES = (
         choose=_pretraining,
     ),
     LineFigure(
+        section="training",
         frame="perplexity",
         name="perplexity",
         title="Perplexity on held-out text",
@@ -156,6 +161,7 @@ LINE_FIGURES = (
         choose=lambda _, rows: rows.assign(whose=rows["language"].map(language)),
     ),
     LineFigure(
+        section="training",
         frame="training-steps",
         name="adjusting",
         title="Adjusting",
@@ -166,6 +172,7 @@ LINE_FIGURES = (
         group_by=("encoder.adjusted",),
     ),
     LineFigure(
+        section="training",
         frame="epochs",
         name="fine-tuning",
         title="Fine-tuning",
@@ -175,6 +182,7 @@ LINE_FIGURES = (
         choose=lambda _, rows: with_role(rows).assign(whose=lambda r: r["role"].replace("source", "")),
     ),
     LineFigure(
+        section="mixup-sweep",
         frame="mixup-sweep",
         name="mixup-sweep",
         title="Mixing at inference",
@@ -185,6 +193,7 @@ LINE_FIGURES = (
         group_by=TEST,
     ),
     LineFigure(
+        section="bitext-size",
         frame="scores",
         name="bitext-size",
         title="Scores by the size of the bitext",
@@ -203,6 +212,7 @@ LINE_FIGURES = (
 
 
 BITEXT_SIZE = Summary(
+    section="bitext-size",
     frame=lambda m: bitext_sizes(m, m.frame("scores")),
     name="bitext-size",
     title="Scores by the number of translations",

@@ -1,12 +1,11 @@
-"""One self-contained HTML page and its sections: readable offline, on phones, in dark mode, and printed.
+"""One self-contained HTML page: readable offline, on phones, in dark mode, and printed.
 
 Every text from data is escaped by the template engine, figures are images (an SVG in an image runs no
 script), and the page forbids scripts altogether.
 """
 
-import tomllib
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
@@ -15,22 +14,11 @@ from typing import get_args
 import pandas as pd
 
 from isogloss.core.plain_text import plain
-from isogloss.core.rows import ROWS
 from isogloss.core.version import VERSION
-from isogloss.reports import (
-    choosing,
-    landscapes,
-    language_groups,
-    line_figures,
-    published,
-    scores,
-    similarity,
-    states,
-    summaries,
-)
 from isogloss.reports.drawing import Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, slug
+from isogloss.reports.sections import ShownSection
 from isogloss.reports.tables import Table, plain_table
 from isogloss.reports.verdicts import PAPERS, Outcome, Verdict
 
@@ -38,43 +26,6 @@ SUBJECTS = {PAPERS[1]: "transfer", PAPERS[2]: "x-mixup", PAPERS[3]: "adjustment"
 """Names of the tables of each paper's claims."""
 
 STATES = {"finished": "finished", "failed": "failed", "damaged": "damaged record", "missing": "not run yet"}
-
-
-Part = Callable[[Measurements], Sequence[Table | Figure]]
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading, a sentence on what it shows, and the functions that make its tables and figures."""
-
-    id: str
-    title: str
-    text: str
-    parts: tuple[Part, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ShownSection:
-    """A section with its tables and figures."""
-
-    section: Section
-    tables: Sequence[Table]
-    figures: Sequence[Figure]
-
-
-def show_section(section: Section, m: Measurements) -> ShownSection:
-    """Make the tables and figures of a section."""
-    made = [one for part in section.parts for one in part(m)]
-    return ShownSection(
-        section,
-        [one for one in made if isinstance(one, Table)],
-        [one for one in made if isinstance(one, Figure)],
-    )
-
-
-def others(m: Measurements) -> list[Table]:
-    """Return the rows of diagnostics without a section, as recorded."""
-    return [plain_table(slug("other", kind), kind, m.raw(kind)) for kind in m.kinds() if kind not in ROWS]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,54 +131,3 @@ def run_table(m: Measurements) -> Table:
     rows = tuple((*row[:3], replace(row[3], mark=run.state), *row[4:]) for run, row in pairs)
     about = f"Seconds and device as written beside the record; epoch: the one kept. {table.caption}"
     return replace(table, caption=about, align="llllrlrl", rows=rows, data=data)
-
-
-FIGURES: Mapping[str, Part] = {
-    "paths": landscapes.path_figures,
-    "planes": landscapes.plane_figures,
-    "deltas": landscapes.delta_figures,
-    "seeds": line_figures.seed_figures,
-    "word-distance": states.distance_figures,
-    "maps": states.map_figures,
-    **{
-        one.name: one.figures
-        for one in (
-            *line_figures.LINE_FIGURES,
-            similarity.CKA_FIGURE,
-            *similarity.SIMILARITY_FIGURES,
-            similarity.GATES_FIGURE,
-        )
-    },
-}
-
-TABLES: Mapping[str, Part] = {
-    "scores": scores.score_tables,
-    "language-groups": language_groups.group_tables,
-    "published": published.published_tables,
-    "choice": choosing.choice_tables,
-    "choice-regret": choosing.regret_tables,
-    "others": others,
-    **{
-        one.name or str(one.frame): one.tables
-        for one in (
-            *(*summaries.SUMMARIES, line_figures.BITEXT_SIZE, landscapes.DELTA_TABLE),
-            *(*similarity.SIMILARITY_TABLES, *similarity.GATE_TABLES, similarity.CORRELATION_TABLE),
-            *(similarity.CKA_TABLE, states.AUC_TABLE, states.MAP_TABLE),
-        )
-    },
-}
-
-
-def sections() -> tuple[Section, ...]:
-    """Return the sections of ``sections.toml``, in their order."""
-    found = []
-    text = (files("isogloss.reports") / "sections.toml").read_text(encoding="utf-8")
-    for key, section in tomllib.loads(text).items():
-        figures = (FIGURES[name] for name in section.get("figures", ()))
-        tables = (TABLES[name] for name in section.get("tables", ()))
-        words = " ".join(section["text"].split())
-        found.append(Section(id=key, title=section["title"], text=words, parts=(*figures, *tables)))
-    return tuple(found)
-
-
-SECTIONS = sections()

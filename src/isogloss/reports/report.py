@@ -29,16 +29,9 @@ from isogloss.reports.checks import Check
 from isogloss.reports.comparison import SYSTEM, main_scores
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import and_list, count, language, percent, slug
-from isogloss.reports.page import (
-    SECTIONS,
-    Page,
-    finished_runs,
-    render,
-    run_table,
-    show_section,
-    verdict_counts,
-)
+from isogloss.reports.page import Page, finished_runs, render, run_table, verdict_counts
 from isogloss.reports.scores import UNITS, ScoredSet, scored_sets, values_of
+from isogloss.reports.sections import SECTIONS, show_section
 from isogloss.reports.tables import to_csv, to_latex
 from isogloss.reports.verdicts import Claim, Outcome, Verdict, check_rows, judge
 

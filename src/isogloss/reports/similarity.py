@@ -100,6 +100,7 @@ def similarities(measure: Measure, m: Measurements) -> pd.DataFrame:
 
 SIMILARITY_TABLES = tuple(
     Summary(
+        section="similarity",
         frame=partial(similarities, one),
         name=slug(one.frame, one.column),
         title=one.title,
@@ -183,6 +184,7 @@ def _gates(path: Path) -> dict[str, "np.ndarray[tuple[int], np.dtype[np.float64]
 
 
 GATES_FIGURE = LineFigure(
+    section="similarity",
     frame="language-gates-kept",
     name="language-gates-ranked",
     title="Gates by one language's π",
@@ -199,6 +201,7 @@ GATES_FIGURE = LineFigure(
 BY_LAYER = Lines(x="layer", y="cka", color="system", dash="stage", band=True, integer_x=True, marker="o")
 
 CKA_FIGURE = LineFigure(
+    section="cka",
     frame="cka",
     name="cka",
     title="CKA by layer",
@@ -211,6 +214,7 @@ CKA_FIGURE = LineFigure(
 
 SIMILARITY_FIGURES = (
     LineFigure(
+        section="similarity",
         frame="training-conflict",
         name="gradient-conflict",
         title="Cosine of gradients",
@@ -225,6 +229,7 @@ SIMILARITY_FIGURES = (
     ),
     *(
         LineFigure(
+            section="similarity",
             frame=one.frame,
             name=slug(one.frame, one.column, "layers"),
             title=f"{one.title} by layer",
@@ -255,6 +260,7 @@ def over_draws(rows: pd.DataFrame) -> pd.DataFrame:
 
 GATE_TABLES = (
     Summary(
+        section="similarity",
         frame="language-gates-perplexity",
         title="Perplexity under masks",
         caption="Perplexity of held-out text without a mask (whole) and under each language's, over draws.",
@@ -266,6 +272,7 @@ GATE_TABLES = (
         group_by=("encoder",),
     ),
     Summary(
+        section="similarity",
         frame="language-gates-kept",
         title="What masks keep",
         caption="Percent of the parameters with gates that a mask keeps, and that its π keep on average.",
@@ -277,6 +284,7 @@ GATE_TABLES = (
         group_by=("encoder",),
     ),
     Summary(
+        section="similarity",
         frame="language-gates-specific",
         title="Gates that only one language keeps",
         caption="Gates that all masks of one language keep and all of the other prune, and their parameters.",
@@ -301,6 +309,7 @@ def with_mean(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 CKA_TABLE = Summary(
+    section="cka",
     frame="cka",
     title="CKA of languages' sentence states",
     caption="Linear CKA of translations' mean-pooled states, too high with few sentences (CSV: debiased).",
@@ -350,6 +359,7 @@ def _correlated(cka: pd.Series, scores: pd.Series) -> dict[str, object]:
 
 
 CORRELATION_TABLE = Summary(
+    section="cka",
     frame=transfer_correlations,
     name="likeness-and-transfer",
     title="Does CKA go with transfer?",

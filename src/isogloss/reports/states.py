@@ -141,6 +141,7 @@ def _distances(m: Measurements) -> pd.DataFrame:
 
 
 AUC_TABLE = Summary(
+    section="word-distance",
     frame=_distances,
     name="word-distance-auc",
     title="Distances of related and unrelated words",
@@ -158,6 +159,7 @@ AUC_TABLE = Summary(
 )
 
 MAP_TABLE = Summary(
+    section="maps",
     frame="representation-map",
     title="How much the language moves a sentence",
     caption=(

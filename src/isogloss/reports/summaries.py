@@ -130,6 +130,7 @@ def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 INTERFERENCE = Summary(
+    section="interference",
     frame="scores",
     name="interference",
     title="One encoder for each language, one for all, and what each language has for itself",
@@ -147,6 +148,7 @@ INTERFERENCE = Summary(
 
 SUMMARIES = (
     Summary(
+        section="transfer-gap",
         frame=gaps,
         name="transfer-gap",
         title="Transfer gap",
@@ -160,6 +162,7 @@ SUMMARIES = (
         group_by=WHERE,
     ),
     Summary(
+        section="retrieval",
         frame="retrieval",
         name="retrieval-by-layer",
         title="Translation retrieval",
@@ -170,6 +173,7 @@ SUMMARIES = (
         group_by=("encoder", "way", "treebank"),
     ),
     Summary(
+        section="mining",
         frame="mining",
         title="Bitext mining",
         caption="Percent of the mined pairs, and of the gold ones, at the threshold with the best F1 on dev.",
@@ -185,6 +189,7 @@ SUMMARIES = (
         group_by=("encoder", "way", "treebank"),
     ),
     Summary(
+        section="anisotropy",
         frame="anisotropy",
         title="Anisotropy",
         caption="Mean cosine between different sentences of a language; near 1 all states point one way.",
@@ -194,6 +199,7 @@ SUMMARIES = (
         group_by=("encoder", "way"),
     ),
     Summary(
+        section="mixup-ratio",
         frame="mixup-ratio",
         title="Mixing ratio by language",
         caption="Share λ of the translation (Eq. 5) over examples, each ± standard deviation over seeds.",
@@ -205,6 +211,7 @@ SUMMARIES = (
         group_by=("encoder", "way", "inputs.translator"),
     ),
     Summary(
+        section="link-attention",
         frame="link-attention",
         title="Attention on translated words",
         caption="Percent of the weights of Eq. 3 of X-Mixup on the linked word, and largest weights there.",
@@ -214,6 +221,7 @@ SUMMARIES = (
         group_by=("encoder", "way", "treebank"),
     ),
     Summary(
+        section="mixup-sweep",
         frame="mixup-sweep",
         title="Mixing more, less, or elsewhere at inference",
         caption="Percent; best: at the λ₀ chosen on the very examples it is scored on, so it flatters.",
@@ -227,6 +235,19 @@ SUMMARIES = (
         group_by=("encoder", "way", "inputs.translator", "metric"),
     ),
     Summary(
+        section="training",
+        frame="stopping",
+        title="Early stopping",
+        caption="Where trainings with patience ended: updates made of those planned, epochs run and chosen.",
+        by=("corpus", "task", *MODEL),
+        keep=("name",),
+        values=numbers(
+            {"updates": "updates", "of": "planned", "epochs": "last_epoch", "chosen": "chosen_epoch"}, 1
+        ),
+        group_by=("encoder", "way"),
+    ),
+    Summary(
+        section="training",
         frame="perplexity",
         name="perplexity-by-language",
         title="Perplexity on held-out text",
@@ -242,6 +263,7 @@ SUMMARIES = (
         group_by=("encoder", "split"),
     ),
     Summary(
+        section="training",
         frame="new-subwords",
         title="Subwords that encoders gained",
         caption="Added to the vocabulary, and how many start from translations, old subwords, or random "
@@ -261,6 +283,7 @@ SUMMARIES = (
         group_by=("encoder",),
     ),
     Summary(
+        section="training",
         frame="parameters",
         title="Parameters of the encoders",
         caption="With masked-LM heads; a text is read by what is shared and what its own language has.",
@@ -273,6 +296,7 @@ SUMMARIES = (
         group_by=("encoder",),
     ),
     Summary(
+        section="trained-parameters",
         frame="trained-parameters",
         title="Trained parameters",
         caption="Of each model, its head included; the others stay as they are in the encoder.",
@@ -283,17 +307,7 @@ SUMMARIES = (
         group_by=("encoder", "way"),
     ),
     Summary(
-        frame="stopping",
-        title="Early stopping",
-        caption="Where trainings with patience ended: updates made of those planned, epochs run and chosen.",
-        by=("corpus", "task", *MODEL),
-        keep=("name",),
-        values=numbers(
-            {"updates": "updates", "of": "planned", "epochs": "last_epoch", "chosen": "chosen_epoch"}, 1
-        ),
-        group_by=("encoder", "way"),
-    ),
-    Summary(
+        section="data",
         frame=partial(data_runs, kind="align", part="aligner"),
         name="word-alignment",
         title="Word alignments against gold links",
@@ -308,6 +322,7 @@ SUMMARIES = (
         over="alignments",
     ),
     Summary(
+        section="data",
         frame=partial(data_runs, kind="translate", part="translator"),
         name="translations",
         title="Translations",

@@ -71,6 +71,8 @@ def numbers(columns: Mapping[str, str], digits: int = 2) -> dict[str, Number]:
 class Summary:
     """A table of one frame: a line per group of rows, numbers as mean ± standard deviation over the group."""
 
+    section: str
+    """The section of the page that shows it (``sections``)."""
     frame: str | Callable[[Measurements], pd.DataFrame]
     """The name of a frame, or a function that returns one."""
     title: str
@@ -89,7 +91,7 @@ class Summary:
     group_by: tuple[str, ...] = ()
     """Further columns that separate lines without being shown, such as ids."""
 
-    def tables(self, m: Measurements) -> list[Table]:
+    def show(self, m: Measurements) -> list[Table]:
         """Return the table; none where nothing was measured."""
         rows = m.frame(self.frame) if isinstance(self.frame, str) else self.frame(m)
         rows = self.choose(rows) if len(rows) and self.choose else rows
