@@ -23,6 +23,9 @@ SIMILAR = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
 
 
+_FIELD = re.compile(r"[.\[][\w.\[\]-]*")
+"""A place within the one around it, not a path: .method[0], [1]."""
+
 WORD, BEGINNING, END = 300, 1000, 400
 """Characters that a message keeps of a word, and of all where that is longer: where and what, what to do."""
 
@@ -37,6 +40,8 @@ class IsoglossError(Exception):
     """Any error isogloss raises on purpose; no secret stays in its message."""
 
     exit_code = 1
+    continues = False
+    """Whether the message begins with ``.field`` or ``[index]`` of the place around it."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(shortened(masked(message)))
@@ -72,6 +77,22 @@ class DivergedError(RunError):
     """Training left the numbers that make sense."""
 
 
+@contextmanager
+def located(place: str) -> Iterator[None]:
+    """Prefix input errors raised within with a place: a file, a field; nested places are joined.
+
+    A place that begins with a dot or a bracket continues the place around it: ``grid`` and ``.method[0]``
+    give ``grid.method[0]: ``, ``grid`` and ``method`` give ``grid: method: ``.
+    """
+    try:
+        yield
+    except InputError as error:
+        separator = "" if error.continues else ": "
+        error.args = (shortened(masked(f"{place}{separator}{error}")),)
+        error.continues = bool(_FIELD.fullmatch(place))
+        raise
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the nearest of the known names, or an empty text."""
     near = get_close_matches(name, list(known), n=1, cutoff=SIMILAR)
@@ -94,12 +115,3 @@ def check_named(where: str, what: str, known: Collection[str], *names: str) -> N
 def one_line(error: Exception) -> str:
     """Return an error's type and message in one line, without secrets."""
     return masked(" ".join(f"{type(error).__name__}: {error}".split()))
-
-
-@contextmanager
-def located(place: str) -> Iterator[None]:
-    """Prefix input errors with the place that they are about; nested places are read from outside in."""
-    try:
-        yield
-    except InputError as error:
-        raise type(error)(f"{place}: {error}") from error

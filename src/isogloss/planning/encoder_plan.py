@@ -10,13 +10,7 @@ from isogloss.data.sources import Sources
 from isogloss.encoders.decoders import check_attention
 from isogloss.methods import ADJUSTMENTS, Adjustment
 from isogloss.planning.pretrain_plan import planned_pretraining
-from isogloss.recipes.checking import (
-    names,
-    part_of,
-    plug_in,
-    refuse_empty_or_twice,
-    refuse_unknown,
-)
+from isogloss.recipes.checking import names, part_of, plug_in, refuse_empty_or_twice, refuse_unknown
 from isogloss.recipes.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table, many
 from isogloss.runs.alignments import AlignmentRequest, alignments, links_subwords
 from isogloss.runs.encoder_runs import Adjust, Encoder, Pretrain, Pretrained

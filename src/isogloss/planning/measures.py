@@ -15,13 +15,7 @@ from isogloss.methods import WITH_FACTORS
 from isogloss.methods.x_mixup import XMixup, mixup_task
 from isogloss.planning.grid import Cell, Planning
 from isogloss.planning.translations import RecipeTranslator, TranslationRequest, check_labels
-from isogloss.recipes.checking import (
-    names,
-    part_of,
-    plug_in,
-    refuse_empty_or_twice,
-    refuse_unknown,
-)
+from isogloss.recipes.checking import names, part_of, plug_in, refuse_empty_or_twice, refuse_unknown
 from isogloss.recipes.recipe import MeasureTable, Table
 from isogloss.runs.averages import seedless
 from isogloss.runs.encoder_runs import Encoder

@@ -13,14 +13,7 @@ from isogloss.encoders.families import check_new
 from isogloss.methods import PRETRAINING, Pretraining
 from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.methods.meta_learning import MetaLearning
-from isogloss.recipes.checking import (
-    Added,
-    names,
-    part_of,
-    plug_in,
-    refuse_empty_or_twice,
-    refuse_unknown,
-)
+from isogloss.recipes.checking import Added, names, part_of, plug_in, refuse_empty_or_twice, refuse_unknown
 from isogloss.recipes.recipe import PretrainTable, Table
 from isogloss.runs.alignments import AlignmentRequest, alignments
 from isogloss.runs.encoder_runs import Align, Encoder, Pretrain

@@ -15,14 +15,7 @@ from isogloss.data.projection.label_projection import WAYS, TagWay
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.methods import TRANSLATION_TRAINING, Method
-from isogloss.recipes.checking import (
-    checked,
-    names,
-    part_of,
-    plug_in,
-    refuse_empty_or_twice,
-    refuse_unknown,
-)
+from isogloss.recipes.checking import checked, names, part_of, plug_in, refuse_empty_or_twice, refuse_unknown
 from isogloss.recipes.recipe import Language, Recipe, Table
 from isogloss.runs.alignments import aligner_of
 from isogloss.runs.encoder_runs import Encoder, Pretrained
