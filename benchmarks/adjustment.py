@@ -4,9 +4,9 @@
     python benchmarks/adjustment.py --shape base   # multilingual BERT's shape; longer
     python benchmarks/adjustment.py --quick        # does it work? Its numbers mean nothing.
 
-The straightforward one keeps a frozen copy that runs beside the model at every step, and pads batches in the
-order of the file. Both adjust the same encoder to the same sentence pairs, each in a process of its own; f⁰,
-kept on disk, is on our clock. Time is that of the process, so that other programs disturb little.
+The straightforward one pads batches in the order of the file. Both adjust the same encoder to the same
+sentence pairs, each in a process of its own. Time is that of the process, so that other programs disturb
+little.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import torch
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer
-from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.adjustments import CrossLingualAdjustment
 from isogloss.training.setting import AdjustSetting
 from material import BATCH, SHAPES, make_material
 from turns import in_turns, now, peak_above, resident

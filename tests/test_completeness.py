@@ -56,7 +56,7 @@ SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 @pytest.mark.parametrize("package", TABLES)
 def test_every_plug_in_of_a_package_is_in_its_table(package: str) -> None:
     table, marks = TABLES[package]
-    found = {name for file in (ROOT / package).glob("*.py") for name in plug_ins(file, marks)} - NOT_NAMED
+    found = {name for file in (ROOT / package).rglob("*.py") for name in plug_ins(file, marks)} - NOT_NAMED
     there = set(kinds(table.values()))
     assert found == {kind.__qualname__ for kind in there if not there & set(kind.__mro__[1:])}
 

@@ -54,10 +54,10 @@ def test_a_table_reaches_inside_and_keeps_the_owners_defaults():
 @pytest.mark.parametrize("name", OWNERS)
 def test_no_field_of_an_owner_is_called_like_one_inside(name):
     names = keys_of(OWNERS[name])
-    assert len({*names}) == len(names) > 9
+    assert len({*names}) == len(names) > 4
 
 
 def test_a_rate_is_declared_once():
     kinds = {**METHODS, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}.values()
     assert not [kind for kind in kinds if "learning_rate" in {one.name for one in fields(kind)}]
-    assert len(OWNERS) == 7
+    assert len(OWNERS) == 9

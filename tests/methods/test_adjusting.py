@@ -16,22 +16,13 @@ from isogloss.data.examples import Translation
 from isogloss.data.languages import translations as built_in
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.subwords import split_words
-from isogloss.methods.contrastive_alignment import ContrastiveAlignment
-from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
-from isogloss.training.aligned_batches import (
-    Caching,
-    alignment_terms,
-    collate_pairs,
-    reference_states,
-    states_of,
-)
-from isogloss.training.aligned_pairs import PairEncoding, encode_pairs, in_subwords
+from isogloss.methods.adjustments import ContrastiveAlignment, CrossLingualAdjustment
+from isogloss.training.aligned_batches import aligned_batch, alignment_terms, frozen_copy, states_of
+from isogloss.training.bitext import PairEncoding, in_subwords, read_bitext
 from isogloss.training.setting import AdjustSetting
 from trained import equal, weights
 
-EXACT = with_fields(
-    CrossLingualAdjustment(), precision="float32", kept="float32", batch_size=4, learning_rate=1e-3
-)
+EXACT = with_fields(CrossLingualAdjustment(), precision="float32", batch_size=4, learning_rate=1e-3)
 
 
 @pytest.fixture
@@ -40,32 +31,36 @@ def setting(bert_folder, tmp_path):
     return AdjustSetting(start=str(bert_folder), bitext=pairs, folder=tmp_path / "work", seed=0)
 
 
-def equation_1(folder, pairs, tmp_path, *, form="sum", **how):
+def batch_of(folder, pairs, **encoding):
+    bitext = read_bitext({"en-xx": pairs}, load_tokenizer(folder), PairEncoding(**encoding))
+    return aligned_batch(bitext, range(len(bitext)))
+
+
+def equation_1(folder, pairs, *, form="sum", **encoding):
     """Return Eq. 1 as it is trained on, of a model that has moved a little, and that model."""
-    model, tokenizer = load_whole(folder, attention="eager"), load_tokenizer(folder)
-    encoded = encode_pairs({"en-xx": pairs}, tokenizer, PairEncoding(**how))
-    keeping = Caching(folder=tmp_path, kept="float32", precision="float32")
-    before = reference_states(model, encoded, range(len(encoded)), keeping)
+    model = load_whole(folder, attention="eager").eval()
+    original = frozen_copy(model)
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(1.05)
-    batch = collate_pairs([encoded[row] for row in range(len(encoded))], before, padding=encoded.padding)
-    terms = alignment_terms(model, batch, layer=encoded.layer, form=form)
-    return terms.aligned + 0.7 * terms.anchored, model
+    method = with_fields(CrossLingualAdjustment(), form=form, stay=0.7, **encoding)
+    return method.loss(model, original, batch_of(folder, pairs, **encoding)), model
 
 
-def by_hand(folder, moved, pairs, *, form="sum", **how):
+def by_hand(folder, moved, pairs, *, form="sum", pulled="all", **how):
     """Return the same with two models, one sentence at a time."""
     model = in_float64(folder)
     model.load_state_dict({name: value.double() for name, value in moved.state_dict().items()})
-    return Slowly(folder, **how).equation_1(model, in_float64(folder), pairs, form=form, stay=0.7), model
+    return Slowly(folder, aligned=pulled, **how).equation_1(
+        model, in_float64(folder), pairs, form=form, stay=0.7
+    ), model
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["sum", "mean"])
-def test_equation_1_is_that_of_two_models_in_every_family(encoder_folder, form, tmp_path):
+def test_equation_1_is_that_of_two_models_in_every_family(encoder_folder, form):
     pairs = translations(5)
-    ours, moved = equation_1(encoder_folder, pairs, tmp_path, form=form)
+    ours, moved = equation_1(encoder_folder, pairs, form=form)
     theirs, model = by_hand(encoder_folder, moved, pairs, form=form)
     torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=1e-6)
     ours.backward()
@@ -97,14 +92,14 @@ def test_linked_subwords_come_together_by_their_own_links(bert_folder):
         ]
         links = {link for i, j in pair.links for link in product(sides[0][i], sides[1][j])}
         linked.append(replace(pair, links=tuple(sorted(links))))
-    ours = encode_pairs({"en-xx": linked}, tokenizer, PairEncoding(word="aligned-subwords"))
-    theirs = encode_pairs({"en-xx": pairs}, tokenizer, PairEncoding(word="subwords"))
+    ours = read_bitext({"en-xx": linked}, tokenizer, PairEncoding(word="aligned-subwords"))
+    theirs = read_bitext({"en-xx": pairs}, tokenizer, PairEncoding(word="subwords"))
     for row in range(len(pairs)):
         assert (ours[row].anchored == theirs[row].anchored).all()
         assert {*map(tuple, ours[row].aligned)} == {*map(tuple, theirs[row].aligned)}
     far = [replace(pairs[0], links=((len(cut[0].words[0]), 0),))]
     with pytest.raises(DataError, match="Align this very text again"):
-        encode_pairs({"en-xx": far}, tokenizer, PairEncoding(word="aligned-subwords"))
+        read_bitext({"en-xx": far}, tokenizer, PairEncoding(word="aligned-subwords"))
 
 
 @pytest.mark.parametrize(
@@ -113,31 +108,31 @@ def test_linked_subwords_come_together_by_their_own_links(bert_folder):
         {"word": "first"},
         {"word": "last"},
         {"word": "subwords"},
-        {"aligned": "words"},
-        {"aligned": "special"},
-        {"aligned": "opening"},
+        {"pulled": "words"},
+        {"pulled": "special"},
+        {"pulled": "opening"},
         {"drop_identical": True},
         {"layer": 0},
         {"layer": 2},
-        {"word": "subwords", "aligned": "words", "layer": 1},
+        {"word": "subwords", "pulled": "words", "layer": 1},
     ],
     ids=str,
 )
 @pytest.mark.slow
-def test_equation_1_with_every_choice_is_that_of_two_models(bert_folder, how, tmp_path):
+def test_equation_1_with_every_choice_is_that_of_two_models(bert_folder, how):
     pairs = translations(5, seed=1)
-    ours, moved = equation_1(bert_folder, pairs, tmp_path, **how)
+    ours, moved = equation_1(bert_folder, pairs, **how)
     theirs, _ = by_hand(bert_folder, moved, pairs, **how)
     torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.slow
-def test_padding_and_order_change_nothing(bert_folder, tmp_path):
+def test_padding_and_order_change_nothing(bert_folder):
     long = translations(1, seed=7, longest=20)
-    together, _ = equation_1(bert_folder, [*translations(6), *long], tmp_path / "a")
-    back, _ = equation_1(bert_folder, [*long, *reversed(translations(6))], tmp_path / "b")
-    alone = [equation_1(bert_folder, [one], tmp_path / one.id)[0] for one in [*translations(6)]]
-    alone.append(equation_1(bert_folder, long, tmp_path / "c")[0])
+    together, _ = equation_1(bert_folder, [*translations(6), *long])
+    back, _ = equation_1(bert_folder, [*long, *reversed(translations(6))])
+    alone = [equation_1(bert_folder, [one])[0] for one in [*translations(6)]]
+    alone.append(equation_1(bert_folder, long)[0])
     torch.testing.assert_close(together, back, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(together, sum(alone), rtol=1e-5, atol=1e-5)
 
@@ -187,14 +182,9 @@ def near_and_near_the_start(folder, setting, *, precision):
 
 def equation_1_of(model, folder, setting):
     """Return both terms of a model against the encoder as it was."""
-    tokenizer = load_tokenizer(folder)
-    encoded = encode_pairs(setting.bitext, tokenizer, PairEncoding())
-    path = setting.folder.parent / "before" / folder.name
-    keeping = Caching(folder=path, kept="float32", precision="float32")
-    before = reference_states(load_model(folder), encoded, range(len(encoded)), keeping)
-    batch = collate_pairs([encoded[row] for row in range(len(encoded))], before, padding=encoded.padding)
+    batch = batch_of(folder, setting.bitext["en-xx"])
     with torch.no_grad():
-        return alignment_terms(model, batch, layer=-1, form="mean")
+        return alignment_terms(model, frozen_copy(load_model(folder)), batch, layer=-1, form="mean")
 
 
 @pytest.mark.slow
@@ -217,17 +207,23 @@ def test_dropout_is_a_choice(setting, tmp_path):
     assert not any(part.training for run in runs for part in run.model.modules())
 
 
-def test_half_the_disk_gives_nearly_the_same(bert_folder, tmp_path):
-    tokenizer, model = load_tokenizer(bert_folder), load_model(bert_folder)
-    encoded = encode_pairs({"en-xx": translations(9)}, tokenizer, PairEncoding())
-    found = {}
-    for kept, size in (("float32", 4), ("float16", 2)):
-        keeping = Caching(folder=tmp_path / kept, kept=kept, precision="float32")
-        states = reference_states(model, encoded, range(len(encoded)), keeping)
-        found[kept] = states.of([3, 0, 8])
-        items = int(encoded.anchored_counts().sum())
-        assert (tmp_path / kept / "states.bin").stat().st_size == items * 32 * size
-    torch.testing.assert_close(found["float16"], found["float32"], rtol=1e-3, atol=1e-3)
+def test_the_encoder_as_it_was_is_never_trained_and_has_no_dropout(bert_folder):
+    model = load_whole(bert_folder).train()
+    original, start = frozen_copy(model), weights(load_model(bert_folder))
+    assert not original.training and not any(one.requires_grad for one in original.parameters())
+    assert all(one.requires_grad for one in model.parameters()) and model.training
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(1.05)
+    assert all(torch.equal(one, start[name]) for name, one in each(weights(original).items()))
+
+
+@pytest.mark.slow
+def test_without_a_step_nothing_has_moved(bert_folder):
+    model, batch = load_whole(bert_folder).eval(), batch_of(bert_folder, translations(6))
+    with torch.no_grad():
+        terms = alignment_terms(model, frozen_copy(model), batch, layer=-1, form="mean")
+    assert float(terms.anchored) < 1e-10 < float(terms.aligned)
 
 
 def test_several_pairs_of_languages_are_adjusted_together(setting):
@@ -288,8 +284,7 @@ def apart(sentences, tmp_path_factory):
 
 def distances(model, pairs):
     """Return the mean distance of linked words, and of words that are not translations of each other."""
-    encoded = encode_pairs({"qaa-qac": pairs}, load_tokenizer(SHIPPED), PairEncoding(aligned="words"))
-    batch = collate_pairs([encoded[row] for row in range(len(encoded))], None, padding=encoded.padding)
+    batch = batch_of(SHIPPED, pairs, pulled="words")
     with torch.no_grad():
         states = states_of(model, batch.passes, layer=-1)
         source, target = batch.source.of(states), batch.target.of(states)

@@ -11,16 +11,15 @@ from isogloss.core.run_parts import with_fields
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.added.language_context import active_language, language_maps_of
 from isogloss.methods import ADJUSTMENTS
-from isogloss.methods.contrastive_alignment import ContrastiveAlignment
-from isogloss.methods.language_maps import Centring, Procrustes
+from isogloss.methods.adjustments import Centring, ContrastiveAlignment, LevelEncoding, Procrustes
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states import sentence_states
 
 EVERY = [
     Procrustes(precision="float32"),
-    Procrustes(precision="float32", level="sentence"),
+    Procrustes(precision="float32", reading=LevelEncoding(level="sentence")),
     Centring(precision="float32"),
-    Centring(precision="float32", scale=True, level="sentence"),
+    Centring(precision="float32", scale=True, reading=LevelEncoding(level="sentence")),
 ]
 
 
@@ -81,8 +80,8 @@ def test_what_has_maps_already_is_not_adjusted_again(method, setting, tmp_path):
 
 @pytest.mark.slow
 def test_methods_say_whether_they_map(setting):
-    for name, kind in ADJUSTMENTS.items():
-        found = kind(**{"epochs": 0} if name not in ("procrustes", "centring") else {}).train(setting)
+    for kind in ADJUSTMENTS.values():
+        found = (kind() if kind.maps else with_fields(kind(), epochs=0)).train(setting)
         assert (language_maps_of(found.model) is not None) == kind.maps
 
 

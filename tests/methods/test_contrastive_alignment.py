@@ -10,13 +10,12 @@ from isogloss.core.run_parts import with_fields
 from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.retrieval import retrieval_accuracy
 from isogloss.encoders import load_model, load_tokenizer, load_whole
-from isogloss.methods.contrastive_alignment import ContrastiveAlignment
+from isogloss.methods.adjustments import ContrastiveAlignment
 from isogloss.nn.distance import bidirectional_contrast
-from isogloss.training.aligned_batches import collate_pairs
-from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
+from isogloss.training.aligned_batches import aligned_batch
+from isogloss.training.bitext import PairEncoding, read_bitext
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states import sentence_states
-from trained import equal
 
 FAST = with_fields(ContrastiveAlignment(), precision="float32", batch_size=8, learning_rate=1e-3)
 
@@ -27,16 +26,15 @@ def setting(bert_folder, tmp_path):
     return AdjustSetting(start=str(bert_folder), bitext=pairs, folder=tmp_path / "work", seed=0)
 
 
-def batch_of(folder, pairs, aligned):
-    tokenizer = load_tokenizer(folder)
-    encoded = encode_pairs({"en-xx": pairs}, tokenizer, PairEncoding(aligned=aligned))
-    return collate_pairs([encoded[row] for row in range(len(encoded))], None, padding=encoded.padding)
+def batch_of(folder, pairs, pulled):
+    bitext = read_bitext({"en-xx": pairs}, load_tokenizer(folder), PairEncoding(pulled=pulled))
+    return aligned_batch(bitext, range(len(bitext)))
 
 
 def test_words_are_contrasted_as_by_hand(encoder_folder):
     pairs = translations(4)
     model = load_whole(encoder_folder, attention="eager")
-    ours = ContrastiveAlignment()._loss(model, batch_of(encoder_folder, pairs, "words"))
+    ours = ContrastiveAlignment().loss(model, None, batch_of(encoder_folder, pairs, "words"))
     slow, slowly = in_float64(encoder_folder), Slowly(encoder_folder, aligned="words")
     linked = [item for pair in pairs for item in slowly.items(slow, pair)[0]]
     texts = [(p.first.split()[i], p.second.split()[j]) for p in pairs for i, j in p.links]
@@ -49,7 +47,9 @@ def test_words_are_contrasted_as_by_hand(encoder_folder):
 def test_sentences_are_contrasted_by_their_means(bert_folder):
     pairs = translations(4)
     tokenizer, model = load_tokenizer(bert_folder), load_model(bert_folder)
-    ours = ContrastiveAlignment(level="sentence")._loss(model, batch_of(bert_folder, pairs, "sentences"))
+    ours = with_fields(ContrastiveAlignment(), level="sentence").loss(
+        model, None, batch_of(bert_folder, pairs, "sentences")
+    )
     x, y = (
         sentence_states(model, tokenizer, [getattr(p, side) for p in pairs], precision="float32")[0]
         for side in ("first", "second")
@@ -72,9 +72,13 @@ def test_translations_find_each_other_afterwards(setting, bert_folder):
 
 
 @pytest.mark.slow
-def test_staying_keeps_states_and_only_then_they_are_kept_on_disk(setting, tmp_path):
+def test_staying_keeps_states_nearer_to_where_they_were(setting, tmp_path, bert_folder):
     free = FAST.train(setting)
-    assert not (setting.folder / "states.bin").exists()
     held = with_fields(FAST, stay=100.0).train(replace(setting, folder=tmp_path / "held"))
-    assert (tmp_path / "held" / "states.bin").exists()
-    assert not equal(free.model, held.model)
+    tokenizer, texts = load_tokenizer(bert_folder), [pair.first for pair in setting.bitext["en-xx"]]
+    start, *ends = (
+        sentence_states(model, tokenizer, texts, precision="float32")[0]
+        for model in (load_model(bert_folder), free.model, held.model)
+    )
+    moved = [float((end - start).norm()) for end in ends]
+    assert 0 < moved[1] < moved[0]

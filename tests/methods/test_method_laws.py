@@ -16,13 +16,11 @@ from isogloss.encoders.added.language_context import LanguageMaps, language_maps
 from isogloss.encoders.added.language_modules import add_modules, modules_of
 from isogloss.encoders.added.language_parameters import language_parameters
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.methods.adjustments import Centring, ContrastiveAlignment, CrossLingualAdjustment, Procrustes
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.average import Average
 from isogloss.methods.consistency import Consistency
-from isogloss.methods.contrastive_alignment import ContrastiveAlignment
-from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.given import Given
-from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.model_consistency import ModelConsistency
 from isogloss.methods.peft_adapters import LoRA
@@ -437,7 +435,7 @@ def test_without_sentence_pairs_or_steps_an_encoder_is_not_adjusted(name, bert_f
 def test_an_adjustment_that_was_interrupted_ends_as_if_it_was_not(
     name, bert_folder, adjusted, monkeypatch, tmp_path
 ):
-    method = with_fields(ADJUSTING[name], checkpoint_every=1, kept="float16")
+    method = with_fields(ADJUSTING[name], checkpoint_every=1)
     whole = adjusted(method, bert_folder, "whole")
     with interrupted(Bucketed, monkeypatch, at=-1):
         adjusted(method, bert_folder)

@@ -15,11 +15,11 @@ from isogloss.data.formats.word_links import read_pharaoh
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_tokenizer
 from isogloss.engine.single import BitextToAlign, align_bitext
-from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.adjustments import CrossLingualAdjustment
 from isogloss.runs.context import LINKS, RunContext
 from isogloss.runs.encoder_runs import Adjust, Align
 from isogloss.runs.execute import make
-from isogloss.training.aligned_pairs import PairEncoding, encode_pairs, in_subwords
+from isogloss.training.bitext import PairEncoding, in_subwords, read_bitext
 from tiny import of
 
 RECIPE = """
@@ -144,7 +144,7 @@ def test_subwords_are_aligned_and_read_back_with_the_words_they_are_parts_of(pla
     assert [one.links for one in read] == [one.links for one in expected]
     assert [(one.first, one.words) for one in read] == [(one.first, one.words) for one in pairs]
     assert record.rows[0]["gold_pairs"] == 0  # Gold links are of words.
-    encoded = encode_pairs({"qaa-qad": read}, tokenizer, PairEncoding(word="aligned-subwords"))
+    encoded = read_bitext({"qaa-qad": read}, tokenizer, PairEncoding(word="aligned-subwords"))
     assert encoded.rows[0]["pulled"] == sum(len(one.links) + 2 for one in read)
 
 

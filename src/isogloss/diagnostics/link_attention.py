@@ -22,7 +22,7 @@ from isogloss.core.run_parts import Positive
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
 from isogloss.encoders.mixup import Mixup, mixing
 from isogloss.encoders.subwords import pad_rows, padding_mask
-from isogloss.training.aligned_pairs import AlignedPairs, PairEncoding, encode_pairs
+from isogloss.training.bitext import AlignedBitext, PairEncoding, read_bitext
 from isogloss.training.evaluation import in_batches
 from isogloss.training.precision import release_memory, scoring
 
@@ -69,11 +69,11 @@ class LinkAttention(Diagnostic):
                 )
         return rows
 
-    def _pairs(self, setting: MeasureSetting, loaded: LoadedEncoder, name: str) -> AlignedPairs:
-        pairs = encode_pairs(
-            {name: setting.bitext(name)}, loaded[1], PairEncoding(aligned="words", longest=self.longest)
+    def _pairs(self, setting: MeasureSetting, loaded: LoadedEncoder, name: str) -> AlignedBitext:
+        pairs = read_bitext(
+            {name: setting.bitext(name)}, loaded[1], PairEncoding(pulled="words", longest=self.longest)
         )
-        if not len(pairs.aligned.values):
+        if not pairs.rows[0]["pulled"]:
             raise DataError(
                 f"{self.name}: of {pairs.rows[0]['translations']} translations {name} none of at most "
                 f"{self.longest} words has a link. Align more of them, or let longest be larger."
@@ -82,7 +82,7 @@ class LinkAttention(Diagnostic):
 
 
 def _over_pairs(
-    setting: MeasureSetting, loaded: LoadedEncoder, pairs: AlignedPairs, mixup: Mixup
+    setting: MeasureSetting, loaded: LoadedEncoder, pairs: AlignedBitext, mixup: Mixup
 ) -> Float[Tensor, "subword 3"]:
     """Return mass, hit and chance of each linked subword of the second language."""
     found = []
@@ -96,10 +96,10 @@ def _over_pairs(
 
 
 def _weights(
-    loaded: LoadedEncoder, pairs: AlignedPairs, numbers: Sequence[int], mixup: Mixup, precision: str
+    loaded: LoadedEncoder, pairs: AlignedBitext, numbers: Sequence[int], mixup: Mixup, precision: str
 ) -> Float[Tensor, "pair target source"]:
     """Return the weights of Eq. 3, the mean over heads, on the CPU."""
-    texts = [side[number].tolist() for side in (pairs.source, pairs.target) for number in numbers]
+    texts = [pairs[number][side].tolist() for side in (0, 1) for number in numbers]
     sides = zip(*(pairs.languages(number) for number in numbers), strict=True)
     ids, mask = pad_rows(texts, pairs.padding), padding_mask([len(text) for text in texts])
     model = loaded[0].base_model
@@ -112,14 +112,14 @@ def _weights(
 
 
 def _links(
-    pairs: AlignedPairs, numbers: Sequence[int], shape: Sequence[int]
+    pairs: AlignedBitext, numbers: Sequence[int], shape: Sequence[int]
 ) -> tuple[Bool[Tensor, "pair target source"], Float[Tensor, " pair"]]:
     """Return which subwords belong to linked words, and how many subwords each source has."""
     links = torch.zeros(len(numbers), *shape, dtype=torch.bool)
     for row, number in enumerate(numbers):
         for begin, end, other_begin, other_end in pairs[number].aligned:
             links[row, other_begin:other_end, begin:end] = True
-    return links, torch.tensor([float(pairs.source.size(number)) for number in numbers])
+    return links, torch.tensor([float(len(pairs[number].source)) for number in numbers])
 
 
 def on_links(

@@ -1,12 +1,10 @@
 """Floor 5: training methods, and the tables that list them."""
 
+from isogloss.methods.adjustments import Centring, ContrastiveAlignment, CrossLingualAdjustment, Procrustes
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.average import Average
 from isogloss.methods.consistency import Consistency
-from isogloss.methods.contrastive_alignment import ContrastiveAlignment
-from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.given import Given
-from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.layer_freezing import LayerFreezing
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling

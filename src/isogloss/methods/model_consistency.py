@@ -50,7 +50,7 @@ class ModelConsistency(AuxiliaryLoss):
 
     def cost(self, batch: Load) -> AddedCost:
         """Return the cost of a batch of its own examples, and of the teacher."""
-        return AddedCost(rows=batch.rows, copies=1)
+        return AddedCost(rows=batch.rows, copies=1.0)
 
     def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
         """Raise ConfigError for a task whose answers have no probabilities that can be compared."""

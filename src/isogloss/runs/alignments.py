@@ -22,7 +22,7 @@ from isogloss.recipes.recipe import Table
 from isogloss.runs.context import LINKS, RunContext, RunResult
 from isogloss.runs.encoder_runs import Align, Encoder, counts_words
 from isogloss.runs.encoders import check_layers_read
-from isogloss.training.aligned_pairs import ALIGNED_SUBWORDS
+from isogloss.training.bitext import ALIGNED_SUBWORDS
 
 
 @dataclass(frozen=True)

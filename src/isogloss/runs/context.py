@@ -22,7 +22,7 @@ from isogloss.encoders.folders import gguf_file
 from isogloss.runs.encoder_runs import Align, Encoder, Pretrained
 from isogloss.runs.runs import FineTune, Measure, Run, TrainTranslator, Translate
 from isogloss.store.store import WORK, Store
-from isogloss.training.aligned_pairs import in_subwords
+from isogloss.training.bitext import in_subwords
 
 LINKS = "links.txt"
 """The word alignments of a run: Pharaoh's format with scores, a line a translation."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError, did_you_mean
 from isogloss.core.paths import from_home, is_there
+from isogloss.core.run_parts import values_of
 from isogloss.encoders import (
     FAMILIES,
     has_masked_lm_head,
@@ -195,7 +196,7 @@ def check_layers_read(part: object, encoder: Encoder, folders: Mapping[str, str]
     """Raise ConfigError, naming ``where``, for a layer that a part reads and an encoder here lacks."""
     if facts := facts_of(encoder, folders):
         for name in ("layer", "layers"):
-            read = getattr(part, name, None) or ()
+            read = values_of(part).get(name) or () if part else ()
             check_layers(facts.layers, read if isinstance(read, tuple) else (read,), f"{where}: {name}")
 
 

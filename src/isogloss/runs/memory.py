@@ -16,28 +16,20 @@ from isogloss.encoders import load_encoder_config
 from isogloss.encoders.added.language_context import read_module_info
 from isogloss.encoders.added.language_modules import ATTENTION, EMBEDDING, FEED_FORWARD, SHARED_ADAPTER
 from isogloss.encoders.new import config_of
-from isogloss.methods import Peft
-from isogloss.methods.alignment_loss import AlignmentLoss
-from isogloss.methods.consistency import Consistency
-from isogloss.methods.contrastive_alignment import ContrastiveAlignment
-from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
-from isogloss.methods.layer_freezing import LayerFreezing
-from isogloss.methods.lottery_ticket import LotteryTicket
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
-from isogloss.methods.masked_next_token import MaskedNextToken
-from isogloss.methods.model_consistency import ModelConsistency
-from isogloss.methods.peft_adapters import IA3, LoRA
-from isogloss.methods.task_adapter import TaskAdapter
-from isogloss.methods.x_mixup import XMixup
 from isogloss.runs.encoder_runs import Adjust, Align, Encoder, Pretrain
 from isogloss.runs.runs import FineTune, Measure, Run, TrainTranslator, Translate
 from isogloss.tasks import find_task
 from isogloss.training.evaluation import BUDGET
-from isogloss.training.memory import Load, Machine, Shape, scoring_memory, shape_of, training_memory
+from isogloss.training.memory import (
+    Cost,
+    Load,
+    Machine,
+    Shape,
+    scoring_memory,
+    shape_of,
+    training_memory,
+)
 from isogloss.training.precision import device, resolved_precision
-
-SUBWORDS_PER_WORD = 1.5
-"""Where the longest sentence is known in words alone: between English and what vocabularies split more."""
 
 CROSS_ATTENTION = 1.5
 """Layers of an encoder that a layer of a decoder is like."""
@@ -104,34 +96,27 @@ def encoder_in(run: Run) -> Encoder | None:
 
 
 def _pretrain(run: Pretrain, folders: Folders, machine: Machine) -> int | None:
-    method, shape = run.method, shape_in(run, folders)
-    if shape is None or not isinstance(method, MaskedLanguageModelling | MaskedNextToken):
+    cost, shape = run.method.cost(), shape_in(run, folders)
+    if shape is None or cost is None:
         return None
-    load = Load(
-        rows=max(1, method.training.batch_subwords // method.training.block),
-        length=method.training.block,
-        predicted=round(method.training.masked * method.training.batch_subwords),
-    )
     start = shape_in(run.start, folders) if run.start else None
     parts = {"modules": shape.parameters - start.parameters} if start else {}
     parts["layers"] = shape.parameters - shape.vocabulary * shape.dim
-    return training_memory(
-        replace(shape, dropout=bool(method.training.dropout)),
-        load,
-        method.updates,
-        machine,
-        best=False,
-        trained=parts.get(run.trained or ""),
-    )
+    trained = parts.get(run.trained or "")
+    return _training(cost, replace(shape, dropout=cost.dropout), machine, trained=trained)
 
 
 def _adjust(run: Adjust, shape: Shape, machine: Machine) -> int:
-    method = run.method
-    if not isinstance(method, CrossLingualAdjustment | ContrastiveAlignment) or not method.epochs:
+    cost = run.method.cost(1)
+    if cost is None or not cost.steps:
         return 0
-    load = Load(rows=2 * method.batch_size, length=subwords_of(method.longest))
-    dropped = replace(shape, dropout=shape.dropout and method.dropout)
-    return training_memory(dropped, load, method.updates, machine, best=False)
+    return _training(cost, replace(shape, dropout=shape.dropout and cost.dropout), machine)
+
+
+def _training(cost: Cost, shape: Shape, machine: Machine, *, trained: int | None = None) -> int:
+    """Return the bytes of the training of an encoder."""
+    copies = round(4 * cost.copies * shape.parameters)
+    return copies + training_memory(shape, cost.batch, cost.updates, machine, best=False, trained=trained)
 
 
 def _options(run: FineTune) -> int | None:
@@ -149,39 +134,19 @@ def _fine_tune(run: FineTune, shape: Shape, machine: Machine) -> int | None:
         return _score(shape, machine, models=2)
     if options is None:
         return None
-    sides = 2 if isinstance(run.method, XMixup | Consistency) and run.target else 1
-    rows = sides * how.batch_size * options
-    if isinstance(run.auxiliary, AlignmentLoss):  # As many rows more as its sentences are like.
-        rows += -(-2 * run.auxiliary.pairs * subwords_of(run.auxiliary.longest) // how.limit)
-    copies = 5 * shape.parameters if isinstance(run.peft, LotteryTicket) else 0  # What was, and the mask.
-    if isinstance(run.auxiliary, ModelConsistency):  # Its own examples, and the teacher.
-        rows += how.batch_size * options
-        copies += 4 * shape.parameters
+    batch = Load(rows=how.batch_size * options, length=how.limit)
+    costs = [part.cost(batch) for part in (run.auxiliary,) if part]
+    costs += [part.cost() for part in (run.peft,) if part]
+    rows = batch.rows * run.method.reads(run.source, run.target).sides + sum(cost.rows for cost in costs)
+    copies = round(4 * sum(cost.copies for cost in costs) * shape.parameters)
     return copies + training_memory(
         shape,
-        Load(rows=rows, length=how.limit),
+        replace(batch, rows=rows),
         how.updates,
         machine,
         best=True,
-        trained=_trained(run.peft, shape),
+        trained=run.peft.trained(shape) if run.peft else None,
     )
-
-
-def _trained(peft: Peft | None, shape: Shape) -> int | None:
-    """Return how many parameters are trained, None for all; without the head, which is small."""
-    if isinstance(peft, LoRA):
-        wide = {
-            "feed_forward_in": shape.dim + (1 + shape.gated) * shape.feed_forward,
-            "feed_forward_out": shape.feed_forward + shape.dim,
-        }
-        sides = [wide.get(name, 2 * shape.dim) for name in peft.modules or ("query", "value")]
-        return shape.layers * peft.rank * sum(sides)
-    if isinstance(peft, TaskAdapter):
-        return 2 * shape.layers * shape.dim * (shape.dim // peft.reduction)
-    if isinstance(peft, LayerFreezing):
-        inside = shape.parameters - shape.vocabulary * shape.dim
-        return inside * max(0, shape.layers - peft.layers) // shape.layers
-    return shape.layers * (2 * shape.dim + shape.feed_forward) if isinstance(peft, IA3) else None
 
 
 def _measure(run: Measure, shape: Shape, machine: Machine) -> int | None:
@@ -228,11 +193,6 @@ def _score(shape: Shape, machine: Machine, *, models: int = 1) -> int:
     length = 128
     load = Load(rows=BUDGET // length, length=length)
     return scoring_memory(shape, load, machine, models=models)
-
-
-def subwords_of(words: int) -> int:
-    """Return about how many subwords a sentence of so many words has, special ones included."""
-    return round(SUBWORDS_PER_WORD * words) + 2
 
 
 def _machine(precision: str) -> Machine:

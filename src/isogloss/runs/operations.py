@@ -13,16 +13,11 @@ from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.records import read_made
 from isogloss.data.built_in_languages import built_in_size
-from isogloss.methods.contrastive_alignment import ContrastiveAlignment
-from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
-from isogloss.methods.given import Given
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
-from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.runs.encoder_runs import Adjust, Pretrain
-from isogloss.runs.memory import Folders, encoder_in, shape_in, subwords_of, translator_shape
+from isogloss.runs.memory import Folders, encoder_in, shape_in, translator_shape
 from isogloss.runs.runs import FineTune, Run, TrainTranslator
 from isogloss.store.store import Store
-from isogloss.training.memory import Shape
+from isogloss.training.memory import Cost, Shape
 
 TRAIN_SIZES = {
     "xnli": 392_702,
@@ -61,29 +56,32 @@ def training_operations(shape: Shape, subwords: float, length: int, *, predicted
 
 
 def _pretrain(run: Pretrain, shape: Shape | None) -> float | None:
-    if shape is None or not isinstance(run.method, MaskedLanguageModelling | MaskedNextToken):
-        return None
-    how = run.method.training
-    return training_operations(shape, how.steps * how.batch_subwords, how.block, predicted=how.masked)
+    cost = run.method.cost()
+    return None if shape is None or cost is None else _of_batches(cost, shape)
 
 
 def _adjust(run: Adjust, shape: Shape | None) -> float | None:
-    method = run.method
-    if not isinstance(method, CrossLingualAdjustment | ContrastiveAlignment):
-        return 0
     pairs = [run.sampled or one.examples for one in run.aligned]
-    if shape is None or not all(pairs):
-        return None
-    length = subwords_of(method.longest)
-    return training_operations(shape, 2 * sum(pairs) * method.epochs * length, length)
+    cost = run.method.cost(sum(pairs))
+    if cost is None:
+        return 0
+    return None if shape is None or not all(pairs) else _of_batches(cost, shape)
+
+
+def _of_batches(cost: Cost, shape: Shape) -> float:
+    """Return the operations of all batches of a training."""
+    predicted = cost.batch.predicted / cost.batch.subwords
+    return training_operations(
+        shape, cost.steps * cost.batch.subwords, cost.batch.length, predicted=predicted
+    )
 
 
 def _fine_tune(run: FineTune, shape: Shape | None) -> float | None:
-    if run.parts or isinstance(run.method, Given):
-        return 0
     # Back-translations stand in for the source's own examples, and add none.
     codes = [code for code in run.method.reads(run.source, run.target).train if code.count("-") < 2]
     sizes = [_size(run, code) for code in dict.fromkeys(codes)]
+    if run.parts or not sizes:
+        return 0
     if shape is None or not all(sizes):
         return None
     how = run.optimization

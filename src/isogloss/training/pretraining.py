@@ -211,7 +211,7 @@ def cost_of_text(training: TextTraining, updates: Updates) -> Cost:
         length=training.block,
         predicted=round(training.masked * training.batch_subwords),
     )
-    return Cost(batch=batch, steps=training.steps, updates=updates, dropout=bool(training.dropout))
+    return Cost(batch=batch, steps=float(training.steps), updates=updates, dropout=bool(training.dropout))
 
 
 def check_fields(method: Pretraining, also: Mapping[str, bool]) -> None:

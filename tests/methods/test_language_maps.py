@@ -8,15 +8,15 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.added.language_context import mapped
+from isogloss.methods.adjustments import language_maps
 from isogloss.nn.language_modules import Moments, language_map
-from isogloss.training.adjustment import language_maps
-from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
+from isogloss.training.bitext import PairEncoding, read_bitext
 from isogloss.training.states import sentence_states
 
 
 def maps_of(folder, bitext, kind, **encoding):
-    pairs = encode_pairs(bitext, load_tokenizer(folder), PairEncoding(**({"aligned": "words"} | encoding)))
-    return language_maps(load_model(folder), pairs, kind, precision="float32")
+    read = read_bitext(bitext, load_tokenizer(folder), PairEncoding(**({"pulled": "words"} | encoding)))
+    return language_maps(load_model(folder), read, kind, precision="float32")
 
 
 def test_maps_follow_from_the_states_of_linked_words(encoder_folder):
@@ -35,7 +35,7 @@ def test_maps_follow_from_the_states_of_linked_words(encoder_folder):
 @pytest.mark.parametrize("kind", ["rotation", "centring"])
 def test_mapped_sentences_lie_nearer_to_their_translations(bert_folder, kind):
     pairs = translations(40)
-    maps = maps_of(bert_folder, {"en-xx": pairs}, kind, aligned="sentences")
+    maps = maps_of(bert_folder, {"en-xx": pairs}, kind, pulled="sentences")
     model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
 
     def states(side, language):

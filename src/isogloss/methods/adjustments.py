@@ -1,0 +1,364 @@
+"""Adjustments: an encoder learns from word-aligned bitext before any task.
+
+Cross-lingual adjustment is "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on
+Zero-Shot Transfer", Section 3, Eq. 1, after Cao et al. (2020), whose code, and the paper's own, is the source
+of rates, lengths and dropout. One thing differs: after the warm-up their rate is constant (``rate_schedule =
+"constant"``), and ours falls to 0, as in every training here.
+
+Contrastive alignment is InfoNCE in both directions at temperature 0.1, as Wu & Dredze (2020) align words.
+
+Procrustes and centring leave the encoder as it is, and map each target language's last states onto the
+source's. Schönemann (1966) has the orthogonal map in closed form; Artetxe et al. (2016) and Wang et al.
+(2019, "Cross-Lingual BERT Transformation") align words and contextual states by it, after centring both
+languages: x ↦ (x - t̄)R + s̄. Libovický et al. (2020), "On the Language Neutrality of Pre-trained Multilingual
+Representations", subtract each language's mean; Zhao et al. (2021), "Inducing Language-Agnostic Multilingual
+Representations", divide by the standard deviation too.
+"""
+
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import ClassVar, Literal
+
+from torch import Tensor
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.records import Value
+from isogloss.core.run_parts import NESTED, Count, Positive, Rate, Updates, Weight, Whole, nested_fields
+from isogloss.core.seeds import derive
+from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
+from isogloss.encoders.added.language_context import (
+    LanguageMaps,
+    attach_language_maps,
+    check_languages,
+    refuse_mapped,
+)
+from isogloss.encoders.annotations import Tokenizer
+from isogloss.nn.distance import Form, bidirectional_contrast
+from isogloss.nn.language_modules import Kind, LanguageMap, Moments, language_map
+from isogloss.tasks.task import Model
+from isogloss.training.aligned_batches import (
+    AlignedBatch,
+    aligned_batch,
+    alignment_terms,
+    distance_moved,
+    frozen_copy,
+    states_of,
+)
+from isogloss.training.batching import Bucketed, by_length
+from isogloss.training.bitext import AlignedBitext, PairEncoding, Word, read_bitext
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.evaluation import BUDGET
+from isogloss.training.fit import Callbacks, fit, precision_of
+from isogloss.training.memory import Cost, Load, subwords_of
+from isogloss.training.precision import device, scoring
+from isogloss.training.setting import Adjustment, AdjustSetting, Trained
+from isogloss.training.states import check_layers
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairTraining:
+    """How long an encoder is trained on sentence pairs, and on what batches."""
+
+    epochs: Count = 1
+    """Passes over the sentence pairs; 0 leaves the encoder as it is."""
+
+    batch_size: Positive = 32
+    """Sentence pairs a step, all of one pair of languages; in contrast the others are the negatives."""
+
+    dropout: bool = True
+    """Whether dropout is on while the encoder is trained, as in the released code; never for f⁰."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelEncoding:
+    """How sentence pairs are read where words or sentences are matched."""
+
+    level: Literal["word", "sentence"] = "word"
+    """What is matched: linked words, or the means of whole sentences."""
+
+    word: Word = "average"
+    """What represents a word: average, first, last, subwords (each for itself), or aligned-subwords: links
+    are of subwords."""
+
+    longest: Positive = 64
+    """Words of the longest sentence; pairs with a longer one are left out."""
+
+    def pairs(self, *, layer: int = -1, drop_identical: bool = False) -> PairEncoding:
+        """Return the encoding of the pairs."""
+        return PairEncoding(
+            pulled="words" if self.level == "word" else "sentences",
+            word=self.word,
+            longest=self.longest,
+            layer=layer,
+            drop_identical=drop_identical,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossLingualAdjustment(Adjustment):
+    """Bring the states of aligned words together (Eq. 1)."""
+
+    name: ClassVar[str] = "cross-lingual-adjustment"
+    version: ClassVar[int] = 2  # In the first, f⁰ was stored in float16.
+    is_whole: ClassVar[bool] = False
+
+    form: Form = "sum"
+    """sum: Eq. 1 as printed, every pair and every source word counts alike; mean: each term is a mean over
+    its words and dimensions, as in the released code, so that a pair weighs more than a source word. Both
+    train at the same rate: Adam is invariant to the scale of the loss."""
+
+    stay: Weight = 1.0
+    """Weight of the second term, which anchors source words at their states before the training."""
+
+    encoding: PairEncoding = field(default=PairEncoding(), metadata=NESTED)
+    """What is aligned, and the states that represent it."""
+
+    training: PairTraining = field(default=PairTraining(), metadata=NESTED)
+    """How long it is trained, and on what batches."""
+
+    updates: Updates = field(
+        default=Updates(learning_rate=5e-5, weight_decay=0.0, beta2=0.98, epsilon=1e-9, clip=0.0),
+        metadata=NESTED,
+    )
+    """How weights are updated: Adam as in Cao et al. (2020), after Vaswani et al. (2017), Section 5.3, and
+    without clipping, which makes the sum of Eq. 1 depend on how many words a batch has."""
+
+    _nested = nested_fields()
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether it reads which words are linked."""
+        return self.encoding.needs_links
+
+    def cost(self, pairs: int) -> Cost:
+        """Return the cost of both sides of its batches, and of f⁰."""
+        return _cost(self, pairs)
+
+    def train(self, setting: AdjustSetting) -> Trained:
+        """Adjust the encoder on aligned bitext; without pairs or steps it stays as it is, to the bit."""
+        return adjust(setting, self)
+
+    def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
+        """Return Eq. 1: Σ‖f(s)−f(t)‖² over aligned pairs + Σ‖f(s)−f⁰(s)‖² over all source words."""
+        terms = alignment_terms(model, original, batch, layer=self.encoding.layer, form=self.form)
+        return terms.aligned + self.stay * terms.anchored
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContrastiveAlignment(Adjustment):
+    """Train by contrast: a word must be nearer to its translation than to all others of the batch.
+
+    Words that are spelled alike in either language are no negatives: function words are in every sentence.
+    """
+
+    name: ClassVar[str] = "contrastive-alignment"
+    version: ClassVar[int] = 2  # In the first, f⁰ was stored in float16.
+    is_whole: ClassVar[bool] = True
+
+    temperature: Rate = 0.1
+    """Divisor of the cosines: the lower, the more the nearest negatives count."""
+
+    stay: Weight = 0.0
+    """Weight of anchoring the source (the second term of cross-lingual adjustment, a mean)."""
+
+    layer: Whole = -1
+    """Layer whose states are aligned; -1 is the last, 0 the embeddings."""
+
+    reading: LevelEncoding = field(default=LevelEncoding(), metadata=NESTED)
+    """What is contrasted, and the states that represent it."""
+
+    training: PairTraining = field(default=PairTraining(), metadata=NESTED)
+    """How long it is trained, and on what batches."""
+
+    updates: Updates = field(default=Updates(learning_rate=2e-5, weight_decay=0.0), metadata=NESTED)
+    """How weights are updated."""
+
+    _nested = nested_fields()
+
+    def __post_init__(self) -> None:
+        """Refuse parts: the negatives of an item are all others of its batch."""
+        if self.updates.accumulation not in (None, 1):
+            raise ConfigError(
+                f"{self.name}: accumulation cannot be {self.updates.accumulation}: each item is told from "
+                f"all others of its batch, and a part has fewer. Leave it out; gradient_checkpointing takes "
+                f"less memory, too."
+            )
+
+    @property
+    def encoding(self) -> PairEncoding:
+        """What is aligned, and the states that represent it."""
+        return self.reading.pairs(layer=self.layer)
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether it reads which words are linked."""
+        return self.encoding.needs_links
+
+    def cost(self, pairs: int) -> Cost:
+        """Return the cost of both sides of its batches, and of f⁰ where the source is anchored."""
+        return _cost(self, pairs)
+
+    def train(self, setting: AdjustSetting) -> Trained:
+        """Align the encoder on bitext; without pairs or steps it stays as it is, to the bit."""
+        return adjust(setting, self)
+
+    def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
+        """Return the contrast of translations in both directions, and the distance moved by its weight."""
+        states = states_of(model, batch.passes, layer=self.layer)
+        source, target = batch.source.of(states), batch.target.of(states)
+        contrast = bidirectional_contrast(source, target, batch.same(), temperature=self.temperature)
+        return contrast + self.stay * distance_moved(states, original, batch, layer=self.layer, form="mean")
+
+
+def _cost(method: CrossLingualAdjustment | ContrastiveAlignment, pairs: int) -> Cost:
+    training = method.training
+    return Cost(
+        batch=Load(rows=2 * training.batch_size, length=subwords_of(method.encoding.longest)),
+        steps=pairs * training.epochs / training.batch_size,
+        updates=method.updates,
+        dropout=training.dropout,
+        copies=1.0 if method.stay else 0.0,
+    )
+
+
+def adjust(setting: AdjustSetting, method: CrossLingualAdjustment | ContrastiveAlignment) -> Trained:
+    """Train an encoder on aligned sentence pairs; without a step it stays as it is, to the bit.
+
+    A batch holds one pair of languages. The model before the first step, f⁰, is copied where the source is
+    anchored.
+    """
+    model, tokenizer, bitext = _read(setting, method.encoding, attention=fastest_attention())
+    checkpoints = Checkpoints(setting.folder, method.updates.checkpoint_every)
+    updates = replace(method.updates, precision=precision_of(method.updates.precision, checkpoints))
+    batches = Bucketed(
+        groups=bitext.groups,
+        length=bitext.length,
+        size=method.training.batch_size,
+        epochs=method.training.epochs,
+        seed=derive(setting.seed, "order"),
+        make=lambda rows, _, __: replace(aligned_batch(bitext, rows), is_whole=method.is_whole),
+    )
+    rows: list[dict[str, Value]] = list(bitext.rows)
+    if len(batches):
+        original = frozen_copy(model) if method.stay else None
+        callbacks = Callbacks(checkpoints=checkpoints, on_progress=setting.on_progress, what="adjusting")
+
+        def loss(trained: Model, batch: AlignedBatch) -> Tensor:
+            trained.train(method.training.dropout)  # fit has switched it on.
+            return method.loss(trained, original, batch)
+
+        rows += fit(model, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
+    return Trained(model.eval(), tokenizer, rows, bitext.warnings())
+
+
+def _read(
+    setting: AdjustSetting, encoding: PairEncoding, *, attention: str = "sdpa"
+) -> tuple[Model, Tokenizer, AlignedBitext]:
+    """Load the encoder and read the bitext; ConfigError where they do not fit each other."""
+    model, tokenizer = load_whole(setting.start, attention=attention), load_tokenizer(setting.start)
+    refuse_mapped(model, setting.start)
+    check_layers(model.config.num_hidden_layers, [encoding.layer])
+    check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
+    return model, tokenizer, read_bitext(setting.bitext, tokenizer, encoding)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Procrustes(Adjustment):
+    """Rotate the last states of each target language onto the source's."""
+
+    name: ClassVar[str] = "procrustes"
+    maps: ClassVar[bool] = True
+
+    reading: LevelEncoding = field(default=LevelEncoding(), metadata=NESTED)
+    """What is matched, and the states that represent it."""
+
+    drop_identical: bool = False
+    """Whether words that are spelled alike in both languages are left out."""
+
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """auto (measured once per machine), float32 or bfloat16."""
+
+    _nested = nested_fields()
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether it reads which words are linked."""
+        return self.reading.pairs().needs_links
+
+    def train(self, setting: AdjustSetting) -> Trained:
+        """Find the rotations; the encoder stays as it is, to the bit."""
+        encoding = self.reading.pairs(drop_identical=self.drop_identical)
+        return attach_maps(setting, "rotation", encoding, self.precision)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Centring(Adjustment):
+    """Give the last states of each target language the source's mean, and its scale where asked.
+
+    The source keeps its own mean and scale, so that a model of the source reads its language as before.
+    """
+
+    name: ClassVar[str] = "centring"
+    maps: ClassVar[bool] = True
+
+    scale: bool = False
+    """Whether the standard deviation of each dimension becomes the source's too (z-normalisation)."""
+
+    reading: LevelEncoding = field(default=LevelEncoding(), metadata=NESTED)
+    """Whose means are matched: of words or sentences, and the states that represent them."""
+
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """auto (measured once per machine), float32 or bfloat16."""
+
+    _nested = nested_fields()
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether it reads which words are linked."""
+        return self.reading.pairs().needs_links
+
+    def train(self, setting: AdjustSetting) -> Trained:
+        """Find the shifts; the encoder stays as it is, to the bit."""
+        kind: Kind = "normalisation" if self.scale else "centring"
+        return attach_maps(setting, kind, self.reading.pairs(), self.precision)
+
+
+def attach_maps(setting: AdjustSetting, kind: Kind, encoding: PairEncoding, precision: str) -> Trained:
+    """Attach the map of each target language to an encoder; its weights stay the same to the bit."""
+    model, tokenizer, bitext = _read(setting, encoding)
+    attach_language_maps(model, language_maps(model, bitext, kind, precision=precision))
+    return Trained(model, tokenizer, list(bitext.rows), bitext.warnings())
+
+
+def language_maps(
+    model: Model, bitext: AlignedBitext, kind: Kind, *, precision: str = "auto"
+) -> LanguageMaps:
+    """Return the map of each target language onto the source, from the last states of aligned items.
+
+    All pairs of languages (en-es, en-ru) have one source: ConfigError when they do not. DataError when a pair
+    has nothing aligned.
+    """
+    sources = {languages.partition("-")[0] for languages in bitext.groups}
+    if len(sources) != 1:
+        raise ConfigError(
+            f"language maps lead from each target language to one source: found the pairs "
+            f"{', '.join(bitext.groups) or '(none)'}. Give pairs of one source (en-es, en-ru)."
+        )
+    model.to(device()).eval()
+    with scoring(model.base_model, precision):
+        maps = {pair.partition("-")[2]: _map(model, bitext, pair, kind) for pair in bitext.groups}
+    return LanguageMaps(sources.pop(), maps)
+
+
+def _map(model: Model, bitext: AlignedBitext, languages: str, kind: Kind) -> LanguageMap:
+    moments, rows = Moments(model.config.hidden_size), bitext.groups[languages]
+    for group in by_length([*map(bitext.length, rows)], BUDGET):
+        batch = aligned_batch(bitext, [rows[number] for number in group]).to(device())
+        states = states_of(model, batch.passes, layer=-1)
+        moments.add(batch.source.of(states), batch.target.of(states))
+    if not moments.count:
+        raise DataError(
+            f"{languages}: no word is linked in any sentence pair that was read, so there is nothing to map "
+            f"by. Align the bitext, or read whole sentences."
+        )
+    return language_map(moments, kind)

@@ -1,0 +1,281 @@
+"""Sentence pairs with linked words, as an encoder reads them: what is aligned, what is anchored.
+
+An item (a word, a special subword, a whole sentence) is represented by the mean of some states. Which ones is
+worked out once, when pairs are read.
+"""
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise, product
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from isogloss.core.errors import DataError
+from isogloss.core.records import Value
+from isogloss.core.run_parts import Positive, Whole
+from isogloss.data.examples import Translation
+from isogloss.data.formats.word_links import pair_words
+from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
+
+Word = Literal["average", "first", "last", "subwords", "aligned-subwords"]
+ALIGNED_SUBWORDS: Word = "aligned-subwords"
+
+Aligned = Literal["all", "words", "special", "opening", "sentences"]
+WITH_SPECIAL = ("all", "special", "opening")
+WITH_WORDS = ("all", "words")
+
+TOKENIZED_TOGETHER = 1000
+"""Pairs tokenized in one call: enough to keep the tokenizer busy, little memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairEncoding:
+    """How sentence pairs are read: what is aligned, and the states that represent it."""
+
+    pulled: Aligned = "all"
+    """What is aligned: all (linked words, [CLS] and [SEP]), words, special ([CLS] and [SEP]), opening
+    ([CLS]), or sentences (the means of both sentences). The first four are Table 7's."""
+
+    word: Word = "average"
+    """What represents a word: the average of its subwords, its first, its last, or subwords: each subword of
+    a word is aligned with each of its translation's. Or aligned-subwords: the aligner links subwords in place
+    of words (Table 6's subword alignment)."""
+
+    drop_identical: bool = False
+    """Whether words that are spelled alike in both languages are left out (the released code does)."""
+
+    longest: Positive = 64
+    """Words of the longest sentence; pairs with a longer one are left out."""
+
+    layer: Whole = -1
+    """Layer whose states are aligned; -1 is the last, 0 the embeddings. Those above it stay as they are."""
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether it reads which words are linked."""
+        return self.pulled in WITH_WORDS
+
+
+class EncodedPair(NamedTuple):
+    """The subwords of both sides, and spans of them: from the first index to one past the last."""
+
+    source: np.ndarray
+    target: np.ndarray
+    anchored: np.ndarray
+    """[item 2]: spans of the source whose states stay near where they were."""
+    aligned: np.ndarray
+    """[item 4]: spans of the source and of the target whose states come together."""
+    texts: np.ndarray
+    """[item 2]: numbers of the texts of these spans; equal texts have equal numbers."""
+
+
+PARTS = len(EncodedPair._fields)
+
+
+@dataclass(frozen=True)
+class AlignedBitext:
+    """All sentence pairs that fit the encoder, in one long array: 250,000 pairs take some hundred MiB."""
+
+    padding: int
+    """Number of the padding subword."""
+    values: "array[int]" = field(default_factory=lambda: array("i"))
+    starts: "array[int]" = field(default_factory=lambda: array("q", (0,)))
+    """Index of the first value of each part of each pair, and one past the last."""
+    groups: dict[str, range] = field(default_factory=dict)
+    """Rows of each pair of languages."""
+    rows: list[dict[str, Value]] = field(default_factory=list)
+    """A row for each pair of languages: pairs read and left out."""
+
+    def __len__(self) -> int:
+        return (len(self.starts) - 1) // PARTS
+
+    def __getitem__(self, row: int) -> EncodedPair:
+        first, values = PARTS * row, np.frombuffer(self.values, dtype=np.int32)
+        source, target, anchored, aligned, texts = (
+            values[begin:end] for begin, end in pairwise(self.starts[first : first + PARTS + 1])
+        )
+        return EncodedPair(
+            source, target, anchored.reshape(-1, 2), aligned.reshape(-1, 4), texts.reshape(-1, 2)
+        )
+
+    def append(self, parts: Sequence[Sequence[int]]) -> None:
+        """Add a pair: the parts of an ``EncodedPair``, each flat."""
+        for part in parts:
+            self.values.extend(part)
+            self.starts.append(len(self.values))
+
+    def languages(self, row: int) -> tuple[str, str]:
+        """Return the languages of a pair's two sides."""
+        source, _, target = next(pair for pair, rows in self.groups.items() if row in rows).partition("-")
+        return source, target
+
+    def length(self, row: int) -> int:
+        """Return the subwords of a pair's longer side."""
+        first = PARTS * row
+        begin, middle, end = self.starts[first : first + 3]
+        return max(middle - begin, end - middle)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Warn of pairs that were left out."""
+        return tuple(
+            f"{row['pair']}: {row['left_out']} of {row['translations']} sentence pairs were left out: "
+            f"empty, or too long (more words than longest, or more subwords than the encoder has positions)."
+            for row in self.rows
+            if row["left_out"]
+        )
+
+
+def read_bitext(
+    bitext: Mapping[str, Sequence[Translation]], tokenizer: Tokenizer, encoding: PairEncoding
+) -> AlignedBitext:
+    """Encode the translations of every pair of languages; the source language is the first.
+
+    Pairs with an empty side or one that is too long are left out and counted. DataError when a pair has no
+    links, or links to words that it does not have.
+    """
+    encoded, encoder = AlignedBitext(tokenizer.pad_token_id), _PairEncoder(tokenizer, encoding)
+    for languages, translations in bitext.items():
+        first, aligned = len(encoded), 0
+        for start in range(0, len(translations), TOKENIZED_TOGETHER):
+            for parts in encoder.encode(translations[start : start + TOKENIZED_TOGETHER], languages):
+                encoded.append(parts)
+                aligned += len(parts[-1]) // 2
+        encoded.groups[languages] = range(first, len(encoded))
+        encoded.rows.append(
+            {
+                "pair": languages,
+                "translations": len(translations),
+                "left_out": len(translations) - (len(encoded) - first),
+                "pulled": aligned,
+            }
+        )
+    return encoded
+
+
+Span = tuple[int, int]
+Sides = tuple[tuple[str, ...], tuple[str, ...]]
+Splits = tuple[SplitWords, SplitWords]
+
+
+Match = tuple[Span, Span, tuple[str, str]]
+"""Aligned spans of the source and of the target, and the texts there."""
+
+Parts = list[list[int]]
+"""The parts of an ``EncodedPair``, each flat."""
+
+
+@dataclass(frozen=True)
+class _PairEncoder:
+    """Encodes sentence pairs, and numbers texts in the order they come."""
+
+    tokenizer: Tokenizer
+    encoding: PairEncoding
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def encode(self, pairs: Sequence[Translation], languages: str) -> list[Parts]:
+        """Encode those of the pairs that fit."""
+        sides = [pair_words(pair) for pair in pairs]
+        splits = split_words([*chain.from_iterable(sides)], self.tokenizer)
+        both = zip(splits[::2], splits[1::2], strict=True)
+        encoded = [self._pair(*inputs, languages) for inputs in zip(pairs, sides, both, strict=True)]
+        return [parts for parts in encoded if parts]
+
+    def _pair(self, pair: Translation, words: Sides, splits: Splits, languages: str) -> Parts | None:
+        """Encode a pair; None for one that does not fit."""
+        opening, closing = special_subwords(self.tokenizer)
+        source, target = ([opening, *split.subwords, closing] for split in splits)
+        linked = words
+        if self.encoding.word == ALIGNED_SUBWORDS:
+            linked = (_texts(splits[0], self.tokenizer), _texts(splits[1], self.tokenizer))
+        links = _checked_links(languages, pair, linked)
+        fits = max(len(source), len(target)) <= self.tokenizer.model_max_length
+        if not (all(words) and fits and max(map(len, words)) <= self.encoding.longest):
+            return None
+        spans = [_spans(split, self.encoding.word) for split in splits]
+        matches = [*self._words(links, linked, spans), *self._special(len(source), len(target))]
+        anchored = [*chain.from_iterable(spans[0])]
+        if self.encoding.pulled in WITH_SPECIAL:
+            anchored += [(0, 1), (len(source) - 1, len(source))]
+        if self.encoding.pulled == "sentences":
+            anchored = [(1, len(source) - 1)]
+            matches = [((1, len(source) - 1), (1, len(target) - 1), (pair.first, pair.second))]
+        return [
+            source,
+            target,
+            [*chain.from_iterable(anchored)],
+            [index for *match, _ in matches for span in match for index in span],
+            [self.numbers.setdefault(text, len(self.numbers)) for *_, texts in matches for text in texts],
+        ]
+
+    def _words(
+        self, links: Sequence[tuple[int, int]], words: Sides, spans: Sequence[list[list[Span]]]
+    ) -> list[Match]:
+        """Return the matches of linked words."""
+        if not self.encoding.needs_links:
+            return []
+        return [
+            (source, target, (words[0][i], words[1][j]))
+            for i, j in links
+            if not (self.encoding.drop_identical and words[0][i] == words[1][j])
+            for source, target in product(spans[0][i], spans[1][j])
+        ]
+
+    def _special(self, source: int, target: int) -> list[Match]:
+        """Return the matches of special subwords of two sides of these lengths; their texts are no words."""
+        ends: list[Match] = [
+            ((0, 1), (0, 1), ("", "")),
+            ((source - 1, source), (target - 1, target), (" ", " ")),
+        ]
+        count = 1 if self.encoding.pulled == "opening" else 2
+        return ends[:count] if self.encoding.pulled in WITH_SPECIAL else []
+
+
+def _spans(split: SplitWords, word: Word) -> list[list[Span]]:
+    """Return the spans that represent each unit that is linked, a word or a subword."""
+    if word == ALIGNED_SUBWORDS:
+        return [[(index, index + 1)] for index in range(1, len(split.subwords) + 1)]
+    begins = [index + 1 for index in split.first()]  # After the opening subword.
+    by_word: dict[Word, Callable[[int, int], list[Span]]] = {
+        "average": lambda begin, end: [(begin, end)],
+        "first": lambda begin, _: [(begin, begin + 1)],
+        "last": lambda _, end: [(end - 1, end)],
+        "subwords": lambda begin, end: [(index, index + 1) for index in range(begin, end)],
+    }
+    return [*map(by_word[word], begins, [*begins[1:], len(split.subwords) + 1])]
+
+
+def _checked_links(languages: str, pair: Translation, words: Sides) -> tuple[tuple[int, int], ...]:
+    """Return a pair's links; DataError without any, or with a link to a word that it does not have."""
+    if pair.links is None:
+        raise DataError(
+            f"{languages}, translation {pair.id!r}: its words are not linked. Align the bitext first (a run "
+            f"of kind align), or read bitext with gold links."
+        )
+    sizes = [len(side) for side in words]
+    wrong = [f"{i}-{j}" for i, j in pair.links if not (0 <= i < sizes[0] and 0 <= j < sizes[1])]
+    if wrong:
+        raise DataError(
+            f"{languages}, translation {pair.id!r}: link {wrong[0]}, but there are {sizes[0]} and {sizes[1]} "
+            f"words, counted from 0. Align this very text again."
+        )
+    return tuple(pair.links)
+
+
+def in_subwords(pairs: Sequence[Translation], tokenizer: Tokenizer) -> list[Translation]:
+    """Return sentence pairs whose words are their subwords, so that these are linked; links are left out."""
+    converted = []
+    for start in range(0, len(pairs), TOKENIZED_TOGETHER):
+        chunk = pairs[start : start + TOKENIZED_TOGETHER]
+        splits = iter(split_words([side for pair in chunk for side in pair_words(pair)], tokenizer))
+        for pair in chunk:
+            sides = (_texts(next(splits), tokenizer), _texts(next(splits), tokenizer))
+            converted.append(replace(pair, words=sides, links=None, possible=()))
+    return converted
+
+
+def _texts(split: SplitWords, tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Return subwords as the tokenizer writes them."""
+    return tuple(tokenizer.convert_ids_to_tokens(list(split.subwords)))
