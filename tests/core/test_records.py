@@ -26,11 +26,11 @@ from isogloss.core.records import (
     write_record,
     write_text,
 )
-from isogloss.core.rows import LARGEST
+from isogloss.core.rows import LARGEST_INTEGER
 from isogloss.core.run_files import Made
 
 TEXT = st.text(st.characters(codec="utf-8"))
-WHOLE_NUMBER = st.integers(-LARGEST, LARGEST)
+WHOLE_NUMBER = st.integers(-LARGEST_INTEGER, LARGEST_INTEGER)
 VALUE = st.none() | st.booleans() | WHOLE_NUMBER | st.floats(allow_nan=False, allow_infinity=False) | TEXT
 ROW = st.dictionaries(TEXT, VALUE, max_size=5)
 RUN = {"kind": "measure", "x": [1]}
@@ -139,7 +139,7 @@ DAMAGED = [
     of({}),
     json.dumps({**WHOLE, "title": "\ud800"}),
     json.dumps({**WHOLE, "rows": [{"a": "\udfff"}]}),
-    json.dumps({**WHOLE, "rows": [{"a": LARGEST + 1}]}),
+    json.dumps({**WHOLE, "rows": [{"a": LARGEST_INTEGER + 1}]}),
     json.dumps({**WHOLE, "rows": [{"a": math.nan}]}),
     json.dumps(WHOLE).replace('"rows": []', '"rows": [{"a": 1e999}]'),
     json.dumps(WHOLE).replace('"rows": []', f'"rows": [{{"a": {"9" * 5000}}}]'),

@@ -33,9 +33,8 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.presence import make_folder
 from isogloss.core.progress import Progress
-from isogloss.core.rows import as_row
+from isogloss.core.rows import AveragedModel, as_row
 from isogloss.core.seeds import derive
-from isogloss.core.training_rows import AveragedModel
 from isogloss.encoders import fastest_attention, load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.family import encoder_prefix

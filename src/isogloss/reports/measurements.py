@@ -33,7 +33,7 @@ from isogloss.core.records import (
     read_record,
     understanding,
 )
-from isogloss.core.rows import ROWS, RowKind, kind_of
+from isogloss.core.rows import FRAMES, ROWS, RowClass, row_class
 from isogloss.core.run_files import Made, Plan
 from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
 from isogloss.reports.run_facts import (
@@ -46,9 +46,6 @@ from isogloss.reports.run_facts import (
     tested_inputs,
     treebanks_of,
 )
-
-FRAMES = {kind.frame: kind for kinds in ROWS.values() for kind in kinds}
-"""The kinds of rows, by the name of their frame."""
 
 CORNERS = ("origin", "first", "second")
 ABOUT = {"interpolation": ("end", "start"), "plane": CORNERS, "deltas": CORNERS}
@@ -87,9 +84,9 @@ class Run:
         """The facts of every model and encoder in the run, by id."""
         return {identity(part): model_facts(part) for part in models_in(self.record.run)}
 
-    def row_kind(self, row: Iterable[str]) -> type[RowKind] | None:
-        """Return the kind of a row with these columns; None where the run has no such kind."""
-        return kind_of(frozenset(row), ROWS.get(self.kind, ()))
+    def row_class(self, columns: Iterable[str]) -> type[RowClass] | None:
+        """Return the class of a row with these columns; None where the run has no such rows."""
+        return row_class(self.kind, tuple(columns))
 
     def check(self) -> None:
         """Raise StorageError unless all that reports read of the record is as runs of ours have it."""
@@ -99,7 +96,7 @@ class Run:
                 self._check_rows(names, list(rows))
 
     def _check_rows(self, names: tuple[str, ...], rows: Sequence[Row]) -> None:
-        kind = self.row_kind(names)
+        kind = self.row_class(names)
         if kind is None and self.record.kind == "measure" and self.kind in ROWS:
             raise StorageError(f"{self.folder}: {EARLIER}")
         for name in ABOUT.get(kind.frame, ("model",)) if kind else ():
@@ -224,7 +221,7 @@ class Measurements:
         for run in self.runs:
             read = dict(zip(TESTED, tested_inputs(run.record.run, self._combined_treebanks), strict=True))
             for row in run.record.rows:
-                kind = run.row_kind(row)
+                kind = run.row_class(row)
                 if kind is not None or run.record.kind == "measure":
                     frame = kind.frame if kind is not None else run.kind
                     found.setdefault(frame, []).append({"run": run.id, **read, **row})

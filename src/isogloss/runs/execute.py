@@ -18,11 +18,10 @@ from isogloss.core.errors import IsoglossError, RunError, one_line
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, Row
-from isogloss.core.rows import as_row
+from isogloss.core.rows import Parameters, as_row
 from isogloss.core.run_parts import is_nested, parts_within, with_fields
 from isogloss.core.secrets import masked
 from isogloss.core.seeds import derive
-from isogloss.core.training_rows import Parameters
 from isogloss.core.version import VERSION
 from isogloss.data.built_in_languages import built_in_size
 from isogloss.data.corpora.questions import repairs_message

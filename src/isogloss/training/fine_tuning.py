@@ -14,10 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.records import Value
-from isogloss.core.rows import as_row
+from isogloss.core.rows import TrainedParameters, as_row
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.core.seeds import derive
-from isogloss.core.training_rows import TrainedParameters
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.added.language_context import check_languages

@@ -1,0 +1,190 @@
+"""The rows of measurements, each kind declared once: diagnostics return, records store and reports read them.
+
+A row has the ids of the runs it is about and measured numbers, never a display name: what a run is (its
+method, encoder, seed …) stands in its record. The class of a row names its ``frame``. ``ROWS`` lists the
+classes that a record can have, by what it measured or made. A record stores plain objects, as every version
+has, so that equal runs go on having equal bytes; ``row_class`` finds the class of one, and no object fits two
+classes of one kind of record.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, asdict, fields
+from functools import lru_cache
+from itertools import groupby
+from types import NoneType
+from typing import Any, ClassVar, Protocol, get_args
+
+from isogloss.core.rows.mixing import LinkAttention, MixupRatio, SweepPoint
+from isogloss.core.rows.representations import (
+    Anisotropy,
+    Cka,
+    DistanceBin,
+    MapPoint,
+    Mining,
+    Retrieval,
+    WordDistance,
+)
+from isogloss.core.rows.scores import Gap, LabelFree, Score, SeedSpread
+from isogloss.core.rows.training import (
+    Alignment,
+    AveragedModel,
+    BitextRead,
+    ConflictStep,
+    Epoch,
+    Parameters,
+    Perplexity,
+    Stopping,
+    SubwordsAdded,
+    TrainedParameters,
+    TrainingStep,
+    TranslatedSplit,
+)
+from isogloss.core.rows.weights import (
+    Conflict,
+    Delta,
+    MaskKept,
+    MaskPerplexity,
+    MaskSimilarity,
+    PathPoint,
+    PlanePoint,
+    SpecificGates,
+)
+
+Value = str | int | float | bool | None
+Row = Mapping[str, Value]
+"""A flat mapping from column to value: also a line of a CSV file."""
+
+LARGEST_INTEGER = 2**63 - 1
+"""The largest whole number of a row: frames have no larger ones."""
+
+
+class RowClass(Protocol):
+    """The class of a kind of row."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+    frame: ClassVar[str]
+    """The frame, of all measurements in a folder, that has the rows."""
+
+
+ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
+    "scores": (Score,),
+    "interpolation": (PathPoint,),
+    "plane": (PlanePoint,),
+    "deltas": (Delta,),
+    "run-variance": (SeedSpread,),
+    "transfer-gap": (Gap,),
+    "label-free": (LabelFree,),
+    "retrieval": (Retrieval,),
+    "mining": (Mining,),
+    "anisotropy": (Anisotropy,),
+    "word-distance": (WordDistance, DistanceBin),
+    "cka": (Cka,),
+    "representation-map": (MapPoint,),
+    "mixup-ratio": (MixupRatio,),
+    "mixup-sweep": (SweepPoint,),
+    "link-attention": (LinkAttention,),
+    "gradient-conflict": (Conflict,),
+    "task-gradient-conflict": (Conflict,),
+    "language-gates": (MaskSimilarity, MaskPerplexity, MaskKept, SpecificGates),
+    "pretrain": (TrainingStep, Perplexity, SubwordsAdded, Parameters, ConflictStep),
+    "adjust": (TrainingStep, BitextRead),
+    "fine-tune": (
+        *(TrainingStep, Epoch, Stopping, BitextRead, ConflictStep),
+        *(TrainedParameters, AveragedModel),
+    ),
+    "align": (Alignment,),
+    "translate": (TranslatedSplit,),
+    "train-translator": (TrainingStep,),
+}
+"""The classes of rows in records, by the diagnostic of a measurement or else by the kind of run."""
+
+FRAMES = {each.frame: each for classes in ROWS.values() for each in classes}
+"""The classes of rows by the name of their frame."""
+
+
+def as_row(row: object) -> Row:
+    """Return a typed row as a record stores it."""
+    return asdict(row)  # type: ignore[call-overload, no-any-return]
+
+
+@lru_cache(maxsize=4096)
+def row_class(kind: str, columns: tuple[str, ...]) -> type[RowClass] | None:
+    """Return the class of a stored row, all of whose needed fields are columns; None for no row of ours."""
+    return next((each for each in ROWS.get(kind, ()) if _needed_fields(each) <= {*columns}), None)
+
+
+def _needed_fields(row: type[RowClass]) -> frozenset[str]:
+    """Return the names of the fields without a default."""
+    return frozenset(field.name for field in fields(row) if field.default is MISSING)
+
+
+def wrong_value(kind: str, rows: Sequence[Row]) -> str:
+    """Return the first value that rows of a kind of record do not allow, with its name; empty for none."""
+    for columns, group in groupby(rows, key=tuple):
+        values = zip(*(row.values() for row in group), strict=True)
+        for name, allowed, column in zip(columns, _allowed_types(kind, columns), values, strict=True):
+            if not allowed.issuperset(map(type, column)) or not all(map(_fits_frame, column)):
+                wrong = next(
+                    value for value in column if type(value) not in allowed or not _fits_frame(value)
+                )
+                return f"{name:.40} is {wrong!r:.40}"
+    return ""
+
+
+def _fits_frame(value: Value) -> bool:
+    return not isinstance(value, int) or -LARGEST_INTEGER <= value <= LARGEST_INTEGER
+
+
+@lru_cache(maxsize=256)
+def _allowed_types(kind: str, columns: tuple[str, ...]) -> list[set[type[Any]]]:
+    """Return the types of the values in some columns; a fraction may be null, as nan is in a record."""
+    row = row_class(kind, columns)
+    types = {field.name: {field.type, *get_args(field.type)} for field in fields(row)} if row else {}
+    types = {name: own | {int, NoneType} if float in own else own for name, own in types.items()}
+    return [types.get(name, {str, int, float, bool, NoneType}) for name in columns]
+
+
+__all__ = [
+    "FRAMES",
+    "ROWS",
+    "Alignment",
+    "Anisotropy",
+    "AveragedModel",
+    "BitextRead",
+    "Cka",
+    "Conflict",
+    "ConflictStep",
+    "Delta",
+    "DistanceBin",
+    "Epoch",
+    "Gap",
+    "LabelFree",
+    "LinkAttention",
+    "MapPoint",
+    "MaskKept",
+    "MaskPerplexity",
+    "MaskSimilarity",
+    "Mining",
+    "MixupRatio",
+    "Parameters",
+    "PathPoint",
+    "Perplexity",
+    "PlanePoint",
+    "Retrieval",
+    "Row",
+    "RowClass",
+    "Score",
+    "SeedSpread",
+    "SpecificGates",
+    "Stopping",
+    "SubwordsAdded",
+    "SweepPoint",
+    "TrainedParameters",
+    "TrainingStep",
+    "TranslatedSplit",
+    "Value",
+    "WordDistance",
+    "as_row",
+    "row_class",
+    "wrong_value",
+]

@@ -1,0 +1,143 @@
+"""The rows about weights: paths and planes between models, gradients, and gates."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathPoint:
+    """One point of a straight path between two models (Eqs 1 and 2 of the first paper)."""
+
+    frame: ClassVar[str] = "interpolation"
+    start: str
+    """Model at α = 0."""
+    end: str
+    """Model at α = 1."""
+    part: str
+    alpha: float
+    language: str
+    role: str
+    """"source" or "target"."""
+    split: str
+    metric: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanePoint:
+    """One point of the plane through three models (Eq. 3 of the first paper)."""
+
+    frame: ClassVar[str] = "plane"
+    origin: str
+    first: str
+    """Model at α₁ = 1."""
+    second: str
+    """Model at α₂ = 1."""
+    part: str
+    alpha_first: float
+    alpha_second: float
+    language: str
+    role: str
+    split: str
+    metric: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """The ways from one model to two others: lengths and the angle between, in degrees."""
+
+    frame: ClassVar[str] = "deltas"
+    origin: str
+    first: str
+    second: str
+    part: str
+    norm_first: float
+    norm_second: float
+    ratio: float | None
+    angle: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Cosine of the gradients of two batches, of two languages or of one, in a part of a model."""
+
+    frame: ClassVar[str] = "gradient-conflict"
+    model: str
+    """A model, or an encoder; so everywhere below."""
+    draw: int
+    batch: int
+    first: str
+    second: str
+    layer: int | None
+    """From 1; 0 the embeddings; None all layers together."""
+    module: str
+    cosine: float | None
+    within: float | None = None
+    norm_first: float
+    norm_second: float
+    overlap: float | None = None
+    """Share of subwords that the two texts have in common."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskSimilarity:
+    """How alike the gates of two masks are in a part of an encoder, of two languages or of one."""
+
+    frame: ClassVar[str] = "language-gates"
+    model: str
+    first: str
+    first_draw: int
+    second: str
+    second_draw: int
+    layer: int | None
+    module: str
+    gates: int
+    cosine: float | None
+    correlation: float | None
+    open_cosine: float | None
+    overlap: float | None
+    only_first: int
+    only_second: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskPerplexity:
+    """How well an encoder predicts a language, whole (mask "") or pruned by a language's mask."""
+
+    frame: ClassVar[str] = "language-gates-perplexity"
+    model: str
+    language: str
+    mask: str
+    draw: int | None
+    perplexity: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskKept:
+    """The share of the parameters that a mask keeps in a part of an encoder."""
+
+    frame: ClassVar[str] = "language-gates-kept"
+    model: str
+    mask: str
+    draw: int
+    layer: int | None
+    module: str
+    parameters: int
+    kept: float
+    expected: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecificGates:
+    """How many gates every mask of one language keeps and every mask of another prunes."""
+
+    frame: ClassVar[str] = "language-gates-specific"
+    model: str
+    keeps: str
+    prunes: str
+    layer: int | None
+    module: str
+    gates: int
+    of: int
+    parameters: int
