@@ -139,4 +139,4 @@ def test_the_smallest_detectable_effect_is_detected_four_times_in_five():
     effect = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * error
     found = [estimate_of(drawn(rng, units, ratio) + effect) for _ in range(600)]
     assert np.mean([one.p_value() < LEVEL for one in found]) == pytest.approx(0.8, abs=0.05)
-    assert np.median([one.smallest_seen for one in found]) == pytest.approx(effect, rel=0.1)
+    assert np.median([one.smallest_seen() for one in found]) == pytest.approx(effect, rel=0.1)

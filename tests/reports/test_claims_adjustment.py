@@ -18,6 +18,7 @@ from made_up_studies import (
 )
 
 from isogloss.reports.report import CLAIMS as ALL
+from isogloss.reports.verdicts import check_rows, judge
 
 CLAIMS = [one for one in ALL if one.paper == 3]
 
@@ -78,33 +79,33 @@ def opening(nli: tuple[float, ...], ner: tuple[float, ...] | None = UP) -> Rows:
 
 CASES = [
     ("3a", {"scores": helped(UP, UP)}, "supported"),
-    ("3a", {"scores": helped(UP, DOWN)}, "contradicted"),
+    ("3a", {"scores": helped(UP, DOWN)}, "mixed"),
     ("3a", {"scores": helped(UP, NOISY)}, "undecided"),
-    ("3a", {"scores": helped(UP, UP, UP)}, "contradicted"),
+    ("3a", {"scores": helped(UP, UP, UP)}, "mixed"),
     ("3b", {"scores": [*sized("nli", UP), *sized("ner", UP)]}, "supported"),
-    ("3b", {"scores": [*sized("nli", UP), *sized("ner", DOWN)]}, "contradicted"),
+    ("3b", {"scores": [*sized("nli", UP), *sized("ner", DOWN)]}, "mixed"),
     ("3b", {"scores": sized("nli", UP)}, "not tested"),
     ("3d", continual(UP, UP, ("nli",)), "supported"),
-    ("3d", continual(UP, DOWN, ("nli",)), "contradicted"),
+    ("3d", continual(UP, DOWN, ("nli",)), "mixed"),
     ("3d", continual(UP, NOISY, ("nli",)), "undecided"),
     ("3e", {"scores": mixed(UP)}, "supported"),
-    ("3e", {"scores": mixed(DOWN)}, "contradicted"),
+    ("3e", {"scores": mixed(DOWN)}, "mixed"),
     ("3e", {"scores": mixed(UP, None)}, "not tested"),
     ("3f", {"scores": spanish(FLAT, DOWN)}, "supported"),
-    ("3f", {"scores": spanish(FLAT, UP)}, "contradicted"),
+    ("3f", {"scores": spanish(FLAT, UP)}, "mixed"),
     ("3f", {"scores": spanish(FLAT, NOISY)}, "undecided"),
     ("3g", {"scores": at_home(FLAT)}, "supported"),
-    ("3g", {"scores": at_home(DOWN)}, "contradicted"),
+    ("3g", {"scores": at_home(DOWN)}, "mixed"),
     ("3g", {"scores": at_home(NOISY)}, "undecided"),
     ("3g", {"scores": at_home(None)}, "not tested"),
     ("3h", {"scores": sized("qa", DOWN)}, "supported"),
     ("3h", {"scores": sized("qa", UP)}, "contradicted"),
     ("3h", {"scores": sized("nli", UP)}, "not tested"),
     ("3i", {"scores": opening(UP)}, "supported"),
-    ("3i", {"scores": opening(DOWN)}, "contradicted"),
+    ("3i", {"scores": opening(DOWN)}, "mixed"),
     ("3i", {"scores": opening(UP, None)}, "not tested"),
     ("3j", continual(UP, DOWN, ("ner", "qa")), "supported"),
-    ("3j", continual(UP, UP, ("ner", "qa")), "contradicted"),
+    ("3j", continual(UP, UP, ("ner", "qa")), "mixed"),
     ("3j", continual(UP, NOISY, ("ner", "qa")), "undecided"),
     *(("3c", {"scores": helped(UP, UP), "word_distance": fine_tuned(change, tasks)}, verdict)
       for change, tasks, verdict in (
@@ -142,7 +143,7 @@ def of_fewer_examples() -> Rows:
 ELSEWHERE = [*gains("nli", DOWN, language="qab"), *gains("nli", DOWN, language="qaa")]
 
 RULES = {
-    "an unmeasured half saves nothing that is contradicted": ("3a", helped(UP, DOWN, None), "contradicted"),
+    "an unmeasured half saves nothing that is contradicted": ("3a", helped(UP, DOWN, None), "mixed"),
     "no significant gain is not yet no gain": ("3a", helped(UP, UP, NOISY), "undecided"),
     "a loss in question answering is no help either": ("3a", helped(UP, UP, DOWN), "supported"),
     "few seeds refute no small gain": ("3a", helped((0.017, 0.03, 0.002), UP[:3]), "undecided"),
@@ -169,11 +170,28 @@ def test_an_unmeasured_half_is_no_support() -> None:
     assert (found.verdict, "qa: not measured" in found.found) == ("not tested", True)
 
 
-def test_holm_counts_every_check_of_a_claim() -> None:
+def test_holm_corrects_what_contradicts_and_not_what_supports() -> None:
     barely = (0.014, 0.03, 0.05, 0.002, 0.02)  # p = .04 by itself
-    found = Judged(CLAIMS, measured(scores=helped(barely, barely)))["3a"]
-    assert found.checks[0].p_value < 0.05
-    assert found.verdict == "undecided"
+    up, down = (
+        Judged(CLAIMS, measured(scores=helped(change, change)))["3a"]
+        for change in (barely, [-change for change in barely])
+    )
+    assert 0.025 < up.checks[0].p_value < 0.05
+    assert (up.verdict, down.verdict) == ("supported", "undecided")
+    assert "would have been seen" in down.found
+
+
+def test_what_would_have_been_seen_is_of_the_corrected_level() -> None:
+    claims = [one for one in CLAIMS if one.id == "3a"]
+    (outcome,) = judge(claims, measured(scores=helped(NOISY, NOISY)))
+    tests = len(outcome.checks)
+    seen = check_rows([outcome])["smallest_seen"]
+    corrected = [100 * one.estimate.smallest_seen(0.05 / tests) for one in outcome.checks]
+    assert [*seen] == pytest.approx(corrected)
+    assert all(
+        corrected > 100 * one.estimate.smallest_seen()
+        for one, corrected in zip(outcome.checks, seen, strict=True)
+    )
 
 
 def test_continual_models_are_not_credited_with_the_adjustment() -> None:
@@ -217,7 +235,7 @@ def test_settings_of_the_adjustment_are_judged_one_by_one() -> None:
     rows = [{"encoder.adjusted.stay": 1.0, **row} for row in helped(UP, UP)]
     rows += [{**row, "encoder.adjusted.stay": 9.0} for row in scores(DOWN, **held)]
     found = Judged(CLAIMS, measured(scores=rows))["3a"]
-    assert found.verdict == "contradicted"
+    assert found.verdict == "mixed"
     assert "stay 9.0" in found.found
 
 
@@ -249,7 +267,7 @@ def test_encoders_are_never_averaged() -> None:
     means = {one.about: round(one.estimate.mean, 2) for one in drawn["3c"].checks}
     assert means["nli, small: related words 5.00 → 4.95, mean distance"] == -0.05
     assert means["nli, large: related words 5.00 → 5.05, mean distance"] == 0.05
-    assert drawn["3c"].verdict == "contradicted"
+    assert drawn["3c"].verdict == "mixed"
     gained = {one.about for one in drawn["3a"].checks}
     assert {
         f"nli made qad, {one}: adjusted − original" in about for one in ("small", "large") for about in gained

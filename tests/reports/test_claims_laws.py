@@ -70,7 +70,8 @@ def test_a_verdict_follows_the_rule(name: str) -> None:
     (outcome,) = judge([one for one in CLAIMS if one.id == claim], measured(**frames))
     assert outcome.verdict == verdict
     rows = check_rows([outcome])
-    assert min(rows["verdict"], key=get_args(Verdict).index) == verdict
+    worst = min(rows["verdict"], key=get_args(Verdict).index)
+    assert worst == ("contradicted" if verdict == "mixed" else verdict)
     tested = rows.dropna(subset="p")
     assert tested["mean"].between(tested["low"] - 1e-9, tested["high"] + 1e-9).all()
     assert (tested["p_holm"] >= tested["p"]).all()
@@ -79,7 +80,7 @@ def test_a_verdict_follows_the_rule(name: str) -> None:
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 def test_every_claim_has_cases_of_three_verdicts(claim: Claim) -> None:
     verdicts = {verdict for one, _, verdict in CASES.values() if one == claim.id}
-    assert verdicts > {"supported", "contradicted"}
+    assert verdicts >= {"supported"} and verdicts & {"contradicted", "mixed"}
     assert claim.paper > 2 or "undecided" in verdicts
 
 

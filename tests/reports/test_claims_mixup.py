@@ -136,7 +136,7 @@ MIXED_UP = [0, 7, 2, 9, 4, 1, 6, 3, 8, 5]
 
 CASES = {
     ("2a", "supported"): {"scores": bench(0.1)},
-    ("2a", "contradicted"): {"scores": bench(-0.1)},
+    ("2a", "mixed"): {"scores": bench(-0.1)},
     ("2a", "undecided"): {"scores": bench(UNSURE)},
     ("2a", "not tested"): {"scores": system(MIXES, 0.7)},
     ("2b", "supported"): {"cka": states(0.1)},
@@ -265,7 +265,7 @@ def test_every_encoder_counts_whatever_its_depth():
     ]
     lower = [{**row, "layer": 2, "cka": 0.9} for row in small]
     alone, both = (outcomes(measured(cka=rows))["2b"] for rows in (small, small + deep + lower))
-    assert len(both.checks) == 2 and both.verdict == "contradicted"
+    assert len(both.checks) == 2 and both.verdict == "mixed"
     assert sorted(round(one.estimate.mean, 3) for one in both.checks) == [-0.05, 0.15]
     assert alone.checks[0].values == next(one for one in both.checks if one.estimate.mean < 0).values
 

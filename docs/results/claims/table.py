@@ -35,7 +35,7 @@ id is of all that decides what it makes). Only 2m is of another folder, with eig
 A check is a number with its 95 % interval and the range that the claim gives it. p is of the bound that
 decides, after Holm's correction over the claim's checks. A claim is **supported** where all its checks are,
 **contradicted** where one is; what chance can explain is *undecided*
-([why](../../decisions/0011-four-verdicts.md)), and then the last column has the smallest effect that four of
+([why](../../decisions/0049-five-verdicts.md)), and then the last column has the smallest effect that four of
 five such studies would have seen. Differences of scores are in points. What contradicts 4d zero-shot is of
 encoders that have hardly begun to transfer: after
 [twice the steps](../interference/README.md#twice-the-steps) own feed-forward layers do as the paper claims,

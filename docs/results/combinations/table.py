@@ -115,7 +115,7 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
         one = crossed_estimate([*values.dropna()])
         row = {"what": what, "against": against, "on": on, "units": len(values.dropna())}
         numbers = {"points": one.mean, "low": one.low, "high": one.high, "p": one.p_value()}
-        rows.append(row | numbers | {"seen": one.smallest_seen})
+        rows.append(row | numbers | {"seen": one.smallest_seen()})
     return pd.DataFrame(rows).round(4)
 
 

@@ -58,8 +58,11 @@ class Estimate:
     error: float
     """Standard error over units and examples."""
     freedom: float
-    """Degrees of freedom of ``error``; those of ``unit_error`` are ``units`` - 1."""
+    """Degrees of freedom of ``error``."""
     units: int
+    """Number of units; of two independent groups, that of the smaller one."""
+    unit_freedom: float
+    """Degrees of freedom of ``unit_error``."""
 
     @property
     def low(self) -> float:
@@ -71,10 +74,9 @@ class Estimate:
         """Upper end of the 95 % interval."""
         return self.mean + self._half
 
-    @property
-    def smallest_seen(self) -> float:
-        """The smallest effect detected with 80 % power: a multiple of the error (Bloom 1995)."""
-        return max((t_quantile(1 - LEVEL / 2, n) + t_quantile(POWER, n)) * error for error, n in self._errors)
+    def smallest_seen(self, level: float = LEVEL) -> float:
+        """Return the smallest effect that a test at a level detects with 80 % power (Bloom 1995)."""
+        return max((t_quantile(1 - level / 2, n) + t_quantile(POWER, n)) * error for error, n in self._errors)
 
     def p_value(self, bound: float = 0.0) -> float:
         """Return the two-sided p of the mean being this bound: the larger of both tests; nan for one unit.
@@ -90,7 +92,7 @@ class Estimate:
 
     @property
     def _errors(self) -> tuple[tuple[float, float], ...]:
-        return (self.unit_error, self.units - 1), (self.error, self.freedom)
+        return (self.unit_error, self.unit_freedom), (self.error, self.freedom)
 
     @property
     def _half(self) -> float:
@@ -107,12 +109,38 @@ def crossed_estimate(values: Sequence[float], *, example_error: float = 0.0, exa
     """
     over = mean_std(values)
     if over.n < 2:
-        return Estimate(over.mean, math.nan, math.nan, math.nan, over.n)
-    of_units, of_examples = over.std**2 / over.n, example_error**2
-    both = of_units + of_examples
-    parts = of_units**2 / (over.n - 1) + (of_examples**2 / (examples - 1) if examples > 1 else 0.0)
-    freedom = both**2 / parts if parts else over.n - 1
-    return Estimate(over.mean, math.sqrt(of_units), math.sqrt(both), freedom, over.n)
+        return Estimate(over.mean, math.nan, math.nan, math.nan, over.n, math.nan)
+    return _estimate(over.mean, over.std**2 / over.n, over.n - 1, over.n, example_error, examples)
+
+
+def independent_estimate(
+    ours: Sequence[float], theirs: Sequence[float], *, example_error: float = 0.0, examples: int = 0
+) -> Estimate:
+    """Estimate the difference of two means over independent units (Welch 1947), and the error of examples.
+
+    Encoders that were pretrained with equal seeds share nothing but a number: pairing them would cost half of
+    the degrees of freedom for nothing. The other arguments are those of ``crossed_estimate``.
+    """
+    sides = mean_std(ours), mean_std(theirs)
+    mean, units = sides[0].mean - sides[1].mean, min(side.n for side in sides)
+    if units < 2:
+        return Estimate(mean, math.nan, math.nan, math.nan, units, math.nan)
+    variances = [side.std**2 / side.n for side in sides]
+    total = math.fsum(variances)
+    parts = math.fsum(v**2 / (side.n - 1) for v, side in zip(variances, sides, strict=True))
+    freedom = total**2 / parts if parts else sum(side.n for side in sides) - 2
+    return _estimate(mean, total, freedom, units, example_error, examples)
+
+
+def _estimate(
+    mean: float, of_units: float, unit_freedom: float, units: int, example_error: float, examples: int
+) -> Estimate:
+    """Add the variance that examples bring to that of units, with Satterthwaite's degrees of freedom."""
+    of_examples = example_error**2
+    total = of_units + of_examples
+    parts = of_units**2 / unit_freedom + (of_examples**2 / (examples - 1) if examples > 1 else 0.0)
+    freedom = total**2 / parts if parts else unit_freedom
+    return Estimate(mean, math.sqrt(of_units), math.sqrt(total), freedom, units, unit_freedom)
 
 
 def t_p_value(t: float, freedom: float) -> float:

@@ -8,7 +8,15 @@ from typing import Any
 import pandas as pd
 
 from isogloss.metrics.correlation import bootstrap_interval, spearman
-from isogloss.metrics.estimates import LEVEL, POWER, Estimate, crossed_estimate
+from isogloss.metrics.estimates import (
+    LEVEL,
+    POWER,
+    Estimate,
+    crossed_estimate,
+    independent_estimate,
+    t_p_value,
+    t_quantile,
+)
 from isogloss.reports.comparison import Comparison
 
 FEWEST_SEEDS = 3
@@ -17,8 +25,8 @@ FEWEST_SEEDS = 3
 FEWEST_LANGUAGES = 8
 """With fewer, rank correlations are hardly ever significant: with five languages only ρ = 1."""
 
-BOTH_QUANTILES, ALMOST_ONE = 2.80, 1 - 1e-9
-"""Sum of the normal quantiles of the 5 % level and of 80 % power; the largest ρ that has a Fisher's z."""
+ALMOST_ONE = 1 - 1e-9
+"""The largest ρ that has a Fisher's z."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +38,8 @@ class Statistic:
     high: float
     p_value: Callable[[float], float]
     """Gives the two-sided p of the true number being a bound."""
-    smallest_seen: float
+    smallest_seen: Callable[[float], float]
+    """Gives the smallest number that a test at a level detects with 80 % power."""
 
 
 Bounds = Mapping[str, Any]
@@ -58,7 +67,7 @@ class Check:
     digits: int = 1
     comparison: Comparison | None = None
     """Set where the values are differences of scores; it has the error over examples too."""
-    statistic: Statistic | None = None
+    statistic: Statistic | Estimate | None = None
     """Set where the number is not the mean of the values, which then only count the units."""
     note: str = ""
     """Additional findings that do not affect the verdict."""
@@ -99,6 +108,19 @@ def check_of(
     return Check(about=about, values=values, unit=unit, **{"scale": 1, "digits": 2, **bounds})
 
 
+def check_independent(
+    ours: Iterable[float], theirs: Iterable[float], about: str, bounds: Bounds, unit: str = "seed"
+) -> Check:
+    """Return the check of a difference of two means over independent units, such as two encoders' seeds.
+
+    Its test is Welch's; of one unit on a side it has no p.
+    """
+    estimate = independent_estimate([*ours], [*theirs])
+    return Check(
+        about=about, values=(estimate.mean,) * estimate.units, unit=unit, statistic=estimate, **bounds
+    )
+
+
 def not_measured(about: str) -> Check:
     """Return the check of a missing measurement."""
     return Check(about=f"{about}: not measured")
@@ -116,6 +138,8 @@ def check_correlation(
 
     Empty for fewer than ``least`` languages.
     """
+    from scipy.special import ndtri
+
     both = pd.concat([x, y], axis=1).dropna()
     sides = [*both.iloc[:, 0]], [*both.iloc[:, 1]]
     if (n := len(both)) < least:
@@ -133,40 +157,55 @@ def check_correlation(
     def p_value(bound: float) -> float:
         return over.p_value if bound == 0 else math.erfc(abs(z - math.atanh(bound)) / error / math.sqrt(2))
 
+    def smallest_seen(level: float) -> float:
+        return math.tanh(error * float(ndtri(1 - level / 2) + ndtri(POWER)))
+
     low, high = bootstrap_interval(*sides)
-    seen = math.tanh(BOTH_QUANTILES * error)
-    rho = Statistic(mean=over.rho, low=low, high=high, p_value=p_value, smallest_seen=seen)
+    rho = Statistic(mean=over.rho, low=low, high=high, p_value=p_value, smallest_seen=smallest_seen)
     own = Check(about=about, values=sides[1], statistic=rho, unit="language", scale=1, digits=2)
     return [replace(own, **bounds)]
 
 
 def check_std_ratio(about: str, above: pd.DataFrame, below: pd.DataFrame, least: float) -> Check:
-    """Check the ratio of the standard deviations over seeds of two tables [seed column], by an F-test.
+    """Check the ratio of the standard deviations over the same seeds of two tables [seed column].
 
-    Variances are averaged over columns. As columns share their models, the degrees of freedom are those of
-    one column, which makes the test conservative.
+    Variances are averaged over columns; one column may stand against several. As both sides have the same
+    seeds, the test is Pitman's and Morgan's (1939): the variances of x and ky are equal if and only if x + ky
+    and x - ky are uncorrelated. Sums over columns take the place of single covariances, and since columns
+    share their models the degrees of freedom are those of one column, which makes the test conservative.
     """
-    from scipy.special import fdtr, fdtri
-
     if len(seeds := above.dropna().index.intersection(below.dropna().index)) < FEWEST_SEEDS:
         return Check(about=f"{about}: fewer than {FEWEST_SEEDS} seeds, not measured")
-    large, small = (float(one.loc[seeds].var().mean()) for one in (above, below))
+    x, y = (side.loc[seeds].to_numpy(dtype=float) for side in (above, below))
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    large, small = (float((side**2).mean(axis=1).sum()) / (len(seeds) - 1) for side in (x, y))
+    shared = float((x * y).mean(axis=1).sum()) / (len(seeds) - 1)
     stds = f"{100 * math.sqrt(large):.1f} / {100 * math.sqrt(small):.1f}"
     if small == 0:
         return Check(about=f"{about} ({stds}): every seed scores the same, there is no ratio, not tested")
-    n, ratio = len(seeds) - 1, large / small
-    low, high, usual = (float(fdtri(n, n, share)) for share in (LEVEL / 2, 1 - LEVEL / 2, 1 - POWER))
+    n, ratio = len(seeds) - 2, large / small
+    free = max(0.0, 1 - shared**2 / (large * small)) if large else 1.0
 
     def p_value(bound: float) -> float:
-        share = float(fdtr(n, n, ratio / bound**2)) if bound else 1.0
-        return 2 * min(share, 1 - share)
+        scaled = bound**2 * small
+        spread = (large + scaled) ** 2 - (2 * bound * shared) ** 2
+        r = (large - scaled) / math.sqrt(spread) if spread > 0 else 0.0
+        return t_p_value(r * math.sqrt(n / (1 - r * r)), n) if abs(r) < 1 else 0.0
 
+    def factor(t: float) -> float:
+        """Return by how much a ratio of variances differs from the one that a t of its test rejects."""
+        k = 1 + 2 * free * t**2 / n
+        return k + math.sqrt(k**2 - 1)
+
+    width = factor(t_quantile(1 - LEVEL / 2, n))
     statistic = Statistic(
         mean=math.sqrt(ratio),
-        low=math.sqrt(ratio / high),
-        high=math.sqrt(ratio / low),
+        low=math.sqrt(ratio / width),
+        high=math.sqrt(ratio * width),
         p_value=p_value,
-        smallest_seen=least * math.sqrt(high / usual),
+        smallest_seen=lambda level: (
+            least * math.sqrt(factor(t_quantile(1 - level / 2, n) + t_quantile(POWER, n)))
+        ),
     )
-    words = f"{about} ({stds}, F-test with {n} and {n} degrees of freedom)"
+    words = f"{about} ({stds}, Pitman–Morgan test with {n} {'degree' if n == 1 else 'degrees'} of freedom)"
     return Check(about=words, values=(ratio,) * len(seeds), statistic=statistic, above=least, scale=1)

@@ -108,7 +108,8 @@ class Comparison:
     def numbers(self) -> dict[str, object]:
         """Return the columns ``NUMBERS``."""
         parts = {
-            **{name: getattr(self.estimate, name) for name in ("low", "high", "smallest_seen")},
+            **{name: getattr(self.estimate, name) for name in ("low", "high")},
+            "smallest_seen": self.estimate.smallest_seen(),
             "tested_units": len(self.values),
         }
         return {name: parts[name] if name in parts else getattr(self, name) for name in NUMBERS}

@@ -1,9 +1,12 @@
 """Verdicts on the papers' claims: each claim is a list of checks with intervals, and one verdict follows.
 
-**supported**: every check lies significantly in its range. **contradicted**: one lies significantly outside.
-**not tested**: a part was not measured. **undecided**: all was measured, but not all is significant; the
-smallest detectable effect is reported. Significance is judged over the unit that the claim is about, and over
-recorded predictions of examples, after Holm's correction over all checks of a claim.
+**supported**: every check lies significantly in its range. That all do is an intersection of tests, each at
+5 %, whose level is 5 % without a correction (Berger 1982). **contradicted**: a check lies significantly
+outside, after Holm's correction over all checks of the claim, since one is enough. **mixed**: a check
+contradicts, and another one supports the claim after the same correction. **not tested**: a part was not
+measured. **undecided**: all was measured, but not all is significant; the smallest effect that would have
+been detected, at the corrected level, is reported. Significance is judged over the unit that the claim is
+about, and over recorded predictions of examples.
 """
 
 import math
@@ -18,8 +21,8 @@ from isogloss.metrics.significance import holm
 from isogloss.reports.checks import Check
 from isogloss.reports.measurements import Measurements
 
-Verdict = Literal["contradicted", "not tested", "undecided", "supported"]
-"""In this order: the first that one of its checks has is the verdict of a claim."""
+Verdict = Literal["contradicted", "mixed", "not tested", "undecided", "supported"]
+"""A check is never mixed; of the others, the first that a check has is the verdict of its claim."""
 
 PAPERS = {
     1: "Zero-shot Cross-lingual Transfer is Under-specified Optimization",
@@ -74,10 +77,11 @@ def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
     tests = sum(not math.isnan(p) for p in p_values)
     judged = [*zip(checks, holm(p_values), strict=True)]
     found = "; ".join(_finding(one, p_holm, tests) for one, p_holm in judged)
-    verdicts = [_verdict(one, p_holm) for one, p_holm in judged]
+    verdict = min((_verdict(*one) for one in judged), key=get_args(Verdict).index)
+    supports = any(p_holm < LEVEL and _verdict(check, p_holm) == "supported" for check, p_holm in judged)
     return Outcome(
         claim=claim,
-        verdict=min(verdicts, key=get_args(Verdict).index),
+        verdict="mixed" if verdict == "contradicted" and supports else verdict,
         found=found,
         checks=checks,
         p_holm=[p_holm for _, p_holm in judged],
@@ -98,13 +102,15 @@ def check_rows(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     """
     rows: list[dict[str, object]] = []
     for outcome in outcomes:
+        tests = sum(not math.isnan(p) for p in outcome.p_holm)
         for check, p_holm in zip(outcome.checks, outcome.p_holm, strict=True):
             row: dict[str, object] = {"claim": outcome.claim.id, "verdict": _verdict(check, p_holm)}
             row |= {"about": check.about, "unit": check.unit, "units": len(check.values)}
             if check.values:
                 one = check.estimate
                 numbers = {"mean": one.mean, "low": one.low, "high": one.high}
-                numbers |= {"above": check.above, "below": check.below, "smallest_seen": one.smallest_seen}
+                numbers |= {"above": check.above, "below": check.below}
+                numbers["smallest_seen"] = one.smallest_seen(LEVEL / max(tests, 1))
                 row |= {name: check.scale * value for name, value in numbers.items() if math.isfinite(value)}
                 row |= {"p": check.p_value, "p_holm": p_holm}
             rows.append(row | {"note": check.note})
@@ -112,9 +118,13 @@ def check_rows(outcomes: Sequence[Outcome]) -> pd.DataFrame:
 
 
 def _verdict(check: Check, p_holm: float) -> Verdict:
-    if not p_holm < LEVEL:
-        return "undecided" if check.values else "not tested"
-    return "supported" if check.above < check.estimate.mean < check.below else "contradicted"
+    """Return the verdict of one check: what supports is judged before Holm's correction, else after it."""
+    if not check.values:
+        return "not tested"
+    inside = check.above < check.estimate.mean < check.below
+    if not (check.p_value if inside else p_holm) < LEVEL:
+        return "undecided"
+    return "supported" if inside else "contradicted"
 
 
 def _finding(check: Check, p_holm: float, tests: int) -> str:
@@ -134,8 +144,9 @@ def _numbers(check: Check, p_holm: float, tests: int) -> str:
         p += f"{p_text(check.p_value)} over both"
     after = [f"{p_text(p_holm)} of {tests} tests"] if tests > 1 else []
     parts = [f"{check.text} [{number(one.low)}, {number(one.high)}]", p, *after, f"n = {n}"]
-    if not p_holm < LEVEL:
-        parts.append(f"effects from {number(one.smallest_seen)} on would have been seen")
+    if _verdict(check, p_holm) == "undecided":
+        smallest = number(one.smallest_seen(LEVEL / max(tests, 1)))
+        parts.append(f"effects from {smallest} on would have been seen")
     return ", ".join(parts)
 
 

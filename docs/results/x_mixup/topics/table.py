@@ -40,7 +40,7 @@ def differences(table: pd.DataFrame) -> pd.DataFrame:
         found = crossed_estimate([*both])
         names = {"system": " ".join(one).strip(), "against": " ".join(other).strip(), "seeds": len(both)}
         numbers = {"points": found.mean, "low": found.low, "high": found.high, "p": found.p_value()}
-        rows.append(names | numbers | {"seen": found.smallest_seen})
+        rows.append(names | numbers | {"seen": found.smallest_seen()})
     return pd.DataFrame(rows).round(4)
 
 

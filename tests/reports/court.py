@@ -1,0 +1,212 @@
+"""Claims before a court in which noise is the accused: frames whose effect is absent, or present, by design.
+
+Where its effect is absent, a claim is at the very bound that its rule gives, or at nothing. Scores have the
+noise of examples: all seeds answer the same ones, and at each point of a path some are answered anew.
+`python benchmarks/court.py` prints levels and powers of some hundred draws.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from made_up_rows import Row, delta, measured, path, plane, score
+
+from isogloss.reports.report import CLAIMS
+from isogloss.reports.verdicts import Verdict, judge
+
+EXAMPLES = 200
+"""Examples of a development set."""
+
+REDRAWN = 0.1
+"""Share of examples that a point of a path answers anew."""
+
+DIFFICULTY = np.random.default_rng(0).permutation(np.arange(EXAMPLES) + 0.5) / EXAMPLES
+"""Examples from the easiest, 0, to the hardest, 1: a model is right on those below its accuracy."""
+
+ALPHAS = (0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0)
+
+Rng = np.random.Generator
+Frames = Mapping[str, list[Row]]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A claim with frames in which its effect is absent or present, drawn anew for so many seeds."""
+
+    claim: str
+    absent: Callable[[Rng, int], Frames]
+    present: Callable[[Rng, int], Frames]
+    seeds: int = 6
+    """With so many the effect is seen in half of the draws or more."""
+
+
+def verdict(claim: str, frames: Frames) -> Verdict:
+    """Judge one claim."""
+    (outcome,) = judge([one for one in CLAIMS if one.id == claim], measured(**frames))
+    return outcome.verdict
+
+
+def noisy(rng: Rng, curve: Iterable[float]) -> list[float]:
+    """Return scores along a curve of true scores: the same examples, some of them answered anew."""
+    scores = []
+    for accuracy in curve:
+        again = rng.random(EXAMPLES) < REDRAWN
+        answered = np.where(again, rng.random(EXAMPLES), DIFFICULTY)
+        scores.append(float((answered < accuracy).mean()))
+    return scores
+
+
+def paths(
+    rng: Rng, seeds: int, curve: Callable[[float], float], spread: float = 0.01, **facts: object
+) -> list[Row]:
+    """Return a path for each seed along a curve, moved up or down from seed to seed."""
+    return [
+        point
+        for seed in range(seeds)
+        for moved in [rng.normal(0, spread)]
+        for point in path(
+            dict(zip(ALPHAS, noisy(rng, (curve(at) + moved for at in ALPHAS)), strict=True)),
+            seed=seed,
+            **facts,
+        )
+    ]
+
+
+def planes(rng: Rng, seeds: int, slope: float, start: float, **facts: object) -> list[Row]:
+    """Return a plane for each seed that rises from the source-only model at (1, 0) to the bilingual one."""
+    grid = (0.0, 0.5, 1.0)
+    rows = []
+    for seed in range(seeds):
+        points = [(first, second) for first in grid for second in grid]
+        true = (min(0.99, start + slope * (1 - first)) for first, _ in points)
+        scores = dict(zip(points, noisy(rng, true), strict=True))
+        rows += plane(lambda first, second, scores=scores: scores[first, second], seed=seed, **facts)
+    return rows
+
+
+def spreads(rng: Rng, seeds: int, source: float, target: float) -> Frames:
+    """Return scores of source-only models that vary over seeds by two standard deviations."""
+    rows = []
+    for seed in range(seeds):
+        rows.append(score(0.8 + rng.normal(0, source), language="qaa", seed=seed))
+        rows.append(score(0.5 + rng.normal(0, target), language="qad", seed=seed))
+    return {"scores": rows}
+
+
+def ends(rng: Rng, seeds: int, first: float, last: float) -> Frames:
+    """Return paths whose ends vary over seeds by two standard deviations."""
+    rows = []
+    for seed in range(seeds):
+        start, end = 0.4 + rng.normal(0, first), 0.7 + rng.normal(0, last)
+        rows += path({at: start + at * (end - start) for at in ALPHAS}, seed=seed)
+    return {"interpolation": rows}
+
+
+def deltas(rng: Rng, seeds: int, ratio: float, angle: float) -> Frames:
+    """Return ways to the bilingual model with a mean ratio and angle."""
+    return {
+        "deltas": [
+            delta(ratio + rng.normal(0, 0.02), angle + rng.normal(0, 1), seed=seed) for seed in range(seeds)
+        ]
+    }
+
+
+def parts(rng: Rng, seeds: int, encoder: float, head: float) -> Frames:
+    """Return the gains of the whole model, the encoder and the head."""
+    gains = {"all": 0.2, "encoder": encoder, "head": head}
+    return {
+        "interpolation": [
+            row
+            for part, gain in gains.items()
+            for row in paths(rng, seeds, lambda at, gain=gain: 0.5 + gain * at, part=part)
+        ]
+    }
+
+
+def encoders(rng: Rng, seeds: int, better: float, worse: float, make: Callable[..., list[Row]]) -> list[Row]:
+    """Return the target's slope on two encoders, the first of which transfers better."""
+    about = {"source": "qaa"}
+    rows = []
+    for name, start, slope in (("better", 0.6, better), ("worse", 0.45, worse)):
+        if make is paths:
+            curve = lambda at, start=start, slope=slope: start + slope * at  # noqa: E731
+            rows += paths(rng, seeds, curve, about={**about, "encoder": name})
+        else:
+            rows += planes(rng, seeds, slope, start, encoder=name)
+    return rows
+
+
+def along(rng: Rng, seeds: int, drop: float, rise: float, **facts: object) -> Frames:
+    """Return paths of Eq. 2: the target drops by a share of the last score, the source rises."""
+    last = 0.8
+    stays = paths(rng, seeds, lambda at: last * (1 + drop * (1 - at)), 0.005, start="target-only", **facts)
+    rises = paths(rng, seeds, lambda at: 0.5 + rise * at, role="source", start="target-only", **facts)
+    return {"interpolation": stays + rises}
+
+
+def slopes(rng: Rng, seeds: int, target: float) -> Frames:
+    """Return paths and planes of a flat source and a target that rises."""
+    flat, rising = (0.97, 0.0), (0.6, target)
+    rows = {"interpolation": [], "plane": []}
+    for role, (start, slope) in (("source", flat), ("target", rising)):
+        rows["interpolation"] += paths(
+            rng, seeds, lambda at, start=start, slope=slope: start + slope * at, 0.003, role=role
+        )
+        rows["plane"] += planes(rng, seeds, slope, start, role=role)
+    return rows
+
+
+TRIALS = (
+    Trial(
+        "1a",
+        lambda rng, n: {
+            "interpolation": paths(rng, n, lambda at: 0.9 * (1 + 0.03 * (1 - at)), 0.005, role="source")
+        },
+        lambda rng, n: {"interpolation": paths(rng, n, lambda _: 0.9, 0.005, role="source")},
+    ),
+    Trial(
+        "1b",
+        lambda rng, n: {"interpolation": paths(rng, n, lambda _: 0.7)},
+        lambda rng, n: {"interpolation": paths(rng, n, lambda at: 0.5 + 0.3 * at)},
+    ),
+    Trial("1c", lambda rng, n: spreads(rng, n, 0.01, 0.03), lambda rng, n: spreads(rng, n, 0.001, 0.05)),
+    Trial("1d", lambda rng, n: deltas(rng, n, 1.25, 55), lambda rng, n: deltas(rng, n, 1.0, 55)),
+    Trial(
+        "1e",
+        lambda rng, n: {"interpolation": encoders(rng, n, 0.2, 0.2, paths)},
+        lambda rng, n: {"interpolation": encoders(rng, n, 0.1, 0.4, paths)},
+    ),
+    Trial(
+        "1f",
+        lambda rng, n: {"interpolation": paths(rng, n, lambda at: 0.5 + 0.3 * (at > 0.5))},
+        lambda rng, n: {"interpolation": paths(rng, n, lambda at: 0.5 + 0.3 * at)},
+    ),
+    Trial("1g", lambda rng, n: deltas(rng, n, 1, 65), lambda rng, n: deltas(rng, n, 1, 55)),
+    Trial("1h", lambda rng, n: ends(rng, n, 0.02, 0.02), lambda rng, n: ends(rng, n, 0.05, 0.005)),
+    Trial("1i", lambda rng, n: parts(rng, n, 0.17, 0.03), lambda rng, n: parts(rng, n, 0.2, 0.0), seeds=12),
+    Trial("1j", lambda rng, n: along(rng, n, 0.03, 0.0), lambda rng, n: along(rng, n, 0.0, 0.3)),
+    Trial("1k", lambda rng, n: slopes(rng, n, 0.0), lambda rng, n: slopes(rng, n, 0.3)),
+    Trial(
+        "1l",
+        lambda rng, n: {"plane": encoders(rng, n, 0.2, 0.2, planes)},
+        lambda rng, n: {"plane": encoders(rng, n, 0.05, 0.4, planes)},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Shares of draws: supported or contradicted where that is wrong, and supported where that is right."""
+
+    supported_absent: float
+    contradicted_present: float
+    power: float
+
+
+def tried(trial: Trial, seeds: int, draws: int) -> Tally:
+    """Judge draws of a claim's frames, half of them with its effect and half without."""
+    rng = np.random.default_rng([int(trial.claim[0]), ord(trial.claim[1]), seeds])
+    absent = [verdict(trial.claim, trial.absent(rng, seeds)) for _ in range(draws)]
+    present = [verdict(trial.claim, trial.present(rng, seeds)) for _ in range(draws)]
+    wrong = present.count("contradicted") + present.count("mixed")
+    return Tally(absent.count("supported") / draws, wrong / draws, present.count("supported") / draws)

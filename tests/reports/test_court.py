@@ -1,0 +1,16 @@
+"""Noise supports no claim, and what a claim says is found where it is so."""
+
+import pytest
+from court import TRIALS, Trial, tried
+
+DRAWS = 12
+"""Of a true level of 6 %, more than four of so many are wrong once in 10,000 times."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.claim)
+def test_noise_is_no_evidence(trial: Trial) -> None:
+    tally = tried(trial, seeds=trial.seeds, draws=DRAWS)
+    assert tally.supported_absent <= 4 / DRAWS
+    assert tally.contradicted_present <= 4 / DRAWS
+    assert tally.power >= 0.5
