@@ -83,7 +83,7 @@ def test_names_of_tables_are_kebab_case_and_their_own(package: str) -> None:
 @pytest.mark.parametrize("package", TABLES)
 def test_files_and_recipes_are_snake_case(package: str) -> None:
     recipes = [name for name in packaged_recipes() if not name.startswith(PAPERS)]
-    for name in [*recipes, *(file.stem.strip("_") for file in (ROOT / package).glob("*.py"))]:
+    for name in each([*recipes, *(file.stem.strip("_") for file in (ROOT / package).glob("*.py"))]):
         assert SNAKE.fullmatch(name), name
 
 

@@ -39,9 +39,8 @@ def test_every_made_part_is_on_a_page(generate):
 
 def test_every_field_of_a_recipe_is_explained(generate):
     text = (DOCS / "recipe.md").read_text(encoding="utf-8")
-    for line in each(text.splitlines()):
-        if line.startswith("| `"):
-            assert line.rsplit("|", 2)[1].strip(), line
+    for line in each(line for line in text.splitlines() if line.startswith("| `")):
+        assert line.rsplit("|", 2)[1].strip(), line
 
 
 def test_a_page_made_twice_is_the_same(generate):
@@ -50,18 +49,24 @@ def test_a_page_made_twice_is_the_same(generate):
     assert "old" not in once and once.endswith("kept") and generate.render(once) == once
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_on_pages_run(page):
-    for example in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
-        exec(example, {})
+def on_pages(language: str) -> pytest.MarkDecorator:
+    """Parametrize a test by the examples in a language, page by page."""
+    fenced = re.compile(rf"^```{language}\n(.*?)^```$", re.M | re.S)
+    texts = {page.name: fenced.findall(page.read_text(encoding="utf-8")) for page in PAGES}
+    named = {f"{page}-{number}": text for page in texts for number, text in enumerate(texts[page])}
+    return pytest.mark.parametrize("text", named.values(), ids=list(named))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_recipes_on_pages_are_accepted(page, tmp_path):
-    for text in re.findall(r"^```toml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
-        if "\nkind = " in text and "\ntitle = " not in f"\n{text}":
-            assert checked(Description, tomllib.loads(text), "description").files
-            continue
+@on_pages("python")
+def test_examples_on_pages_run(text):
+    assert exec(text, {}) is None
+
+
+@on_pages("toml")
+def test_recipes_on_pages_are_accepted(text, tmp_path):
+    if "\nkind = " in text and "\ntitle = " not in f"\n{text}":
+        assert checked(Description, tomllib.loads(text), "description").files
+    else:
         (tmp_path / "recipe.toml").write_text(text, encoding="utf-8")
         assert plan_recipe(str(tmp_path / "recipe.toml"), out=tmp_path / "runs").runs
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from each import each
 from isogloss.cli.app import app
 from isogloss.data.sources import Sources
 from isogloss.planning.plan import plan_recipe
@@ -54,17 +55,17 @@ def test_recipe_is_accepted_and_every_name_in_it_known(monkeypatch, tmp_path):
     assert Counter(run.name for run in runs) == {"fine-tune": 3 + 6, "measure": 6}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_shown_exists(page):
+def test_every_command_shown_exists():
     group = typer.main.get_command(app)
-    for words in commands(page.read_text(encoding="utf-8")):
-        command, rest = group, list(words)
+    shown = {(page.name, *words) for page in PAGES for words in commands(page.read_text(encoding="utf-8"))}
+    for page, *words in each(shown):
+        command, rest = group, words
         while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
-            name = rest.pop(0)
-            assert name in command.commands, f"{page.name}: isogloss {' '.join(words)}"
+            name, *rest = rest
+            assert name in command.commands, f"{page}: isogloss {' '.join(words)}"
             command = command.commands[name]
-        if rest:
-            command.make_context(command.name, rest)  # An option that does not exist raises an error.
+        # An option that does not exist raises an error.
+        assert not rest or command.make_context(command.name, rest), f"{page}: isogloss {' '.join(words)}"
 
 
 def test_readme_shows_commands():

@@ -28,7 +28,7 @@ from isogloss.data.sources import Sources
     ],
 )
 def test_parallel_test_sets_are_known(corpus, split, languages, treebanks):
-    check_parallel(corpus, split, languages.split(), treebanks)
+    assert check_parallel(corpus, split, languages.split(), treebanks) is None
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
     for asked, context in each(product(MLQA.own_rules[:3], repeat=2)):
         questions = sources.examples(f"mlqa:{asked}", context, "dev")
         same = {one.id: one.question for one in sources.examples("mlqa", asked, "dev")}
-        assert all(one.question == same[one.id] and one.language == context for one in questions)
+        assert all(one.question == same[one.id] and one.language == context for one in each(questions))
 
 
 @pytest.mark.slow

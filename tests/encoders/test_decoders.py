@@ -9,6 +9,7 @@ from networks import refusal
 from safetensors.torch import load_file
 from transformers import AutoModel
 
+from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.decoders import check_attention, prepared
@@ -218,7 +219,7 @@ def test_a_gguf_file_is_read_as_transformers_reads_it(gguf_folder, gemma3_text_f
 
 def test_a_gguf_file_holds_the_weights_it_was_made_of(gguf_folder, gemma3_text_folder):
     read = dict(load_model(gguf_folder).named_parameters())
-    for name, weight in load_model(gemma3_text_folder).named_parameters():
+    for name, weight in each(load_model(gemma3_text_folder).named_parameters()):
         assert torch.allclose(read[name], weight, atol=1e-6), name  # Norms were kept shifted by one.
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from networks import IDS, batch_of, fresh, weights
 
+from each import each
 from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.data.result_files import write_tensors
 from isogloss.encoders import family_of, load_whole
@@ -115,7 +116,7 @@ def test_gradients_reach_every_group_and_no_parameter(encoder_folder, batch, kin
     gates = {group.name: torch.full(group.shape, 0.7, requires_grad=True) for group in groups}
     with frozen(model), gated(model, groups, gates):
         model(**batch).last_hidden_state.square().sum().backward()
-    assert all(float(gate.grad.abs().sum()) > 0 for gate in gates.values())
+    assert all(float(gate.grad.abs().sum()) > 0 for gate in each(gates.values()))
     assert all(weight.grad is None for weight in model.parameters())
 
 
@@ -155,7 +156,7 @@ def test_a_closed_unit_gives_nothing_to_the_output(encoder_folder, batch, unit):
 
 def test_a_closed_row_gives_0(encoder_folder, batch):
     model = filled(encoder_folder)
-    for group in gate_groups(model, GateKinds())[-2:]:
+    for group in each(gate_groups(model, GateKinds())[-2:]):
         gates = torch.ones(group.shape)
         gates[::5] = 0
         place = group.gated_parameters[0].name.removesuffix(".weight")

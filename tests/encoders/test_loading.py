@@ -325,7 +325,7 @@ def test_weights_in_half_precision_are_trained_in_full(encoder_folder, copy, dty
     rewritten(copy, lambda name, value: (name, value.to(dtype)))
     change_config(copy, torch_dtype=str(dtype)[6:])
     full, half = load_model(encoder_folder).state_dict(), load_model(copy).state_dict()
-    assert all(torch.equal(half[name], full[name].to(dtype).float()) for name in full)
+    assert all(torch.equal(half[name], full[name].to(dtype).float()) for name in each(full))
 
 
 def test_families_without_segments_are_given_none(encoder_folder):

@@ -26,18 +26,19 @@ def test_a_mutated_file_is_read_right_or_refused_in_a_line_with_its_name(name, t
     assert found.outcomes["refused"] > 0 or name.startswith("study ")  # There what is damaged is set aside.
 
 
-@pytest.mark.parametrize("name", doors())
+NOT_PLAIN = {f"description {kind} {form}" for kind in ("tagging", "choice") for form in ("tsv", "csv")}
+"""Formats whose cells are texts, for kinds whose parts are lists: they take descriptions of their own."""
+
+
+@pytest.mark.parametrize("name", [name for name in doors() if name not in NOT_PLAIN])
 def test_the_file_of_a_door_is_valid_as_it_is(name, tmp_path):
+    readings = []
     for files, _, read in doors()[name].variants[:3]:
         for path, body in files.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_bytes(body)
-        if name not in NOT_PLAIN:
-            read(tmp_path)
-
-
-NOT_PLAIN = {f"description {kind} {form}" for kind in ("tagging", "choice") for form in ("tsv", "csv")}
-"""Formats whose cells are texts, for kinds whose parts are lists: they take descriptions of their own."""
+        readings.append(read(tmp_path))
+    assert readings
 
 
 def test_every_table_of_readers_has_its_doors():

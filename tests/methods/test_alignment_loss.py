@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from aligned import Slowly, in_float64, translations
+from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
@@ -32,7 +33,7 @@ def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(mak
     """The second term draws its random numbers after the first."""
     plain = SourceOnly().train(make())
     found = SourceOnly().train(make(AlignmentLoss(alpha=1e-30, pairs=4)))
-    for name, weight in plain.model.named_parameters():
+    for name, weight in each(plain.model.named_parameters()):
         torch.testing.assert_close(found.model.get_parameter(name), weight, rtol=1e-5, atol=1e-6)
 
 

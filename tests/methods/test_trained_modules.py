@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, Modules, with_fields
 from isogloss.encoders import load_masked_lm
@@ -69,7 +70,7 @@ def test_modules_move_and_nothing_else_does_to_the_bit(setting, kind):
     trained = method.train(setting)
     own = module_parameters(trained.model, setting.languages)
     there = weights(then)
-    for name, weight in trained.model.named_parameters():
+    for name, weight in each(trained.model.named_parameters()):
         assert torch.equal(weight, there[name]) == (name not in own), name
         assert weight.requires_grad
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from each import each
 from isogloss.core.contributions import total
 from isogloss.core.errors import InputError
 from isogloss.metrics.correlation import bootstrap_interval, correlation_contributions, ranks, spearman
@@ -98,7 +99,7 @@ def test_the_bootstrap_interval_covers_as_often_as_it_says():
 
 
 def test_a_constant_side_has_no_bootstrap_interval():
-    assert all(math.isnan(rim) for rim in bootstrap_interval([1, 1, 1], [1, 2, 3]))
+    assert all(math.isnan(rim) for rim in each(bootstrap_interval([1, 1, 1], [1, 2, 3])))
 
 
 # What each pair bears on a correlation
@@ -120,7 +121,7 @@ def test_a_pair_bears_on_a_correlation_what_leaving_it_out_changes(ties):
     y = x + rng.normal(size=200)
     y = y.round() if ties else y
     scores = {"spearman": stats.spearmanr, "pearson": stats.pearsonr}
-    for name, (part, _) in correlation_contributions(x.tolist(), y.tolist()).items():
+    for name, (part, _) in each(correlation_contributions(x.tolist(), y.tolist()).items()):
         whole = scores[name](x, y).statistic
         jackknife = [
             200 * whole - 199 * scores[name](np.delete(x, n), np.delete(y, n)).statistic for n in range(200)

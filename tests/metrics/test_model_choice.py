@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from each import each
 from isogloss.metrics.model_choice import (
     decide,
     labelled_languages,
@@ -62,7 +63,7 @@ def test_labels_of_the_language_that_is_decided_are_not_looked_at():
 
 def test_an_exact_line_is_found():
     ranked, estimated, scores = study(1, within=0, between=0)
-    for language, decision in leave_one_out(ranked, estimated, scores).items():
+    for language, decision in each(leave_one_out(ranked, estimated, scores).items()):
         assert decision.score.value == pytest.approx(scores[decision.choice, language])
         assert decision.score.high - decision.score.low == pytest.approx(0, abs=1e-6)
         gain = scores[decision.choice, language] - scores[:, language].mean()
@@ -98,7 +99,7 @@ def test_signals_that_tell_nothing_are_hardly_ever_thought_to_know():
 
 def test_a_rule_that_ranks_backwards_is_not_turned_round():
     ranked, estimated, scores = study(2, within=0.001, slope=-0.05)
-    for language, one in leave_one_out(ranked, estimated, scores).items():
+    for language, one in each(leave_one_out(ranked, estimated, scores).items()):
         assert one.choice == int(ranked[:, language].argmax())
         assert not one.known
 

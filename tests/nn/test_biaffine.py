@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from each import each
 from isogloss.nn.biaffine import BiaffineParser, Perceptron
 from isogloss.nn.dropout import quick_dropout
 
@@ -79,7 +80,9 @@ def test_the_order_of_words_does_not_matter(parser, words):
 def test_every_weight_is_learned_the_root_too(parser, words):
     at = parser.relations_at(words, (torch.tensor([0]), torch.tensor([0])), torch.tensor([0]))
     (parser.arcs(words).sum() + at.sum()).backward()
-    assert all(weight.grad is not None and weight.grad.abs().sum() > 0 for weight in parser.parameters())
+    assert all(
+        weight.grad is not None and weight.grad.abs().sum() > 0 for weight in each(parser.parameters())
+    )
 
 
 def test_dropout_is_alike_for_all_words_of_a_row_and_only_in_training():

@@ -87,7 +87,7 @@ def test_transformers_loads_the_encoder_of_a_finished_parser(made):
     encoder = AutoModel.from_pretrained(folder)
     ours = TASKS["parsing"].head(folder, seed=0).base_model.state_dict()
     theirs = encoder.state_dict()
-    assert all(torch.equal(weight, theirs[name]) for name, weight in ours.items())
+    assert all(torch.equal(weight, theirs[name]) for name, weight in each(ours.items()))
 
 
 @pytest.mark.slow

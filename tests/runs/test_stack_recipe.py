@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 
+from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content
 from isogloss.data.sources import Sources
@@ -77,7 +78,7 @@ def test_adapters_of_languages_are_added_one_after_the_other(plan):
 
 def test_a_run_that_trains_all_keeps_its_id(plan):
     text = RECIPE.replace('trained = "modules"', "")
-    assert all("trained" not in content(one) for one in of(Pretrain, plan(text)))
+    assert all("trained" not in content(one) for one in each(of(Pretrain, plan(text))))
 
 
 @pytest.mark.parametrize(

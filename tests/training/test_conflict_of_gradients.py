@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from each import each
 from in_translation import sentences
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
@@ -184,7 +185,7 @@ def test_examples_in_parts_give_the_gradient_of_the_tasks_loss_on_all(bert_folde
     pool = example_pool(model, {"en": rows}, task, padding=tokenizer.pad_token_id, precision="float32")
     monkeypatch.setattr(gradient_conflict, "ROWS", 2)
     parts = gradient(model, pool.losses("en", range(24), 0))
-    for name, part in parts.items():
+    for name, part in each(parts.items()):
         torch.testing.assert_close(part, whole[name], rtol=1e-4, atol=1e-6)
 
 
@@ -193,7 +194,7 @@ def test_gradients_that_were_there_do_not_count_and_none_is_left():
     clean = gradient(model, [squares(model, x, y).mean()])
     squares(model, *points(1)).sum().backward()
     again = gradient(model, [squares(model, x, y).mean()])
-    assert all(torch.equal(clean[name], again[name]) for name in clean)
+    assert all(torch.equal(clean[name], again[name]) for name in each(clean))
     assert all(weight.grad is None for weight in model.parameters())
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from toys import UPDATES, Drawn, loss, toy
 
+from each import each
 from isogloss.core.identity import identity
 from isogloss.core.run_parts import Optimization
 from isogloss.training.checkpoints import Checkpoints
@@ -110,4 +111,4 @@ def test_fine_tuning_records_where_it_stopped(make_setting, tmp_path):
 
 def test_a_training_without_a_step_has_no_end_to_record(make_setting):
     setting = make_setting(epochs=0, patience=1)
-    assert not any("planned" in row for row in fine_tune(setting, on("en")).rows)
+    assert not any("planned" in row for row in each(fine_tune(setting, on("en")).rows))

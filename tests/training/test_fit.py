@@ -119,7 +119,7 @@ def test_clipping_bounds_the_gradient_and_0_switches_it_off(monkeypatch, clip, l
     monkeypatch.setattr(torch.optim.AdamW, "step", step)
     updates = replace(UPDATES, clip=clip)
     fit(toy(), Drawn(3), lambda model, points: 100 * loss(model, points), updates=updates, seed=0)
-    assert all(min(0.5, largest) - 1e-4 < norm <= largest + 1e-4 for norm in norms)
+    assert all(min(0.5, largest) - 1e-4 < norm <= largest + 1e-4 for norm in each(norms))
 
 
 def test_the_model_stays_usable_and_unwrapped():

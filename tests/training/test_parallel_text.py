@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from each import each
 from in_translation import READ, linked, sentences
 from isogloss.core.errors import DataError, ModelError
 from isogloss.encoders import load_model, load_tokenizer
@@ -76,7 +77,7 @@ def test_states_are_the_mean_over_subwords_that_are_not_special(text, loaded):
     found = states(whole, loaded, count=5)
     rows = example_rows(whole.task, whole.read("de")[:5], loaded, WANTED.limit)
     special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
-    for number, row in enumerate(rows):
+    for number, row in enumerate(each(rows)):
         with torch.inference_mode():
             every = model(**collate([row], padding=0).inputs(), output_hidden_states=True).hidden_states
         real = [place for place, one in enumerate(row.subwords) if one not in special]

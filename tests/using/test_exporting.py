@@ -37,6 +37,7 @@ def test_a_pipeline_tags_words_as_isogloss_does(make_model, encoder_folder, tmp_
     for words in (WORDS, WORDS[::-1], WORDS[3:]):
         pieces = first_pieces(tag([words], is_split_into_words=True)[0], words)
         (one,) = model.predict([model.kind.example(words, "0", "")], scores=True)
+        assert len(pieces) == len(one.answer)
         if task == "upos":  # Entities are repaired besides, which no pipeline does.
             assert [piece["entity"] for piece in pieces] == list(one.answer)
             assert [piece["score"] for piece in pieces] == pytest.approx(one.scores, abs=1e-5)

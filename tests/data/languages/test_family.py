@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
@@ -96,7 +97,8 @@ def test_forms_are_ambiguous_only_where_a_verb_sounds_like_a_noun(code):
 def test_forms_lead_back_to_their_concept(code):
     words = lexicon(LANGUAGES[code])
     assert all(
-        words.readings[form.text][form.tag].concept == reading.concept for form, reading in all_forms(words)
+        words.readings[form.text][form.tag].concept == reading.concept
+        for form, reading in each(all_forms(words))
     )
 
 
@@ -109,7 +111,7 @@ def test_content_words_have_several_syllables(code):
 def test_no_word_begins_another_in_a_script_without_spaces():
     words = lexicon(LANGUAGES["qai"])
     forms = sorted(words.readings)
-    assert not any(later.startswith(form) for form, later in pairwise(forms))
+    assert not any(later.startswith(form) for form, later in each(pairwise(forms)))
 
 
 def test_names_are_one_to_three_words_spelled_in_the_script():

@@ -46,13 +46,13 @@ def labelled(label):
 
 
 def test_entailed_sentences_say_less_of_the_same_events():
-    for premise, hypothesis, pair in labelled("entailment"):
+    for premise, hypothesis, pair in each(labelled("entailment")):
         assert {*map(facts, events(hypothesis))} <= {*map(facts, events(premise))}
         assert len(pair.second.split()) < len(pair.first.split())
 
 
 def test_contradicting_sentences_change_one_event_in_one_way():
-    for premise, hypothesis, _ in labelled("contradiction"):
+    for premise, hypothesis, _ in each(labelled("contradiction")):
         known = [facts(event) for event in events(premise)]
         verb, tense, negated, one, other = facts(hypothesis.event)
         opposites = {
@@ -64,7 +64,7 @@ def test_contradicting_sentences_change_one_event_in_one_way():
 
 
 def test_neutral_sentences_are_neither_said_nor_denied():
-    for premise, hypothesis, _ in labelled("neutral"):
+    for premise, hypothesis, _ in each(labelled("neutral")):
         verb, tense, negated, one, other = facts(hypothesis.event)
         known = [facts(event) for event in events(premise)]
         if facts(hypothesis.event) in known:  # something was added
@@ -91,12 +91,11 @@ def test_length_and_negation_of_the_hypothesis_do_not_tell_the_label():
 
 def test_nothing_below_every_is_cut():
     sampler = Sampler(Draws(3), RICH)
-    for _ in range(300):
-        sentence = sampler.sentence()
-        subject = sentence.event.subject
-        if subject.determiner == c.EVERY and subject.adjectives:
-            short = hypothesize(Sentence(sentence.event), "entailment", sampler)
-            assert short.event.subject.adjectives == subject.adjectives
+    events = [sampler.sentence().event for _ in range(300)]
+    universal = [one for one in events if one.subject.determiner == c.EVERY and one.subject.adjectives]
+    for event in each(universal):
+        short = hypothesize(Sentence(event), "entailment", sampler)
+        assert short.event.subject.adjectives == event.subject.adjectives
 
 
 def canonical_phrase(phrase):

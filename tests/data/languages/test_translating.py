@@ -123,13 +123,13 @@ def test_noise_follows_from_seed_and_sentence_alone():
 @pytest.mark.parametrize("target", LANGUAGES)
 def test_noisy_translations_can_be_translated_back(target):
     there, back = Translator("qaa", target, noise=0.3), Translator(target, "qaa", noise=0.3)
-    assert all(back.translate(there.translate(text)) for text in texts(50))
+    assert all(back.translate(there.translate(text)) for text in each(texts(50)))
 
 
 def test_links_of_noisy_translations_are_in_range():
     for pair in each(islice(translations("qaa", "qai", "dev"), 100)):
         words, links = Translator("qaa", "qai", noise=0.3).translate_words(pair.first.split())
-        assert all(a < len(pair.first.split()) and b < len(words) for a, b in links)
+        assert all(a < len(pair.first.split()) and b < len(words) for a, b in each(links))
 
 
 @pytest.mark.parametrize("code", ["qaa", "qai"])

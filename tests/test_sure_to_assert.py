@@ -1,0 +1,150 @@
+"""Every test is sure to assert: a loop over nothing, `all` of nothing and a branch not taken assert nothing.
+
+What is looped over is therefore written out, a constant, a range, zipped strictly, or goes through `each`,
+which fails for nothing. Tests of drawn examples are let off: they draw many.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+SURE = ("each", "range")
+EXPECTING = ("raises", "warns", "fail")
+PASSING_ON = {
+    *(
+        "chain",
+        "combinations",
+        "dict",
+        "enumerate",
+        "items",
+        "keys",
+        "list",
+        "map",
+        "pairwise",
+        "permutations",
+    ),
+    *("product", "reversed", "set", "sorted", "tuple", "values", "zip"),
+}
+"""Functions and methods that give something for something."""
+
+
+def test_every_test_is_sure_to_assert():
+    files = {path: ast.parse(path.read_text(encoding="utf-8")) for path in TESTS.rglob("*.py")}
+    shared = {
+        name: function
+        for path, tree in files.items()
+        if not path.name.startswith("test_")
+        for name, function in functions(tree).items()
+    }
+    unsure = [
+        f"{path.relative_to(TESTS)}:{test.lineno} {name}"
+        for path, tree in files.items()
+        for name, test in functions(tree).items()
+        if name.startswith("test_") and not is_drawn(test)
+        if not Asserting(shared | functions(tree)).block(test.body)
+    ]
+    assert not unsure, "tests that may assert nothing; let loops go through `each`:\n" + "\n".join(unsure)
+
+
+def functions(tree: ast.Module) -> Mapping[str, ast.FunctionDef]:
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def is_drawn(test: ast.FunctionDef) -> bool:
+    return any(called(decorator) == "given" for decorator in test.decorator_list)
+
+
+def called(node: ast.AST) -> str:
+    """Return the name of a called function or method; empty for anything else."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return getattr(function, "id", getattr(function, "attr", ""))
+
+
+@dataclass
+class Asserting:
+    """Whether statements are sure to assert, by the functions they may call."""
+
+    functions: Mapping[str, ast.FunctionDef]
+    full: set[str] = field(default_factory=set)
+    """Names of variables that are sure to have elements."""
+
+    def block(self, statements: list[ast.stmt]) -> bool:
+        """Return whether one of them is sure to; all are read, for the variables they fill."""
+        return sum(map(self.statement, statements)) > 0
+
+    def statement(self, statement: ast.stmt) -> bool:
+        match statement:
+            case ast.Assert(test=test):
+                return self.condition(test)
+            case ast.For(iter=iterated, body=body):
+                return self.has_elements(iterated) and self.block(body)
+            case ast.If(body=body, orelse=orelse):
+                return self.block(body) and self.block(orelse)
+            case ast.With(items=items, body=body):
+                return any(called(item.context_expr) in EXPECTING for item in items) or self.block(body)
+            case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
+                caught = all(self.block(handler.body) for handler in handlers)
+                return self.block(final) or (self.block([*body, *orelse]) and caught)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if self.has_elements(value):
+                self.full.add(name)
+        return any(self.call(node) for node in self.calls(statement))
+
+    def calls(self, statement: ast.stmt) -> Iterator[str]:
+        if isinstance(statement, ast.Expr | ast.Assign | ast.Return):
+            yield from filter(None, map(called, ast.walk(statement)))
+
+    def call(self, name: str) -> bool:
+        """Return whether a function is sure to assert; one that calls itself is read once."""
+        others = {other: function for other, function in self.functions.items() if other != name}
+        function = self.functions.get(name)
+        return (
+            name.startswith("assert")
+            or name in EXPECTING
+            or bool(function and Asserting(others).block(function.body))
+        )
+
+    def condition(self, condition: ast.expr) -> bool:
+        """Return whether a condition is about anything; ``all`` and ``not any`` may be about nothing."""
+        match condition:
+            case ast.BoolOp(op=ast.And(), values=values):
+                return any(map(self.condition, values))
+            case (
+                ast.Call(func=ast.Name(id="all"), args=[iterated])
+                | ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=ast.Name(id="any"), args=[iterated]))
+            ):
+                return self.has_elements(iterated)
+        return True
+
+    def has_elements(self, node: ast.expr) -> bool:
+        """Return whether what is looped over is sure to have elements."""
+        match node:
+            case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
+                return any(
+                    not isinstance(one, ast.Starred) or self.has_elements(one.value) for one in elements
+                )
+            case ast.Dict(keys=elements) | ast.Constant(value=elements):
+                return bool(elements)
+            case ast.Name(id=name) | ast.Attribute(attr=name) if name.isupper() or name in self.full:
+                return True
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
+                return self.has_elements(inner)
+            case ast.BinOp(left=left, right=right):
+                return self.has_elements(left) or self.has_elements(right)
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.has_elements(body) and self.has_elements(orelse)
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+                return all(self.has_elements(part.iter) and not part.ifs for part in node.generators)
+            case ast.Call():
+                return self.gives_elements(node)
+        return False
+
+    def gives_elements(self, call: ast.Call) -> bool:
+        name = called(call)
+        parts = call.args[name == "map" :]
+        if not parts and isinstance(call.func, ast.Attribute):
+            parts = [call.func.value]
+        strict = name == "zip" and any(keyword.arg == "strict" for keyword in call.keywords)
+        given = bool(parts) and all(map(self.has_elements, parts))
+        return strict or name in SURE or (name in PASSING_ON and given)
