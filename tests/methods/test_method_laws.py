@@ -292,7 +292,7 @@ def test_an_adapter_of_the_task_moves_and_nothing_beneath_it(name, with_modules,
     now = weights(found)
     moved = {key for key in now if key not in before or not torch.equal(now[key], before[key])}
     assert moved == {key for key in now if "task_adapter" in key or key.startswith(HEAD)}
-    save_model(found.model, found.tokenizer, tmp_path / "saved", found.extras, found.difference)
+    save_model(found.model, found.tokenizer, tmp_path / "saved", found.extra_writers, found.difference)
     assert equal(TASKS["nli"].head(tmp_path / "saved", seed=9), found)
 
 
@@ -377,7 +377,7 @@ def test_any_method_trains_a_part_of_the_weights_and_goes_on_where_it_was_interr
         < sum(share * now[key].numel() for key, share in moved.items())
         < 0.2 * sum(map(torch.numel, now.values()))
     )
-    save_model(whole.model, whole.tokenizer, tmp_path / "model", whole.extras, whole.difference)
+    save_model(whole.model, whole.tokenizer, tmp_path / "model", whole.extra_writers, whole.difference)
     assert equal(whole, TASKS["nli"].head(tmp_path / "model", seed=1))
     with interrupted(Bucketed, monkeypatch, at=-1):
         train(method, auxiliary, encoder, tmp_path / "again", peft=peft)

@@ -29,7 +29,7 @@ NEUTRAL = XMixup(ratio=0.0, mse=0.0, kl=0.0, schedule=False)
 
 def saved(trained, folder):
     folder.mkdir(parents=True, exist_ok=True)
-    for write in trained.extras:
+    for write in trained.extra_writers:
         write(folder)
     return load_mixup(folder)
 
@@ -372,7 +372,7 @@ def test_it_trains_on_the_built_in_languages_and_predicts_beside_translations(tm
     trained = XMixup(decay=100).train(given)
     losses = [row["loss"] for row in trained.rows if "loss" in row]
     assert all(math.isfinite(one) for one in losses)
-    save_model(trained.model, trained.tokenizer, tmp_path / "model", extras=trained.extras)
+    save_model(trained.model, trained.tokenizer, tmp_path / "model", extra_writers=trained.extra_writers)
     loaded = AutoModelForSequenceClassification.from_pretrained(tmp_path / "model")
     assert all(
         torch.equal(one, dict(loaded.named_parameters())[name]) for name, one in weights(trained).items()

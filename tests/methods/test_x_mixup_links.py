@@ -87,7 +87,7 @@ def test_it_trains_is_saved_and_reads_links_at_the_test_too(train, bert_folder, 
     assert not equal(trained, train(plain, "plain", learning_rate=1e-2))
     assert not equal(trained, train(replace(plain, ratio=0.0), "unmixed", learning_rate=1e-2))
     (tmp_path / "saved").mkdir()
-    for write in trained.extras:
+    for write in trained.extra_writers:
         write(tmp_path / "saved")
     found = load_mixup(tmp_path / "saved")
     assert (found.attends, found.layer) == ("links", 1)

@@ -17,7 +17,7 @@ from isogloss.encoders.added.language_context import (
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.nn.language_modules import LanguageMap
 from isogloss.training.evaluation import evaluation
-from isogloss.training.fine_tuning import examples_alone
+from isogloss.training.fine_tuning import plain_training
 from made_up import tagged
 
 
@@ -41,7 +41,7 @@ def turned():
 def test_each_batch_says_its_language(make_setting, bert_folder):
     setting, tokenizer = make_setting(), load_tokenizer(bert_folder)
     train = {language: tagged(language, 20) for language in ("en", "en-xx")}
-    batches = examples_alone(setting, None, tokenizer, train).batches
+    batches = plain_training(setting, None, tokenizer, train).batches
     own = {
         language: {row.subwords for row in encoded(setting, tokenizer, group)}
         for language, group in train.items()

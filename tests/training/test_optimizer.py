@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from each import each
 from isogloss.core.run_parts import Updates
-from isogloss.training.optimizer import adamw, learn_at, rate_schedule, set_rate
+from isogloss.training.optimizer import adamw, rate_schedule, set_rate, set_rate_multiple
 
 
 def theirs(warmup_steps, steps):
@@ -64,7 +64,7 @@ def test_only_matrices_decay_and_only_what_is_trained_is_updated():
 def test_what_learns_faster_has_so_many_times_the_rate_and_the_rest_its_own():
     model = torch.nn.ModuleDict({"net": torch.nn.Linear(3, 4), "own": torch.nn.Linear(3, 1)})
     assert len(adamw(model, Updates(learning_rate=1.0)).param_groups) == 2
-    learn_at(model["own"].parameters(), 50.0, decay=False)
+    set_rate_multiple(model["own"].parameters(), 50.0, decay=False)
     optimizer = adamw(model, Updates(learning_rate=1.0))
     set_rate(optimizer, 0.5)
     rates = {id(weight): group["lr"] for group in optimizer.param_groups for weight in group["params"]}
@@ -78,7 +78,7 @@ def test_what_learns_faster_has_so_many_times_the_rate_and_the_rest_its_own():
 
 def test_what_learns_faster_decays_if_it_is_to():
     model = torch.nn.ModuleDict({"net": torch.nn.Linear(3, 4), "own": torch.nn.Linear(3, 1)})
-    learn_at(model["own"].parameters(), 50.0, decay=True)
+    set_rate_multiple(model["own"].parameters(), 50.0, decay=True)
     groups = adamw(model, Updates(learning_rate=1.0, weight_decay=0.3)).param_groups
     decays = {id(weight): group["weight_decay"] for group in groups for weight in group["params"]}
     assert [decays[id(weight)] for weight in model.parameters()] == [0.3, 0.0, 0.3, 0.0]

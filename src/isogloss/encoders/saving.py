@@ -23,13 +23,13 @@ def save_model(
     model: Model,
     tokenizer: Tokenizer,
     folder: Path,
-    extras: Iterable[Callable[[Path], None]] = (),
+    extra_writers: Iterable[Callable[[Path], None]] = (),
     difference: Callable[[Path], None] | None = None,
 ) -> None:
     """Write model and tokenizer into a folder, atomically; an existing folder is replaced.
 
-    ``extras`` write further files. Language maps and language modules get files of their own. ``difference``
-    writes what a part of the weights became, instead of all weights (``encoders.differences``).
+    ``extra_writers`` write further files. Language maps and language modules get files of their own.
+    ``difference`` writes the trained part of the weights, instead of all (``encoders.added.differences``).
     """
     try:
         with atomic_folder(folder) as new, quiet():
@@ -39,7 +39,7 @@ def save_model(
                 difference(new)
             else:
                 _save_whole(model, new)
-            for write in extras:
+            for write in extra_writers:
                 write(new)
     except Exception as error:  # Files are written by libraries with errors of their own, or of no kind.
         if (number := system_error(error)) is None:

@@ -18,7 +18,7 @@ from isogloss.encoders.added.sparse_deltas import encoder_weights
 from isogloss.nn.frozen import freeze, thaw, unfrozen
 from isogloss.tasks.task import Model
 from isogloss.training.memory import Shape
-from isogloss.training.setting import Extra, Peft, PeftSetting, Prepared
+from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class LayerFreezing(Peft):
                 freeze([one])
         return Prepared()
 
-    def finish(self, model: Model, base: str) -> Extra:
+    def finish(self, model: Model, base: str) -> ExtraWriter:
         """Keep what was trained."""
         trained = {name: one.detach().cpu().clone() for name, one in unfrozen(model).items()}
         thaw(model)

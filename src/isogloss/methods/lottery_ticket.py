@@ -33,7 +33,7 @@ from isogloss.encoders.added.sparse_deltas import (
 from isogloss.tasks.task import Model
 from isogloss.training.distributed import is_main_process, main_process_first
 from isogloss.training.memory import AddedCost
-from isogloss.training.setting import Extra, Peft, PeftSetting, Prepared
+from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
 
 MASK = "mask.safetensors"
 
@@ -65,7 +65,7 @@ class LotteryTicket(Peft):
         add_masks(setting.model, masks)
         return Prepared(fixed=sum(int((~mask).sum()) for mask in masks.values()))
 
-    def finish(self, model: Model, base: str) -> Extra:
+    def finish(self, model: Model, base: str) -> ExtraWriter:
         """Make the tensors ordinary ones."""
         masks = remove_masks(model)
         return partial(write_sparse, sparse_weights(model, masks), base)

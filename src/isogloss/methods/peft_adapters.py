@@ -33,7 +33,7 @@ from isogloss.encoders.added.peft_adapters import (
 from isogloss.encoders.family import EncoderFamily
 from isogloss.tasks.task import Model
 from isogloss.training.memory import Shape
-from isogloss.training.setting import Extra, Peft, PeftSetting, Prepared
+from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
 
 if TYPE_CHECKING:
     from peft import PeftConfig
@@ -91,7 +91,7 @@ class LoRA(Peft):
         add_adapters(setting.model, config, seed=derive(setting.seed, "adapters"))
         return Prepared(warnings=warnings)
 
-    def finish(self, model: Model, base: str) -> Extra:
+    def finish(self, model: Model, base: str) -> ExtraWriter:
         """Merge it."""
         return _finish(model, base)
 
@@ -135,7 +135,7 @@ class IA3(Peft):
         add_adapters(setting.model, config, seed=setting.seed)
         return Prepared(warnings=warnings)
 
-    def finish(self, model: Model, base: str) -> Extra:
+    def finish(self, model: Model, base: str) -> ExtraWriter:
         """Merge it."""
         return _finish(model, base)
 
@@ -155,7 +155,7 @@ def _chosen(
     )
 
 
-def _finish(model: Model, base: str) -> Extra:
+def _finish(model: Model, base: str) -> ExtraWriter:
     """Merge the adapters; return what writes them, as trained, into a model's folder."""
     weights, config = adapter_weights(model), merge_adapters(model)
     return partial(_write, weights, config, model, base)

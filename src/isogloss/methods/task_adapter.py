@@ -22,7 +22,7 @@ from isogloss.encoders.added.task_adapter import (
 from isogloss.nn.frozen import freeze, thaw
 from isogloss.tasks.task import Model
 from isogloss.training.memory import Shape
-from isogloss.training.setting import Extra, Peft, PeftSetting, Prepared
+from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class TaskAdapter(Peft):
         freeze(one for one in model.parameters() if id(one) not in alone)
         return Prepared()
 
-    def finish(self, model: Model, base: str) -> Extra:
+    def finish(self, model: Model, base: str) -> ExtraWriter:
         """Keep the adapters and the head."""
         thaw(model)
         return partial(_write, model, base)

@@ -39,7 +39,7 @@ from isogloss.tasks.one_answer import one_answer
 from isogloss.tasks.task import Config, LabelsAre, Model, ScoredTask, Task
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.linked_rows import check_linked
-from isogloss.training.optimizer import learn_at
+from isogloss.training.optimizer import set_rate_multiple
 from isogloss.training.pairs import PairedBatch, paired_batches, untagged
 from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
 
@@ -157,13 +157,13 @@ class XMixup(Method):
         )
         model = MixedModel(network, mixup)
         if model.ratio is not None:
-            learn_at(model.ratio.parameters(), self.ratio_rate or 1.0, decay=False)
+            set_rate_multiple(model.ratio.parameters(), self.ratio_rate or 1.0, decay=False)
         return Training(
             batches=batches,
             loss=partial(self.loss, cast("ScoredTask", setting.task)),
             trained=model,
             warnings=(*warnings, *(schedule.warnings(len(batches)) if self.schedule else ())),
-            extras=(partial(save_mixup, mixup),),
+            extra_writers=(partial(save_mixup, mixup),),
         )
 
     def loss(self, task: ScoredTask, model: "MixedModel", batch: PairedBatch) -> Tensor:

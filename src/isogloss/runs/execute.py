@@ -253,7 +253,7 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
             trained.model,
             trained.tokenizer,
             context.store.model(run),
-            extras=trained.extras,
+            extra_writers=trained.extra_writers,
             difference=trained.difference,
         )
     return RunResult(trained.rows, (*trained.warnings, *filter(None, repairs)))

@@ -30,9 +30,17 @@ from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
-from isogloss.training.optimizer import learn_at
+from isogloss.training.optimizer import set_rate_multiple
 from isogloss.training.pairs import encode
-from isogloss.training.setting import AuxiliaryTerm, Extra, PeftSetting, Prepared, Reads, Setting, Trained
+from isogloss.training.setting import (
+    AuxiliaryTerm,
+    ExtraWriter,
+    PeftSetting,
+    Prepared,
+    Reads,
+    Setting,
+    Trained,
+)
 
 ABOVE_CHANCE = 0.01
 """A model whose best dev score is not this much above the commonest label's has learned nothing."""
@@ -51,7 +59,7 @@ class Training:
     trained: nn.Module | None = None
     """The trained module where it is more than the model: one that contains it."""
     warnings: tuple[str, ...] = ()
-    extras: tuple[Extra, ...] = ()
+    extra_writers: tuple[ExtraWriter, ...] = ()
 
 
 Prepare = Callable[[Setting, Model, Tokenizer, Examples], Training]
@@ -112,7 +120,7 @@ class _SideBySide:
         return _Two(self.first[step], self.second[step])
 
 
-def examples_alone(
+def plain_training(
     setting: Setting, _model: Model, tokenizer: Tokenizer, train: Examples, *, pseudo: bool = False
 ) -> Training:
     """Train on the task's loss, one language a batch; with ``pseudo`` the teacher labels translations."""
@@ -148,7 +156,7 @@ def fine_tune(
     setting: Setting,
     reads: Reads,
     *,
-    prepare: Prepare = examples_alone,
+    prepare: Prepare = plain_training,
     conflict: Conflict | None = None,
 ) -> Trained:
     """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
@@ -156,90 +164,134 @@ def fine_tune(
     The head's initial weights depend on the seed alone, so methods with one seed start from one point; a
     model to continue from has its own head. ``conflict`` measures the languages' gradients on the way.
     """
+    start = prepare_model(setting, reads, prepare)
+    training, model, setting = start.training, start.model, start.setting
+    selection = Selection(
+        setting, start.tokenizer, start.train, reads.dev, steps_per_epoch=training.batches.steps_per_epoch
+    )
+    callbacks = plan_callbacks(start, selection, conflict)
+    auxiliary = setting.auxiliary
+    term = auxiliary.prepare(setting, model, start.tokenizer, len(training.batches)) if auxiliary else None
+    batches, loss = with_auxiliary(training.batches, training.loss, term)
+    counts, updates = _counts(start), setting.optimization.updates
+    notes = fit(start.trained, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
+    rows = [counts, *_epochs(notes, setting.optimization, planned=len(batches)), *(term.rows if term else ())]
+    warnings = (*start.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
+    difference = setting.peft.finish(model, setting.start) if setting.peft else None
+    return Trained(model, start.tokenizer, rows, warnings, training.extra_writers, difference)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """A model before its first step, and what it is trained on."""
+
+    setting: Setting
+    """With its precision resolved."""
+    checkpoints: Checkpoints
+    model: Model
+    tokenizer: Tokenizer
+    train: Examples
+    training: Training
+    parameters: int
+    """Numbers in the model before its weights are chosen."""
+    prepared: Prepared
+
+    @property
+    def trained(self) -> nn.Module:
+        """The trained module: the model, or one that contains it."""
+        return self.training.trained or self.model
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings of the choice of weights, and of the batches."""
+        return (*self.prepared.warnings, *self.training.warnings)
+
+
+def prepare_model(setting: Setting, reads: Reads, prepare: Prepare) -> Start:
+    """Load encoder and head, choose the weights that are trained, and prepare batches and loss."""
     checkpoints = Checkpoints(setting.folder, setting.optimization.updates.checkpoint_every)
-    setting = _with_resolved_precision(setting, checkpoints)
-    updates, tokenizer = setting.optimization.updates, load_tokenizer(setting.start)
+    # Resolved once, so that the model is trained and selected in the same.
+    precision = precision_of(setting.optimization.updates.precision, checkpoints)
+    setting = replace(setting, optimization=with_fields(setting.optimization, precision=precision))
+    tokenizer = load_tokenizer(setting.start)
     model = setting.task.head(setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention())
     check_languages(model, (*reads.train, *reads.dev))
     train = {language: setting.train(language) for language in reads.train}
-    whole = sum(one.numel() for one in model.parameters())
-    prepared = Prepared()
-    if setting.peft:
-        first = replace(setting, peft=None, folder=setting.folder / "whole")
-        prepared = setting.peft.prepare(
-            PeftSetting(
-                model=model,
-                whole=lambda: fine_tune(first, reads, prepare=prepare).model,
-                folder=setting.folder,
-                seed=derive(setting.seed, "peft"),
-            )
+    parameters = sum(weight.numel() for weight in model.parameters())
+    prepared = _choose_weights(setting, reads, prepare, model)
+    if rate := setting.optimization.head_learning_rate:
+        multiple = rate / setting.optimization.updates.learning_rate
+        set_rate_multiple(head_parameters(model).values(), multiple, decay=True)
+    return Start(
+        setting=setting,
+        checkpoints=checkpoints,
+        model=model,
+        tokenizer=tokenizer,
+        train=train,
+        training=prepare(setting, model, tokenizer, train),
+        parameters=parameters,
+        prepared=prepared,
+    )
+
+
+def _choose_weights(setting: Setting, reads: Reads, prepare: Prepare, model: Model) -> Prepared:
+    """Change the model in place so that the weights that ``setting.peft`` chooses are trained alone."""
+    if setting.peft is None:
+        return Prepared()
+    full = replace(setting, peft=None, folder=setting.folder / "whole")
+    return setting.peft.prepare(
+        PeftSetting(
+            model=model,
+            whole=lambda: fine_tune(full, reads, prepare=prepare).model,
+            folder=setting.folder,
+            seed=derive(setting.seed, "peft"),
         )
-    _set_head_rate(model, setting.optimization)
-    training = prepare(setting, model, tokenizer, train)
-    batches, loss, steps = training.batches, training.loss, training.batches.steps_per_epoch
-    selection = Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=steps)
+    )
+
+
+def plan_callbacks(start: Start, selection: "Selection", conflict: Conflict | None) -> Callbacks:
+    """Plan the selection of the epoch, checkpoints, progress and the measurement of gradients."""
+    optimization, batches, model = start.setting.optimization, start.training.batches, start.model
     periodic: tuple[Callback, ...] = ()
     if conflict:
         pool = example_pool(
-            model, batches.groups, setting.task, padding=tokenizer.pad_token_id, precision=updates.precision
+            model,
+            batches.groups,
+            start.setting.task,
+            padding=start.tokenizer.pad_token_id,
+            precision=optimization.updates.precision,
         )
-        periodic = (conflict_callback(conflict, model, pool, seed=setting.seed),)
-    callbacks = Callbacks(
-        evaluate=(lambda done: selection.notes(model, done)) if reads.dev else None,
-        evaluate_at=tuple(steps * epoch for epoch in range(1, setting.optimization.epochs + 1)),
-        averaged=setting.optimization.averaged_epochs or 0,
-        patience=setting.optimization.patience or 0,
+        periodic = (conflict_callback(conflict, model, pool, seed=start.setting.seed),)
+    epochs = range(1, optimization.epochs + 1)
+    return Callbacks(
+        evaluate=(lambda step: selection.notes(model, step)) if selection.evaluations else None,
+        evaluate_at=tuple(batches.steps_per_epoch * epoch for epoch in epochs),
+        averaged=optimization.averaged_epochs or 0,
+        patience=optimization.patience or 0,
         periodic=periodic,
-        checkpoints=checkpoints,
-        on_progress=setting.on_progress,
-        what=f"fine-tuning on {'+'.join(reads.train)}",
+        checkpoints=start.checkpoints,
+        on_progress=start.setting.on_progress,
+        what=f"fine-tuning on {'+'.join(start.train)}",
     )
-    auxiliary = setting.auxiliary
-    term = auxiliary.prepare(setting, model, tokenizer, len(batches)) if auxiliary else None
-    every, added = with_auxiliary(batches, loss, term)
-    trained = training.trained or model
-    counts = _counts(trained, parameters=whole, fixed=prepared.fixed)
-    noted = fit(trained, every, added, updates=updates, seed=setting.seed, callbacks=callbacks)
-    marked = mark_chosen(noted, setting.optimization)
-    ended = _stopping(marked, planned=len(batches)) if setting.optimization.patience else []
-    rows = [counts, *marked, *ended, *(term.rows if term else ())]
-    found = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
-    difference = setting.peft.finish(model, setting.start) if setting.peft else None
-    return Trained(model, tokenizer, rows, (*prepared.warnings, *found), training.extras, difference)
 
 
-def _set_head_rate(model: Model, how: Optimization) -> None:
-    """Let the head learn at the rate that the setting gives it, if it gives one."""
-    if how.head_learning_rate is not None:
-        multiple = how.head_learning_rate / how.updates.learning_rate
-        learn_at(head_parameters(model).values(), multiple, decay=True)
+def _counts(start: Start) -> dict[str, Value]:
+    """Return the row of how many numbers a training changes."""
+    unfrozen = sum(weight.numel() for weight in start.trained.parameters() if weight.requires_grad)
+    return dict(
+        as_row(TrainedParameters(trained=unfrozen - start.prepared.fixed, parameters=start.parameters))
+    )
 
 
-def _counts(model: nn.Module, *, parameters: int, fixed: int) -> dict[str, Value]:
-    """Return the row of how many numbers a training changes, but for ``fixed`` that stay as they are."""
-    changed = sum(one.numel() for one in model.parameters() if one.requires_grad)
-    return dict(as_row(TrainedParameters(trained=changed - fixed, parameters=parameters)))
-
-
-def _stopping(rows: list[dict[str, Value]], *, planned: int) -> list[dict[str, Value]]:
-    """Return the row of where a training with patience ended, from those of its epochs; none without one."""
+def _epochs(notes: list[Note], optimization: Optimization, *, planned: int) -> list[dict[str, Value]]:
+    """Return the rows of a training, the chosen epoch marked; with patience, also where it ended."""
+    rows = mark_chosen(notes, optimization)
     epochs = [row for row in rows if "epoch" in row]
-    return [
-        {
-            "updates": epochs[-1]["step"],
-            "planned": planned,
-            "last_epoch": epochs[-1]["epoch"],
-            "chosen_epoch": chosen["epoch"],
-        }
-        for chosen in epochs
-        if chosen["chosen"]
-    ][:1]
-
-
-def _with_resolved_precision(setting: Setting, checkpoints: Checkpoints) -> Setting:
-    """Resolve the precision once, so that the model is trained and selected in the same."""
-    precision = precision_of(setting.optimization.updates.precision, checkpoints)
-    return replace(setting, optimization=with_fields(setting.optimization, precision=precision))
+    chosen = [row["epoch"] for row in epochs if row["chosen"]]
+    if not optimization.patience or not chosen:
+        return rows
+    last = {"updates": epochs[-1]["step"], "planned": planned, "last_epoch": epochs[-1]["epoch"]}
+    return [*rows, {**last, "chosen_epoch": chosen[0]}]
 
 
 class Selection:

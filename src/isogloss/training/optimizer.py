@@ -19,7 +19,7 @@ RATE_MULTIPLE, DECAYS = "rate_multiple", "decays"
 """On a parameter: the multiple of the rate that it learns at, also in its group; whether it decays then."""
 
 
-def learn_at(parameters: Iterable[nn.Parameter], multiple: float, *, decay: bool) -> None:
+def set_rate_multiple(parameters: Iterable[nn.Parameter], multiple: float, *, decay: bool) -> None:
     """Let parameters learn at a multiple of the rate; ``decay`` has them decay as all others do."""
     for one in parameters:
         setattr(one, RATE_MULTIPLE, multiple)

@@ -161,7 +161,7 @@ class AuxiliaryTerm:
     warnings: tuple[str, ...] = ()
 
 
-Extra = Callable[[Path], None]
+ExtraWriter = Callable[[Path], None]
 """Writes files of its own into the folder of a model."""
 
 
@@ -173,8 +173,8 @@ class Trained:
     tokenizer: Tokenizer
     rows: list[dict[str, Value]]
     warnings: tuple[str, ...] = ()
-    extras: tuple[Extra, ...] = ()
-    difference: Extra | None = None
+    extra_writers: tuple[ExtraWriter, ...] = ()
+    difference: ExtraWriter | None = None
     """Writes the weights that were trained, where these are not all."""
 
 
@@ -318,7 +318,7 @@ class Peft(Named, Protocol):
         """Change a model in place so that training changes these weights alone, and no output yet."""
 
     @abstractmethod
-    def finish(self, model: Model, base: str) -> Extra:
+    def finish(self, model: Model, base: str) -> ExtraWriter:
         """Make a trained model an ordinary one again; return what writes its difference from ``base``.
 
         ``base`` is the folder or hub name of what it started from (``encoders.differences``).

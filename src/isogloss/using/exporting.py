@@ -81,8 +81,8 @@ def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = 
     if onnx:
         check_possible(model)
     with atomic_folder(folder) as new:
-        extras = () if model.mixup is None else (partial(save_mixup, model.mixup),)
-        save_model(model.network, model.tokenizer, new / "model", extras=extras)
+        extra_writers = () if model.mixup is None else (partial(save_mixup, model.mixup),)
+        save_model(model.network, model.tokenizer, new / "model", extra_writers=extra_writers)
         with writing(folder):
             for path in sorted((new / "model").iterdir()):
                 path.rename(new / path.name)
