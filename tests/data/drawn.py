@@ -172,7 +172,7 @@ KINDS: dict[str, tuple[st.SearchStrategy[list[Example]], list[Example]]] = {
         [TaggedSentence(id="1", words=("a", "b"), tags=("ADP", "X"))],
     ),
     "sentences with entities": (
-        tagged(WIKIANN.tags),
+        tagged(WIKIANN.labels),
         [TaggedSentence(id="1", words=("a", "b"), tags=("O", "B-LOC"))],
     ),
     "trees": (

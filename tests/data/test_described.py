@@ -11,8 +11,8 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.corpora.described import DescribedCorpus, inventory
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, TextLine, Translation
 from isogloss.data.files import DiskFolder, File
-from isogloss.data.formats.forms import FORMS, SUFFIXES
-from isogloss.data.formats.tables import rows
+from isogloss.data.formats.kinds import KINDS
+from isogloss.data.formats.tables import SUFFIXES, Table, rows
 from isogloss.data.sources import Sources
 from isogloss.recipes.described_contents import looked_through
 from isogloss.recipes.descriptions import described, known_as
@@ -533,7 +533,8 @@ def test_what_is_written_is_read_as_json_lines(own, tmp_path):
     lines = list(corpus.write(read(corpus), "sw"))
     (tmp_path / "again.jsonl").write_text("\n".join(lines), encoding="utf-8")
     file = File("again.jsonl", lambda: iter(f"{line}\n" for line in lines), lambda: "")
-    assert [row.cells for row in rows(file, "jsonl", ())] == [
+    table = Table(format="jsonl", columns={"text": "text", "label": "label"})
+    assert [row.parts for row in rows(file, table)] == [
         {"text": text, "label": label} for text, label in TEXTS
     ]
 
@@ -593,7 +594,7 @@ def test_a_damaged_file_is_read_or_refused_with_its_line(suffix, data):
         kind=kind,
         paths={},
         format=form,
-        columns=FORMS[kind].columns[form],
+        columns=KINDS[kind].columns[form],
         labels=of.get(kind, ()),
     )
     try:

@@ -195,7 +195,7 @@ def check_sound(example: Example, corpus: Corpus) -> None:
         case TaggedSentence():
             assert len(example.words) == len(example.tags) > 0
             assert all(example.words)
-            assert set(example.tags) <= set(WIKIANN.tags if "ner" in corpus.tasks else UPOS)
+            assert set(example.tags) <= set(WIKIANN.labels if "ner" in corpus.tasks else UPOS)
         case ParsedSentence():
             check_tree(example)
         case SentencePair():

@@ -112,25 +112,24 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
             MASAKHAPOS,
             "masakhapos/en/train.txt",
             "kwa",
-            "1 columns in 'kwa'; expected a word, a space and its tag",
+            "1 column in 'kwa'; expected a word, a space and its tag",
         ),
-        (UDPOS, "udpos/train-en.tsv", "a\tNN", "tag 'NN'"),
+        (UDPOS, "udpos/train-en.tsv", "a\tNN", "label 'NN'"),
         (WIKIANN, "wikiann/en/train", "b\tO", "word 'b'; expected 'en:' before each word"),
         *(
             (WIKIANN, "panx/train-en.tsv", line, said)
             for line, said in (
-                ("London", "1 columns in 'London'; expected a word, a tab and its tag"),
+                ("London", "1 column in 'London'; expected a word, a tab and its tag"),
                 ("a\tO\tO", "3 columns"),
-                (" ", "1 columns"),
-                ("London\tB-GPE", "tag 'B-GPE'; expected one of B-LOC, B-ORG"),
+                ("London\tB-GPE", "label 'B-GPE'; expected one of O, B-LOC"),
                 ("London\tB-LOCATION", "Did you mean 'B-LOC'? Correct the line."),
                 ("London\tI-Per", "Did you mean 'I-PER'?"),
                 (
                     "London\tB-DATE",
-                    "I-PER, O. The task knows the types LOC, ORG, PER alone: give the words of any",
+                    "I-PER. The task knows the types LOC, ORG, PER alone: give the words of any",
                 ),
-                ("London\t", "tag ''"),
-                ("\tO", "no word before tag 'O'"),
+                ("London\t", "no label; expected one of O"),
+                ("\tO", "the word ''; expected words that are not blank"),
             )
         ),
     ],

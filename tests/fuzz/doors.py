@@ -18,7 +18,7 @@ from isogloss.core.checksums import Checksum, as_text, from_text
 from isogloss.core.errors import DataError, StorageError
 from isogloss.data import CORPORA
 from isogloss.data.files import DiskFolder, disk_file
-from isogloss.data.formats.forms import FORMS
+from isogloss.data.formats.kinds import KINDS
 
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS / "data"))
@@ -121,7 +121,7 @@ def descriptions() -> Iterator[Door]:
             for error in split.errors:
                 raise DataError(error)
 
-    for kind, form in ((kind, form) for kind, table in FORMS.items() for form in table.columns):
+    for kind, form in ((kind, form) for kind, table in KINDS.items() for form in table.columns):
         language = "en-sw" if kind == "bitext" else "sw"
         files = {"test.dat": content(kind, form)}
         body = f'kind = "{kind}"\nformat = "{form}"\n'

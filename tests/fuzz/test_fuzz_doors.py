@@ -5,7 +5,7 @@ from doors import ROWS, Door, doors
 from fuzzing import fuzz, tried
 
 from isogloss.data import CORPORA
-from isogloss.data.formats.forms import FORMS
+from isogloss.data.formats.kinds import KINDS
 from isogloss.tasks import TASKS
 
 MUTATIONS = 1_000
@@ -43,10 +43,10 @@ def test_the_file_of_a_door_is_valid_as_it_is(name, tmp_path):
 
 def test_every_table_of_readers_has_its_doors():
     assert {f"corpus {name}" for name in CORPORA} <= {*doors()}
-    assert {f"description {kind} {form}" for kind, table in FORMS.items() for form in table.columns} <= {
+    assert {f"description {kind} {form}" for kind, table in KINDS.items() for form in table.columns} <= {
         *doors()
     }
-    assert set(ROWS) == set(FORMS)
+    assert set(ROWS) == set(KINDS)
     assert TASKS and any(name.startswith("predict ") for name in doors())
 
 

@@ -16,7 +16,7 @@ from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import Concatenated, concatenated
 from isogloss.data.corpora.described import KNOWN, DescribedCorpus, register, shipped
-from isogloss.data.corpora.pairs import PairCorpus
+from isogloss.data.corpora.labelled import LabelledCorpus
 from isogloss.data.corpora.questions import QuestionCorpus
 from isogloss.data.corpora.treebanks import BUILT_IN, treebanks_there
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split
@@ -256,7 +256,9 @@ class Sources:
         with suppress(DataError):  # Translations are no files, and a corpus among others may lack a split.
             if isinstance(corpus, DescribedCorpus):
                 yield from corpus.remarks(place, language, split)
-            elif isinstance(corpus, PairCorpus | QuestionCorpus | Bitext) and isinstance(place, DiskFolder):
+            elif isinstance(corpus, LabelledCorpus | QuestionCorpus | Bitext) and isinstance(
+                place, DiskFolder
+            ):
                 is_made = is_built_in(language.partition("-")[0])
                 if count := 0 if is_made else corpus.left_out(place, language, split):
                     lack = "without a label, an answer or a translation"

@@ -11,7 +11,7 @@ from isogloss.data.corpora.described import DescribedCorpus, inventory
 from isogloss.data.corpus import SPLITS, Source, Split
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.described_rows import UNKNOWN
+from isogloss.data.formats.kinds import UNKNOWN
 from isogloss.data.formats.tag_schemes import WORDS
 from isogloss.data.projection.tag_projection import OUTSIDE, entities
 

@@ -14,7 +14,8 @@ from isogloss.data.corpora.described_hub import DEFAULT, check_dataset
 from isogloss.data.corpus import SPLITS, Split, spelled_there
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conllu import NAMES
-from isogloss.data.formats.forms import FORMS, Kind
+from isogloss.data.formats.kinds import KINDS
+from isogloss.data.formats.reading import KindName
 from isogloss.data.formats.tables import Column, Columns, FileFormat
 from isogloss.data.formats.tag_schemes import SCHEMES
 from isogloss.data.hub import ALL, data_source
@@ -90,7 +91,7 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
     """
     where, told = str(path), _read(path)
     name = told.name or path.stem
-    check_named(f"{where}: kind", "kind of corpus", FORMS, told.kind)
+    check_named(f"{where}: kind", "kind of corpus", KINDS, told.kind)
     if name in CORPORA or not name.replace("-", "").replace("_", "").isalnum():
         raise ConfigError(
             f"{where}: name: {name!r} is taken, or no name. Give letters, digits and hyphens (name = …)."
@@ -98,7 +99,7 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
     _check_labels(told, where)
     check_named(f"{where}: bad_rows", "way with rows that do not fit", get_args(BadRows), told.bad_rows)
     check_named(f"{where}: scheme", "scheme of tags", ("", *SCHEMES), told.scheme)
-    kind: Kind = told.kind  # type: ignore[assignment]
+    kind: KindName = told.kind  # type: ignore[assignment]
     files = _files(told, where)
     form = _format(told, files, where)
     absent = assume and not data and not told.hub and not _are_here(files, path.parent)
@@ -132,7 +133,7 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
 
 def _check_labels(told: Description, where: str) -> None:
     """Raise ConfigError for labels that a kind of corpus does not have."""
-    tasks = FORMS[told.kind].tasks  # type: ignore[index]
+    tasks = KINDS[told.kind].tasks  # type: ignore[index]
     check_named(f"{where}: predicts", f"kind of label for {told.kind}", tasks, told.predicts)
     if told.kind == "choice" and isinstance(told.labels, dict):
         raise ConfigError(
@@ -246,7 +247,7 @@ def _format(told: Description, files: Mapping[Split, str], where: str) -> FileFo
         check_named(f"{where}: format", "format", get_args(FileFormat), told.format)
         return told.format  # type: ignore[return-value]
     path = next(iter(files.values())).removesuffix(".gz").removesuffix(".xz")
-    suffixes = FORMS[told.kind].suffixes  # type: ignore[index]
+    suffixes = KINDS[told.kind].suffixes  # type: ignore[index]
     if Path(path).suffix not in suffixes:
         raise ConfigError(
             f"{where}: format: {path!r} has no suffix that tells it. "
@@ -255,13 +256,13 @@ def _format(told: Description, files: Mapping[Split, str], where: str) -> FileFo
     return suffixes[Path(path).suffix]
 
 
-def _columns(told: Description, kind: Kind, form: FileFormat, where: str) -> Columns:
+def _columns(told: Description, kind: KindName, form: FileFormat, where: str) -> Columns:
     """Return where each part of an example stands: as told, else where it usually stands in the format."""
-    usual, several = FORMS[kind].columns, (*FORMS[kind].several, ID)
+    usual, several = KINDS[kind].columns, (*KINDS[kind].several, ID)
     if told.predicts == "labels":
         several = ("label", *several)
     check_named(f"{where}: format", f"format of {kind}", usual, form)
-    known = [*usual[form], *FORMS[kind].more, ID] if form != "squad" else []
+    known = [*usual[form], *KINDS[kind].more, ID] if form != "squad" else []
     for part, found in told.columns.items():
         check_named(f"{where}: columns", "part of an example", known, part)
         if isinstance(found, tuple) and (part not in several or not found):

@@ -17,8 +17,8 @@ from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.examples import Example, LabelledText, TaggedSentence, TextLine, is_labelled
 from isogloss.data.files import some
-from isogloss.data.formats.described_rows import UNKNOWN, parts_of
-from isogloss.data.formats.forms import Kind
+from isogloss.data.formats.kinds import UNKNOWN, parts_of
+from isogloss.data.formats.reading import KindName
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.recipes.described_labels import labels_of, with_labels
 from isogloss.recipes.descriptions import SUFFIX, described
@@ -144,7 +144,7 @@ def _corpus(file: LabelledFile, language: str, path: Path, split: Split) -> Desc
     )
 
 
-def _part(file: LabelledFile, corpus: DescribedCorpus, kind: Kind, language: str, path: Path) -> _Part:
+def _part(file: LabelledFile, corpus: DescribedCorpus, kind: KindName, language: str, path: Path) -> _Part:
     """Read a file and split it: a target's is dev where it has no labels, else half dev and half test."""
     is_source = language == file.source
     read: tuple[str, Split] = (language, "train" if is_source else "dev")
@@ -165,7 +165,7 @@ def _part(file: LabelledFile, corpus: DescribedCorpus, kind: Kind, language: str
     return _Part(path, language, layout, splits, errors, [*corpus.remarks(None, *read)])
 
 
-def _of_kind(kind: Kind, example: Example) -> Example:
+def _of_kind(kind: KindName, example: Example) -> Example:
     """Return a line of text as an unlabelled example; others as they are."""
     if isinstance(example, TextLine) and kind == "text":
         return LabelledText(id=example.id, text=example.text, label=UNKNOWN)

@@ -6,21 +6,19 @@ from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.files import disk_file, some
-from isogloss.data.formats.forms import BY_WORD, FORMS, SUFFIXES, Kind
-from isogloss.data.formats.tables import Column, Columns, FileFormat, Row, rows
+from isogloss.data.formats.kinds import KINDS
+from isogloss.data.formats.reading import KindName
+from isogloss.data.formats.tables import BY_WORD, SUFFIXES, Column, Columns, FileFormat, header_of
 
 TEXT_NAMES = ("text", "sentence", "review", "comment", "tweet", "headline", "document", "content")
 LABEL_NAMES = ("label", "class", "category", "sentiment", "topic", "intent")
 """What headers call texts and labels, in any case."""
 
-MOST_COLUMNS = 1_000
-"""Columns of a file, at most, among which texts and labels are looked for."""
-
 
 class FoundColumns(NamedTuple):
     """How a file is read."""
 
-    kind: Kind
+    kind: KindName
     format: FileFormat
     columns: Columns
 
@@ -38,8 +36,8 @@ def columns_found(path: Path, text: str, label: str, *, labelled: bool) -> Found
         raise ConfigError(f"{path}: expected a name with one of {', '.join(SUFFIXES)}. Rename the file.")
     form: FileFormat = "json" if suffix == ".json" else SUFFIXES[suffix]
     if form in BY_WORD:
-        return FoundColumns("tagging", form, FORMS["tagging"].columns[form])
-    names = _header(path, form)
+        return FoundColumns("tagging", form, KINDS["tagging"].columns[form])
+    names = header_of(disk_file(path), form)
     if not labelled and not _asked(text, names):
         text = ""
     texts = _asked(text, names) if text else [name for name in names if name.casefold() in TEXT_NAMES]
@@ -60,12 +58,3 @@ def _asked(asked: str, names: Sequence[str]) -> list[Column]:
     """Return the columns asked for that a file has."""
     columns = [name.strip() for name in asked.split(",") if name.strip()]
     return [name if name in names else int(name) for name in columns if name in names or name.isdecimal()]
-
-
-def _header(path: Path, form: FileFormat) -> list[str]:
-    """Return the cells of the first line, or the keys of the first object."""
-    for row in rows(disk_file(path), form, range(MOST_COLUMNS)):
-        if isinstance(row, Row):
-            cells = row.cells.values() if form in ("csv", "tsv") else row.cells
-            return [str(cell).strip() for cell in cells]
-    return []

@@ -11,7 +11,7 @@ from pathlib import Path
 from isogloss.core.errors import ModelError
 from isogloss.core.run_parts import Architecture, Modules
 from isogloss.data.corpora.described import KNOWN
-from isogloss.data.formats.described_rows import columns_of
+from isogloss.data.formats.reading import cells_of
 from isogloss.encoders import load_encoder_config
 from isogloss.encoders.added.language_context import read_module_info
 from isogloss.encoders.added.language_modules import ATTENTION, EMBEDDING, FEED_FORWARD, SHARED_ADAPTER
@@ -124,7 +124,7 @@ def _options(run: FineTune) -> int | None:
     if find_task(run.task).labels_are != "option":
         return 1
     parts = [KNOWN.get(name.partition("[")[0]) for name in run.corpus.split("+")]
-    counts = [len(columns_of(one.columns, "options")) if one else 1 for one in parts]
+    counts = [len(cells_of(one.columns["options"])) if one else 1 for one in parts]
     return None if 1 in counts else max(counts)
 
 

@@ -42,8 +42,7 @@ class Layout(NamedTuple):
             return line.startswith(NO_WORDS)
         if not self.spaces and "\t" not in line and line.startswith(HASH):
             return self.separator == "\t" or line.startswith("# ")
-        last = -1 if self.plain.width > 1 else None
-        return self.plain.is_comment(line, self.tags[-1] if self.tags else last, first=True)
+        return self.plain.is_comment(line, first=True)
 
     def cells(self, line: str) -> list[str]:
         """Return the cells of a line."""
@@ -57,6 +56,7 @@ def layout_of(lines: Sequence[str], *, spaces: bool = True) -> Layout:
     tags = tuple(number for number, column in enumerate(columns) if number and _are_tags(column))
     file = File("", lambda: iter(lines), str)
     plain = layouts.layout_of(file, tags[-1] if tags else -1)
+    plain = plain._replace(label=tags[-1] if tags else -1 if plain.width > 1 else None)
     layout = Layout(
         plain=plain._replace(labels=plain.labels | UPOS) if tags and plain.labels <= UPOS else plain,
         tags=tags,

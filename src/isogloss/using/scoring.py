@@ -15,7 +15,7 @@ from isogloss.core.records import Row, Value
 from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, is_labelled
-from isogloss.data.formats.described_rows import parts_of
+from isogloss.data.formats.kinds import parts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.tasks import all_measures

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError
-from isogloss.data.corpora.pairs import Header
+from isogloss.data.corpora.labelled import FIRST, SECOND
 from isogloss.data.examples import LabelledText, SentencePair
 from isogloss.data.files import File, some
 from isogloss.data.formats.tables import LONGEST_CELL
@@ -15,7 +15,7 @@ from isogloss.recipes.found_columns import TEXT_NAMES
 from isogloss.using.formats import Answered, Entry, Prediction
 
 TEXTS = (TEXT_NAMES,)
-PAIRS = (("first", *Header().first), ("second", *Header().second))
+PAIRS = (("first", *FIRST), ("second", *SECOND))
 """Usual names of the columns of texts, in any case; the first that the header has is taken."""
 
 ADDED = (("label", "predicted"), ("scores", "predicted_scores"))

@@ -4,21 +4,22 @@ from collections.abc import Mapping
 
 from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.comparable import Bucc
-from isogloss.data.corpora.pairs import Header, PairCorpus
+from isogloss.data.corpora.labelled import PAIRS, LabelledCorpus
 from isogloss.data.corpora.questions import QuestionCorpus, released_with_mlqa, translated_questions
-from isogloss.data.corpora.tagged import TaggedCorpus
 from isogloss.data.corpora.text import Bible, RawText
 from isogloss.data.corpora.treebanks import Ud
 from isogloss.data.corpus import Corpus, Split, every_split, in_places, joined, of_english
 from isogloss.data.formats.conllu import UPOS
+from isogloss.data.formats.tables import AnyOf
 
-NLI = {label: label for label in ("entailment", "neutral", "contradiction")}
-PARAPHRASE = {"0": "0", "1": "1"}
+NLI = ("entailment", "neutral", "contradiction")
+PARAPHRASE = ("0", "1")
 """1: a paraphrase."""
 
 
-CAD_NLI = PairCorpus(
+CAD_NLI = LabelledCorpus(
     name="cad-nli",
+    kind="pair",
     tasks=("nli",),
     about="""CAD-NLI: pairs of SNLI that people changed as little as turns the label, in English. Kaushik et
     al. (2020), "Learning the Difference that Makes a Difference with Counterfactually-Augmented Data". It
@@ -27,7 +28,7 @@ CAD_NLI = PairCorpus(
     url="https://github.com/acmi-lab/counterfactually-augmented-data",
     licence="Apache-2.0",
     labels=NLI,
-    header=Header(id=()),
+    columns={part: PAIRS[part] for part in ("first", "second", "label")},
     layouts=of_english(
         "cad-nli",
         every_split(
@@ -65,8 +66,9 @@ MLQA = QuestionCorpus(
 )
 """XTREME's translations have passages and questions of one language."""
 
-MRPC = PairCorpus(
+MRPC = LabelledCorpus(
     name="mrpc",
+    kind="pair",
     tasks=("paraphrase",),
     about="""MRPC, the Microsoft Research Paraphrase Corpus: do two English sentences of the news say the
     same. Dolan and Brockett (2005), "Automatically Constructing a Corpus of Sentential Paraphrases".
@@ -76,7 +78,7 @@ MRPC = PairCorpus(
     url="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
     licence="Microsoft Research Shared Source licence (non-commercial)",
     labels=PARAPHRASE,
-    header=Header(first=("#1 String",), second=("#2 String",), label=("Quality",), id=()),
+    columns={"first": "#1 String", "second": "#2 String", "label": "Quality"},
     layouts=of_english(
         "mrpc",
         in_places(
@@ -95,8 +97,9 @@ MRPC = PairCorpus(
 _MULTINLI: Mapping[Split, str] = {"train": "train", "dev": "dev_matched", "test": "dev_mismatched"}
 """What the official files call our splits."""
 
-MULTINLI = PairCorpus(
+MULTINLI = LabelledCorpus(
     name="multinli",
+    kind="pair",
     tasks=("nli",),
     about="""MultiNLI: SNLI's question about English of ten genres, the training data of XNLI. Williams et
     al. (2018), "A Broad-Coverage Challenge Corpus for Sentence Understanding through Inference". Dev is the
@@ -106,7 +109,8 @@ MULTINLI = PairCorpus(
     url="https://cims.nyu.edu/~sbowman/multinli/",
     licence="OANC's, CC BY-SA 3.0 and others, by genre",
     labels=NLI,
-    header=Header(id=("pairID",), left_out=("-",)),
+    columns={**PAIRS, "id": "pairID"},
+    skip=("-",),
     layouts=of_english(
         "multinli",
         {
@@ -124,8 +128,9 @@ MULTINLI = PairCorpus(
     ),
 )
 
-PAWSX = PairCorpus(
+PAWSX = LabelledCorpus(
     name="pawsx",
+    kind="pair",
     tasks=("paraphrase",),
     about="""PAWS-X: do two sentences made of much the same words mean the same, in seven languages. Yang et
     al. (2019), "PAWS-X: A Cross-lingual Adversarial Dataset for Paraphrase Identification". Layouts: the
@@ -166,8 +171,9 @@ PAWSX = PairCorpus(
 
 _SICK: Mapping[Split, str] = {"train": "SICK_train", "dev": "SICK_trial", "test": "SICK_test_annotated"}
 
-SICK = PairCorpus(
+SICK = LabelledCorpus(
     name="sick",
+    kind="pair",
     tasks=("nli",),
     about="""SICK: SNLI's question about English sentences made from captions by rule, with negation and
     passives. Marelli et al. (2014), "A SICK cure for the evaluation of compositional distributional
@@ -175,15 +181,16 @@ SICK = PairCorpus(
     ``SICK_test_annotated.txt``, and the later ``SICK.txt`` with all splits in one file.""",
     url="https://zenodo.org/records/2787612",
     licence="CC BY-NC-SA 3.0",
-    labels={label.upper(): label for label in NLI},
-    header=Header(
-        first=("sentence_A",),
-        second=("sentence_B",),
-        label=("entailment_judgment", "entailment_label"),
-        id=("pair_ID",),
-        part="SemEval_set",
-    ),
-    parts={"train": "TRAIN", "dev": "TRIAL", "test": "TEST"},
+    labels=NLI,
+    spelled={label.upper(): label for label in NLI},
+    columns={
+        "first": "sentence_A",
+        "second": "sentence_B",
+        "label": AnyOf(("entailment_judgment", "entailment_label")),
+        "id": "pair_ID",
+    },
+    split_column="SemEval_set",
+    split_names={"train": "TRAIN", "dev": "TRIAL", "test": "TEST"},
     layouts=of_english(
         "sick",
         {
@@ -197,8 +204,9 @@ SICK = PairCorpus(
     ),
 )
 
-SNLI = PairCorpus(
+SNLI = LabelledCorpus(
     name="snli",
+    kind="pair",
     tasks=("nli",),
     about="""SNLI: does one English sentence entail another, contradict it, or neither; captions of
     photographs. Bowman et al. (2015), "A large annotated corpus for learning natural language inference".
@@ -207,7 +215,8 @@ SNLI = PairCorpus(
     url="https://nlp.stanford.edu/projects/snli/",
     licence="CC BY-SA 4.0",
     labels=NLI,
-    header=Header(id=("pairID",), left_out=("-",)),
+    columns={**PAIRS, "id": "pairID"},
+    skip=("-",),
     layouts=of_english(
         "snli",
         every_split(
@@ -293,32 +302,35 @@ TYDIQA = QuestionCorpus(
 )
 """What XTREME's translations call test is dev."""
 
-MASAKHAPOS = TaggedCorpus(
+MASAKHAPOS = LabelledCorpus(
     name="masakhapos",
+    kind="tagging",
     tasks=("upos",),
     about="""MasakhaPOS: the universal part-of-speech tags of news in twenty African languages. Dione et al.
     (2023), "MasakhaPOS: Part-of-Speech Tagging for Typologically Diverse African Languages". Its conventions
     are its own, not those of one treebank.""",
     url="https://github.com/masakhane-io/masakhane-pos",
     licence="CC BY-NC 4.0; the text is that of news sites",
-    tags=tuple(sorted(UPOS)),
+    labels=tuple(sorted(UPOS)),
     separator=" ",
     layouts=every_split("masakhapos/{language}/{split}.txt", "masakhane-pos/data/{language}/{split}.txt"),
 )
 
-UDPOS = TaggedCorpus(
+UDPOS = LabelledCorpus(
     name="udpos",
+    kind="tagging",
     tasks=("upos",),
     about="""XTREME's part-of-speech corpus: the universal tags of all UD 2.5 treebanks of a language. Hu et
     al. (2020), "XTREME: A Massively Multilingual Multi-task Benchmark …".""",
     url="https://github.com/google-research/xtreme",
     licence="that of each treebank (CC BY-SA or CC BY-NC-SA)",
-    tags=tuple(sorted(UPOS)),
+    labels=tuple(sorted(UPOS)),
     layouts=every_split("udpos/{split}-{language}.tsv", "udpos-xtreme/{split}-{language}.tsv"),
 )
 
-WIKIANN = TaggedCorpus(
+WIKIANN = LabelledCorpus(
     name="wikiann",
+    kind="tagging",
     tasks=("ner",),
     about="""WikiANN (PAN-X): named entities of Wikipedia sentences, made without hand for 282 languages.
     Pan et al. (2017), "Cross-lingual name tagging and linking for 282 languages"; splits of Rahimi et al.
@@ -326,7 +338,7 @@ WIKIANN = TaggedCorpus(
     read ``en:word``. An I- tag that follows no B- is kept as found: repair belongs to scoring.""",
     url="https://github.com/afshinrahimi/mmner",
     licence="none stated; the text is Wikipedia's (CC BY-SA)",
-    tags=("O", "B-LOC", "I-LOC", "B-ORG", "I-ORG", "B-PER", "I-PER"),
+    labels=("O", "B-LOC", "I-LOC", "B-ORG", "I-ORG", "B-PER", "I-PER"),
     layouts=every_split(
         "panx/{split}-{language}.tsv",
         "wikiann/{split}-{language}.tsv",
@@ -338,8 +350,9 @@ WIKIANN = TaggedCorpus(
 
 _XNLI_TRAIN = "XNLI-MT-1.0/multinli/multinli.train.{into}.tsv"
 
-XNLI = PairCorpus(
+XNLI = LabelledCorpus(
     name="xnli",
+    kind="pair",
     tasks=("nli",),
     about="""XNLI: does a premise entail a hypothesis, contradict it, or neither, in fifteen languages.
     Conneau et al. (2018), "XNLI: Evaluating Cross-lingual Sentence Representations". Layouts: the official
@@ -349,7 +362,8 @@ XNLI = PairCorpus(
     XTREME takes the labels out of its test files: such a file can be predicted, not scored.""",
     url="https://github.com/facebookresearch/XNLI",
     licence="CC BY-NC 4.0",
-    labels={**NLI, "contradictory": "contradiction"},
+    labels=NLI,
+    spelled={label: label for label in NLI} | {"contradictory": "contradiction"},
     all_languages=every_split(
         "xnli/xnli.{split}.tsv", "XNLI-1.0/xnli.{split}.tsv", "xnli/XNLI-1.0/xnli.{split}.tsv"
     ),

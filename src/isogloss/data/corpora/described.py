@@ -1,6 +1,6 @@
 """A corpus that is described, not programmed: which files, which format, which columns hold what.
 
-A row of a file (``tables``) becomes an example by the kind of corpus (``described_rows``).
+A row of a file (``tables``) becomes an example by the kind of corpus (``kinds``).
 """
 
 import json
@@ -10,7 +10,6 @@ from hashlib import sha256
 from importlib.resources import files as package_files
 from itertools import chain, zip_longest
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar, Literal, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
@@ -18,14 +17,14 @@ from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.data.corpora.catalogue import NLI
 from isogloss.data.corpora.described_hub import hub_file
 from isogloss.data.corpora.questions import read_questions
-from isogloss.data.corpus import SPLITS, Source, Split, nonempty, not_there, only, unique_id
+from isogloss.data.corpus import SPLITS, Source, Split, nonempty, not_there, only
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
-from isogloss.data.formats.described_rows import EXAMPLES, NO_ANSWER, DescribedRow, columns_of, parts_of
-from isogloss.data.formats.file_facts import FileFacts, Reading, facts_of
-from isogloss.data.formats.forms import FORMS, Kind, Predicts
+from isogloss.data.formats.file_facts import facts_of
+from isogloss.data.formats.kinds import KINDS, NO_ANSWER, labelled_rows, parts_of
 from isogloss.data.formats.parallel_text import two_languages
-from isogloss.data.formats.tables import Column, Columns, FileFormat, Row, rows
+from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record
+from isogloss.data.formats.tables import Column, Columns, FileFormat, Row, Table, rows
 from isogloss.data.formats.tag_schemes import WORDS
 from isogloss.data.projection.tag_projection import OUTSIDE, are_bio
 
@@ -37,7 +36,7 @@ class DescribedCorpus:
     """A corpus whose files, format and columns somebody described."""
 
     name: str
-    kind: Kind
+    kind: KindName
     paths: Mapping[Split, str]
     """Path of each split's file below the folder, with {language}."""
     format: FileFormat
@@ -84,7 +83,7 @@ class DescribedCorpus:
         if self.kind == "pair" and self.predicts == "label" and {*self.labels} == {*NLI}:
             return ("nli",)
         if self.kind != "tagging":
-            return (FORMS[self.kind].tasks[self.predicts],)
+            return (KINDS[self.kind].tasks[self.predicts],)
         return ("span-tagging" if self.scheme != WORDS and are_bio(self.labels) else "word-tagging",)
 
     def path(self, language: str, split: Split) -> str:
@@ -167,11 +166,21 @@ class DescribedCorpus:
         """Return whether a split has a file."""
         return bool(self._in(folder, language, split))
 
-    def _how(self, split: Split) -> Reading:
-        values = {
-            one.name: getattr(self, one.name) for one in fields(Reading) if one.name != "may_lack_labels"
+    def _reading(self, language: str, split: Split) -> Reading:
+        chosen: dict[Column, tuple[str, ...]] = {
+            column: (text.replace("{language}", self._spelled(language)),)
+            for column, text in self.where.get(split, {}).items()
         }
-        return Reading(**values, may_lack_labels=split != "train")
+        return self._reading_of(chosen, may_lack_labels=split != "train")
+
+    def _reading_of(
+        self, chosen: Mapping[Column, tuple[str, ...]], *, may_lack_labels: bool = False
+    ) -> Reading:
+        separator = self.separator or ","
+        table = Table(format=self.format, columns=self.columns, chosen=chosen, separator=separator)
+        names = ("kind", "labels", "spelled", "skip", "predicts", "between", "comments", "scheme")
+        values = {name: getattr(self, name) for name in names}
+        return Reading(table=table, may_lack_labels=may_lack_labels, **values)
 
     @property
     def _described(self) -> str:
@@ -198,20 +207,20 @@ class DescribedCorpus:
             yield from self._translations(*files)
             return
         for file in files:
-            yield from self._attempts(file, self._chosen(language, split), self._how(split))
+            yield from self._attempts(file, self._reading(language, split))
 
     def lacks_labels(self, source: Source | None, language: str, split: Split) -> bool:
         """Return whether no row of a split has a label; DataError where the split is not there."""
-        where, how = self._chosen(language, split), self._how(split)
-        return any(self._facts(file, where, how).unlabelled for file in self.files(source, language, split))
+        reading = self._reading(language, split)
+        return any(self._facts(file, reading).unlabelled for file in self.files(source, language, split))
 
     def remarks(self, source: Source | None, language: str, split: Split) -> Iterator[str]:
         """Yield what was decided about the files of a split, and how many of its rows are left out."""
         for file in () if self.aligned else self.files(source, language, split):
-            where, how = self._chosen(language, split), self._how(split)
-            facts = [*self._facts(file, where, how).remarks]
+            reading = self._reading(language, split)
+            facts = [*self._facts(file, reading).remarks]
             if self.bad_rows == "skip":
-                bad = sum(isinstance(attempt, DataError) for attempt in self._attempts(file, where, how))
+                bad = sum(isinstance(attempt, DataError) for attempt in self._attempts(file, reading))
                 facts += [f"{bad:,} rows that do not fit left out"] if bad else []
             yield from [f"{self.name} {language} {split}: {', '.join(facts)}."] if facts else []
         if self.untrained and split != "train":
@@ -220,26 +229,15 @@ class DescribedCorpus:
             end = "" if names.endswith("?") else "."
             yield f"{self.name}: labels that no training data has: {names}{end}"
 
-    def _chosen(self, language: str, split: Split) -> dict[Column, str]:
-        """Return the columns by which rows are chosen, and what stands there."""
-        where = self.where.get(split, {}).items()
-        return {column: text.replace("{language}", self._spelled(language)) for column, text in where}
-
-    def _facts(self, file: File, where: Mapping[Column, str], how: Reading) -> FileFacts:
-        """Return what a file is, which is looked up once as long as it does not change."""
-
-        def is_meant(row: Row) -> bool:
-            return all(str(row.cells.get(column)) == text for column, text in where.items())
-
-        key = (file.name, file.fingerprint(), self._described, how.may_lack_labels, *where.items())
+    def _facts(self, file: File, reading: Reading) -> FileFacts:
+        """Return what a file is, which is decided once as long as it does not change."""
+        chosen = reading.table.chosen.items()
+        key = (file.name, file.fingerprint(), self._described, reading.may_lack_labels, *chosen)
         if key not in _FACTS or not key[1]:
             while len(_FACTS) >= MOST_FACTS:
                 _FACTS.pop(next(iter(_FACTS)), None)
-            _FACTS[key] = facts_of(file, how, self._columns(where), is_meant)
+            _FACTS[key] = facts_of(file, reading)
         return _FACTS[key]
-
-    def _columns(self, where: Mapping[Column, str]) -> list[Column]:
-        return [*where, *(column for part in self.columns for column in columns_of(self.columns, part))]
 
     def _fitting(self, attempts: Iterable[Example | DataError]) -> Iterator[Example]:
         """Yield examples; at the end DataError for rows that do not fit, unless they are left out."""
@@ -253,55 +251,34 @@ class DescribedCorpus:
             others = f" {more:,} more rows do not fit: isogloss corpus check lists them." if more else ""
             raise DataError(f"{first}{others}")
 
-    def _translations(self, first: File, second: File) -> Iterator[Translation | DataError]:
+    def _translations(self, *files: File) -> Iterator[Translation | DataError]:
         """Yield the lines of two files side by side; DataError where one ends before the other."""
-        how, sides = self._how("train"), (rows(file, "lines", (0,)) for file in (first, second))
-        for number, (row, translated) in enumerate(zip_longest(*sides)):
-            if row is None or translated is None:
-                file, longer = (first, second) if row is None else (second, first)
-                raise file.broken(number, "the last line", f"as many lines as {longer.name} has")
-            here = DescribedRow(how, first, cast(Row, row), "")
-            there = DescribedRow(how, second, cast(Row, translated), "")
+        reading = self._reading_of({})
+        for number, sides in enumerate(zip_longest(*(rows(file, reading.table) for file in files))):
+            if None in sides:
+                short, long = files if sides[0] is None else reversed(files)
+                raise short.broken(number, "the last line", f"as many lines as {long.name} has")
+            first, second = (
+                Record(reading, file, cast(Row, row), "") for file, row in zip(files, sides, strict=True)
+            )
             try:
-                yield Translation(id=str(number), first=here.text("first"), second=there.text("second"))
+                yield Translation(id=str(number), first=first.text("first"), second=second.text("second"))
             except DataError as error:
                 yield error
 
-    def examples(self, file: File, where: Mapping[Column, str] = MappingProxyType({})) -> Iterator[Example]:
-        """Yield the examples of a file: of the rows in whose columns these texts stand."""
-        return self._fitting(self._attempts(file, where, self._how("train")))
+    def examples(self, file: File) -> Iterator[Example]:
+        """Yield the examples of a file."""
+        return self._fitting(self._attempts(file, self._reading_of({})))
 
-    def _attempts(
-        self, file: File, where: Mapping[Column, str], how: Reading
-    ) -> Iterator[Example | DataError]:
+    def _attempts(self, file: File, reading: Reading) -> Iterator[Example | DataError]:
         if self.format == "squad":
-            yield from read_questions(file, answers="there" if NO_ANSWER in self.skip else "needed")
-            return
-        seen, facts = dict[str, int](), self._facts(file, where, how)
-        columns = [
-            one for one in self._columns(where) if not facts.unlabelled or one not in how.label_columns
-        ]
-        for number, row in enumerate(how.rows(file, columns, facts.layout)):
-            if isinstance(row, DataError):
-                yield row
-                continue
-            described = DescribedRow(how, file, row, str(number), facts)
-            try:
-                if any(str(described.at(column, "where")) != text for column, text in where.items()):
-                    continue
-                if "id" in self.columns:
-                    name = " ".join(map(str, described.cells("id")))
-                    described = replace(described, id=unique_id(name, seen))
-                example = described.example()
-            except DataError as error:
-                yield error
-                continue
-            if example is not None:
-                yield example
+            return read_questions(file, answers="there" if NO_ANSWER in self.skip else "needed")
+        attempts = labelled_rows(file, reading, self._facts(file, reading))
+        return (attempt for attempt in attempts if attempt is not None)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Yield JSON lines whose keys are the parts of an example."""
-        for example in only(EXAMPLES[self.kind], examples, self.name):
+        for example in only(KINDS[self.kind].example, examples, self.name):
             yield json.dumps(parts_of(example, self.labels), ensure_ascii=False)
 
 

@@ -19,6 +19,8 @@ from isogloss.data.projection.tag_projection import OUTSIDE
 
 HASH, DOCUMENT = "#", "-DOCSTART-"
 
+SEPARATORS = {"\t": "tab", " ": "space"}
+
 Line = tuple[int, list[str]]
 """Number and cells of a word's line."""
 
@@ -45,8 +47,12 @@ class Layout(NamedTuple):
     """Labels of the words that do not begin with ``#``."""
     comment: str | None
     """What comments begin with, anywhere; None where lines with ``#`` are looked at one by one."""
+    label: int | None = None
+    """The column of the labels."""
+    separator: str = ""
+    """What alone separates cells, of several spaces the last; empty: tabs or, in a line without, spaces."""
 
-    def is_comment(self, line: str, label: int | None, *, first: bool) -> bool:
+    def is_comment(self, line: str, *, first: bool) -> bool:
         """Return whether a line is a comment; ``first`` before the first word of a sentence."""
         if line.startswith(DOCUMENT):
             return True
@@ -57,6 +63,7 @@ class Layout(NamedTuple):
         cells = self.cells(line)
         if len(cells) != self.width or not all(cells):
             return True
+        label = self.label
         return label is not None and not all(map(self._is_label, cells[label : label + 1 or None]))
 
     def _is_label(self, text: str) -> bool:
@@ -65,6 +72,8 @@ class Layout(NamedTuple):
 
     def cells(self, line: str) -> list[str]:
         """Return the cells of a line; the empty one after the last separator is none."""
+        if self.separator:
+            return line.split("\t") if self.separator == "\t" else line.rsplit(self.separator, 1)
         cells = split_cells(line)
         return cells[:-1] if self.ends and not cells[-1] else cells
 
@@ -92,29 +101,27 @@ def layout_of(file: File, label: int | None, comment: str | None = None) -> Layo
             labels[1].update((cells if cells[-1] else cells[:-1])[label : label + 1 or None])
     ends = 0 < ending == widths.total()
     width = max(widths, key=lambda count: (widths[count], count), default=0) - ends
-    return Layout(width, ends, hashes > 0, frozenset(labels[ends]), comment)
+    return Layout(width, ends, hashes > 0, frozenset(labels[ends]), comment, label)
 
 
-def count_comments(file: File, layout: Layout, label: int | None) -> int:
+def count_comments(file: File, layout: Layout) -> int:
     """Return the number of comment lines."""
     first, count = True, 0
     for _, line in file.lines() if layout.hashes else ():
-        comment = layout.is_comment(line, label, first=first)
+        comment = layout.is_comment(line, first=first)
         count += comment
         first = not line.strip() or (first and comment)
     return count
 
 
-def read_words(
-    file: File, layout: Layout, columns: Sequence[int], label: int | None
-) -> Iterator[list[Line] | DataError]:
+def read_words(file: File, layout: Layout, columns: Sequence[int]) -> Iterator[list[Line] | DataError]:
     """Yield the words of each sentence, or the error of a sentence with a line that does not fit."""
     for has_words, block in groupby(file.lines(), key=lambda numbered: bool(numbered[1].strip())):
         if not has_words:
             continue
         words = list[Line]()
         for number, line in block:
-            if not layout.hashes or not layout.is_comment(line, label, first=not words):
+            if not layout.hashes or not layout.is_comment(line, first=not words):
                 words.append((number, layout.cells(line)))
         if words:
             yield _misfit(file, layout, columns, words) or words
@@ -133,6 +140,8 @@ def _misfit(file: File, layout: Layout, columns: Sequence[int], words: Sequence[
             )
             expected = f"{_columns(width)}, among them {', '.join(map(str, columns))}"
             text = " ".join(cells)[:60]
+            if layout.separator:
+                expected, advice = f"a word, a {SEPARATORS[layout.separator]} and its tag", "Correct the line"
             return file.broken(number, f"{_columns(len(cells))} in {text!r}", expected, advice)
     broken = (number for number, cells in words if any("\r" in cell for cell in cells))
     if number := next(broken, 0):

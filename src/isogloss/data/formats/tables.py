@@ -1,13 +1,15 @@
 """Rows of files in the formats that people keep labelled data in: CoNLL, TSV, CSV, JSON, parquet, lines.
 
-Columns are named as in the file's header or keys, those of CoNLL-U as it names them (FORM, XPOS), or numbered
-from 0 (from -1, backwards).
+A ``Table`` says where the parts of an example stand: in a column by its name in the header or its key, by any
+of the names in use, by CoNLL-U's name (FORM, XPOS), by its number from 0 (from -1, backwards), or in several
+columns. Whatever reads rows sees parts and no columns.
 """
 
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
@@ -17,152 +19,295 @@ from isogloss.data.formats.layouts import Layout, layout_of, read_words
 
 FileFormat = Literal["conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines", "squad"]
 """The last is that of whole questions (``questions``), not of rows."""
+
+SUFFIXES: Mapping[str, FileFormat] = {
+    ".txt": "conll", ".conll": "conll", ".conllu": "conllu", ".tsv": "tsv", ".csv": "csv",
+    ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
+}  # fmt: skip
+
+BY_WORD = ("conll", "conllu")
+"""Formats with a line a word."""
+
 Column = int | str
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """A column by any of the names in use, the preferred one first."""
+
+    names: tuple[str, ...]
+
+
+Place = Column | tuple[Column, ...] | AnyOf
 Columns = Mapping[str, Column | tuple[Column, ...]]
-"""The column that holds each part of an example, or several."""
-
-
-_OPENS, _COMMA, _CLOSES = re.compile(r"\s*\[\s*"), re.compile(r"\s*,\s*"), re.compile(r"\s*\]\s*\Z")
-_LIST = "a list of JSON objects and nothing else"
-
+"""The column of each part of an example, or several."""
 
 LONGEST_CELL = 2**31 - 1
 """Characters of a cell of CSV: the most that Python's reader can take everywhere; it would take 131,072."""
 
 
-class Row(NamedTuple):
-    """A row of a file, or a sentence of rows: its cells by column, and the line it begins in."""
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Where in the rows of a file the parts of an example stand."""
 
+    format: FileFormat
+    columns: Mapping[str, Place]
+    chosen: Mapping[Column, tuple[str, ...]] = field(default_factory=dict)
+    """The texts of which a row must have one in a column; other rows are skipped."""
+    optional: Collection[str] = ()
+    """Parts, and columns of ``chosen``, that a file may lack."""
+    headerless: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Parts by position, by the number of cells; a row without any name of the first part is no header."""
+    separator: str = ","
+    """Separator of the cells of CSV."""
+    skip_blank: bool = True
+    """Whether blank lines of TSV are skipped."""
+    lossy: bool = False
+    """Whether a row with the wrong number of cells counts as a row of empty ones."""
+
+    def columns_of(self, part: str) -> tuple[Column, ...]:
+        """Return the columns of a part, or the names in use."""
+        place = self.columns[part]
+        return place.names if isinstance(place, AnyOf) else place if isinstance(place, tuple) else (place,)
+
+
+class Row(NamedTuple):
+    """A row of a file, or a sentence of rows."""
+
+    number: int
+    """Counted from 0 in the file."""
     line: int
-    cells: Mapping[Column, object]
+    parts: Mapping[str, Any]
+    """A tuple for a part in several columns, a list for each part of a sentence; without those it lacks."""
     lines: Sequence[int] = ()
-    """Of a sentence the line of each word."""
+    """The line of each word of a sentence."""
+    columns: Collection[Column] = ()
+    """The columns that the row has."""
 
 
 Rows = Iterator[Row | DataError]
 """Rows, and the errors of those that do not fit, after which reading goes on."""
 
 
-def rows(
-    file: File,
-    form: FileFormat,
-    columns: Sequence[Column],
-    separator: str = ",",
-    *,
-    labels: Sequence[Column] = (),
-    layout: Layout | None = None,
-) -> Rows:
-    """Yield the rows of a file with these columns; of CoNLL's the sentences, a list in each column.
+class _Cells(NamedTuple):
+    """A row before its parts are known: its cells by key, and the key of each column."""
 
-    ``separator`` is that of the cells of CSV. Columns of ``labels`` may be absent in the whole file.
-    """
-    if form == "csv":
-        return _headed(_csv(file, separator), file, columns, labels)
-    if form == "tsv":
-        return _headed(_tabbed(file), file, columns, labels)
-    if form == "conll":
-        return _conll(file, columns, labels, layout)
-    return _READ[form](file, columns)
+    line: int
+    cells: Any
+    find: "_Find"
+    columns: Collection[Column]
+    lines: Sequence[int] = ()
 
 
-def _conll(file: File, columns: Sequence[Column], labels: Sequence[Column], layout: Layout | None) -> Rows:
-    """Yield sentences: lines of columns separated by tabs or spaces, an empty line after each."""
-    label = next((int(column) for column in labels), None)
-    layout = layout or layout_of(file, label)
-    numbers = [int(column) for column in columns]
-    for words in read_words(file, layout, numbers, label):
-        if isinstance(words, DataError):
-            yield words
+_Find = Callable[[Column], Any]
+"""Return the key of a column, or None for one that is not there."""
+
+
+def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
+    """Yield the chosen rows of a file; of CoNLL, which has a ``layout``, the sentences."""
+    is_conll = table.format == "conll"
+    cells = _conll(file, table, layout) if is_conll else _READERS[table.format](file, table)
+    find: _Find | None = None
+    for number, row in enumerate(cells):
+        if isinstance(row, DataError):
+            yield row
             continue
-        cells = {column: [row[column] for _, row in words] for column in numbers}
-        lines = [number for number, _ in words]
-        yield Row(lines[0], cast(Mapping[Column, object], cells), lines)
+        if row.find is not find:
+            find = row.find
+            keys, chosen = _keys(table.columns, find), {column: find(column) for column in table.chosen}
+        lacking = [column for column, key in chosen.items() if key is None and column not in table.optional]
+        if lacking:
+            yield no_column(file, row.line, f"{lacking[0]!r} for where", row.columns)
+        elif all(
+            key is None or str(row.cells[key]) in table.chosen[column] for column, key in chosen.items()
+        ):
+            parts = {
+                part: tuple(row.cells[one] for one in key) if isinstance(key, tuple) else row.cells[key]
+                for part, key in keys.items()
+            }
+            yield Row(number, row.line, parts, row.lines, row.columns)
 
 
-def _conllu(file: File, columns: Sequence[Column]) -> Rows:
-    """Yield sentences without multi-word ranges, empty nodes and comments."""
-    places = {one: NAMES.index(one) if isinstance(one, str) else one for one in columns}
-    for block in read_sentences(file):
-        words = {name: [cells[at] for _, cells in block.rows] for name, at in places.items()}
-        yield Row(block.number, words, [number for number, _ in block.rows])
+OFFICIAL = "Take the official file; only a test split may lack labels"
 
 
-def _tabbed(file: File) -> Iterator[tuple[int, list[str]]]:
-    return ((number, line.split("\t")) for number, line in file.lines() if line.strip())
+def no_column(
+    file: File, line: int, missing: str, columns: Iterable[Column], advice: str = "Correct the columns"
+) -> DataError:
+    """Build the error for a row without a column."""
+    expected = f"one of {', '.join(map(str, columns))}"
+    return file.broken(line, f"no column {missing}", expected, advice)
+
+
+def header_of(file: File, form: FileFormat) -> list[str]:
+    """Return the cells of the first row, or the keys of the first object."""
+    for row in _READERS[form](file, Table(format=form, columns={"": 0})):
+        if not isinstance(row, DataError):
+            return [str(cell).strip() for cell in (row.cells if form in ("csv", "tsv") else row.columns)]
+    return []
+
+
+def _keys(columns: Mapping[str, Place], find: _Find) -> dict[str, Any]:
+    """Return the key of each part that is there, or those of its columns."""
+    keys: dict[str, Any] = {}
+    for part, place in columns.items():
+        if isinstance(place, tuple):
+            keys[part] = tuple(map(find, place))
+        else:
+            names = place.names if isinstance(place, AnyOf) else (place,)
+            keys[part] = next((key for name in names if (key := find(name)) is not None), None)
+    return {
+        part: key for part, key in keys.items() if key is not None and key != () and None not in [*_all(key)]
+    }
+
+
+def _all(key: Any) -> Iterable[Any]:
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _numbered(width: int, column: Column) -> int | None:
+    return column if isinstance(column, int) and -width <= column < width else None
+
+
+def _delimited(file: File, table: Table) -> Iterator[_Cells | DataError]:
+    """Yield rows of cells; where columns are named, the first row is a header."""
+    lines = _csv(file, table.separator) if table.format == "csv" else _tabbed(file, table)
+    width, find, named = 0, cast(_Find, None), False
+    columns: Sequence[Column] = ()
+    for number, cells in lines:
+        if not width:
+            header = [cell.strip() for cell in cells]
+            named = _is_header(table, header)
+            width, columns = len(cells), header if named else range(len(cells))
+            if not named and table.headerless:
+                width = width if width in table.headerless else next(iter(table.headerless))
+            find = _finder(table, header, width, named=named)
+            if named:
+                _check_header(file, number, header, table)
+                continue
+        if len(cells) == width:
+            yield _Cells(number, cells, find, columns)
+        elif table.lossy:
+            yield _Cells(number, [""] * width, find, columns)
+        else:
+            csv_advice = '; cells in quotation marks are CSV (format = "csv", separator = "\\t")'
+            advice = f"Correct the line{'' if table.headerless else csv_advice}"
+            expected = f"{width} as in the {'header' if named else 'first row'}"
+            yield file.broken(number, f"{len(cells)} cell{'s' * (len(cells) != 1)}", expected, advice)
+
+
+def _finder(table: Table, header: Sequence[str], width: int, *, named: bool) -> _Find:
+    """Return where each column stands in the rows of a file."""
+    if named:
+        return lambda column: header.index(column) if column in header else _numbered(width, column)
+    if table.headerless:
+        positions = {
+            name: place
+            for place, part in enumerate(table.headerless[width])
+            if part
+            for name in table.columns_of(part)
+        }
+        return positions.get
+    return lambda column: _numbered(width, column)
+
+
+def _is_header(table: Table, cells: Sequence[str]) -> bool:
+    """Return whether a first row is a header."""
+    if table.headerless:
+        return not {*cells}.isdisjoint(table.columns_of(next(iter(table.columns))))
+    places = [column for part in table.columns for column in table.columns_of(part)]
+    return any(isinstance(column, str) for column in (*places, *table.chosen))
+
+
+def _check_header(file: File, number: int, header: Sequence[str], table: Table) -> None:
+    """Raise DataError for a column that is not in a header; an optional one may be absent, not misspelled."""
+    wanted: list[tuple[str, tuple[Column, ...]]] = [(str(column), (column,)) for column in table.chosen]
+    for part, place in table.columns.items():
+        columns = table.columns_of(part)
+        wanted += [(part, columns)] if isinstance(place, AnyOf) else [(part, (one,)) for one in columns]
+    for part, columns in wanted:
+        names = [column for column in columns if isinstance(column, str)]
+        twice = next((name for name in names if header.count(name) > 1), None)
+        if twice is not None:
+            found = f"{header.count(twice)} columns {twice!r}"
+            raise file.broken(number, found, "one", "Number them from 0")
+        if not names or not {*names}.isdisjoint(header):
+            continue
+        official, near = bool(table.headerless), did_you_mean(names[0], header)
+        if part not in table.optional or (near and not official):
+            raise file.broken(
+                number,
+                f"a header without {' or '.join(map(repr, names))}{near}",
+                f"the columns that the {'corpus' if official else 'description'} names; "
+                f"there are {some(header)}",
+                OFFICIAL if official else "Correct the columns, or number them from 0 if there is no header",
+            )
+
+
+def _tabbed(file: File, table: Table) -> Iterator[tuple[int, list[str]]]:
+    return (
+        (number, line.split("\t")) for number, line in file.lines() if not table.skip_blank or line.strip()
+    )
 
 
 def _csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader(file.read(), delimiter=separator, strict=True)
-    before = 1
+    begin = 1
     try:
         for cells in reader:
             if cells:
-                yield before, cells
-            before = reader.line_num + 1
+                yield begin, cells
+            begin = reader.line_num + 1
     except csv.Error as error:
-        raise file.broken(before, str(error), "cells as CSV writes them") from error
+        raise file.broken(begin, str(error), "cells as CSV writes them") from error
 
 
-def _headed(
-    lines: Iterable[tuple[int, list[str]]], file: File, columns: Sequence[Column], labels: Sequence[Column]
-) -> Rows:
-    """Yield rows of cells; where columns are named, the first row is a header."""
-    first: list[str] | None = None
-    named = any(isinstance(column, str) for column in columns)
-    for number, cells in lines:
-        if first is None:
-            first = [cell.strip() for cell in cells]
-            if named:
-                _check_header(file, number, first, [one for one in columns if isinstance(one, str)], labels)
-                continue
-        if len(cells) != len(first):
-            advice = 'Correct the line; cells in quotation marks are CSV (format = "csv", separator = "\\t")'
-            expected = f"{len(first)} as in the {'header' if named else 'first row'}"
-            yield file.broken(number, f"{len(cells)} cells", expected, advice)
+def _conll(file: File, table: Table, layout: Layout | None) -> Iterator[_Cells | DataError]:
+    """Yield sentences: lines of columns separated by tabs or spaces, an empty line after each."""
+    label = table.columns.get("label")
+    layout = layout or layout_of(file, label if isinstance(label, int) else None)
+    columns = [cast(int, place) for place in table.columns.values()]
+    for words in read_words(file, layout, columns):
+        if isinstance(words, DataError):
+            yield words
         else:
-            named_cells = dict(zip(first if named else (), cells, strict=False))
-            yield Row(
-                number, {column: cell for column in columns for cell in _cell(column, named_cells, cells)}
-            )
+            lines = [number for number, _ in words]
+            cells = {column: [row[column] for _, row in words] for column in columns}
+            yield _Cells(lines[0], cells, _same, columns, lines)
 
 
-def _cell(column: Column, named: Mapping[str, str], cells: Sequence[str]) -> Sequence[str]:
-    """Return the cell of a column, or nothing where the row has none."""
-    if isinstance(column, str):
-        return [named[column]] if column in named else []
-    return cells[column : column + 1 or None]
+def _same(column: Column) -> Column:
+    return column
 
 
-def _check_header(
-    file: File, number: int, header: Sequence[str], columns: Sequence[str], labels: Sequence[Column]
-) -> None:
-    """Raise DataError for a column that is not in a header; one of labels may be absent, not misspelled."""
-    for column in columns:
-        if header.count(column) > 1:
-            raise file.broken(
-                number, f"{header.count(column)} columns {column!r}", "one", "Number them from 0"
-            )
-        near = did_you_mean(column, header)
-        if column not in header and (near or column not in labels):
-            raise file.broken(
-                number,
-                f"a header without {column!r}{near}",
-                f"the columns that the description names; there are {some(header)}",
-                "Correct the columns, or number them from 0 if there is no header",
-            )
+def _conllu(file: File, table: Table) -> Iterator[_Cells | DataError]:
+    """Yield sentences without multi-word ranges, empty nodes and comments."""
+    columns = [cast(Column, place) for place in table.columns.values()]
+    places = {one: NAMES.index(one) if isinstance(one, str) else one for one in columns}
+    for block in read_sentences(file):
+        cells = {column: [row[at] for _, row in block.rows] for column, at in places.items()}
+        yield _Cells(block.number, cells, _same, columns, [number for number, _ in block.rows])
 
 
-def _objects(file: File, _: Sequence[Column]) -> Rows:
+def _object(line: int, body: Mapping[str, Any]) -> _Cells:
+    return _Cells(line, body, lambda column: column if column in body else None, body)
+
+
+def _objects(file: File, _: Table) -> Iterator[_Cells | DataError]:
     for number, line in file.lines():
         if line.strip():
             try:
-                yield Row(number, cast(Mapping[Column, Any], parsed_object(file, number, line)))
+                yield _object(number, parsed_object(file, number, line))
             except DataError as error:
                 yield error
 
 
-def _array(file: File, _: Sequence[Column]) -> Rows:
+_OPENS, _COMMA, _CLOSES = re.compile(r"\s*\[\s*"), re.compile(r"\s*,\s*"), re.compile(r"\s*\]\s*\Z")
+_LIST = "a list of JSON objects and nothing else"
+
+
+def _array(file: File, _: Table) -> Iterator[_Cells | DataError]:
     """Yield the objects of one JSON list, each with the line it begins in."""
     text, read, line, closed = "".join(file.read()), 0, 1, None
     step, decode = _OPENS.match(text), json.JSONDecoder().raw_decode
@@ -174,18 +319,22 @@ def _array(file: File, _: Sequence[Column]) -> Rows:
             raise file.broken(line, f"{text[read : read + 60]!r} ({error})", _LIST) from error
         if not isinstance(body, dict):
             raise file.broken(line, f"{text[read : read + 60]!r}", _LIST)
-        yield Row(line, body)
+        yield _object(line, body)
         step, closed = _COMMA.match(text, end), _CLOSES.match(text, end)
     if not closed:
         raise file.broken(line, "no list, or one that does not end", _LIST)
 
 
-def _lines(file: File, columns: Sequence[Column]) -> Rows:
+def _lines(file: File, _: Table) -> Iterator[_Cells | DataError]:
     for number, line in file.lines():
-        yield Row(number, dict.fromkeys(columns, line))
+        yield _Cells(number, (line,), _first, (0,))
 
 
-def _parquet(file: File, _: Sequence[Column]) -> Rows:
+def _first(_: Column) -> int:
+    return 0
+
+
+def _parquet(file: File, _: Table) -> Iterator[_Cells | DataError]:
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -199,13 +348,15 @@ def _parquet(file: File, _: Sequence[Column]) -> Rows:
         for batch in ParquetFile(file.name).iter_batches():
             for body in batch.to_pylist():
                 number += 1
-                yield Row(number, body)
+                yield _object(number, body)
     except (ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{file.name}: this is no parquet file, or a damaged one ({error}).") from error
 
 
-_READ: Mapping[FileFormat, Callable[[File, Sequence[Column]], Rows]] = {
+_READERS: Mapping[FileFormat, Callable[[File, Table], Iterator[_Cells | DataError]]] = {
     "conllu": _conllu,
+    "tsv": _delimited,
+    "csv": _delimited,
     "jsonl": _objects,
     "json": _array,
     "lines": _lines,

@@ -1,0 +1,400 @@
+"""Kinds of labelled corpora: the parts of an example, where they usually stand, and how it is made of them.
+
+The catalogue, described corpora and datasets of the hub all come through here: a row (``tables``) becomes an
+example by its kind.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from isogloss.core.errors import DataError
+from isogloss.data.corpora.questions import place_answer
+from isogloss.data.examples import (
+    Choice,
+    Example,
+    Label,
+    LabelledText,
+    Question,
+    SentencePair,
+    TaggedSentence,
+    TextLine,
+    Translation,
+)
+from isogloss.data.files import File, is_unicode, some
+from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, label_text
+from isogloss.data.formats.tables import SUFFIXES, Columns, FileFormat
+from isogloss.data.formats.tag_schemes import MARKS, WORDS, as_bio, misfit
+from isogloss.data.projection.tag_projection import OUTSIDE
+
+
+def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Example | DataError | None]:
+    """Yield the example of each chosen row, its error, or None where it is left out for its label.
+
+    Without ids of their own, official examples are numbered from 1 within their language, so that rows of
+    parallel corpora have equal ids in all languages, and described ones from 0 within their file.
+    """
+    seen, count = dict[str, int](), 0
+    reading = reading.without_labels if facts.unlabelled else reading
+    for row in reading.rows(file, facts.layout):
+        if isinstance(row, DataError):
+            yield row
+            continue
+        count += 1
+        record = Record(reading, file, row, str(count if reading.official else row.number), facts)
+        try:
+            if "id" in reading.table.columns and ("id" in row.parts or not reading.official):
+                record = record.named(seen)
+            yield KINDS[reading.kind].make(record)
+        except DataError as error:
+            yield error
+
+
+_SPAN = re.compile(r"\[\s*([^\s:\[\]]+)\s*:\s*([^\[\]]*)\]|[\[\]]")
+"""``[time : nine am]``, or a bracket that marks no span."""
+
+_OF_CHARACTERS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Kana and Chinese characters, which stand without spaces."""
+
+
+def _annotated(record: Record) -> TaggedSentence:
+    """Read a text in which spans stand as ``[type : words]`` (MASSIVE).
+
+    Spaces separate words; Chinese and Japanese words are characters, as in the corpus's own script.
+    """
+    text, end, words, tags = record.text("annotated"), 0, list[str](), list[str]()
+    for span in (*_SPAN.finditer(text), None):
+        outside = _words(text[end : span.start() if span else None])
+        words += outside
+        tags += [OUTSIDE] * len(outside)
+        if span is None:
+            break
+        if not span[1] or not (inside := _words(span[2])):
+            raise record.broken(f"{text[span.start() :][:60]!r}", "spans as in [time : nine am]")
+        words += inside
+        tags += [f"{mark}-{span[1]}" for mark in ("B", *"I" * (len(inside) - 1))]
+        end = span.end()
+    return TaggedSentence(id=record.id, words=tuple(words), tags=record.labels(tags))
+
+
+def _words(text: str) -> list[str]:
+    chunks = (list(chunk) if _OF_CHARACTERS.search(chunk) else [chunk] for chunk in text.split())
+    return [word for chunk in chunks for word in chunk]
+
+
+def _sentence(record: Record) -> TaggedSentence:
+    columns = record.reading.table.columns
+    if "annotated" in columns:
+        return _annotated(record)
+    parts = ("word", "label") if "word" in columns else ("words", "labels")
+    words = record.part(parts[0])
+    tags = [] if record.is_unlabelled else record.part(parts[1])
+    lists = isinstance(words, list) and isinstance(tags, list)
+    if not lists or (len(words) != len(tags) and not record.is_unlabelled):
+        raise record.broken("words and labels that are no lists of one length", "a label for each word")
+    words = tuple(_word(record, word, index) for index, word in enumerate(words))
+    return TaggedSentence(id=record.id, words=words, tags=_bio(record, [*map(record.spell, tags)]))
+
+
+def _word(record: Record, word: object, index: int) -> str:
+    """Return a word without the prefix that the words of its file have; DataError where it is blank."""
+    prefixes, blank = record.reading.prefixes, record.reading.blank
+    if not isinstance(word, str) or not (word if blank else word.strip()) or not is_unicode(word):
+        raise record.broken(f"the word {word!r}", "words that are not blank", "Take it out", word=index)
+    bare = next((word.removeprefix(one) for one in prefixes if word.startswith(one)), "")
+    if prefixes and not bare:
+        raise record.broken(f"word {word!r}", f"{prefixes[0]!r} before each word", word=index)
+    return bare if prefixes else word
+
+
+def _bio(record: Record, tags: Sequence[str]) -> tuple[str, ...]:
+    """Return the tags of a sentence, spans as BIO; DataError, with its line, for one that does not fit."""
+    scheme = record.facts.scheme
+    if scheme != WORDS and (wrong := misfit(tags, scheme)) is not None:
+        marks = ", ".join(f"{mark}-TYPE" for mark in MARKS[scheme]) or "(TYPE*, *, *)"
+        raise record.broken(
+            f"tag {tags[wrong]!r} in a file whose tags are {scheme}",
+            f"O, {marks}",
+            'Correct it or, where each word has a label of its own, write scheme = "words"',
+            word=wrong,
+        )
+    return tuple(record.checked_label(tag, index) for index, tag in enumerate(as_bio(tags, scheme)))
+
+
+def _text(record: Record) -> LabelledText | None:
+    if record.is_skipped():
+        return None
+    return LabelledText(id=record.id, text=record.text("text"), label=_label_of(record))
+
+
+def _pair(record: Record) -> SentencePair | None:
+    if record.is_skipped():
+        return None
+    first, second = (record.text(part) for part in ("first", "second"))
+    return SentencePair(id=record.id, first=first, second=second, label=_label_of(record))
+
+
+def _single(record: Record) -> str:
+    return record.checked_label(record.spell(record.part("label")))
+
+
+def _label_of(record: Record) -> Label:
+    return UNKNOWN if record.is_unlabelled else _LABEL[record.reading.predicts](record)
+
+
+def _labels(record: Record) -> tuple[str, ...]:
+    """Return the labels of a row: a list, a text with separators, or a column each that says yes or no.
+
+    A row may have none.
+    """
+    labels = record.part("label")
+    if isinstance(labels, tuple):
+        pairs = zip(record.reading.labels, labels, strict=True)
+        return tuple(label for label, cell in pairs if _is_yes(record, label, cell))
+    if isinstance(labels, str):
+        labels = [text for text in labels.split(record.reading.between) if text.strip()]
+    if not isinstance(labels, list):
+        expected = f"a list of labels, or labels with {record.reading.between!r} between"
+        raise record.broken(f"label is {str(labels)[:60]!r}", expected)
+    return tuple(dict.fromkeys(record.labels(labels)))
+
+
+def _is_yes(record: Record, label: str, cell: object) -> bool:
+    text = str(cell).strip().lower()
+    if text not in _YES_OR_NO:
+        raise record.broken(f"{label} is {str(cell)[:60]!r}", "0 or 1", "Correct it, or leave the column out")
+    return _YES_OR_NO[text]
+
+
+_YES_OR_NO = {"0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
+
+
+def _number(record: Record) -> float:
+    cell = record.part("label")
+    try:
+        number = math.nan if isinstance(cell, bool) else float(cell)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise record.broken(f"label is {str(cell)[:60]!r}", "a number such as 2.6", "Correct it, or skip it")
+    return number
+
+
+_LABEL: Mapping[Predicts, Callable[[Record], Label]] = {
+    "label": _single,
+    "labels": _labels,
+    "number": _number,
+}
+
+
+def _choice(record: Record) -> Choice | None:
+    if record.is_skipped():
+        return None
+    options = _options(record)
+    more = [part for part in KINDS["choice"].more if part in record.reading.table.columns]
+    texts = {part: record.text(part) for part in ("context", *more)}
+    if record.is_unlabelled:
+        return Choice(id=record.id, options=options, label=None, **texts)
+    label = label_text(record.part("label"))
+    names = (record.reading.labels or [str(number) for number in range(len(options))])[: len(options)]
+    if label not in names:
+        raise record.broken(
+            f"label {label!r} for {len(options)} options",
+            f"one of {some(names)}",
+            "Correct it, or the labels of the description",
+        )
+    return Choice(id=record.id, options=options, label=names.index(label), **texts)
+
+
+def _options(record: Record) -> tuple[str, ...]:
+    """Return the options of a row: a list in one cell, or a cell each; the last ones may be empty."""
+    options = record.part("options")
+    if isinstance(options, tuple) and len(options) == 1:
+        options = options[0]
+    if not isinstance(options, list | tuple):
+        what = f"options {str(options)[:60]!r}"
+        raise record.broken(what, "a list of texts, or a column for each", "Name their columns")
+    while options and options[-1] in ("", None):
+        options = options[:-1]
+    if len(options) < 2:
+        raise record.broken(f"{len(options)} options", "two or more", "Take the row out")
+    return tuple(record.checked_text("an option", option) for option in options)
+
+
+UNKNOWN = ""
+"""The label of an example that has none."""
+
+NO_ANSWER = ""
+"""What ``skip`` calls a question without an answer."""
+
+
+def _question(record: Record) -> Question | None:
+    passage, answers = record.text("context"), list[tuple[int, str]]()
+    repairs = list[str]()
+    for text, start in _answers(record):
+        placed = place_answer(passage, record.checked_text("an answer", text), _offset(record, start))
+        if isinstance(placed, str):
+            raise record.broken(placed, "an answer that stands in its context, at its start")
+        answers.append(placed[:2])
+        repairs.append(placed[2])
+    if not answers and NO_ANSWER in record.reading.skip and not record.is_unlabelled:
+        return None
+    if not answers and not record.is_unlabelled:
+        raise record.broken(
+            "a question without an answer",
+            "one that stands in the context, as the task finds one for every question (SQuAD 1.1)",
+            'Take it out, or leave out all such questions (skip = [""])',
+        )
+    return Question(
+        id=record.id,
+        passage=passage,
+        question=record.text("question"),
+        answers=tuple(answers),
+        repaired=", ".join(filter(None, repairs)),
+    )
+
+
+def _answers(record: Record) -> list[tuple[object, object]]:
+    """Return text and start of each answer of a row; None for a start that is not given.
+
+    They are a text, a list of texts, SQuAD's list of objects, or the object of two lists that ``datasets``
+    makes of it.
+    """
+    if record.is_unlabelled:
+        return []
+    answers = _listed(record.part("answers"))
+    if answers and all(isinstance(answer, Mapping) for answer in answers):
+        texts = [text for answer in answers for text in _listed(answer.get("text"))]
+        starts = [start for answer in answers for start in _listed(answer.get("answer_start"))]
+    else:
+        texts = [text for text in answers if text != NO_ANSWER]
+        has_starts = texts and "start" in record.reading.table.columns
+        starts = _listed(record.part("start")) if has_starts else []
+    if starts and len(starts) != len(texts):
+        counts = f"{len(texts)} answers and {len(starts)} starts"
+        raise record.broken(counts, "a start for each answer, or none")
+    return list(zip(texts, starts or [None] * len(texts), strict=True))
+
+
+def _listed(cell: Any) -> list[Any]:
+    if isinstance(cell, list | tuple):
+        return list(cell)
+    return [] if cell is None else [cell]
+
+
+def _offset(record: Record, start: object) -> int | None:
+    if start in (None, ""):
+        return None
+    if isinstance(start, bool) or not _WHOLE.fullmatch(str(start).strip()):
+        raise record.broken(f"start is {str(start)[:60]!r}", "a number of characters, counted from 0")
+    return int(str(start))
+
+
+_WHOLE = re.compile(r"-?\d{1,18}")
+
+
+def _translation(record: Record) -> Translation:
+    return Translation(id=record.id, first=record.text("first"), second=record.text("second"))
+
+
+def _line(record: Record) -> TextLine | None:
+    if record.reading.table.format == "lines" and not record.part("text").strip():
+        return None  # Empty lines stand between paragraphs.
+    return TextLine(id=record.id, text=record.text("text"))
+
+
+class Kind(NamedTuple):
+    """A kind of labelled corpus: what it needs of a row, and the example it makes of it."""
+
+    example: type[Example]
+    make: Callable[[Record], Example | None]
+    """None for a row that is left out."""
+    columns: Mapping[FileFormat, Columns]
+    """Default columns by format."""
+    tasks: Mapping[Predicts, str]
+    """The task of its labels; that of tagging depends on the labels."""
+    more: tuple[str, ...] = ()
+    """Optional parts, which the description must name a column for."""
+    several: tuple[str, ...] = ()
+    """Parts that several columns may hold."""
+    suffixes: Mapping[str, FileFormat] = SUFFIXES
+    """The format of a file whose description names none."""
+
+
+_BY_NAME: tuple[FileFormat, ...] = ("tsv", "csv", "jsonl", "json", "parquet")
+
+
+def _named(*names: str) -> dict[FileFormat, Columns]:
+    return {form: {name: name for name in names} for form in _BY_NAME}
+
+
+KINDS: Mapping[KindName, Kind] = {
+    "tagging": Kind(
+        TaggedSentence,
+        _sentence,
+        {
+            "conll": {"word": 0, "label": -1},
+            "conllu": {"word": "FORM", "label": "UPOS"},
+            **_named("words", "labels"),
+        },
+        {"label": ""},
+        ("annotated",),
+    ),
+    "text": Kind(
+        LabelledText,
+        _text,
+        _named("text", "label"),
+        {"label": "text-classification", "labels": "multi-label-classification", "number": "regression"},
+    ),
+    "pair": Kind(
+        SentencePair,
+        _pair,
+        _named("first", "second", "label"),
+        {"label": "pair-classification", "number": "pair-regression"},
+    ),
+    "choice": Kind(
+        Choice,
+        _choice,
+        _named("context", "options", "label"),
+        {"label": "multiple-choice"},
+        ("question", "prompt"),
+        ("context", "options"),
+    ),
+    "span": Kind(
+        Question,
+        _question,
+        {"squad": {}, **_named("context", "question", "answers")},
+        {"label": "qa"},
+        ("start",),
+        suffixes={**SUFFIXES, ".json": "squad"},
+    ),
+    "bitext": Kind(
+        Translation,
+        _translation,
+        {"lines": {"first": 0, "second": 0}, **_named("first", "second")},
+        {"label": "bitext"},
+    ),
+    "raw": Kind(TextLine, _line, {"lines": {"text": 0}, **_named("text")}, {"label": "text"}),
+}
+
+
+def parts_of(example: Example, labels: Sequence[str]) -> dict[str, object]:
+    """Return the parts of an example as JSON holds them, for a reader that finds each under its name."""
+    if isinstance(example, TaggedSentence):
+        return {"words": example.words, "labels": example.tags}
+    if isinstance(example, Choice):
+        texts = {"context": example.context, "question": example.question, "prompt": example.prompt}
+        label = labels[example.label] if labels and example.label is not None else example.label
+        parts = {**texts, "options": example.options, "label": label}
+        return {name: value for name, value in parts.items() if value != ""}
+    if isinstance(example, Question):
+        starts, answers = zip(*example.answers, strict=True) if example.answers else ((), ())
+        return {
+            "context": example.passage,
+            "question": example.question,
+            "answers": {"text": answers, "answer_start": starts},
+        }
+    names = [field.name for field in fields(example)]
+    return {name: getattr(example, name) for name in names if name in ("text", "first", "second", "label")}

@@ -1,0 +1,237 @@
+"""How labelled rows are read: the table, the labels and their spelling, what a file was found to be.
+
+A ``Record`` is a row that is read so; a kind of example (``kinds``) is made of it.
+"""
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from isogloss.core.errors import DataError, did_you_mean
+from isogloss.data.corpus import unique_id
+from isogloss.data.files import File, is_unicode, some
+from isogloss.data.formats.layouts import Layout
+from isogloss.data.formats.tables import OFFICIAL, AnyOf, Row, Rows, Table, no_column, rows
+from isogloss.data.formats.tag_schemes import WORDS
+
+KindName = Literal["tagging", "text", "pair", "choice", "span", "bitext", "raw"]
+Predicts = Literal["label", "labels", "number"]
+"""What the label of a text or pair is: one of an inventory, any number of them, or a number."""
+
+LABELS: Mapping[KindName, tuple[str, ...]] = {
+    "tagging": ("label", "labels"), "text": ("label",), "pair": ("label",), "choice": ("label",),
+    "span": ("answers",),
+}  # fmt: skip
+"""The part of an example that contains its label."""
+
+NO_LABEL = frozenset({"", "nan", "NaN", "null", "NULL", "<NA>", "#N/A"})
+"""What programs write where there is no label; each may be one of the inventory, too."""
+
+NUMBER = re.compile(r"\d{1,9}(?=(\.0)?$)")
+"""A label that is a place in the inventory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFacts:
+    """What a file is."""
+
+    layout: Layout | None = None
+    """Of a file with a line for each word."""
+    scheme: str = WORDS
+    """The scheme of its tags."""
+    unlabelled: bool = False
+    """Whether no row has a label."""
+    numbered: bool = False
+    """Whether all labels are numbers."""
+    remarks: tuple[str, ...] = ()
+    """What was decided, in words."""
+
+
+LINES = FileFacts()
+"""A file of lines of text, about which nothing is to be decided."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How labelled rows are read; fields of one name are those of ``described.DescribedCorpus``."""
+
+    kind: KindName
+    table: Table
+    labels: tuple[str, ...] = ()
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    skip: tuple[str, ...] = ()
+    predicts: Predicts = "label"
+    between: str = ","
+    comments: str | None = None
+    scheme: str = ""
+    may_lack_labels: bool = True
+    """Whether a file may have no labels at all, as one of dev or test may."""
+    official: bool = False
+    """Whether these are files of the catalogue, whose labels no description could change."""
+    blank: bool = False
+    """Whether a text or word may be blank."""
+    prefixes: tuple[str, ...] = ()
+    """What each word begins with, one of these, and is read without."""
+    skip_unknown: bool = False
+    """Whether rows with another label are left out: they lost theirs in translation."""
+
+    def spell(self, cell: object, *, numbered: bool = False) -> str:
+        """Return the label in a cell: by its spelling, or by its number in the inventory.
+
+        Texts are numbers where all labels of a file are: a 0 among other labels is a misspelled O.
+        """
+        text = label_text(cell)
+        if text in self.no_labels and text not in (*self.labels, *self.spelled):
+            return ""
+        label = self.spelled.get(text, text)
+        is_number = type(cell) is int or (numbered and NUMBER.match(text))
+        if label in self.labels or self.spelled or not is_number:
+            return label
+        number = int(float(text))
+        return self.labels[number] if 0 <= number < len(self.labels) else text
+
+    @property
+    def label_parts(self) -> list[str]:
+        """The parts that contain labels."""
+        return [part for part in LABELS.get(self.kind, ()) if part in self.table.columns]
+
+    @property
+    def without_labels(self) -> "Reading":
+        """The same for a file without labels."""
+        parts = self.label_parts
+        columns = {part: place for part, place in self.table.columns.items() if part not in parts}
+        return replace(self, table=replace(self.table, columns=columns))
+
+    def rows(self, file: File, layout: Layout | None) -> Rows:
+        """Yield the rows of a file."""
+        optional = (*self.table.optional, *self.label_parts) if self.may_lack_labels else self.table.optional
+        return rows(file, replace(self.table, optional=optional), layout)
+
+    def has_label(self, row: Row) -> bool:
+        """Return whether a row has a label at all, right or wrong."""
+        if self.kind == "text" and self.predicts == "labels":  # A row may have none of the labels.
+            return any(cell is not None for cell in cells_of(row.parts.get("label")))
+        nothing = {*self.no_labels, "_"} if self.kind == "tagging" else self.no_labels
+        return any(label_text(cell) not in nothing for cell in self.label_cells(row))
+
+    @property
+    def no_labels(self) -> Collection[str]:
+        """Ways to write that a row has no label."""
+        return {*NO_LABEL, "_"} if self.table.columns.get("label") == "UPOS" else NO_LABEL
+
+    def label_cells(self, row: Row) -> list[object]:
+        """Return the cells of the labels, those of lists one by one."""
+        cells = [cell for part in self.label_parts for cell in cells_of(row.parts.get(part))]
+        return [label for cell in cells for label in (cell if isinstance(cell, list) else [cell])]
+
+
+def cells_of(part: object) -> tuple[object, ...]:
+    """Return the cells of a part of a row: one, or those of several columns."""
+    return part if isinstance(part, tuple) else (part,)
+
+
+def label_text(cell: object) -> str:
+    """Return the text of a cell of labels; empty for null and for pandas' nan."""
+    return "" if cell is None or (isinstance(cell, float) and math.isnan(cell)) else str(cell).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A row with its id, and how it is read; every error names its file and line."""
+
+    reading: Reading
+    file: File
+    row: Row
+    id: str
+    facts: FileFacts = LINES
+
+    def broken(
+        self, found: str, expected: str, advice: str = "Correct the line", *, word: int | None = None
+    ) -> DataError:
+        """Build the error for this row, or for a word of it."""
+        line = self.row.line if word is None or not self.row.lines else self.row.lines[word]
+        return self.file.broken(line, found, expected, advice)
+
+    def named(self, seen: dict[str, int]) -> "Record":
+        """Return the record with the row's own id, which is made unique."""
+        name = " ".join(map(str, cells_of(self.part("id"))))
+        if not name and self.reading.official:
+            raise self.broken("an empty id", "an id of its own")
+        return Record(self.reading, self.file, self.row, unique_id(name, seen), self.facts)
+
+    def part(self, part: str) -> Any:
+        """Return a part; DataError where the row has none."""
+        if part not in self.row.parts:
+            table = self.reading.table
+            names = [name for name in table.columns_of(part) if name not in self.row.columns]
+            missing = " or ".join(map(repr, names if isinstance(table.columns[part], AnyOf) else names[:1]))
+            advice = OFFICIAL if self.reading.official and part == "label" else "Correct the columns"
+            raise no_column(self.file, self.row.line, f"{missing} for {part}", self.row.columns, advice)
+        return self.row.parts[part]
+
+    def text(self, part: str) -> str:
+        """Return the text of a part; that of several columns is joined by spaces."""
+        return " ".join(self.checked_text(part, cell) for cell in cells_of(self.part(part)))
+
+    def checked_text(self, part: str, cell: object) -> str:
+        """Return the text of a cell; DataError where it is blank or no text."""
+        if isinstance(cell, str) and (self.reading.blank or cell.strip()) and is_unicode(cell):
+            return cell
+        found, advice = f"{part} is {str(cell)[:60]!r}", "Give it, or take the row out"
+        raise self.broken(found, "a text that is not blank", advice)
+
+    @property
+    def is_unlabelled(self) -> bool:
+        """Whether its file has no labels."""
+        may_lack = self.reading.official and self.reading.may_lack_labels
+        return self.facts.unlabelled or (may_lack and "label" not in self.row.parts)
+
+    def is_skipped(self) -> bool:
+        """Return whether the row is left out for its label."""
+        if self.is_unlabelled or not (self.reading.skip or self.reading.skip_unknown):
+            return False
+        cells = cells_of(self.part("label"))
+        if self.reading.skip_unknown and self.spell(cells[0]) not in self.reading.labels:
+            return True
+        return " ".join(map(label_text, cells)).strip() in self.reading.skip
+
+    def labels(self, cells: Sequence[object]) -> tuple[str, ...]:
+        """Return labels by their spelling, or by their number in the inventory."""
+        return tuple(self.checked_label(self.spell(cell), index) for index, cell in enumerate(cells))
+
+    def spell(self, cell: object) -> str:
+        """Return the label in a cell."""
+        return self.reading.spell(cell, numbered=self.facts.numbered)
+
+    def checked_label(self, label: str, word: int | None = None) -> str:
+        """Return a label of the inventory; DataError for another one."""
+        if label and label in self.reading.labels:
+            return label
+        known = self.reading.spelled or self.reading.labels
+        found = f"label {label!r}" if label else "no label"
+        expected = f"one of {some(known)}" if known else "a label"
+        is_word = self.reading.kind == "tagging"
+        raise self.broken(found, expected, self._label_advice(label), word=word if is_word else None)
+
+    def _label_advice(self, label: str) -> str:
+        known = self.reading.spelled or self.reading.labels
+        near = did_you_mean(label, known).strip()
+        if not self.reading.official:
+            advice = "Correct it, or the labels of the description"
+            if self.reading.kind != "tagging":
+                skip = f", or leave such rows out (skip = [{label!r}])".replace("'", '"')
+                advice = f"Correct it or the labels of the description{skip}"
+        elif self.reading.kind != "tagging" and label in ("", "-"):
+            return "Take the rows without a label out of the file"
+        else:
+            types = sorted({tag.partition("-")[2] for tag in known} - {""})
+            own_type = label.partition("-")[2].upper()
+            advice = "Correct the line"
+            if types and own_type and not own_type.startswith(tuple(types)):
+                return (
+                    f"The task knows the types {', '.join(types)} alone: give the words of any other type "
+                    f"the tag O, or one of these types"
+                )
+        return f"{near} {advice}".strip()
