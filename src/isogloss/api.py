@@ -98,7 +98,7 @@ class Result:
     @cached_property
     def records(self) -> list[Record]:
         """The records of the runs that are finished."""
-        return [read_record(self.out / one) for one in self.runs if (self.out / one / RECORD).exists()]
+        return [read_record(self.out / run) for run in self.runs if (self.out / run / RECORD).exists()]
 
     def frame(self, name: str) -> "pd.DataFrame":
         """Return all rows of a kind with the facts of their models (``Study.frame``)."""
@@ -179,21 +179,21 @@ def run(
     - ``retry_failed``: also make runs that failed in an earlier call;
     - ``track``: trackers that follow the runs while they train: tensorboard, mlflow, wandb.
     """
-    how = making(**execution)
+    options = making(**execution)
     recipes: list[Source] = [*recipe] if isinstance(recipe, list | tuple) else [cast("Source", recipe)]
     if len(recipes) == 1 and (
-        there := finished(recipes[0], out=out, data=data, changes=changes, scale=scale)
+        result := finished(recipes[0], out=out, data=data, changes=changes, scale=scale)
     ):
-        return there
+        return result
     from isogloss.core.identity import identity
     from isogloss.engine.engine import make_planned
     from isogloss.planning.plan import plan_recipes
 
     refuse_several_processes()
     planned = plan_recipes(recipes, out=out, data=data, changes=changes, scale=scale)
-    names = [Path(one).name if isinstance(one, str | Path) else "(in Python)" for one in recipes]
+    names = [Path(recipe).name if isinstance(recipe, str | Path) else "(in Python)" for recipe in recipes]
     planned.write(command or f"isogloss run {' '.join(names)}")
-    outcome = make_planned(planned, how, announce=announce, on_progress=on_progress)
+    outcome = make_planned(planned, options, announce=announce, on_progress=on_progress)
     if report:
         report_alone(planned.store, on_progress)
     else:
@@ -233,10 +233,10 @@ def compare(
     """
     from isogloss.reports.compared_runs import ComparisonRequest, compare_runs, folders_and_runs
 
-    own = local_folder(folder, on_progress)
-    places = [runs] if isinstance(runs, str | Path) else runs
-    folders, names = folders_and_runs([local_folder(place, on_progress) for place in places], own)
-    if own not in folders and folder != QUICKSTART:
+    default = local_folder(folder, on_progress)
+    names_of = [runs] if isinstance(runs, str | Path) else runs
+    folders, names = folders_and_runs([local_folder(place, on_progress) for place in names_of], default)
+    if default not in folders and folder != QUICKSTART:
         raise ConfigError(f"--in {folder}: whatever is compared has a folder of its own. Leave it out.")
     request = ComparisonRequest(against=against, measure=measure, split=split, points=points)
     return compare_runs(folders, names, request, on_progress)
@@ -303,7 +303,7 @@ def search(
     ordinary runs in the folder, so the same call, or one with more ``trials``, goes on where it was. The
     best one's recipe is written ``to`` a file that extends the recipe. All else is as for ``run``.
     """
-    how = making(**execution)
+    options = making(**execution)
     from isogloss.engine.engine import make_planned
     from isogloss.engine.searching import SearchRequest
     from isogloss.engine.searching import search as search_plans
@@ -321,11 +321,11 @@ def search(
         changes=changes or {},
         scale=scale,
     )
-    make = partial(make_planned, how=how, announce=announce, on_progress=on_progress)
-    place = Path(to) if to else None
-    found = search_plans(request, make, to=place, command=command, on_trial=on_trial)
+    make = partial(make_planned, how=options, announce=announce, on_progress=on_progress)
+    target = Path(to) if to else None
+    result = search_plans(request, make, to=target, command=command, on_trial=on_trial)
     _reported(store_for(recipe, out), on_progress)
-    return found
+    return result
 
 
 def corpus(

@@ -43,10 +43,10 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 some runs failed, 2 invalid input."""
-    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     _open_closed_streams()
     with _ended_by_signals() as received:
-        status = _status(given, debug="--debug" in given)
+        status = _status(words, debug="--debug" in words)
     sys.exit(128 + received[0] if received and status == INTERRUPTED else status)
 
 
@@ -81,22 +81,24 @@ def _ended_by_signals() -> Iterator[list[int]]:
         yield received
         return
     # What nohup starts ignores SIGHUP, and goes on doing so.
-    before = {one: signal.signal(one, end) for one in ENDING if signal.getsignal(one) != signal.SIG_IGN}
+    handlers = {
+        number: signal.signal(number, end) for number in ENDING if signal.getsignal(number) != signal.SIG_IGN
+    }
     try:
         yield received
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
-def _status(given: list[str], *, debug: bool) -> int:
+def _status(words: list[str], *, debug: bool) -> int:
     try:
-        status = int(_command()(given, prog_name="isogloss", standalone_mode=False) or 0)
+        status = int(_command()(words, prog_name="isogloss", standalone_mode=False) or 0)
         sys.stdout.flush()
     except IsoglossError as error:
         return _explain(str(error), error.exit_code, debug)
     except _USAGE_ERROR as error:
-        return _explain(_usage(error, given), 2, debug)
+        return _explain(_usage(error, words), 2, debug)
     except (KeyboardInterrupt, Left, typer.Abort):
         status = INTERRUPTED
     except (BrokenPipeError, SystemExit):  # typer exits at a broken pipe, and at nothing else here.
@@ -105,7 +107,7 @@ def _status(given: list[str], *, debug: bool) -> int:
     except Exception as error:
         return _explain(*_unexpected(error), debug)
     if status == INTERRUPTED:
-        return _explain(_interrupted(given), status, debug)
+        return _explain(_interrupted(words), status, debug)
     return status
 
 
@@ -125,34 +127,36 @@ def _command() -> Callable[..., Any]:
     return typer.main.get_command(app)
 
 
-def _interrupted(given: list[str]) -> str:
-    if given[0] in RESUMABLE:
+def _interrupted(words: list[str]) -> str:
+    if words[0] in RESUMABLE:
         return "interrupted. Finished runs are kept; the same command goes on where it stopped."
     return "interrupted. Nothing half-written is left; the same command makes what is missing."
 
 
 def _explain(message: str, status: int, debug: bool) -> int:
     text = plain(" ".join(shortened(message).splitlines()))
-    said = f"{traceback.format_exc() if debug else ''}isogloss: {text}"
+    line = f"{traceback.format_exc() if debug else ''}isogloss: {text}"
     try:
-        print(masked(said), file=sys.stderr)
+        print(masked(line), file=sys.stderr)
     except OSError:  # Nobody reads it, or nobody can; flushing the buffer at the end must not fail.
         print_nowhere([2])
     return status
 
 
-def _usage(error: Any, given: Sequence[str]) -> str:
+def _usage(error: Any, words: Sequence[str]) -> str:
     """Return the message of a usage error in one line, with the nearest match."""
     verb = error.ctx.command_path if error.ctx else "isogloss"
     if value := _wrong_value(error):
         return f"{value} See: {verb} --help"
     message = error.format_message().strip().partition(" (Possible")[0].rstrip(".")
-    known: list[str] = [name for part in error.ctx.command.params for name in part.opts] if error.ctx else []
+    options: list[str] = (
+        [name for part in error.ctx.command.params for name in part.opts] if error.ctx else []
+    )
     wrong = getattr(error, "option_name", "")
     if message.startswith("No such command"):
-        known = list(error.ctx.command.commands)
-        wrong = next((word for word in given if repr(word) in message), "")
-    near = did_you_mean(wrong, known) if wrong else ""
+        options = list(error.ctx.command.commands)
+        wrong = next((word for word in words if repr(word) in message), "")
+    near = did_you_mean(wrong, options) if wrong else ""
     return f"{message[:1].lower()}{message[1:]}.{near} See: {verb} --help"
 
 
@@ -166,5 +170,5 @@ def _wrong_value(error: Any) -> str:
     ends = first.get("ctx", {})
     number = "a whole number" if error.__cause__.title.endswith("int") else "a number"
     least, most = (f", {ends[end]:g} or {word}" if end in ends else "" for end, word in ENDS)
-    found = first["input"] if least or most else repr(first["input"])
-    return f"{'/'.join(error.param.opts)}: found {found}; expected {number}{least}{most}."
+    value = first["input"] if least or most else repr(first["input"])
+    return f"{'/'.join(error.param.opts)}: found {value}; expected {number}{least}{most}."

@@ -25,8 +25,8 @@ from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.version import VERSION
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"isogloss {VERSION}")
         raise typer.Exit
 
@@ -102,13 +102,13 @@ def run(
     from isogloss.cli import runs
     from isogloss.engine.engines import making
 
-    how = making(**execution.options())
+    options = making(**execution.options())
     if dry_run:
         runs.print_plan(recipes, setup, speed=speed, as_json=output.as_json)
         return
     if speed:
         raise ConfigError("--speed is for --dry-run, which tells the hours. Add it, or leave --speed out.")
-    make = runs.run_together if runs.were_started_together(how) else runs.run_and_report
+    make = runs.run_together if runs.were_started_together(options) else runs.run_and_report
     command = f"isogloss {' '.join(sys.argv[1:])}"
     make(recipes, setup, execution, output, report=write_report, command=command)
 

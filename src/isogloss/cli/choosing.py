@@ -15,44 +15,44 @@ from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import percent, test_set_name
 
 
-def print_choices(place: str, languages: Sequence[str], *, output: Output) -> None:
+def print_choices(address: str, languages: Sequence[str], *, output: Output) -> None:
     """Print the choice for every language and how good such choices are; for named ones all candidates."""
     with output.progress as display:
-        folder = local_folder(place, display.on_progress)
+        folder = local_folder(address, display.on_progress)
         m = read_measurements(folder, display.on_progress)
-        found = all_candidates(m, display.on_progress)
+        candidates = all_candidates(m, display.on_progress)
         for text in m.unread:
             display.say(f"isogloss: {text}")
-    if not found:
+    if not candidates:
         raise ConfigError(
             f"{folder}: there is nothing to choose among: no two models were measured by label-free in one "
             f'target language of one test set. Add [[measure]] name = "label-free" (split = "dev") to the '
             f"recipe, which measures every model in every target language, and run it again."
         )
     languages = languages_named(languages)
-    known = list(dict.fromkeys(code for one in found for code in one.languages))
-    check_named("--language", "language of these measurements", known, *languages)
+    measured = list(dict.fromkeys(code for test_set in candidates for code in test_set.languages))
+    check_named("--language", "language of these measurements", measured, *languages)
     if output.as_json:
-        _emit(found, languages or known, ranked=bool(languages))
+        _emit(candidates, languages or measured, ranked=bool(languages))
     elif languages:
-        for one, code in product(found, languages):
-            _show_candidates(one, code)
+        for test_set, code in product(candidates, languages):
+            _show_candidates(test_set, code)
     else:
         _show(m)
 
 
-def _emit(found: Sequence[Candidates], languages: Sequence[str], *, ranked: bool) -> None:
-    """Emit a line for each choice, with all candidates where they were asked for."""
-    for one in found:
-        data = choice_data(one)
+def _emit(candidates: Sequence[Candidates], languages: Sequence[str], *, ranked: bool) -> None:
+    """Emit a line for each choice, with all candidates if ``ranked``."""
+    for test_set in candidates:
+        data = choice_data(test_set)
         for row in data[data["language"].isin(languages)].to_dict("records"):
-            told = {str(name): value for name, value in row.items()}
+            event = {str(name): value for name, value in row.items()}
             if ranked:
-                every = candidate_data(one, told["language"]).to_dict("records")
-                told["ranking"] = [
-                    {str(name): or_none(value) for name, value in own.items()} for own in every
+                ranking = candidate_data(test_set, event["language"]).to_dict("records")
+                event["ranking"] = [
+                    {str(name): or_none(value) for name, value in candidate.items()} for candidate in ranking
                 ]
-            emit(told)
+            emit(event)
 
 
 def _show(m: Measurements) -> None:
@@ -63,14 +63,14 @@ def _show(m: Measurements) -> None:
         show_line(f"{table.caption}\n")
 
 
-def _show_candidates(one: Candidates, code: str) -> None:
+def _show_candidates(test_set: Candidates, code: str) -> None:
     """Print all candidates for a language, the rule's choice first."""
-    if code not in one.languages:
+    if code not in test_set.languages:
         return
-    data = candidate_data(one, code).drop(columns="model").dropna(axis=1, how="all")
+    data = candidate_data(test_set, code).drop(columns="model").dropna(axis=1, how="all")
     numbers = data.columns.drop(["candidate", RULE])
     texts = data.assign(**{RULE: data[RULE].map("{:+.2f}".format)})
     texts[numbers] = data[numbers].map(percent)
-    about = f"{test_set_name(one.about)}, source {one.about['source']}"
-    show_line(f"{about}: candidates for {code}, the rule's choice first")
+    shown = f"{test_set_name(test_set.about)}, source {test_set.about['source']}"
+    show_line(f"{shown}: candidates for {code}, the rule's choice first")
     Display().table([*texts], texts.to_numpy().tolist())

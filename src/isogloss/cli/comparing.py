@@ -85,8 +85,10 @@ def _seeds_needed(seeds: int, needed: int | None) -> str:
 
 
 def _pair(row: Row) -> tuple[object, ...]:
-    about = ("corpus", "treebank", "mixed", "task", "source", "split", "measure")
-    return tuple(row[name] for name in (*about, "encoder", "method", "baseline_encoder", "baseline_method"))
+    test_set = ("corpus", "treebank", "mixed", "task", "source", "split", "measure")
+    return tuple(
+        row[name] for name in (*test_set, "encoder", "method", "baseline_encoder", "baseline_method")
+    )
 
 
 def _title(rows: Sequence[Row]) -> str:

@@ -45,23 +45,27 @@ SCORED = ("metric", "score", "bleu")
 """Columns for bitext, which has reference translations."""
 
 
-def print_alignments(wanted: "BitextToAlign", *, out: Path, data: str | None, output: Output) -> None:
+def print_alignments(request: "BitextToAlign", *, out: Path, data: str | None, output: Output) -> None:
     """Align, and print the measures and the file of each alignment."""
     from isogloss.engine.single import align_bitext
 
     with output.progress as display:
-        found = align_bitext(wanted, out=out, data=data or "", on_progress=display.on_progress)
+        alignments = align_bitext(request, out=out, data=data or "", on_progress=display.on_progress)
     if output.as_json:
-        for one in found:
-            emit({**one.row, "file": str(one.file)})
+        for alignment in alignments:
+            emit({**alignment.row, "file": str(alignment.file)})
         return
     if not output.quiet:
-        known = [name for name in (*ALIGNED, *GOLD) if any(name in one.row for one in found)]
-        Display().table(known, [[_cell(one.row.get(name)) for name in known] for one in found])
-    for one in found:
-        for warning in one.warnings:
+        columns = [
+            name for name in (*ALIGNED, *GOLD) if any(name in alignment.row for alignment in alignments)
+        ]
+        Display().table(
+            columns, [[_cell(alignment.row.get(name)) for name in columns] for alignment in alignments]
+        )
+    for alignment in alignments:
+        for warning in alignment.warnings:
             Display(quiet=output.quiet).say(f"isogloss: {warning}")
-        show_line(one.file)
+        show_line(alignment.file)
 
 
 def recipe_table(changes: Sequence[str], named: Mapping[str, tuple[str, str]]) -> dict[str, object]:
@@ -75,7 +79,7 @@ def recipe_table(changes: Sequence[str], named: Mapping[str, tuple[str, str]]) -
 
 def print_split(
     direction: "Direction",
-    wanted: "SplitToTranslate",
+    request: "SplitToTranslate",
     *,
     out: Path,
     data: str | None,
@@ -85,16 +89,18 @@ def print_split(
     from isogloss.engine.single import translate_split
 
     with output.progress as display:
-        found = translate_split(direction, wanted, out=out, data=data or "", on_progress=display.on_progress)
-        for warning in found.warnings:
+        translated = translate_split(
+            direction, request, out=out, data=data or "", on_progress=display.on_progress
+        )
+        for warning in translated.warnings:
             display.say(f"isogloss: {warning}")
     if output.as_json:
-        emit({**found.row, "warnings": found.warnings, "file": str(found.file)})
+        emit({**translated.row, "warnings": translated.warnings, "file": str(translated.file)})
         return
     if not output.quiet:
-        known = [name for name in (*TRANSLATED, *SCORED) if name in found.row]
-        Display().table(known, [[_cell(found.row[name]) for name in known]])
-    show_line(found.file)
+        columns = [name for name in (*TRANSLATED, *SCORED) if name in translated.row]
+        Display().table(columns, [[_cell(translated.row[name]) for name in columns]])
+    show_line(translated.file)
 
 
 def print_lines(direction: "Direction", name: str, *, out: Path | None, output: Output) -> None:
@@ -145,37 +151,40 @@ def print_corpus(path: Path, *, data: str, output: Output) -> None:
 
     path = shipped().get(str(path), path)
     corpus = described(path, data)
-    found = list["SplitFound"]()
+    splits = list["SplitFound"]()
     with output.progress as display:
-        for one in looked_through(corpus, data):
-            found.append(one)
-            remark = f"{one.language} {one.split}"
-            display.on_progress(Progress(f"reading {corpus.name}", len(found), len(found), remark))
+        for split in looked_through(corpus, data):
+            splits.append(split)
+            remark = f"{split.language} {split.split}"
+            display.on_progress(Progress(f"reading {corpus.name}", len(splits), len(splits), remark))
             if output.as_json:
-                emit(one._asdict())
-    errors = [error for split in found for error in split.errors]
+                emit(split._asdict())
+    errors = [error for split in splits for error in split.errors]
     if not output.as_json and not output.quiet:
-        _print_contents(corpus, found)
+        _print_contents(corpus, splits)
     for error in errors[:MOST_ERRORS]:
         output.progress.say(f"isogloss: {error}")
-    broken = sum(bool(split.errors) for split in found)
+    broken = sum(bool(split.errors) for split in splits)
     if errors and corpus.bad_rows == "refuse":
         more = f" (--json names all, the terminal {MOST_ERRORS})" if len(errors) > MOST_ERRORS else ""
         raise DataError(
             f"{path}: {len(errors):,} row{'s do' if len(errors) > 1 else ' does'} not fit, in {broken} of "
-            f'{len(found)} splits{more}. Correct them, or leave such rows out (bad_rows = "skip").'
+            f'{len(splits)} splits{more}. Correct them, or leave such rows out (bad_rows = "skip").'
         )
-    if not found:
+    if not splits:
         raise DataError(f"{path}: none of its files was found: {', '.join(corpus.paths.values())}.")
 
 
-def _print_contents(corpus: "DescribedCorpus", found: Sequence["SplitFound"]) -> None:
+def _print_contents(corpus: "DescribedCorpus", splits: Sequence["SplitFound"]) -> None:
     kind = f"{corpus.kind}, {corpus.tasks[0]}, read as {corpus.format}"
     none = "options, counted from 0" if corpus.kind == "choice" else "none"
     show_line(plain(f"{corpus.name}: {kind}. Labels: {', '.join(corpus.labels) or none}."))
-    rows = [(*one[:3], _counts(one.labels), one.repeated, one.trained, one.first[:40]) for one in found]
+    rows = [
+        (*split[:3], _counts(split.labels), split.repeated, split.trained, split.first[:40])
+        for split in splits
+    ]
     Display().table(("language", "split", "examples", "labels", "repeated", "trained", "first"), rows)
-    for remark in dict.fromkeys(remark for split in found for remark in split.remarks):
+    for remark in dict.fromkeys(remark for split in splits for remark in split.remarks):
         show_line(plain(remark))
 
 
@@ -194,15 +203,15 @@ def fetch_corpora(
 ) -> None:
     """Fetch the official files of corpora into a data folder, or print the plan with ``dry_run``."""
     languages = languages_named(languages)
-    wanted = chosen(names, languages)
+    releases = chosen(names, languages)
     if dry_run:
-        _print_plan(wanted, folder, languages, output.events)
+        _print_plan(releases, folder, languages, output.events)
         return
     with output.events as display:
-        for line in licences(wanted):
+        for line in licences(releases):
             display.say(line)
         results = []
-        for result in fetch(wanted, folder, languages=languages, on_progress=display.on_progress):
+        for result in fetch(releases, folder, languages=languages, on_progress=display.on_progress):
             results.append(result)
             display.say(_done(result))
             if output.as_json:
@@ -211,10 +220,10 @@ def fetch_corpora(
         _print_sum(results, folder)
 
 
-def licences(wanted: Sequence[Release]) -> list[str]:
+def licences(releases: Sequence[Release]) -> list[str]:
     """Return a line for each corpus and licence: files, size, licence and address."""
     groups: dict[tuple[str, str], list[Release]] = {}
-    for release in wanted:
+    for release in releases:
         terms = release.licence or CORPORA[release.corpus].licence
         groups.setdefault((release.corpus, terms), []).append(release)
     return [
@@ -224,10 +233,12 @@ def licences(wanted: Sequence[Release]) -> list[str]:
     ]
 
 
-def _print_plan(wanted: Sequence[Release], folder: Path, languages: Sequence[str], display: Display) -> None:
-    for line in licences(wanted):
+def _print_plan(
+    releases: Sequence[Release], folder: Path, languages: Sequence[str], display: Display
+) -> None:
+    for line in licences(releases):
         display.say(line)
-    rows = [(*_row(one), "yes" if existing(one, folder, languages) else "no") for one in wanted]
+    rows = [(*_row(release), "yes" if existing(release, folder, languages) else "no") for release in releases]
     display.table((*HEADS, "there"), rows)
 
 
@@ -246,23 +257,23 @@ def _row(release: Release) -> tuple[str, ...]:
 
 
 def _sum(files: Sequence[Release]) -> str:
-    known = sum(file.size or 0 for file in files)
+    size = sum(file.size or 0 for file in files)
     unknown = sum(file.size is None for file in files)
     if not unknown:
-        return megabytes(known)
-    return f"{megabytes(known)} and {unknown} of unknown size" if known else "size unknown"
+        return megabytes(size)
+    return f"{megabytes(size)} and {unknown} of unknown size" if size else "size unknown"
 
 
 def _done(result: Result) -> str:
     release, fetched = result.release, result.fetched
-    how = "already there" if result.was_there else f"fetched, {megabytes(fetched.size)}"
+    state = "already there" if result.was_there else f"fetched, {megabytes(fetched.size)}"
     sure = (
         "checksum as published"
         if fetched.published
         else f"no published checksum: the one of this download is recorded ({fetched.sha256[:12]}…)"
     )
     return (
-        f"{release.target}: {how}, {sure}, {len(fetched.files)} file{'s' if len(fetched.files) > 1 else ''}"
+        f"{release.target}: {state}, {sure}, {len(fetched.files)} file{'s' if len(fetched.files) > 1 else ''}"
     )
 
 

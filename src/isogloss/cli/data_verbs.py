@@ -131,8 +131,8 @@ def translate(
         raise ConfigError(
             "--out - is for --text: a corpus goes into a folder of runs. Name it, or leave --out out."
         )
-    wanted = SplitToTranslate(corpus=corpus, split=split, examples=examples)
-    print_split(direction, wanted, out=out or FOLDER, data=data, output=output)
+    request = SplitToTranslate(corpus=corpus, split=split, examples=examples)
+    print_split(direction, request, out=out or FOLDER, data=data, output=output)
 
 
 @data_app.command()

@@ -135,8 +135,8 @@ class Display:
             for row in rows:
                 emit(dict(zip(heads, row, strict=True)))
             return
-        said = [not rows or any(str(row[column]) for row in rows) for column in range(len(heads))]
-        heads, rows = list(compress(heads, said)), [list(compress(row, said)) for row in rows]
+        filled = [not rows or any(str(row[column]) for row in rows) for column in range(len(heads))]
+        heads, rows = list(compress(heads, filled)), [list(compress(row, filled)) for row in rows]
         from rich import box
         from rich.console import Console
         from rich.table import Table
@@ -182,7 +182,8 @@ def show_report(report: "Report", *, as_json: bool) -> None:
     """Print the summary and the path of a report."""
     if as_json:
         claims = [
-            {"claim": one.claim.id, "verdict": one.verdict, "found": one.found} for one in report.claims
+            {"claim": claim.claim.id, "verdict": claim.verdict, "found": claim.found}
+            for claim in report.claims
         ]
         emit({"event": "report", "html": str(report.html), "summary": dict(report.summary), "claims": claims})
         return
@@ -199,8 +200,8 @@ def show_record(record: Record, *, as_json: bool) -> None:
         emit({name: getattr(record, name) for name in Record.__dataclass_fields__})
         return
     display = Display()
-    about = [("id", record.id), ("title", record.title), ("needs", " ".join(record.needs) or "nothing")]
-    display.table(("what", "value"), [*about, *(("warning", text) for text in record.warnings)])
+    facts = [("id", record.id), ("title", record.title), ("needs", " ".join(record.needs) or "nothing")]
+    display.table(("what", "value"), [*facts, *(("warning", text) for text in record.warnings)])
     heads = tuple(dict.fromkeys(name for row in record.rows for name in row))
     shown = record.rows[:ROWS_SHOWN]
     if shown:
@@ -217,10 +218,10 @@ def _widths(heads: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> l
     widths = [
         max((cell_len(word) for cell in cells for word in cell.split()), default=1) for cells in columns
     ]
-    whole = [max(map(cell_len, cells)) for cells in columns]
+    longest = [max(map(cell_len, cells)) for cells in columns]
     free = room - sum(widths) - 2 * len(columns)  # A column has two spaces beside it.
-    for number in sorted(range(len(columns)), key=lambda number: whole[number] - widths[number]):
-        wider = max(0, min(free, whole[number] - widths[number]))
+    for number in sorted(range(len(columns)), key=lambda number: longest[number] - widths[number]):
+        wider = max(0, min(free, longest[number] - widths[number]))
         widths[number], free = widths[number] + wider, free - wider
     return widths if free >= 0 else []
 

@@ -38,8 +38,8 @@ def _check_plan(text: str, file: Path, data: str | None) -> None:
         write_text(trial, text)
         plan_recipe(str(trial), out=file.parent / "runs", data=data)
     except InputError as error:
-        said = str(error).replace(trial.name, file.name)
-        raise type(error)(f"init: nothing is written, for it could not be planned: {said}") from error
+        message = str(error).replace(trial.name, file.name)
+        raise type(error)(f"init: nothing is written, for it could not be planned: {message}") from error
     finally:
         if trial.is_file():  # Nothing is, below a file.
             trial.unlink()
@@ -49,24 +49,30 @@ def _check_plan(text: str, file: Path, data: str | None) -> None:
 
 
 def recipe_from(
-    labelled: Path, file: Path, usual: Answers, *, targets: Sequence[str], how: dict[str, Any], quiet: bool
+    labelled: Path,
+    file: Path,
+    usual: Answers,
+    *,
+    targets: Sequence[str],
+    settings: dict[str, Any],
+    quiet: bool,
 ) -> str:
     """Write the splits of a labelled file and their description, and return a recipe; say what was found."""
     texts = once_each("--target", (target.partition("=")[::2] for target in targets))
     if not texts or not all(texts.values()):
         raise ConfigError("--from: give a file of text for each target, as in --target sw=swahili.txt.")
     paths = {canonical_language(code): Path(path) for code, path in texts.items()}
-    for code in (how["source"], *paths):
-        check_language(code, "--source" if code == how["source"] else "--target")
-    if len(paths) < len(texts) or how["source"] in paths:
+    for code in (settings["source"], *paths):
+        check_language(code, "--source" if code == settings["source"] else "--target")
+    if len(paths) < len(texts) or settings["source"] in paths:
         raise ConfigError(
             f"--target {', '.join(texts)}: expected languages other than the source, once each."
         )
-    written = write_corpus(LabelledFile(path=labelled, texts=paths, **how), file.parent)
+    written = write_corpus(LabelledFile(path=labelled, texts=paths, **settings), file.parent)
     answers = replace(
         usual,
         corpus=written.description.relative_to(file.parent).as_posix(),
-        source=how["source"],
+        source=settings["source"],
         targets=[*paths],
         unlabelled=written.unlabelled,
     )

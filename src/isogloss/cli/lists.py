@@ -40,13 +40,13 @@ def _corpora(_: Path) -> Listing:
     from isogloss.data.corpus import Corpus
 
     rows: list[Sequence[str]] = [
-        (name, " ".join(one.tasks), one.licence, one.url) for name, one in CORPORA.items()
+        (name, " ".join(corpus.tasks), corpus.licence, corpus.url) for name, corpus in CORPORA.items()
     ]
     for name, path in shipped().items():
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-        rows.append((name, f"{told['kind']} (described)", told["licence"], told["url"]))
+        description = tomllib.loads(path.read_text(encoding="utf-8"))
+        rows.append((name, f"{description['kind']} (described)", description["licence"], description["url"]))
     rows += _plugged(
-        "corpora", CORPORA, (Corpus,), lambda one: (" ".join(one.tasks), one.licence, one.url), 4
+        "corpora", CORPORA, (Corpus,), lambda corpus: (" ".join(corpus.tasks), corpus.licence, corpus.url), 4
     )
     return ("corpus", "tasks", "licence", "url"), sorted(rows, key=tuple)
 
@@ -56,7 +56,7 @@ def _languages(_: Path) -> Listing:
 
     cards = {code: card(code) for code in LANGUAGES}
     heads = list(next(iter(cards.values())))
-    return ["code", *heads], [[code, *(one.get(head, "") for head in heads)] for code, one in cards.items()]
+    return ["code", *heads], [[code, *(card.get(head, "") for head in heads)] for code, card in cards.items()]
 
 
 def _language_facts(_: Path) -> Listing:
@@ -70,10 +70,10 @@ def _language_facts(_: Path) -> Listing:
 def _tasks(_: Path) -> Listing:
     from isogloss.tasks import ALL_TASKS, Task
 
-    def about(one: Task) -> Sequence[str]:
-        return one.metric, " ".join(one.labels) or "(those of the corpus)"
+    def about(task: Task) -> Sequence[str]:
+        return task.metric, " ".join(task.labels) or "(those of the corpus)"
 
-    rows = [(name, *about(one)) for name, one in sorted(ALL_TASKS.items())]
+    rows = [(name, *about(task)) for name, task in sorted(ALL_TASKS.items())]
     return ("task", "metric", "labels"), [*rows, *_plugged("tasks", ALL_TASKS, (Task,), about, 3)]
 
 
@@ -102,7 +102,7 @@ def _methods(_: Path) -> Listing:
 
     kinds = {**METHODS, **AUXILIARY_LOSSES, **PEFT, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
     protocols = (Method, AuxiliaryLoss, Peft, Pretraining, Adjustment)
-    plugged = _plugged("methods", kinds, protocols, lambda one: (described(one),), 2)
+    plugged = _plugged("methods", kinds, protocols, lambda method: (described(method),), 2)
     return ("method", "what"), [*_described(kinds), *plugged]
 
 
@@ -121,9 +121,13 @@ def _translators(_: Path) -> Listing:
 def _diagnostics(_: Path) -> Listing:
     from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 
-    rows = [(name, DIAGNOSTICS[name].subject, about) for name, about in _described(DIAGNOSTICS)]
+    rows = [(name, DIAGNOSTICS[name].subject, summary) for name, summary in _described(DIAGNOSTICS)]
     plugged = _plugged(
-        "diagnostics", DIAGNOSTICS, (Diagnostic,), lambda one: (one.subject, described(one)), 3
+        "diagnostics",
+        DIAGNOSTICS,
+        (Diagnostic,),
+        lambda diagnostic: (diagnostic.subject, described(diagnostic)),
+        3,
     )
     return ("diagnostic", "looks at", "what"), [*rows, *plugged]
 
@@ -132,7 +136,7 @@ def _claims(_: Path) -> Listing:
     from isogloss.reports.report import all_claims
 
     claims, errors = all_claims()
-    rows = [(o.id, o.where, o.says, o.rule) for o in claims] + [("", "", one, "") for one in errors]
+    rows = [(o.id, o.where, o.says, o.rule) for o in claims] + [("", "", error, "") for error in errors]
     return ("claim", "in the paper", "what", "rule"), rows
 
 
@@ -164,14 +168,14 @@ def _papers(folder: Path) -> Listing:
             recipe = read_recipe(recipe_text(name)[0], where=name)
             numbers = read_published(published_file(name, recipe.published)) if recipe.published else []
             paper, item = name.removeprefix(PAPERS).split("/")
-            own = folder_for(name)
-            here = _run_here(folder / own.name if folder != FIRST else own)
-            about = (recipe.title, " ".join(recipe.scale), str(len(numbers) or ""))
-            rows.append((paper, item, *about, *here))
-    told = packaged_recipes()["quickstart"].parents[2] / PAPERS / "papers.toml"
-    for paper, own in tomllib.loads(told.read_text(encoding="utf-8")).items():
-        rows.append((paper, "", f"{own['title']} ({own['authors']})", *[""] * 5))
-        reasons = own.get("without-recipe", {})
+            folder_of_paper = folder_for(name)
+            here = _run_here(folder / folder_of_paper.name if folder != FIRST else folder_of_paper)
+            described = (recipe.title, " ".join(recipe.scale), str(len(numbers) or ""))
+            rows.append((paper, item, *described, *here))
+    catalogue = packaged_recipes()["quickstart"].parents[2] / PAPERS / "papers.toml"
+    for paper, folder_of_paper in tomllib.loads(catalogue.read_text(encoding="utf-8")).items():
+        rows.append((paper, "", f"{folder_of_paper['title']} ({folder_of_paper['authors']})", *[""] * 5))
+        reasons = folder_of_paper.get("without-recipe", {})
         rows += [(paper, item, f"(no recipe) {reason}", *[""] * 5) for item, reason in reasons.items()]
     heads = ("paper", "item", "title", "scales", "published", "run here at", "finished", "claims")
     return heads, sorted(rows, key=lambda row: (row[0], [_number(part) for part in NUMBERED.split(row[1])]))
@@ -193,7 +197,7 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
     plan = Store(folder).plan()
     if not plan.runs:
         return "", "", ""
-    done = sum((folder / one / RECORD).is_file() for one in plan.runs)
+    done = sum((folder / run / RECORD).is_file() for run in plan.runs)
     verdicts = Counter(last_verdicts(folder))
     counts = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
     return plan.scale or "(none)", f"{done} of {len(plan.runs)}", counts
@@ -207,7 +211,7 @@ def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
     check_there(folder)
     paths = sorted(folder.glob(f"*/{RECORD}"))
     records = [read_record(path.parent) for path in one_by_one(paths, "records", on_progress)]
-    return ("run", "kind", "what"), [(one.id, one.kind, one.title) for one in records]
+    return ("run", "kind", "what"), [(record.id, record.kind, record.title) for record in records]
 
 
 LISTS: dict[str, Callable[[Path], Listing]] = {
@@ -246,7 +250,7 @@ def machine(data: str | None) -> Rows:
         ("python", platform.python_version()),
         *((name, _version(name)) for name in ("torch", "transformers", "accelerate")),
         *_extras(),
-        *([(str(one), described(one)) for one in gpus()] or [("device", f"CPU, {os.cpu_count()} cores")]),
+        *([(str(gpu), described(gpu)) for gpu in gpus()] or [("device", f"CPU, {os.cpu_count()} cores")]),
         ("GFLOP/s, one layer", ", ".join(f"{name} {speed / 1e9:.0f}" for name, speed in speeds.items())),
         ("precision chosen", faster(speeds)),
         ("corpora known", ", ".join(sorted(CORPORA))),
@@ -265,7 +269,7 @@ def _extras() -> Iterator[tuple[str, str]]:
             name, extra = NAME.match(required), EXTRA.search(required)
             if name and extra and extra[1] != "dev":
                 extras.setdefault(extra[1], []).append(f"{name[0]} {_version(name[0])}")
-    return ((f"pip install isogloss[{extra}]", ", ".join(found)) for extra, found in extras.items())
+    return ((f"pip install isogloss[{extra}]", ", ".join(packages)) for extra, packages in extras.items())
 
 
 def _version(name: str) -> str:
@@ -279,15 +283,15 @@ def _plugged(
     group: Group,
     built_in: Collection[str],
     protocols: Sequence[type[object]],
-    about: Callable[[Any], Sequence[str]],
+    columns: Callable[[Any], Sequence[str]],
     width: int,
 ) -> Iterator[Sequence[str]]:
     """Yield a row for each plug-in, with its package last; of one that cannot be used, why."""
     for name in plugged_names(group):
         try:
-            found = find_plug_in(group, name, built_in)
-            check_any(found, protocols, name)
-            *cells, last = about(found)
+            plug_in = find_plug_in(group, name, built_in)
+            check_any(plug_in, protocols, name)
+            *cells, last = columns(plug_in)
             yield name, *cells, f"{last} [{package_named(group, name)}]"
         except ConfigError as error:
             yield name, *[""] * (width - 2), f"cannot be used: {error}"

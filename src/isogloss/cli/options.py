@@ -92,7 +92,8 @@ class ExecutionGroup:
     engine: Annotated[
         str,
         typer.Option(
-            "--engine", help="; ".join(f"{name}: {one.about}" for name, one in ENGINES.items()) + "."
+            "--engine",
+            help="; ".join(f"{name}: {each_engine.about}" for name, each_engine in ENGINES.items()) + ".",
         ),
     ] = "processes"
     jobs: Jobs = 0

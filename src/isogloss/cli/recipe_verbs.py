@@ -91,12 +91,12 @@ def schema_of(what: str) -> dict[str, object]:
 
     kinds: dict[str, type[object]] = {"recipe": Recipe, "corpus": Description}
     check_named("schema", "schema", kinds, what)
-    found: dict[str, Any] = {"$schema": DIALECT, **adapter(kinds[what]).json_schema()}  # type: ignore[arg-type]
+    schema_: dict[str, Any] = {"$schema": DIALECT, **adapter(kinds[what]).json_schema()}  # type: ignore[arg-type]
     if what == "recipe":
-        found["anyOf"] = [{"required": found.pop("required")}, {"required": ["extends"]}]
-        for table in found["$defs"].values():
+        schema_["anyOf"] = [{"required": schema_.pop("required")}, {"required": ["extends"]}]
+        for table in schema_["$defs"].values():
             table.pop("required", None)
-    return found
+    return schema_
 
 
 @recipe_verbs.command()
@@ -152,16 +152,16 @@ def init(
     usual = replace(usual, methods=_several(",".join(method or ())) or usual.methods)
     asks = _is_terminal() and not quiet
 
-    def answer(given: str, question: str, default: str) -> str:
-        return given or (typer.prompt(question, default=default, err=True) if asks else default)
+    def answer(value: str, question: str, default: str) -> str:
+        return value or (typer.prompt(question, default=default, err=True) if asks else default)
 
     if (corpus and labelled) or (not labelled and (text or label)):
         raise ConfigError("--corpus, and --text and --label of --from: give a corpus or a labelled file.")
     if labelled:
         columns = {"source": canonical_language(source or "en"), "text": text, "label": label}
-        how = {**columns, "weights": shares_of(split), "seed": seed}
+        settings = {**columns, "weights": shares_of(split), "seed": seed}
         usual, targets = replace(usual, encoder=encoder or usual.encoder), _several(",".join(target or ()))
-        recipe = recipe_from(labelled, file, usual, targets=targets, how=how, quiet=quiet)
+        recipe = recipe_from(labelled, file, usual, targets=targets, settings=settings, quiet=quiet)
         _write(file, recipe, force=True)
         return
     answers = replace(
@@ -212,7 +212,7 @@ def search(
     from isogloss.recipes.asking import once_each
 
     with output.events as display:
-        found = api.search(
+        result = api.search(
             recipe,
             over=once_each("--over", map(parse_over, over)),
             trials=trials,
@@ -227,10 +227,10 @@ def search(
             on_trial=lambda trial: display.say(_line(trial)),
             command=f"isogloss {' '.join(sys.argv[1:])}",
         )
-    _show_search(found, display)
+    _show_search(result, display)
     if target_dev:
         print(f"isogloss: {NO_ZERO_SHOT}", file=sys.stderr)
-    if found.best is None:
+    if result.best is None:
         raise typer.Exit(1)
 
 
@@ -246,23 +246,23 @@ def _score(trial: "Trial") -> str:
     return f"{100 * trial.score:.1f}{spread}"
 
 
-def _show_search(found: "Search", display: Display) -> None:
+def _show_search(result: "Search", display: Display) -> None:
     """Print the trials, the best one's changes and its recipe."""
-    best = found.best
+    best = result.best
     if display.as_json:
-        for trial in found.trials:
+        for trial in result.trials:
             emit({"event": "trial", **asdict(trial), "best": trial == best})
-        emit({"event": "search", "recipe": found.recipe and str(found.recipe), "by": found.chosen_by})
+        emit({"event": "search", "recipe": result.recipe and str(result.recipe), "by": result.chosen_by})
         return
-    keys = [key.removeprefix("grid.") for key in found.trials[0].values]
+    keys = [key.removeprefix("grid.") for key in result.trials[0].values]
     rows = [
-        (one.number, *one.values.values(), _score(one), one.made, "best" if one == best else "")
-        for one in found.trials
+        (trial.number, *trial.values.values(), _score(trial), trial.made, "best" if trial == best else "")
+        for trial in result.trials
     ]
-    display.table(("trial", *keys, f"{found.chosen_by}, percent", "runs made", ""), rows)
-    if best and found.recipe:
+    display.table(("trial", *keys, f"{result.chosen_by}, percent", "runs made", ""), rows)
+    if best and result.recipe:
         show_line(f"Best: {_line(best)}")
-        show_line(f"Recipe: {found.recipe}")
+        show_line(f"Recipe: {result.recipe}")
 
 
 def _usual_answers(task: str) -> "Answers":

@@ -77,7 +77,7 @@ def _exit_if(failed: Mapping[str, str]) -> None:
         raise typer.Exit(1)
 
 
-def were_started_together(how: Making) -> bool:
+def were_started_together(execution: Making) -> bool:
     """Return whether this is one of several processes; torch is imported only if a launcher says so.
 
     ConfigError if all are to make runs beyond this machine.
@@ -88,10 +88,10 @@ def were_started_together(how: Making) -> bool:
         return False
     from isogloss.training.distributed import world_size
 
-    if world_size() > 1 and how.beyond:
+    if world_size() > 1 and execution.beyond:
         raise ConfigError(
-            f"--engine {how.engine}: this is one of {world_size()} processes that a launcher started, which "
-            f"make all runs together. Start it without one, or leave --engine out."
+            f"--engine {execution.engine}: this is one of {world_size()} processes that a launcher started, "
+            f"which make all runs together. Start it without one, or leave --engine out."
         )
     return world_size() > 1
 
@@ -112,8 +112,8 @@ def run_together(
     from isogloss.planning.plan import plan_recipes
     from isogloss.training.distributed import is_main_process, prepare_sharding, world_size
 
-    how = making(**execution.options())
-    if how.devices:
+    options = making(**execution.options())
+    if options.devices:
         raise ConfigError(
             "--devices: under a launcher each process has a GPU of its own. Leave it out; set "
             "CUDA_VISIBLE_DEVICES for the launcher instead."
@@ -123,7 +123,7 @@ def run_together(
     with Display(quiet=output.quiet or not main, as_json=output.as_json and main) as display:
         if main:
             planned.write(command)
-        outcome = make_together(planned, how, announce=display.announce, on_progress=display.on_progress)
+        outcome = make_together(planned, options, announce=display.announce, on_progress=display.on_progress)
         ids = tuple(map(identity, planned.runs))
         _show_outcome(api.Result(planned.store.root, outcome, ids), display, processes=world_size())
         written = api.report_alone(planned.store, display.on_progress) if main and report else None
@@ -169,15 +169,15 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     ]
     display = Display(as_json=as_json)
     display.table(("run", "state", "needed by", "memory", "operations", "what"), rows)
-    about = _Total([taken[key] for key in shared if key not in done], speed)
+    total = _Total([taken[key] for key in shared if key not in done], speed)
     left, unlike = seconds_left(planned.runs, done, planned.store)
     if as_json:
         counts = {"runs": len(rows), "done": len(done), "to make": len(rows) - len(done)}
-        emit({**counts, **about.numbers, "hours left": left / 3600, "unlike": unlike})
+        emit({**counts, **total.numbers, "hours left": left / 3600, "unlike": unlike})
     else:
-        print(about, end="")
-        beside = f" (and {unlike} that are like none of them)" if unlike else ""
-        like = f", {left / 3600:.2g} hours of one job by those made here{beside}" if left else ""
+        print(total, end="")
+        others = f" (and {unlike} that are like none of them)" if unlike else ""
+        like = f", {left / 3600:.2g} hours of one job by those made here{others}" if left else ""
         print(f"{len(rows)} runs: {len(done)} done, {len(rows) - len(done)} to make{like}")
 
 
@@ -198,18 +198,18 @@ class _Total:
     @property
     def numbers(self) -> Mapping[str, float]:
         """Operations, trainings of unknown size, and hours where a speed is known."""
-        total = sum(one for one in self.each if one)
+        total = sum(count for count in self.each if count)
         hours = {"hours": total / self.speed / 1e12 / 3600} if self.speed else {}
-        return {"operations": total, "unknown": sum(one is None for one in self.each), **hours}
+        return {"operations": total, "unknown": sum(count is None for count in self.each), **hours}
 
     def __str__(self) -> str:
         """Say it to a person in a line; nothing where nothing is trained."""
-        found = self.numbers
-        if not found["operations"]:
+        numbers = self.numbers
+        if not numbers["operations"]:
             return ""
-        hours = f", {found['hours']:.2g} hours at {self.speed:g} teraflops a second" if self.speed else ""
-        beside = f" (and {found['unknown']} trainings of unknown size)" if found["unknown"] else ""
-        return f"Training: about {found['operations']:.1e} operations{beside}{hours}\n"
+        hours = f", {numbers['hours']:.2g} hours at {self.speed:g} teraflops a second" if self.speed else ""
+        others = f" (and {numbers['unknown']} trainings of unknown size)" if numbers["unknown"] else ""
+        return f"Training: about {numbers['operations']:.1e} operations{others}{hours}\n"
 
 
 def _operations(count: float | None) -> str:
@@ -221,13 +221,15 @@ def _not_looked_at(planned: "Planned") -> Iterator[str]:
     from isogloss.runs.memory import ASSUMED_SHAPES
     from isogloss.runs.needs import not_looked_up
 
-    found: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     for corpus, split, language in planned.sources.assumed:
-        found.setdefault(f"{corpus} {split}", []).append(language)
-    if found:
-        each = ", ".join(f"{what} {' '.join(sorted(languages))}" for what, languages in sorted(found.items()))
+        missing.setdefault(f"{corpus} {split}", []).append(language)
+    if missing:
+        listed = ", ".join(
+            f"{what} {' '.join(sorted(languages))}" for what, languages in sorted(missing.items())
+        )
         yield (
-            f"not looked at: {each}: not on this machine. The runs get other ids when their data is there "
+            f"not looked at: {listed}: not on this machine. The runs get other ids when their data is there "
             f"(--data DIR)."
         )
     for corpus, split, language in planned.sources.unlabelled:
@@ -244,5 +246,5 @@ def _memory(run: "Run", planned: "Planned") -> str:
     from isogloss.data.fetching.downloading import megabytes
     from isogloss.runs.memory import peak_memory
 
-    found = peak_memory(run, planned.sources.encoders)
-    return "unknown" if found is None else megabytes(found) if found else ""
+    memory = peak_memory(run, planned.sources.encoders)
+    return "unknown" if memory is None else megabytes(memory) if memory else ""

@@ -119,11 +119,11 @@ def print_scores(
         for row in rows:
             emit(dict(row))
         return
-    found = [_measures(row) for row in rows]
-    measures = tuple(dict.fromkeys(name for one in found for name in one))
+    measured = [_measures(row) for row in rows]
+    measures = tuple(dict.fromkeys(name for measures_of in measured for name in measures_of))
     cells = [
-        [*(row.get(name) for name in ABOUT), *(one.get(name, "") for name in measures)]
-        for row, one in zip(rows, found, strict=True)
+        [*(row.get(name) for name in ABOUT), *(measures_of.get(name, "") for name in measures)]
+        for row, measures_of in zip(rows, measured, strict=True)
     ]
     Display().table((*ABOUT, *measures), cells)
 
@@ -158,8 +158,8 @@ def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, 
             show_line(push(model, options))
             return
         with_card(model, export(model, folder), options.name)
-    how = f"{'private' if options.private else 'public'}, branch {options.revision or 'main'}"
-    show_line(f"Would be uploaded to {options.name} ({how}) from {folder}:")
+    visibility = f"{'private' if options.private else 'public'}, branch {options.revision or 'main'}"
+    show_line(f"Would be uploaded to {options.name} ({visibility}) from {folder}:")
     for path in sorted(folder.iterdir()):
         show_line(f"  {path.name}: {megabytes(path.stat().st_size)}")
 
@@ -231,5 +231,5 @@ def _treebank(text: str) -> tuple[str, str]:
 def _measures(row: Row) -> dict[str, str]:
     """Return the measures by name, the baseline last, as they are printed."""
     others = {name: value for name, value in row.items() if name not in NO_MEASURES}
-    found = {str(row["metric"]): row["score"], **others, "baseline": row["baseline"]}
-    return {name: f"{value:.4f}" if isinstance(value, float) else "" for name, value in found.items()}
+    numbers = {str(row["metric"]): row["score"], **others, "baseline": row["baseline"]}
+    return {name: f"{value:.4f}" if isinstance(value, float) else "" for name, value in numbers.items()}

@@ -82,35 +82,35 @@ class Candidates:
 
     def decision(self, column: int) -> Decision:
         """Decide for a language by the labels of the others."""
-        known = [one for one in labelled_languages(self.ranked, self.scores) if one != column]
-        return decide(self.ranked, self.estimated, self.scores, column, known)
+        labelled = [other for other in labelled_languages(self.ranked, self.scores) if other != column]
+        return decide(self.ranked, self.estimated, self.scores, column, labelled)
 
     def regrets(self) -> dict[str, list[float]]:
         """Return the regret in each language with labels, by what chose: the rule, each signal, chance.
 
         Of candidates that are equal by a signal it is the mean.
         """
-        found: dict[str, list[float]] = {}
+        regrets: dict[str, list[float]] = {}
         ranked = self.ranked
         for column in labelled_languages(ranked, self.scores):
-            there = ~np.isnan(ranked[:, column])
+            measured = ~np.isnan(ranked[:, column])
             by = {RULE: [int(np.nanargmax(ranked[:, column]))]}
-            by |= {name: _best(one[:, column], there) for name, one in self.signals.items()}
+            by |= {name: _best(values[:, column], measured) for name, values in self.signals.items()}
             for name, choices in by.items():
                 if choices:
-                    lost = [regret(self.scores, column, choice, there) for choice in choices]
-                    found.setdefault(name, []).append(fmean(lost))
-            own = self.scores[there, column]
-            found.setdefault(RANDOM, []).append(float(own.max() - own.mean()))
-        return found
+                    lost = [regret(self.scores, column, choice, measured) for choice in choices]
+                    regrets.setdefault(name, []).append(fmean(lost))
+            scores = self.scores[measured, column]
+            regrets.setdefault(RANDOM, []).append(float(scores.max() - scores.mean()))
+        return regrets
 
 
-def _best(values: Array, there: Array) -> list[int]:
+def _best(values: Array, measured: Array) -> list[int]:
     """Return the candidates with the highest value, equal but for rounding; none where one has no value."""
-    if np.isnan(values[there]).any():
+    if np.isnan(values[measured]).any():
         return []
     near = values.round(9)
-    return np.flatnonzero(there & (near == near[there].max())).tolist()
+    return np.flatnonzero(measured & (near == near[measured].max())).tolist()
 
 
 @cached
@@ -122,13 +122,13 @@ def all_candidates(m: Measurements, on_progress: OnProgress = no_progress) -> li
     rows = name_systems(rows[rows["source"] != ""], m.labels)
     rows = rows.assign(candidate=_candidate(rows))
     rows = rows.sort_values(["name", "seed", "candidate"], kind="stable")
-    found, by = [], [*TEST_SET, "split"]
-    for key, own in rows.groupby(by):
-        about = dict(zip(by, key, strict=True))
-        targets = model_languages(own[~own["language"].isin(about["source"].split("+"))])
+    candidates, by = [], [*TEST_SET, "split"]
+    for key, group in rows.groupby(by):
+        test_set = dict(zip(by, key, strict=True))
+        targets = model_languages(group[~group["language"].isin(test_set["source"].split("+"))])
         if (targets.groupby("language")["candidate"].nunique() > 1).any():
-            found.append(_candidates(m, about, own, targets, on_progress))
-    return found
+            candidates.append(_candidates(m, test_set, group, targets, on_progress))
+    return candidates
 
 
 def _candidate(rows: pd.DataFrame) -> "pd.Series[str]":
@@ -138,100 +138,104 @@ def _candidate(rows: pd.DataFrame) -> "pd.Series[str]":
 
 def _candidates(
     m: Measurements,
-    about: Mapping[str, str],
+    test_set: Mapping[str, str],
     rows: pd.DataFrame,
     targets: pd.DataFrame,
     on_progress: OnProgress,
 ) -> Candidates:
-    each = rows.drop_duplicates("candidate")
-    keys = [*each["candidate"]]
+    candidates = rows.drop_duplicates("candidate")
+    keys = [*candidates["candidate"]]
     codes = tuple(sorted({*targets["language"]}))
 
     def array(frame: pd.DataFrame, value: str) -> Array:
         wide = frame.pivot_table(index="candidate", columns="language", values=value, aggfunc="mean")
         return np.asarray(wide.reindex(index=keys, columns=list(codes)), dtype=np.float64)
 
-    signals = {name: array(own, "value") for name, own in targets.groupby("signal") if name != "score"}
-    there = ~np.isnan(signals["confidence"])
+    signals = {name: array(group, "value") for name, group in targets.groupby("signal") if name != "score"}
+    measured = ~np.isnan(signals["confidence"])
     own_score = rows[rows["signal"] == "score"].groupby("candidate")["value"].mean().reindex(keys)
-    signals[SOURCE] = np.where(there, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
+    signals[SOURCE] = np.where(measured, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
     signals["agreement"] = _agreement(m, targets, keys, codes, on_progress)
-    for name, frame in _of_states(m, each, about["source"].split("+")).items():
-        signals[name] = np.where(there, array(frame, name), np.nan)
-    signals = {name: -one if name in FALLING else one for name, one in signals.items()}
-    scores, metric = _scores(m, about, keys)
+    for name, frame in _of_states(m, candidates, test_set["source"].split("+")).items():
+        signals[name] = np.where(measured, array(frame, name), np.nan)
+    signals = {name: -values if name in FALLING else values for name, values in signals.items()}
+    scores, metric = _scores(m, test_set, keys)
     return Candidates(
-        about=about,
-        names=_names(each),
-        models=tuple(each["model"]),
+        about=test_set,
+        names=_names(candidates),
+        models=tuple(candidates["model"]),
         languages=codes,
-        signals={name: one for name, one in signals.items() if not np.isnan(one).all()},
+        signals={name: values for name, values in signals.items() if not np.isnan(values).all()},
         estimated=_level([signals[name] for name in ESTIMATES if name in signals], len(codes)),
-        scores=np.where(there, array(scores, "score"), np.nan),
+        scores=np.where(measured, array(scores, "score"), np.nan),
         metric=metric,
     )
 
 
-def _names(each: pd.DataFrame) -> tuple[str, ...]:
+def _names(candidates: pd.DataFrame) -> tuple[str, ...]:
     """Name each candidate: its system, and its seeds where systems have several."""
-    if not each["name"].duplicated().any():
-        return tuple(each["name"])
-    seeds = {"seed": each["seed"], "pretraining seed": each["encoder.seed"]}
-    told = [
+    if not candidates["name"].duplicated().any():
+        return tuple(candidates["name"])
+    seeds = {"seed": candidates["seed"], "pretraining seed": candidates["encoder.seed"]}
+    numbered = [
         [f"{name} {number}" for name, number in zip(seeds, numbers, strict=True) if not pd.isna(number)]
         for numbers in zip(*seeds.values(), strict=True)
     ]
-    return tuple(", ".join([name, *own]) for name, own in zip(each["name"], told, strict=True))
+    return tuple(", ".join([name, *words]) for name, words in zip(candidates["name"], numbered, strict=True))
 
 
 def _level(estimates: Sequence[Array], count: int) -> Array:
     """Return the mean of all estimates [language]."""
-    found = np.full(count, np.nan)
+    levels = np.full(count, np.nan)
     for column in range(count):
-        own = [one[:, column] for one in estimates]
-        values = np.concatenate(own) if own else np.empty(0)
+        column_values = [estimate[:, column] for estimate in estimates]
+        values = np.concatenate(column_values) if column_values else np.empty(0)
         values = values[~np.isnan(values)]
         if len(values):
-            found[column] = values.mean()
-    return found
+            levels[column] = values.mean()
+    return levels
 
 
-def _scores(m: Measurements, about: Mapping[str, str], keys: Sequence[str]) -> tuple[pd.DataFrame, str]:
+def _scores(m: Measurements, test_set: Mapping[str, str], keys: Sequence[str]) -> tuple[pd.DataFrame, str]:
     """Return the candidates' scores by the task's metric on the best split, and the metric."""
-    scores = rows_of(m.frame("scores"), {name: about[name] for name in TEST_SET})
+    scores = rows_of(m.frame("scores"), {name: test_set[name] for name in TEST_SET})
     scores = main_scores(scores) if len(scores) else scores
     keyed = scores.assign(candidate=_candidate(scores) if len(scores) else [])
     keyed = keyed[keyed["candidate"].isin(keys)]
     return keyed, str(keyed["metric"].iloc[0]) if len(keyed) else ""
 
 
-def _of_states(m: Measurements, each: pd.DataFrame, sources: Sequence[str]) -> dict[str, pd.DataFrame]:
+def _of_states(m: Measurements, candidates: pd.DataFrame, sources: Sequence[str]) -> dict[str, pd.DataFrame]:
     """Return CKA, retrieval and AUC of words between source and language, a mean for each candidate."""
-    found = {}
+    signals = {}
     for frame, columns in OF_STATES.items():
         rows = m.frame(frame)
-        rows = rows[rows["first"].isin(sources) & rows["model"].isin(each["model"])]
+        rows = rows[rows["first"].isin(sources) & rows["model"].isin(candidates["model"])]
         if len(rows):
-            own = rows[["model", "second"]].set_axis(["model", "language"], axis=1)
-            own[frame] = rows[columns].astype(float).mean(axis=1)
-            means = own.groupby(["model", "language"], as_index=False)[frame].mean()
-            found[frame] = each[["candidate", "model"]].merge(means, on="model")
-    return found
+            shared = rows[["model", "second"]].set_axis(["model", "language"], axis=1)
+            shared[frame] = rows[columns].astype(float).mean(axis=1)
+            means = shared.groupby(["model", "language"], as_index=False)[frame].mean()
+            signals[frame] = candidates[["candidate", "model"]].merge(means, on="model")
+    return signals
 
 
 def _agreement(
     m: Measurements, rows: pd.DataFrame, keys: Sequence[str], codes: Sequence[str], on_progress: OnProgress
 ) -> Array:
     """Return how many answers [candidate language] each candidate shares with another, on average."""
-    found = np.full((len(keys), len(codes)), np.nan)
+    shares = np.full((len(keys), len(codes)), np.nan)
     runs = rows.drop_duplicates("candidate").set_index("candidate")["run"]
-    kept = {key: m.answers(run) for key, run in one_by_one([*runs.items()], "answers", on_progress)}
-    places = {key: place for place, key in enumerate(keys)}
-    for code, own in rows.groupby("language"):
-        answers = {places[key]: kept[key][code] for key in own["candidate"].unique() if code in kept[key]}
-        for place, share in shared_answers(answers).items():
-            found[place, codes.index(code)] = share
-    return found
+    predicted = {key: m.answers(run) for key, run in one_by_one([*runs.items()], "answers", on_progress)}
+    index_of = {key: index for index, key in enumerate(keys)}
+    for code, group in rows.groupby("language"):
+        answers = {
+            index_of[key]: predicted[key][code]
+            for key in group["candidate"].unique()
+            if code in predicted[key]
+        }
+        for index, share in shared_answers(answers).items():
+            shares[index, codes.index(code)] = share
+    return shares
 
 
 def shared_answers(answers: Mapping[int, Mapping[str, str]]) -> dict[int, float]:
@@ -241,28 +245,28 @@ def shared_answers(answers: Mapping[int, Mapping[str, str]]) -> dict[int, float]
     """
     if len(answers) < 2:
         return {}
-    ids = sorted(set.intersection(*(set(own) for own in answers.values())))
+    ids = sorted(set.intersection(*(set(by_id) for by_id in answers.values())))
     if not ids:
         return {}
-    units = {place: [_units(own[one]) for one in ids] for place, own in answers.items()}
-    sizes = {tuple(map(len, own)) for own in units.values()}
+    units = {index: [_units(by_id[example]) for example in ids] for index, by_id in answers.items()}
+    sizes = {tuple(map(len, answered)) for answered in units.values()}
     if len(sizes) > 1 or not all(map(all, sizes)):
         # All candidates label the same words, but sets of labels differ in size: a set is one answer.
-        units = {place: [[own[one]] for one in ids] for place, own in answers.items()}
-    _, flat = np.unique([[*chain(*own)] for own in units.values()], return_inverse=True)
+        units = {index: [[by_id[example]] for example in ids] for index, by_id in answers.items()}
+    _, flat = np.unique([[*chain(*answered)] for answered in units.values()], return_inverse=True)
     table = dict(zip(units, flat.reshape(len(units), -1), strict=True))
     sums = dict.fromkeys(units, 0.0)
-    for one, other in combinations(units, 2):
-        share = float((table[one] == table[other]).mean())
-        sums[one] += share
+    for first, other in combinations(units, 2):
+        share = float((table[first] == table[other]).mean())
+        sums[first] += share
         sums[other] += share
-    return {place: total / (len(units) - 1) for place, total in sums.items()}
+    return {index: total / (len(units) - 1) for index, total in sums.items()}
 
 
 def _units(text: str) -> Sequence[str]:
     """Return the parts that are compared: labels, a word's head and relation, or the whole answer."""
     answer = json.loads(text)
-    if isinstance(answer, dict) and all(isinstance(one, list) for one in answer.values()):
+    if isinstance(answer, dict) and all(isinstance(part, list) for part in answer.values()):
         columns = [*filter(None, answer.values())]  # A predicted tree has no tags.
         answer = [*zip(*columns, strict=True)] if len({*map(len, columns)}) == 1 else answer
     return [*map(json.dumps, answer)] if isinstance(answer, list) else [text]

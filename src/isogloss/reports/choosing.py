@@ -43,102 +43,116 @@ class Reliability:
     """… and in how many of those the 95 % interval held the score."""
 
 
-def reliability(one: Candidates) -> Reliability:
+def reliability(candidates: Candidates) -> Reliability:
     """Hold every decision about a language with labels against them."""
-    found = leave_one_out(one.ranked, one.estimated, one.scores)
-    means = {column: float(np.nanmean(one.scores[:, column])) for column in found}
-    scores = {column: float(one.scores[own.choice, column]) for column, own in found.items()}
-    known = [column for column, own in found.items() if own.known]
-    predicted = {column: own.score for column, own in found.items() if not math.isnan(own.score.low)}
+    decisions = leave_one_out(candidates.ranked, candidates.estimated, candidates.scores)
+    means = {column: float(np.nanmean(candidates.scores[:, column])) for column in decisions}
+    scores = {
+        column: float(candidates.scores[decision.choice, column]) for column, decision in decisions.items()
+    }
+    decided = [column for column, decision in decisions.items() if decision.known]
+    predicted = {
+        column: decision.score for column, decision in decisions.items() if not math.isnan(decision.score.low)
+    }
     return Reliability(
-        languages=len(found),
-        known=len(known),
-        right=sum(scores[column] > means[column] for column in known),
+        languages=len(decisions),
+        known=len(decided),
+        right=sum(scores[column] > means[column] for column in decided),
         predicted=len(predicted),
-        covered=sum(own.low <= scores[column] <= own.high for column, own in predicted.items()),
+        covered=sum(
+            interval.low <= scores[column] <= interval.high for column, interval in predicted.items()
+        ),
     )
 
 
-def choice_data(one: Candidates) -> pd.DataFrame:
+def choice_data(candidates: Candidates) -> pd.DataFrame:
     """Return a row for each language: the choice, its predicted score and gain, and the truth where known."""
-    ranked, labelled = one.ranked, labelled_languages(one.ranked, one.scores)
-    found = []
-    for column, code in enumerate(one.languages):
-        there = ~np.isnan(ranked[:, column])
-        if there.sum() < 2:
+    ranked, labelled = candidates.ranked, labelled_languages(candidates.ranked, candidates.scores)
+    rows = []
+    for column, code in enumerate(candidates.languages):
+        measured = ~np.isnan(ranked[:, column])
+        if measured.sum() < 2:
             continue
-        own = one.decision(column)
-        score = float(one.scores[own.choice, column])
-        lost = regret(one.scores, column, own.choice, there) if column in labelled else math.nan
-        found.append(
+        decision = candidates.decision(column)
+        score = float(candidates.scores[decision.choice, column])
+        lost = (
+            regret(candidates.scores, column, decision.choice, measured) if column in labelled else math.nan
+        )
+        rows.append(
             {
-                **one.about,
-                **{"language": code, "choice": one.names[own.choice], "model": one.models[own.choice]},
-                **{"candidates": int(there.sum()), "verdict": "choose" if own.known else DO_NOT_KNOW},
-                "reason": _reason(own),
-                **_numbers("estimate", _estimate(one, own.choice, column)),
-                **_numbers("predicted", own.score),
-                **_numbers("gain", own.gain),
+                **candidates.about,
+                **{
+                    "language": code,
+                    "choice": candidates.names[decision.choice],
+                    "model": candidates.models[decision.choice],
+                },
+                **{"candidates": int(measured.sum()), "verdict": "choose" if decision.known else DO_NOT_KNOW},
+                "reason": _reason(decision),
+                **_numbers("estimate", _estimate(candidates, decision.choice, column)),
+                **_numbers("predicted", decision.score),
+                **_numbers("gain", decision.gain),
                 **{"score": score, "regret": lost},
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(rows)
 
 
-def _reason(own: Decision) -> str:
+def _reason(decision: Decision) -> str:
     """Return why the answer is "don't know"; empty for a choice."""
-    if math.isnan(own.gain.low):
+    if math.isnan(decision.gain.low):
         return f"fewer than {LEAST} other languages have labels"
-    return "" if own.known else "the gain over one at random may be 0"
+    return "" if decision.known else "the gain over one at random may be 0"
 
 
-def _estimate(one: Candidates, choice: int, column: int) -> Prediction:
+def _estimate(candidates: Candidates, choice: int, column: int) -> Prediction:
     """Return what signals on the scale of scores say of a candidate: their mean, the least and the most."""
-    values = [float(one.signals[name][choice, column]) for name in ESTIMATES if name in one.signals]
-    there = [value for value in values if not math.isnan(value)]
-    return Prediction(sum(there) / len(there), min(there), max(there)) if there else Prediction()
+    values = [
+        float(candidates.signals[name][choice, column]) for name in ESTIMATES if name in candidates.signals
+    ]
+    numbers = [value for value in values if not math.isnan(value)]
+    return Prediction(sum(numbers) / len(numbers), min(numbers), max(numbers)) if numbers else Prediction()
 
 
-def candidate_data(one: Candidates, code: str) -> pd.DataFrame:
+def candidate_data(candidates: Candidates, code: str) -> pd.DataFrame:
     """Return the candidates for a language, the rule's first: its value, every signal, the score if known."""
-    column, ranked = one.languages.index(code), one.ranked
+    column, ranked = candidates.languages.index(code), candidates.ranked
     rows = pd.DataFrame(
         {
-            "candidate": one.names,
-            "model": one.models,
+            "candidate": candidates.names,
+            "model": candidates.models,
             RULE: ranked[:, column],
             **{
                 name: values[:, column] * (-1 if name in FALLING else 1)
-                for name, values in one.signals.items()
+                for name, values in candidates.signals.items()
             },
-            "score": one.scores[:, column],
+            "score": candidates.scores[:, column],
         }
     )
     return rows[rows[RULE].notna()].sort_values(RULE, ascending=False, kind="stable", ignore_index=True)
 
 
-def _numbers(name: str, one: Prediction) -> dict[str, float]:
-    return {name: one.value, f"{name}.low": one.low, f"{name}.high": one.high}
+def _numbers(name: str, prediction: Prediction) -> dict[str, float]:
+    return {name: prediction.value, f"{name}.low": prediction.low, f"{name}.high": prediction.high}
 
 
-def regret_data(one: Candidates) -> pd.DataFrame:
+def regret_data(candidates: Candidates) -> pd.DataFrame:
     """Return a row for each way to choose: its regret, a mean over languages with an interval."""
-    found = []
-    for by, values in one.regrets().items():
+    rows = []
+    for by, values in candidates.regrets().items():
         over = mean_std(values)
         numbers = {"regret": over.mean, "low": over.low, "high": over.high, "worst": max(values)}
         best = sum(value == 0 for value in values)
-        found.append({**one.about, "by": by, "languages": over.n, "best": best, **numbers})
+        rows.append({**candidates.about, "by": by, "languages": over.n, "best": best, **numbers})
     first = [RULE, SOURCE, RANDOM]
-    found.sort(key=lambda row: (first.index(row["by"]) if row["by"] in first else len(first), row["by"]))
-    return pd.DataFrame(found)
+    rows.sort(key=lambda row: (first.index(row["by"]) if row["by"] in first else len(first), row["by"]))
+    return pd.DataFrame(rows)
 
 
 def choice_tables(m: Measurements) -> list[Table]:
     """Return, for each test set, the table of choices."""
-    found = []
-    for one in all_candidates(m):
-        data = choice_data(one)
+    tables = []
+    for candidates in all_candidates(m):
+        data = choice_data(candidates)
         texts = pd.DataFrame(
             {
                 "language": data["language"].map(language),
@@ -152,17 +166,22 @@ def choice_tables(m: Measurements) -> list[Table]:
                 "regret": data["regret"].map(percent),
             }
         )
-        found.append(
-            text_table(_words(one, "choice", "the choice without labels", _told(one, data)), 3, texts, data)
+        tables.append(
+            text_table(
+                _words(candidates, "choice", "the choice without labels", _choice_caption(candidates, data)),
+                3,
+                texts,
+                data,
+            )
         )
-    return found
+    return tables
 
 
 def regret_tables(m: Measurements) -> list[Table]:
     """Return, for each test set with labels in some languages, the regret of every way to choose."""
-    found = []
-    for one in all_candidates(m):
-        data = regret_data(one)
+    tables = []
+    for candidates in all_candidates(m):
+        data = regret_data(candidates)
         if len(data):
             texts = pd.DataFrame(
                 {
@@ -174,8 +193,8 @@ def regret_tables(m: Measurements) -> list[Table]:
                     ],
                 }
             )
-            found.append(text_table(_words(one, "choice-regret", "regret", REGRET), 1, texts, data))
-    return found
+            tables.append(text_table(_words(candidates, "choice-regret", "regret", REGRET), 1, texts, data))
+    return tables
 
 
 REGRET = (
@@ -186,17 +205,17 @@ REGRET = (
 )
 
 
-def _words(one: Candidates, kind: str, what: str, caption: str) -> dict[str, str]:
+def _words(candidates: Candidates, kind: str, what: str, caption: str) -> dict[str, str]:
     return {
-        "name": slug(kind, *one.about.values()),
-        "title": f"{test_set_name(one.about)}, source {one.about['source']}: {what}",
+        "name": slug(kind, *candidates.about.values()),
+        "title": f"{test_set_name(candidates.about)}, source {candidates.about['source']}: {what}",
         "caption": caption,
     }
 
 
-def _told(one: Candidates, data: pd.DataFrame) -> str:
-    own = reliability(one)
-    signals = ", ".join(one.signals)
+def _choice_caption(candidates: Candidates, data: pd.DataFrame) -> str:
+    reliable = reliability(candidates)
+    signals = ", ".join(candidates.signals)
     parts = [
         f"Percent. The rule: the highest mean of standardised signals ({signals}).",
         "Each language is decided without its labels; scores and gains are predicted from the languages that "
@@ -206,17 +225,17 @@ def _told(one: Candidates, data: pd.DataFrame) -> str:
         f"The estimate is the choice's own: the mean of {', '.join(ESTIMATES)} [least and most]; without "
         f"labels elsewhere nothing says how far it is off."
     )
-    if own.languages:
+    if reliable.languages:
         parts.append(
-            f"Of {own.languages} languages with labels it chose in {own.known}, where {own.right} choices "
-            f"were better than one at random."
+            f"Of {reliable.languages} languages with labels it chose in {reliable.known}, where "
+            f"{reliable.right} choices were better than one at random."
         )
-    if own.predicted:
-        parts.append(f"{own.covered} of {own.predicted} predicted intervals held the score.")
+    if reliable.predicted:
+        parts.append(f"{reliable.covered} of {reliable.predicted} predicted intervals held the score.")
     if data["predicted"].isna().all():
         parts.append("Fewer than three other languages have labels: nothing is predicted.")
     return " ".join(parts)
 
 
 def _percents(data: pd.DataFrame, *columns: str) -> list[str]:
-    return [percent(*own) for own in data[[*columns]].itertuples(index=False)]
+    return [percent(*numbers) for numbers in data[[*columns]].itertuples(index=False)]

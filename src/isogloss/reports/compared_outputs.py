@@ -118,7 +118,7 @@ def compare_outputs(
         ours, theirs = paired[file.name], paired[baseline.name]
         _check_same(file, baseline, ours, theirs)
         name, by_language = _comparisons(file, baseline, ours, theirs, measure)
-        comparisons |= {(file.name, name, code): each for code, each in by_language.items()}
+        comparisons |= {(file.name, name, code): comparison for code, comparison in by_language.items()}
     return Compared(
         [
             {
@@ -262,7 +262,7 @@ def _comparisons(
         ]
         for code in languages
     }
-    measured = [measures for both in sides.values() for measures in both]
+    measured = [measures for side in sides.values() for measures in side]
     shared = [name for name in measured[0] if all(name in measures for measures in measured)]
     if not shared:
         raise ConfigError(
@@ -299,9 +299,11 @@ def _check_same(file: File, baseline: File, ours: Outputs, theirs: Outputs) -> N
         if (mine.gold is None) is not (yours.gold is None):
             raise _no_gold(*((file, mine) if mine.gold is None else (baseline, yours)))
         if mine.kind != yours.kind or mine.document != yours.document or mine.gold != yours.gold:
-            found = f"{mine.kind} {mine.document or repr(mine.gold)}"
+            described = f"{mine.kind} {mine.document or repr(mine.gold)}"
             expected = f"{baseline.name}:{yours.line} has: {yours.kind} {yours.document or repr(yours.gold)}"
-            raise file.broken(mine.line, short(found), short(expected), "Give outputs for the same examples")
+            raise file.broken(
+                mine.line, short(described), short(expected), "Give outputs for the same examples"
+            )
 
 
 def _system(contributions: Contributions) -> System:

@@ -108,10 +108,12 @@ def _requested(request: ComparisonRequest, test_sets: Sequence[ScoredSet]) -> li
     """Return the test sets with the requested measure and split, or each task's default."""
     options = (("measure", request.measure, "metric", "main"), ("split", request.split, "split", "best"))
     for option, value, column, default in options:
-        if value and value not in (known := {each.about[column] for each in test_sets}):
-            raise unknown_name(f"--{option}", option, value, known)
+        if value and value not in (available := {test_set.about[column] for test_set in test_sets}):
+            raise unknown_name(f"--{option}", option, value, available)
         test_sets = [
-            each for each in test_sets if (each.about[column] == value if value else each.rows[default].all())
+            test_set
+            for test_set in test_sets
+            if (test_set.about[column] == value if value else test_set.rows[default].all())
         ]
     return [*test_sets]
 
@@ -130,12 +132,12 @@ def _rows(
     m: Measurements, test_set: ScoredSet, pairs: Mapping[Key, Key], points: float, on_progress: OnProgress
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each pair of systems and column, with one correction for multiple tests."""
-    facts, about = {key_of(system): system for system in test_set.systems}, test_set.about
+    facts, columns = {key_of(system): system for system in test_set.systems}, test_set.about
     for (key, column), comparison in tested(m, test_set, pairs, on_progress).items():
         system, baseline = facts[key], facts[pairs[key]]
         yield {
-            **{name: about[name] for name in ("corpus", "treebank", "mixed", "task", "source", "split")},
-            **{"measure": about["metric"], "language": column, "languages": list(comparison.languages)},
+            **{name: columns[name] for name in ("corpus", "treebank", "mixed", "task", "source", "split")},
+            **{"measure": columns["metric"], "language": column, "languages": list(comparison.languages)},
             **{"encoder": system["encoder.label"], "method": system["system"]},
             **{"baseline_encoder": baseline["encoder.label"], "baseline_method": baseline["system"]},
             **comparison.numbers(),
@@ -175,7 +177,7 @@ def _full_name(system: Facts) -> str:
     return f"{system['encoder.label']} / {system['system']}"
 
 
-def _by_run(where: str, what: str, name: str, scores: pd.DataFrame, known: Iterable[str]) -> Key:
+def _by_run(where: str, what: str, name: str, scores: pd.DataFrame, available: Iterable[str]) -> Key:
     """Return the system of the score run, or of the model, whose id has this prefix."""
     for column in ("run", "model"):
         rows = scores[[bool(name) and key.startswith(name) for key in scores[column]]]
@@ -183,7 +185,7 @@ def _by_run(where: str, what: str, name: str, scores: pd.DataFrame, known: Itera
             break
     systems = {key_of(row): row["name"] for row in rows.to_dict("records")}
     if not systems:
-        raise unknown_name(where, what, name, known)
+        raise unknown_name(where, what, name, available)
     if len(systems) > 1:
         raise ConfigError(
             f"{where}: runs of {len(systems)} systems begin with {name!r}: {', '.join(systems.values())}. "

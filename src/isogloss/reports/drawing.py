@@ -136,40 +136,40 @@ class Lines:
     """An interval of the x axis with a tinted background."""
 
 
-def line_figure(words: FigureText, rows: pd.DataFrame, how: Lines) -> list[Figure]:
+def line_figure(words: FigureText, rows: pd.DataFrame, style: Lines) -> list[Figure]:
     """Return a figure of a frame as panels of lines; none without rows."""
-    rows = rows.dropna(subset=[how.x, how.y])
+    rows = rows.dropna(subset=[style.x, style.y])
     if rows.empty:
         return []
-    hue = colours(rows[how.color].astype(str))
-    dashed = sorted(rows[how.dash].drop_duplicates(), key=bool) if how.dash else []
+    hue = colours(rows[style.color].astype(str))
+    dashed = sorted(rows[style.dash].drop_duplicates(), key=bool) if style.dash else []
     dash = dict(zip(dashed, 10 * DASHES, strict=False))
 
-    def draw(axis: "Axes", own: pd.DataFrame) -> None:
-        for key, line in own.groupby([how.color, *filter(None, [how.dash])], sort=False):
+    def draw(axis: "Axes", group: pd.DataFrame) -> None:
+        for key, line in group.groupby([style.color, *filter(None, [style.dash])], sort=False):
             look = ROLES.get(str(key[0]), (hue[str(key[0])], dash.get(key[-1], "solid")))
-            _draw_line(axis, line, how, (*look, ", ".join(filter(None, map(str, key)))))
+            _draw_line(axis, line, style, (*look, ", ".join(filter(None, map(str, key)))))
 
-    return [panel_figure(words, rows, draw, labels=how.labels, height=how.height)]
+    return [panel_figure(words, rows, draw, labels=style.labels, height=style.height)]
 
 
-def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, Dashes, str]) -> None:
+def _draw_line(axis: "Axes", rows: pd.DataFrame, style: Lines, look: tuple[str, Dashes, str]) -> None:
     from matplotlib.ticker import LogFormatter, MaxNLocator
 
-    over = rows.groupby(how.x)[how.y].agg(["mean", "std"]) * how.scale
+    over = rows.groupby(style.x)[style.y].agg(["mean", "std"]) * style.scale
     color, dash, label = look
-    axis.plot(over.index, over["mean"], color=color, linestyle=dash, label=label, marker=how.marker, ms=3)
-    half = rows.groupby(how.x)[how.half].mean() * how.scale if how.half else over["std"]
-    if (how.band or how.half) and half.notna().any():
+    axis.plot(over.index, over["mean"], color=color, linestyle=dash, label=label, marker=style.marker, ms=3)
+    half = rows.groupby(style.x)[style.half].mean() * style.scale if style.half else over["std"]
+    if (style.band or style.half) and half.notna().any():
         low, high = (over["mean"] + side * half.fillna(0.0) for side in (-1, 1))
         axis.fill_between(over.index, low, high, color=color, alpha=0.15, linewidth=0)
-    if how.tint:
-        axis.axvspan(*how.tint, color=TINT, linewidth=0, zorder=0)
-    if how.integer_x:
+    if style.tint:
+        axis.axvspan(*style.tint, color=TINT, linewidth=0, zorder=0)
+    if style.integer_x:
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    if how.log:
-        axis.set(**{f"{how.log}scale": "log"})
-        scale = axis.yaxis if how.log == "y" else axis.xaxis
+    if style.log:
+        axis.set(**{f"{style.log}scale": "log"})
+        scale = axis.yaxis if style.log == "y" else axis.xaxis
         scale.set_major_formatter(LogFormatter())  # Plain numbers, also between powers of ten.
         scale.set_minor_formatter(LogFormatter())
 
@@ -187,9 +187,9 @@ def panel_figure(
 
     def paint() -> "Canvas":
         canvas, axes = panels(len(groups[:MOST_PANELS]), height=height)
-        for axis, (name, own) in zip(axes, groups, strict=False):
+        for axis, (name, group) in zip(axes, groups, strict=False):
             panel_title(axis, str(name))
-            draw(axis, own)
+            draw(axis, group)
         legend(canvas, axes)
         axis_labels(canvas, *labels)
         return canvas
@@ -210,13 +210,13 @@ def panels(count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:
 
     across = min(count, COLUMNS)
     down = ceil(count / across)
-    each = min(3.8, (WIDTH - LEFT - RIGHT - (across - 1) * GAP_X) / across)
-    width = LEFT + RIGHT + across * each + (across - 1) * GAP_X
+    panel_width = min(3.8, (WIDTH - LEFT - RIGHT - (across - 1) * GAP_X) / across)
+    width = LEFT + RIGHT + across * panel_width + (across - 1) * GAP_X
     tall = TOP + BOTTOM + down * height + (down - 1) * GAP_Y
     canvas = Canvas(figsize=(width, tall))
     axes = list(canvas.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat)
     canvas.subplots_adjust(LEFT / width, BOTTOM / tall, 1 - RIGHT / width, 1 - TOP / tall)
-    canvas.subplots_adjust(wspace=GAP_X / each, hspace=GAP_Y / height)
+    canvas.subplots_adjust(wspace=GAP_X / panel_width, hspace=GAP_Y / height)
     for index, extra in enumerate(axes[count:], start=count):
         extra.set_visible(False)
         axes[index - across].tick_params(labelbottom=True)
@@ -238,10 +238,10 @@ def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
             handles.setdefault(str(label), handle)
     longest = max(map(len, handles), default=0)
     columns = max(1, int(canvas.get_figwidth() / (LEGEND_HANDLE + LEGEND_LETTER * longest)))
-    before, place = canvas.get_figheight(), canvas.subplotpars
-    height = before + LEGEND_ROW * max(0, ceil(len(handles) / columns) - 1)
+    old_height, margins = canvas.get_figheight(), canvas.subplotpars
+    height = old_height + LEGEND_ROW * max(0, ceil(len(handles) / columns) - 1)
     canvas.set_figheight(height)
-    canvas.subplots_adjust(top=place.top * before / height, bottom=place.bottom * before / height)
+    canvas.subplots_adjust(top=margins.top * old_height / height, bottom=margins.bottom * old_height / height)
     look: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.0, 1 - 0.02 / height), "ncols": columns}
     canvas.legend(list(handles.values()), list(handles), handlelength=2.4, columnspacing=1.6, **look)
 

@@ -45,7 +45,7 @@ ENDS = ["start.way", "start.name", "way", "end.name", "path"]
 SURFACE = ["source", "target", "language", "role"]
 PATHS = ["encoder", "encoder.label", "split", "source", *ENDS]
 CORNERS = {"origin": "way", "first": "first.way", "second": "second.way"}
-TRIPLE = [*CORNERS.values(), *(f"{one}.name" for one in CORNERS)]
+TRIPLE = [*CORNERS.values(), *(f"{corner}.name" for corner in CORNERS)]
 PAIR = ("source", "target", "origin.name", "first.name", "second.name", "part")
 
 AGGREGATES = {
@@ -60,7 +60,7 @@ def path_figures(m: Measurements) -> list[Figure]:
     if along.empty:
         return []
     pairs = (rows for _, rows in along.groupby(SETTING, dropna=False, sort=False))
-    return [*aggregate_figures(along), *(one for rows in pairs for one in _pair_figure(rows))]
+    return [*aggregate_figures(along), *(figure for rows in pairs for figure in _pair_figure(rows))]
 
 
 def curves(m: Measurements) -> pd.DataFrame:
@@ -72,23 +72,23 @@ def curves(m: Measurements) -> pd.DataFrame:
     rows = rows.assign(alpha=rows["alpha"].round(DIGITS), path="from " + rows["start.name"] + to)
     keys = [*SETTING, *ENDS, *SURFACE]
     over = rows.groupby([*keys, "alpha"], sort=False, dropna=False)["score"]
-    found = over.agg(seeds="count", mean="mean", std="std").reset_index()
-    ends = found["mean"].where((found["alpha"] == 1) & (found["mean"] > 0))
-    by = ends.groupby([found[name] for name in keys], dropna=False).transform("max")
-    found = found.assign(by=by, whose=found["role"] + " language")
-    return found.assign(normalised_mean=found["mean"] / by, normalised_variance=found["std"] ** 2 / by)
+    curve = over.agg(seeds="count", mean="mean", std="std").reset_index()
+    ends = curve["mean"].where((curve["alpha"] == 1) & (curve["mean"] > 0))
+    by = ends.groupby([curve[name] for name in keys], dropna=False).transform("max")
+    curve = curve.assign(by=by, whose=curve["role"] + " language")
+    return curve.assign(normalised_mean=curve["mean"] / by, normalised_variance=curve["std"] ** 2 / by)
 
 
 def aggregate_figures(along: pd.DataFrame) -> list[Figure]:
     """Return figures of aggregates over pairs; two test sets of one task are never averaged."""
-    whole = along[(along["part"] == "all") & along["by"].notna()]
-    tests = whole[TEST].drop_duplicates()
+    models = along[(along["part"] == "all") & along["by"].notna()]
+    tests = models[TEST].drop_duplicates()
     by_task = [[*PATHS, *TEST]] if len(tests) > 1 else []
     groupings = by_task if tests["task"].duplicated().any() else [PATHS, *by_task]
-    means = [aggregate(whole, "normalised_mean", by) for by in groupings]
-    variance = aggregate(whole, "normalised_variance", groupings[0])
+    means = [aggregate(models, "normalised_mean", by) for by in groupings]
+    variance = aggregate(models, "normalised_variance", groupings[0])
     drawn = [*(rows for rows in means if rows["curves"].max() > 1), variance]
-    return [one for rows in drawn if len(rows) for one in _aggregate_figure(rows)]
+    return [figure for rows in drawn if len(rows) for figure in _aggregate_figure(rows)]
 
 
 def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
@@ -187,19 +187,19 @@ def _plane_figure(rows: pd.DataFrame) -> Figure:
     shown = rows["normalised_mean"].fillna(rows["mean"])
     low, high = shown.min(), shown.max()
     levels = np.asarray(MaxNLocator(12).tick_values(low, high if high > low else low + 0.01))
-    corners = [rows[f"{one}.name"].iloc[0] for one in CORNERS]
-    places = dict(zip(((0, 0), (1, 0), (0, 1)), corners, strict=True))
+    corners = [rows[f"{corner}.name"].iloc[0] for corner in CORNERS]
+    corner_of = dict(zip(((0, 0), (1, 0), (0, 1)), corners, strict=True))
 
-    def draw(axis: "Axes", own: pd.DataFrame) -> None:
-        grid = own.assign(shown=shown).pivot(index="alpha_second", columns="alpha_first", values="shown")
+    def draw(axis: "Axes", group: pd.DataFrame) -> None:
+        grid = group.assign(shown=shown).pivot(index="alpha_second", columns="alpha_first", values="shown")
         _draw_plane(axis, grid, levels)
-        for (at, name), marker in zip(places.items(), "os^", strict=True):
+        for (at, name), marker in zip(corner_of.items(), "os^", strict=True):
             axis.plot(*at, marker, color="white", mec=MARK, ms=6, label=f"{name} model")
         axis.xaxis.set_major_locator(MultipleLocator(0.5))
         axis.yaxis.set_major_locator(MultipleLocator(0.5))
 
     labels = (f"α₁: towards the {corners[1]} model", f"α₂: towards the {corners[2]} model")
-    return drawing.panel_figure(_plane_words(rows, places), rows, draw, labels=labels, height=2.0)
+    return drawing.panel_figure(_plane_words(rows, corner_of), rows, draw, labels=labels, height=2.0)
 
 
 def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> FigureText:
@@ -236,29 +236,29 @@ def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: npt.NDArray[np.float64
 def delta_figures(m: Measurements) -> list[Figure]:
     """Return plots of the ratio of two deltas' norms against their angle (Fig. 4), for each three models."""
     rows = _named(m, "deltas", CORNERS).dropna(subset=["ratio", "angle"])
-    return [_delta_figure(own) for _, own in rows.groupby(TRIPLE, sort=False)] if len(rows) else []
+    return [_delta_figure(group) for _, group in rows.groupby(TRIPLE, sort=False)] if len(rows) else []
 
 
 def _delta_figure(rows: pd.DataFrame) -> Figure:
     label = distinguishing_names(rows, ["corpus", "task", "encoder.label", "part"])
 
-    def draw(axis: "Axes", own: pd.DataFrame) -> None:
+    def draw(axis: "Axes", group: pd.DataFrame) -> None:
         axis.axvspan(*ABOUT_EQUAL, color=TINT, linewidth=0, zorder=0)
         axis.axvline(1, color=FAINT, linewidth=0.8)
         axis.axhline(PAPER_ANGLE, color=FAINT, linewidth=0.8)
-        for i, (name, marks) in enumerate(own.groupby(label)):
+        for i, (name, marks) in enumerate(group.groupby(label)):
             look: dict[str, Any] = {"color": PALETTE[i % 8], "marker": MARKERS[(i + i // 8) % 8]}
             axis.scatter(marks["ratio"], marks["angle"], s=20, alpha=0.75, label=name, **look)
-        low, high = min(0.75, *own["ratio"]), max(1.3, *own["ratio"])
-        axis.set(xlim=(0.95 * low, 1.05 * high), ylim=(0, max(95, *own["angle"] + 5)))
+        low, high = min(0.75, *group["ratio"]), max(1.3, *group["ratio"])
+        axis.set(xlim=(0.95 * low, 1.05 * high), ylim=(0, max(95, *group["angle"] + 5)))
 
-    origin, one, other = names = [rows[f"{one}.name"].iloc[0] for one in CORNERS]
+    origin, first, other = names = [rows[f"{corner}.name"].iloc[0] for corner in CORNERS]
     words = {
         "name": slug("deltas", *names),
-        "title": f"Norm ratio against angle, {origin} to {one} and {other}",
+        "title": f"Norm ratio against angle, {origin} to {first} and {other}",
         "caption": (
-            f"One mark for each pair and seed; δ₁ leads from the {origin} model to {one}, δ₂ to {other} (Eq. "
-            f"3). Grey lines: equal norms, and the paper's {PAPER_ANGLE}°; tinted: about equal norms."
+            f"One mark for each pair and seed; δ₁ leads from the {origin} model to {first}, δ₂ to {other} "
+            f"(Eq. 3). Grey lines: equal norms, and the paper's {PAPER_ANGLE}°; tinted: about equal norms."
         ),
         "alt": f"Dots: mean ratio {rows['ratio'].mean():.2f}, mean angle {rows['angle'].mean():.0f}°.",
     }
@@ -287,9 +287,12 @@ def _named(m: Measurements, frame: str, ways: Mapping[str, str]) -> pd.DataFrame
     rows = m.frame(frame)
     if rows.empty:
         return rows
-    known = way_names(m.models[m.models["way"].isin(rows[[*ways.values()]].to_numpy().ravel())])
+    method_names = way_names(m.models[m.models["way"].isin(rows[[*ways.values()]].to_numpy().ravel())])
     names = {
-        f"{one}.name": rows[way].map(known).astype(object).fillna(rows[way.replace("way", "method")])
-        for one, way in ways.items()
+        f"{corner}.name": rows[way]
+        .map(method_names)
+        .astype(object)
+        .fillna(rows[way.replace("way", "method")])
+        for corner, way in ways.items()
     }
     return rows.assign(**names, **{"encoder.label": rows["encoder"].map(encoder_names(rows, m.labels))})

@@ -26,26 +26,26 @@ Groups = dict[tuple[str, str], tuple[str, ...]]
 
 def group_tables(m: Measurements) -> list[Table]:
     """Return a table per test set with several real target languages, by the task's own metric."""
-    found = []
-    for one in scored_sets(m):
-        targets = [code for code in one.targets if not is_built_in(code)]
-        if len(targets) > 1 and one.rows[["main", "best"]].all(axis=None):
+    tables = []
+    for test_set in scored_sets(m):
+        targets = [code for code in test_set.targets if not is_built_in(code)]
+        if len(targets) > 1 and test_set.rows[["main", "best"]].all(axis=None):
             groups = language_groups(targets)
-            data = _data(one, groups)
-            found += [_group_table(one, groups, data)] if len(data) else []
-    return found
+            data = _data(test_set, groups)
+            tables += [_group_table(test_set, groups, data)] if len(data) else []
+    return tables
 
 
 def language_groups(codes: Sequence[str]) -> Groups:
     """Return the languages of each group: by family, script and resources, unknown last, then all."""
-    found: Groups = {}
+    groups: Groups = {}
     for by, kinds in zip(LanguageFacts._fields, zip(*map(language_facts, codes), strict=True), strict=True):
-        for name in sorted({*kinds}, key=lambda one: (one == UNKNOWN, one)):
-            found[by, name] = tuple(code for code, kind in zip(codes, kinds, strict=True) if kind == name)
-    return {**found, ALL: tuple(codes)}
+        for name in sorted({*kinds}, key=lambda name: (name == UNKNOWN, name)):
+            groups[by, name] = tuple(code for code, kind in zip(codes, kinds, strict=True) if kind == name)
+    return {**groups, ALL: tuple(codes)}
 
 
-def _group_table(one: ScoredSet, groups: Groups, data: pd.DataFrame) -> Table:
+def _group_table(test_set: ScoredSet, groups: Groups, data: pd.DataFrame) -> Table:
     names = data["name"].drop_duplicates()
     by_group, rounded = [data["by"], data["group"]], data["mean"].round(3)
     best = (rounded == rounded.groupby(by_group).transform("max")) & (len(names) > 1)
@@ -58,11 +58,13 @@ def _group_table(one: ScoredSet, groups: Groups, data: pd.DataFrame) -> Table:
     for (by, group), codes in groups.items():
         numbers = (shown.get((by, group, name), Cell("–")) for name in names)
         lines.append((*cells(by, group, str(len(codes))), *numbers))
-    title = test_set_name(one.about) + (f", source {one.about['source']}" if one.sources else "")
+    title = test_set_name(test_set.about) + (
+        f", source {test_set.about['source']}" if test_set.sources else ""
+    )
     return Table(
-        name=slug("language-groups", *one.about.values()),
-        title=f"{title}: mean {one.about['metric']} on {one.about['split']}, by kind of language",
-        caption=_caption(one, data, groups),
+        name=slug("language-groups", *test_set.about.values()),
+        title=f"{title}: mean {test_set.about['metric']} on {test_set.about['split']}, by kind of language",
+        caption=_caption(test_set, data, groups),
         header=cells("by", "group", "languages", *names),
         align="ll" + "r" * (1 + len(names)),
         rows=tuple(lines),
@@ -71,24 +73,24 @@ def _group_table(one: ScoredSet, groups: Groups, data: pd.DataFrame) -> Table:
     )
 
 
-def _data(one: ScoredSet, groups: Groups) -> pd.DataFrame:
+def _data(test_set: ScoredSet, groups: Groups) -> pd.DataFrame:
     """Return a row per system and group: its languages, mean, standard deviation and interval over units."""
-    by_system = dict(iter(mean_scores(one, groups).groupby(SYSTEM)))
-    systems = [own for own in one.systems if key_of(own) in by_system]
-    found = []
+    by_system = dict(iter(mean_scores(test_set, groups).groupby(SYSTEM)))
+    systems = [system for system in test_set.systems if key_of(system) in by_system]
+    lines = []
     for facts, ((by, group), codes) in product(systems, groups.items()):
         values = by_system[key_of(facts)][by, group].dropna()
         if len(values):
             over = mean_std([*values])
-            about = {**one.about, **{name: facts[name] for name in ("name", *SYSTEM)}}
-            told = {"by": by, "group": group, "languages": len(codes), "codes": " ".join(codes)}
+            columns = {**test_set.about, **{name: facts[name] for name in ("name", *SYSTEM)}}
+            counted = {"by": by, "group": group, "languages": len(codes), "codes": " ".join(codes)}
             numbers = {"mean": over.mean, "std": over.std, "low": over.low, "high": over.high}
-            found.append({**about, **told, **numbers, "units": over.n})
-    return pd.DataFrame(found)
+            lines.append({**columns, **counted, **numbers, "units": over.n})
+    return pd.DataFrame(lines)
 
 
-def _caption(one: ScoredSet, data: pd.DataFrame, groups: Groups) -> str:
-    unit, over = UNITS[one.unit], one.units_of(data)
+def _caption(test_set: ScoredSet, data: pd.DataFrame, groups: Groups) -> str:
+    unit, over = UNITS[test_set.unit], test_set.units_of(data)
     unknown = [
         f"{by} of {and_list(map(language, codes))}"
         for (by, group), codes in groups.items()
@@ -102,6 +104,8 @@ def _caption(one: ScoredSet, data: pd.DataFrame, groups: Groups) -> str:
         "Family: Glottolog's; script: ISO 15924; resources: class 0 (hardly any) to 5 of Joshi et al. "
         "(2020).": True,
         f"Unknown: {'; '.join(unknown)}.": unknown,
-        f"Not counted: {and_list(map(language, one.unseen))}, for which no model was made.": one.unseen,
+        f"Not counted: {and_list(map(language, test_set.unseen))}, for which no model was made.": (
+            test_set.unseen
+        ),
     }
     return " ".join(text for text, holds in parts.items() if holds)

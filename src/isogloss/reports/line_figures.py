@@ -50,25 +50,25 @@ class LineFigure:
         groups = (
             rows.groupby(list(self.group_by), sort=False, dropna=False) if self.group_by else [((), rows)]
         )
-        return [figure for key, own in groups for figure in self._figure(key, own)]
+        return [figure for key, group in groups for figure in self._figure(key, group)]
 
     def _figure(self, key: tuple[object, ...], rows: pd.DataFrame) -> list[Figure]:
-        about = [str(part) for part in key if part]
+        parts = [str(part) for part in key if part]
         rows = rows.assign(panel=distinguishing_names(rows, self.panels))
         words = {
-            "name": slug(self.name, *about),
-            "title": ", ".join([self.title, *about]),
+            "name": slug(self.name, *parts),
+            "title": ", ".join([self.title, *parts]),
             "caption": self.caption,
             "alt": f"Line plots; the last point of each line: {self._ends(rows)}.",
         }
         return drawing.line_figure(words, rows, self.lines)
 
     def _ends(self, rows: pd.DataFrame) -> str:
-        how = self.lines
-        keys = list(dict.fromkeys(filter(None, ["panel", how.color, how.dash])))
-        means = how.scale * rows.groupby([*keys, how.x], sort=False)[how.y].mean()
-        last = means.sort_index(level=how.x, kind="stable", sort_remaining=False).groupby(keys, sort=False)
-        ends = [" ".join([*filter(None, map(str, key)), f"{own.iloc[-1]:.3g}"]) for key, own in last]
+        style = self.lines
+        keys = list(dict.fromkeys(filter(None, ["panel", style.color, style.dash])))
+        means = style.scale * rows.groupby([*keys, style.x], sort=False)[style.y].mean()
+        last = means.sort_index(level=style.x, kind="stable", sort_remaining=False).groupby(keys, sort=False)
+        ends = [" ".join([*filter(None, map(str, key)), f"{line.iloc[-1]:.3g}"]) for key, line in last]
         more = [f"{count(len(ends) - MOST_ENDS, 'line')} more"] if len(ends) > MOST_ENDS else []
         return and_list([*ends[:MOST_ENDS], *more])
 
@@ -79,11 +79,11 @@ def _by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     rows = best if len(best) else rows[rows["similarity"] == rows["similarity"].iloc[0]]
     # Layers counted from the last stand after those counted from the first.
     last = rows["layer"].clip(lower=-1).max() + 1
-    place = rows["layer"].mask(rows["layer"] < 0, last + rows["layer"] - rows["layer"].min())
-    both = (rows["accuracy_forward"] + rows["accuracy_backward"]) / 2
-    rows = rows.assign(pair=rows["first"] + "–" + rows["second"], place=place, accuracy=both)
+    position = rows["layer"].mask(rows["layer"] < 0, last + rows["layer"] - rows["layer"].min())
+    accuracy = (rows["accuracy_forward"] + rows["accuracy_backward"]) / 2
+    rows = rows.assign(pair=rows["first"] + "–" + rows["second"], place=position, accuracy=accuracy)
     chance = rows.assign(pair="chance", accuracy=rows["chance"])
-    return pd.concat([rows, chance], ignore_index=True) if place.nunique() > 1 else rows[:0]
+    return pd.concat([rows, chance], ignore_index=True) if position.nunique() > 1 else rows[:0]
 
 
 def _pretraining(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
@@ -116,13 +116,13 @@ def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     fields = [name for name in rows if name.startswith("encoder.adjusted.")]
     series = ["encoder.original", "encoder.adjusted", "encoder.pairs", "encoder.depth", *fields]
     rows = rows[rows.groupby(series, dropna=False)["translations"].transform("nunique") > 1]
-    both = zip(rows["language"], rows["encoder.pairs"].str.replace("+", "-"), strict=True)
-    line = ["" if code in pairs.split("-") else "not adjusted to" for code, pairs in both]
-    how = [", ".join(map(str, values)) for _, *values in rows[fields].itertuples(name=None)]
-    rows = rows.assign(line=line, how=how, translations=rows["translations"].astype(int))
-    known = rows.drop(columns="score").join(original, on=["encoder.original", *test])
-    known = known.dropna(subset=["score"]).assign(line="original encoder")
-    return pd.concat([rows, known], ignore_index=True)
+    pairs = zip(rows["language"], rows["encoder.pairs"].str.replace("+", "-"), strict=True)
+    line = ["" if code in codes.split("-") else "not adjusted to" for code, codes in pairs]
+    settings = [", ".join(map(str, values)) for _, *values in rows[fields].itertuples(name=None)]
+    rows = rows.assign(line=line, how=settings, translations=rows["translations"].astype(int))
+    originals = rows.drop(columns="score").join(original, on=["encoder.original", *test])
+    originals = originals.dropna(subset=["score"]).assign(line="original encoder")
+    return pd.concat([rows, originals], ignore_index=True)
 
 
 DEV = Lines(x="epoch", y="score", color="system", dash="whose", band=True, integer_x=True, marker=".")
@@ -234,15 +234,15 @@ def seed_figures(m: Measurements) -> list[Figure]:
     rows = rows.assign(
         panel=distinguishing_names(rows, ["corpus", "treebank", "task", "encoder.label", "metric"])
     )
-    found, names = list(rows.groupby("panel", sort=False)), list(dict.fromkeys(rows["system"]))
+    groups, names = list(rows.groupby("panel", sort=False)), list(dict.fromkeys(rows["system"]))
 
     def paint() -> "Canvas":
-        canvas, axes = drawing.panels(len(found[:MOST_PANELS]), height=0.35 + 0.4 * len(names))
+        canvas, axes = drawing.panels(len(groups[:MOST_PANELS]), height=0.35 + 0.4 * len(names))
         canvas.subplots_adjust(left=1.6 / canvas.get_figwidth())
-        for axis, (name, own) in zip(axes, found, strict=False):
+        for axis, (name, group) in zip(axes, groups, strict=False):
             for role, color, marker, lower in (("source", SOURCE, "o", -0.17), ("target", TARGET, "D", 0.17)):
-                marks = own[own["role"] == role]
-                heights = [names.index(one) + lower for one in marks["system"]]
+                marks = group[group["role"] == role]
+                heights = [names.index(system) + lower for system in marks["system"]]
                 look: dict[str, Any] = {"color": color, "marker": marker, "alpha": 0.75}
                 axis.scatter(100 * marks["std"], heights, s=14, label=f"{role} language", **look)
             drawing.panel_title(axis, name)
@@ -260,4 +260,4 @@ def seed_figures(m: Measurements) -> list[Figure]:
         "caption": f"Unbiased, over up to {count(int(rows['seeds'].max()), 'seed')}; one mark per language.",
         "alt": f"Dot plot. Mean standard deviation in points: {'; '.join(texts)}.",
     }
-    return [drawing.figure(words, len(found), rows, paint)]
+    return [drawing.figure(words, len(groups), rows, paint)]

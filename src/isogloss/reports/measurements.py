@@ -178,11 +178,11 @@ class Measurements:
     @cached_property
     def models(self) -> pd.DataFrame:
         """The facts of every model and encoder in any run, by id."""
-        facts = {key: about for run in self.runs for key, about in run.models.items()}
+        facts = {key: model for run in self.runs for key, model in run.models.items()}
         frame = pd.DataFrame.from_dict(facts, orient="index")
         frame = frame.reindex(columns=list(dict.fromkeys((*FACTS, *frame.columns))))
         for name in NUMBERS:
-            frame[name] = pd.array([about.get(name) for about in facts.values()], dtype="Int64")
+            frame[name] = pd.array([model.get(name) for model in facts.values()], dtype="Int64")
         texts = [name for name in FACTS if name not in NUMBERS]
         # A fact that no model has is a column of nan, which must become one of objects to take texts.
         return (
@@ -196,8 +196,8 @@ class Measurements:
         failures = [
             f"Run {run.id} {words[run.state]}: {run.error}" for run in self.runs if run.state in words
         ]
-        own = [f"{run.record.title}: {text}" for run in self.runs for text in run.record.warnings]
-        return (*self.notes, *failures, *dict.fromkeys(own))
+        of_runs = [f"{run.record.title}: {text}" for run in self.runs for text in run.record.warnings]
+        return (*self.notes, *failures, *dict.fromkeys(of_runs))
 
     @property
     def unread(self) -> list[str]:
@@ -212,32 +212,34 @@ class Measurements:
     def _combined_treebanks(self) -> set[tuple[str, str, str]]:
         """Treebanks that some run combines with others, by corpus and language: no test sets alone."""
         read = [treebanks_of(run.record.run) for run in self.runs]
-        return {one for banks in read if len({bank for _, _, bank in banks}) > 1 for one in banks}
+        return {bank for banks in read if len({bank for _, _, bank in banks}) > 1 for bank in banks}
 
     @cached_property
     def _rows(self) -> dict[str, list[Facts]]:
         """All rows of known kinds, by frame, with their runs and the inputs of these."""
-        found: dict[str, list[Facts]] = {}
+        rows: dict[str, list[Facts]] = {}
         for run in self.runs:
             read = dict(zip(TESTED, tested_inputs(run.record.run, self._combined_treebanks), strict=True))
             for row in run.record.rows:
                 kind = run.row_class(row)
                 if kind is not None or run.record.kind == "measure":
                     frame = kind.frame if kind is not None else run.kind
-                    found.setdefault(frame, []).append({"run": run.id, **read, **row})
-        return found
+                    rows.setdefault(frame, []).append({"run": run.id, **read, **row})
+        return rows
 
     def _joined(self, name: str) -> pd.DataFrame:
-        found = self._rows.get(name, [])
-        own = [one.name for one in fields(FRAMES[name])] if name in FRAMES else [*chain(*found)]
-        columns = [one for one in dict.fromkeys((*own, *TESTED)) if one != "run"]
-        rows = pd.DataFrame(found, columns=["run", *columns])
-        ids = [one for one in ABOUT.get(name, ("model",)) if one in columns]
+        recorded = self._rows.get(name, [])
+        own_columns = (
+            [field.name for field in fields(FRAMES[name])] if name in FRAMES else [*chain(*recorded)]
+        )
+        columns = [column for column in dict.fromkeys((*own_columns, *TESTED)) if column != "run"]
+        rows = pd.DataFrame(recorded, columns=["run", *columns])
+        ids = [column for column in ABOUT.get(name, ("model",)) if column in columns]
         if ids:  # Scores on other inputs are not duplicates.
             rows = rows.drop_duplicates(columns, ignore_index=True)
         facts = self.models
         if name not in FRAMES:  # A plug-in's columns are its own; of ours none has the name of a fact.
-            facts = facts[[one for one in facts if one not in rows]]
+            facts = facts[[fact for fact in facts if fact not in rows]]
         rows = rows.join(facts, on=ids[0] if ids else "run")
         for other in ids[1:]:
             rows = rows.join(self.models[["way", "method"]].add_prefix(f"{other}."), on=other)

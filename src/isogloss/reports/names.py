@@ -38,7 +38,7 @@ def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     none = pd.Series("", index=rows.index)
     # The translator of training data also translated the inputs.
     readers = rows.get("inputs.translator", none).where(rows["translator"] == "", "")
-    inputs = rows.get("inputs", none).map(lambda how: INPUTS.get(how, f" · {how}"))
+    inputs = rows.get("inputs", none).map(lambda form: INPUTS.get(form, f" · {form}"))
     system = rows["way"].map(ways) + inputs + readers.map(_readers(readers))
     label = rows["encoder"].map(encoders)
     if len(set(encoders.values())) > 1:
@@ -50,35 +50,35 @@ def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
 
 def way_names(rows: pd.DataFrame) -> dict[str, str]:
     """Name each way of training: its method, translator, and the fields that are not the commonest."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for method, group in rows.drop_duplicates("way").groupby("method", sort=False):
         fields = [name for name in group if name.startswith(OF_A_WAY) and not _is_told(group, name)]
         for way, fields_text in _distinguish(group.set_index("way")[fields]).items():
-            found[way] = f"{method} ({fields_text})" if fields_text else str(method)
-    return found
+            names[way] = f"{method} ({fields_text})" if fields_text else str(method)
+    return names
 
 
 def _is_told(group: pd.DataFrame, name: str) -> bool:
     """Return whether names leave a column out: of an average's models what ``of`` says of them already."""
-    told = (
+    redundant = (
         name.startswith("average.of.") and group.groupby("average.of")[name].nunique(dropna=False).le(1).all()
     )
-    return bool(told) or name in NOT_NAMED or name.endswith(".way")
+    return bool(redundant) or name in NOT_NAMED or name.endswith(".way")
 
 
 def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
     """Name each encoder: the recipe's label, else its folder or pretraining; then its adjustment."""
     runs = zip(rows["encoder"], rows["encoder.run"], strict=True)
-    given = {encoder: labels[run] for encoder, run in runs if run in labels}
-    each = rows.drop_duplicates("encoder")
-    facts = each.set_index("encoder", drop=False).to_dict("index")
-    bases = {key: given.get(key) or _base_name(one, labels) for key, one in facts.items()}
-    adjusted = each[(each["encoder.adjusted"] != "") & ~each["encoder"].isin(given)]
-    for how, group in adjusted.groupby("encoder.adjusted", sort=False):
+    labelled = {encoder: labels[run] for encoder, run in runs if run in labels}
+    encoders = rows.drop_duplicates("encoder")
+    facts = encoders.set_index("encoder", drop=False).to_dict("index")
+    bases = {key: labelled.get(key) or _base_name(row, labels) for key, row in facts.items()}
+    adjusted = encoders[(encoders["encoder.adjusted"] != "") & ~encoders["encoder"].isin(labelled)]
+    for adjustment, group in adjusted.groupby("encoder.adjusted", sort=False):
         fields = [name for name in group if name.startswith("encoder.adjusted.")]
-        about = group.set_index("encoder")[["encoder.size", "encoder.pairs", "encoder.depth", *fields]]
-        for encoder, text in _distinguish(about, every=True).items():
-            bases[encoder] += f", {how}" + (f" ({text})" if text else "")
+        described = group.set_index("encoder")[["encoder.size", "encoder.pairs", "encoder.depth", *fields]]
+        for encoder, text in _distinguish(described, all_fields=True).items():
+            bases[encoder] += f", {adjustment}" + (f" ({text})" if text else "")
     same = [name for name in bases.values() if list(bases.values()).count(name) > 1]
     return {key: f"{name} {key[:4]}" if name in same else name for key, name in bases.items()}
 
@@ -93,28 +93,30 @@ def original_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, s
 def _base_name(row: Facts, labels: Mapping[str, str]) -> str:
     if row["encoder.kind"] != "pretrain":
         return str(row["encoder.name"])
-    own = f", {row['encoder.modules']} modules" if row["encoder.modules"] else ""
+    modules = f", {row['encoder.modules']} modules" if row["encoder.modules"] else ""
     shape = f"{row.get('encoder.layers', 0):g}x{row.get('encoder.dim', 0):g}"
     first = row["encoder.name"] or f"{row.get('encoder.family')} {shape}"
     further = " further" if isinstance(row.get("encoder.start"), str) else ""
-    return labels.get(row["encoder.original"], f"{first}{further} on {row['encoder.languages']}{own}")
+    return labels.get(row["encoder.original"], f"{first}{further} on {row['encoder.languages']}{modules}")
 
 
-def _distinguish(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
+def _distinguish(parts: pd.DataFrame, *, all_fields: bool = False) -> dict[str, str]:
     """Return each part's fields that differ from the commonest; all differing fields where these coincide."""
     shown = parts.map(_text)
     differ = shown.loc[:, shown.nunique() > 1]
     counts = {name: differ[name].value_counts() for name in differ}
-    common = {name: differ[name].mode()[0] for name in differ if counts[name].iloc[0] > 1 and not every}
-    found = {
+    common = {name: differ[name].mode()[0] for name in differ if counts[name].iloc[0] > 1 and not all_fields}
+    texts = {
         str(key): ", ".join(
-            f"{_short(name)}={one}"
-            for name, one in row.items()
-            if one != common.get(name) and not _of_nothing(name, row) and (every or one != NONE)
+            f"{_short(name)}={text}"
+            for name, text in row.items()
+            if text != common.get(name) and not _of_nothing(name, row) and (all_fields or text != NONE)
         )
         for key, row in differ.iterrows()
     }
-    return found if every or len({*found.values()}) == len(found) else _distinguish(parts, every=True)
+    return (
+        texts if all_fields or len({*texts.values()}) == len(texts) else _distinguish(parts, all_fields=True)
+    )
 
 
 def _of_nothing(name: Hashable, row: "pd.Series[str]") -> bool:
@@ -137,9 +139,9 @@ def _text(value: object) -> str:
 
 def _readers(readers: pd.Series) -> dict[str, str]:
     """Return words for the translators of inputs where there are several, by the fields that differ."""
-    several = [one for one in readers.unique() if one]
-    parts = pd.DataFrame([json.loads(one) for one in several], index=several)
-    texts = _distinguish(parts, every=True) if len(several) > 1 else {}
+    several = [reader for reader in readers.unique() if reader]
+    parts = pd.DataFrame([json.loads(reader) for reader in several], index=several)
+    texts = _distinguish(parts, all_fields=True) if len(several) > 1 else {}
     return {**dict.fromkeys(readers, ""), **{key: f" by {text}" for key, text in texts.items()}}
 
 
@@ -185,9 +187,9 @@ def language(code: str) -> str:
     return code if name == code else f"{name} ({code})"
 
 
-def test_set_name(about: Mapping[str, str]) -> str:
+def test_set_name(test_set: Mapping[str, str]) -> str:
     """Return "corpus treebank task", and how inputs are mixed, of those that a test set has."""
-    return " ".join(filter(None, map(about.get, ("corpus", "treebank", "task", "mixed"))))
+    return " ".join(filter(None, map(test_set.get, ("corpus", "treebank", "task", "mixed"))))
 
 
 def slug(*parts: object) -> str:
@@ -201,4 +203,4 @@ def slug(*parts: object) -> str:
 
 
 def _dashed(text: str, keep: Callable[[str], bool]) -> str:
-    return "-".join(filter(None, "".join(one if keep(one) else "-" for one in text).split("-")))
+    return "-".join(filter(None, "".join(letter if keep(letter) else "-" for letter in text).split("-")))

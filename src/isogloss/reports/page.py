@@ -43,10 +43,10 @@ class Page:
     @cached_property
     def claims(self) -> list[tuple[Table, list[Outcome]]]:
         """The judged claims of each paper, with their table; the page shows them as a list."""
-        own: dict[str, list[Outcome]] = {title: [] for title in PAPERS.values()}
-        for one in self.outcomes:
-            own.setdefault(one.claim.title or PAPERS[one.claim.paper], []).append(one)
-        return [(claim_table(title, outcomes), outcomes) for title, outcomes in own.items() if outcomes]
+        by_paper: dict[str, list[Outcome]] = {title: [] for title in PAPERS.values()}
+        for outcome in self.outcomes:
+            by_paper.setdefault(outcome.claim.title or PAPERS[outcome.claim.paper], []).append(outcome)
+        return [(claim_table(title, outcomes), outcomes) for title, outcomes in by_paper.items() if outcomes]
 
 
 def render(page: Page) -> str:
@@ -77,7 +77,7 @@ def render(page: Page) -> str:
 def without_tables(part: ShownSection, tables: Sequence[Table]) -> ShownSection:
     """Return a section without tables that stand elsewhere on the page."""
     names = [table.name for table in tables]
-    return replace(part, tables=[one for one in part.tables if one.name not in names])
+    return replace(part, tables=[table for table in part.tables if table.name not in names])
 
 
 def numbers_of(figure: Figure) -> Table:
@@ -89,10 +89,10 @@ def numbers_of(figure: Figure) -> Table:
 
 def verdict_counts(outcomes: Sequence[Outcome]) -> str:
     """Return the number of claims with each verdict, in words."""
-    verdicts = [one.verdict for one in outcomes]
+    verdicts = [outcome.verdict for outcome in outcomes]
     if not verdicts:
         return "None of the papers' claims is about these runs."
-    parts = [f"{verdicts.count(one)} {one}" for one in get_args(Verdict) if one in verdicts]
+    parts = [f"{verdicts.count(verdict)} {verdict}" for verdict in get_args(Verdict) if verdict in verdicts]
     return f"Of {count(len(verdicts), 'claim')}, {and_list(parts)}."
 
 
@@ -112,7 +112,7 @@ def finished_runs(m: Measurements) -> str:
 def run_table(m: Measurements) -> Table:
     """Return every run of the plan with its state, device and duration."""
     epochs = m.frame("epochs")
-    kept = epochs[epochs["chosen"].eq(True)].groupby("run")["epoch"].first()
+    chosen = epochs[epochs["chosen"].eq(True)].groupby("run")["epoch"].first()
     data = pd.DataFrame(
         {
             "run": run.id,
@@ -120,7 +120,7 @@ def run_table(m: Measurements) -> Table:
             "kind": run.kind,
             "state": STATES[run.state],
             **{name: getattr(run.made, name) for name in ("seconds", "device", "threads", "precision")},
-            "epoch": kept.get(run.id),
+            "epoch": chosen.get(run.id),
             "remarks": "; ".join(filter(None, (run.error, *run.record.warnings))),
         }
         for run in m.runs
@@ -129,5 +129,5 @@ def run_table(m: Measurements) -> Table:
     table = plain_table("runs", f"Every run of the plan ({finished_runs(m)})", shown)
     pairs = zip(m.runs, table.rows, strict=False)
     rows = tuple((*row[:3], replace(row[3], mark=run.state), *row[4:]) for run, row in pairs)
-    about = f"Seconds and device as written beside the record; epoch: the one kept. {table.caption}"
-    return replace(table, caption=about, align="llllrlrl", rows=rows, data=data)
+    caption = f"Seconds and device as written beside the record; epoch: the one kept. {table.caption}"
+    return replace(table, caption=caption, align="llllrlrl", rows=rows, data=data)

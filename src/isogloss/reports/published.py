@@ -35,7 +35,7 @@ def published_tables(m: Measurements) -> list[Table]:
         return []
     sets = scored_sets(m)
     ours = [_ours(m, sets, row) for row in m.published]
-    rows = [_beside(row, own) for row, own in zip(m.published, ours, strict=True)]
+    rows = [_beside(row, values) for row, values in zip(m.published, ours, strict=True)]
     words = {"name": "published", "title": "Published beside ours", "caption": _caption(m)}
     heads = ["system", "encoder", "language", "measure", "ours", "seeds", "published", "difference", "page"]
     texts = pd.DataFrame([[_text(row, head) for head in heads] for row in rows], columns=heads)
@@ -48,19 +48,20 @@ def _ours(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     if measure in ("cka", "rho"):
         states = _rho(m, sets, row) if measure == "rho" else _with_source(_cka(m, row)).get(row["language"])
         return pd.Series(dtype=float) if states is None else states.dropna()
-    found: dict[bool, list[pd.Series]] = {True: [], False: []}
-    for one in sets:
-        if one.about["metric"] == measure and len(values := _values(m, one, row, gain=gain)):
-            found[bool(one.rows["best"].all())].append(values)
-    own = found[True] or found[False]  # A language of which there is dev alone is measured there.
-    return own[0] if len(own) == 1 else pd.Series(dtype=float)  # Of several test sets, none is meant.
+    by_best: dict[bool, list[pd.Series]] = {True: [], False: []}
+    for test_set in sets:
+        if test_set.about["metric"] == measure and len(values := _values(m, test_set, row, gain=gain)):
+            by_best[bool(test_set.rows["best"].all())].append(values)
+    measured = by_best[True] or by_best[False]  # A language that has dev alone is measured there.
+    # Of several test sets, none is meant.
+    return measured[0] if len(measured) == 1 else pd.Series(dtype=float)
 
 
-def _values(m: Measurements, one: ScoredSet, row: Row, *, gain: bool) -> pd.Series:
-    own = _mean(one, _rows(m, one.rows, row, row["encoder"]), row["language"])
+def _values(m: Measurements, test_set: ScoredSet, row: Row, *, gain: bool) -> pd.Series:
+    measured = _mean(test_set, _rows(m, test_set.rows, row, row["encoder"]), row["language"])
     if gain:
-        own -= _mean(one, _rows(m, one.rows, row, ORIGINAL), row["language"])
-    return own.dropna()
+        measured -= _mean(test_set, _rows(m, test_set.rows, row, ORIGINAL), row["language"])
+    return measured.dropna()
 
 
 def _rows(m: Measurements, rows: pd.DataFrame, row: Row, encoder: str) -> pd.DataFrame:
@@ -73,18 +74,21 @@ def _rows(m: Measurements, rows: pd.DataFrame, row: Row, encoder: str) -> pd.Dat
     return rows[chosen]
 
 
-def _mean(one: ScoredSet, rows: pd.DataFrame, language: str) -> pd.Series:
+def _mean(test_set: ScoredSet, rows: pd.DataFrame, language: str) -> pd.Series:
     """Return the mean over the languages that a name stands for, by unit; the gap is source minus targets."""
     if rows.empty:
         return pd.Series(dtype=float)
-    wide = rows.groupby([one.unit, "language"])["score"].mean().unstack("language")
-    several = {MEAN: one.targets, ALL_LANGUAGES: (*one.sources, *one.targets, *one.unseen)}
+    wide = rows.groupby([test_set.unit, "language"])["score"].mean().unstack("language")
+    several = {
+        MEAN: test_set.targets,
+        ALL_LANGUAGES: (*test_set.sources, *test_set.targets, *test_set.unseen),
+    }
 
     def mean(codes: Sequence[str]) -> pd.Series:
         return wide.reindex(columns=list(codes)).mean(axis=1, skipna=False)
 
     if language == GAP:
-        return mean(one.sources) - mean(one.targets)
+        return mean(test_set.sources) - mean(test_set.targets)
     return mean(several.get(language, (language,)))
 
 
@@ -110,8 +114,10 @@ def _with_source(cka: pd.DataFrame) -> pd.DataFrame:
 
 def _rho(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     """Return Spearman's ρ over languages of CKA and score, by seed; none with fewer than three languages."""
-    main = [one.rows for one in sets if (one.rows["best"] & one.rows["main"].eq(True)).all()]
-    rows = [own for one in main if len(own := _rows(m, one, row, row["encoder"]))]
+    main = [
+        test_set.rows for test_set in sets if (test_set.rows["best"] & test_set.rows["main"].eq(True)).all()
+    ]
+    rows = [scored for scores in main if len(scored := _rows(m, scores, row, row["encoder"]))]
     if len(rows) != 1:
         return pd.Series(dtype=float)
     states, scores = _cka(m, row), rows[0].pivot_table(index="seed", columns="language", values="score")
@@ -121,14 +127,14 @@ def _rho(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     return states[common].corrwith(scores[common], axis=1, method="spearman")
 
 
-def _beside(row: Row, own: pd.Series) -> Row:
-    over = mean_std([*own]) if len(own) else None
+def _beside(row: Row, measured: pd.Series) -> Row:
+    over = mean_std([*measured]) if len(measured) else None
     numbers: dict[str, object] = {
         "mean": over and over.mean,
         "std": over and over.std,
         "low": over and over.low,
         "high": over and over.high,
-        "seeds": len(own),
+        "seeds": len(measured),
         "difference": over and over.mean - row["value"],
     }
     return {**row, **numbers}
@@ -145,8 +151,8 @@ def _text(row: Row, head: str) -> str:
 
 
 def _interval(row: Row) -> str:
-    about = f" [{percent(row['low'])}, {percent(row['high'])}]" if row["seeds"] > 1 else ""
-    return plus_minus(row["mean"], row["std"]) + about
+    interval = f" [{percent(row['low'])}, {percent(row['high'])}]" if row["seeds"] > 1 else ""
+    return plus_minus(row["mean"], row["std"]) + interval
 
 
 def _signed(value: float) -> str:
@@ -171,30 +177,34 @@ def _differences(published: Sequence[Row], ours: Sequence[pd.Series]) -> list[Ta
     It is over the languages that have both numbers, on each side by itself. Adjusted encoders are
     compared with the original, on the same inputs where the first method has them there.
     """
-    data = pd.DataFrame(published).assign(ours=[own.mean() if len(own) else None for own in ours])
+    data = pd.DataFrame(published).assign(
+        ours=[measured.mean() if len(measured) else None for measured in ours]
+    )
     data["ours"] = data["ours"].astype(float)
-    first, sides, found = data["system"].iloc[0], ["value", "ours"], []
+    first, sides, lines = data["system"].iloc[0], ["value", "ours"], []
     for measure, group in data.groupby("measure", sort=False):
-        systems = {key: own.set_index("language")[sides] for key, own in group.groupby(SYSTEM, sort=False)}
-        for (system, encoder), own in systems.items():
+        systems = {
+            key: scored.set_index("language")[sides] for key, scored in group.groupby(SYSTEM, sort=False)
+        }
+        for (system, encoder), numbers in systems.items():
             # Encoders are either what is compared, with the original, or each has systems of its own.
             base = (first, ORIGINAL) if (first, ORIGINAL) in systems else (first, encoder)
-            alike = (" · ".join((first.partition(" · ")[0], *system.split(" · ")[1:])), ORIGINAL)
-            if encoder != ORIGINAL and alike in systems:
-                base = alike
+            similar = (" · ".join((first.partition(" · ")[0], *system.split(" · ")[1:])), ORIGINAL)
+            if encoder != ORIGINAL and similar in systems:
+                base = similar
             if base in systems and base != (system, encoder):
-                each = (own - systems[base]).dropna(subset="value")
-                found.append((system, encoder, measure, *each.mean()))
-    if not found:
+                gains = (numbers - systems[base]).dropna(subset="value")
+                lines.append((system, encoder, measure, *gains.mean()))
+    if not lines:
         return []
-    rows = pd.DataFrame(found, columns=["system", "encoder", "measure", "published", "ours"])
+    rows = pd.DataFrame(lines, columns=["system", "encoder", "measure", "published", "ours"])
     rows["same sign"] = [
         "–" if pd.isna(ours) else "yes" if (theirs > 0) == (ours > 0) else "no"
         for theirs, ours in zip(rows["published"], rows["ours"], strict=True)
     ]
     texts = rows.assign(**{side: rows[side].map(_signed) for side in ("published", "ours")})
     caption = f"Points above {first}, mean over the languages (or means) that have both numbers."
-    if any(system != first and encoder == ORIGINAL for system, encoder, *_ in found):
+    if any(system != first and encoder == ORIGINAL for system, encoder, *_ in lines):
         caption += " Adjusted encoders are compared with the original on the same inputs."
     title = f"Differences from {first}, published and ours"
     words = {"name": "published-differences", "title": title, "caption": caption}

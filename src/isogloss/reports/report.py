@@ -49,9 +49,9 @@ def all_claims() -> tuple[Sequence[Claim], Sequence[str]]:
     claims, errors = [*CLAIMS], list[str]()
     for name in plugged_names("claims"):
         try:
-            found = find_plug_in("claims", name, ())
-            for one in found if isinstance(found, list | tuple) else (found,):
-                claims.append(_added(name, one, {claim.id for claim in claims}))
+            loaded = find_plug_in("claims", name, ())
+            for claim in loaded if isinstance(loaded, list | tuple) else (loaded,):
+                claims.append(_added(name, claim, {claim.id for claim in claims}))
         except ConfigError as error:
             errors.append(str(error))
     return claims, errors
@@ -120,7 +120,7 @@ class Report:
     @property
     def summary(self) -> tuple[tuple[str, str], ...]:
         """Return (label, text) rows for a terminal."""
-        verdicts = [(f"({one.claim.id}) {one.verdict}", one.found) for one in self.claims]
+        verdicts = [(f"({outcome.claim.id}) {outcome.verdict}", outcome.found) for outcome in self.claims]
         return ("found", self.found), ("claims", verdict_counts(self.claims)), *verdicts, ("runs", self.runs)
 
     @cached_property
@@ -135,14 +135,14 @@ def write_report(out: Path, on_progress: OnProgress = no_progress) -> Report:
     Raises ConfigError where there is neither a plan nor a record, StorageError where nothing can be written.
     Missing, failed and damaged runs are named in the report.
     """
-    known = _last_report(out)
-    return _report_of(out, known if known["current"] else _rewrite(out, known.get("files", ()), on_progress))
+    state = _last_report(out)
+    return _report_of(out, state if state["current"] else _rewrite(out, state.get("files", ()), on_progress))
 
 
 def finished_report(out: Path) -> Report | None:
     """Return the report of a folder where the whole plan is finished and nothing changed since; else None."""
-    known = _last_report(out)
-    return _report_of(out, known) if known["current"] and known["whole"] else None
+    state = _last_report(out)
+    return _report_of(out, state) if state["current"] and state["whole"] else None
 
 
 def last_verdicts(out: Path) -> list[Verdict]:
@@ -150,22 +150,22 @@ def last_verdicts(out: Path) -> list[Verdict]:
     return [verdict for _, verdict, _ in _last_report(out).get("claims", ())]
 
 
-def _report_of(out: Path, known: State) -> Report:
+def _report_of(out: Path, state: State) -> Report:
     """Return a report from its recorded state."""
     by_id = {claim.id: claim for claim in all_claims()[0]}
-    paths = [out / name for name in known["files"]]
+    paths = [out / name for name in state["files"]]
     return Report(
         html=out / PAGE,
         figures=tuple(path for path in paths if path.parent.name == "figures"),
         tables=tuple(path for path in paths if path.parent.name == "tables"),
-        found=known["found"],
+        found=state["found"],
         claims=tuple(
             Outcome(claim=by_id[key], verdict=verdict, found=text)
-            for key, verdict, text in known["claims"]
+            for key, verdict, text in state["claims"]
             if key in by_id
         ),
-        runs=known["runs"],
-        warnings=tuple(known["warnings"]),
+        runs=state["runs"],
+        warnings=tuple(state["warnings"]),
     )
 
 
@@ -177,12 +177,12 @@ def _last_report(out: Path) -> State:
     text = ""
     try:
         text = read_regular(out / WRITTEN).decode()
-        known = asdict(fitting(LastReport, parse_json(text)))
+        state = asdict(fitting(LastReport, parse_json(text)))
     except (OSError, ValueError):
-        known = {"files": text.splitlines()}
-    files = [name for name in known["files"] if re.fullmatch(NAME, name)]
+        state = {"files": text.splitlines()}
+    files = [name for name in state["files"] if re.fullmatch(NAME, name)]
     stamps = [*_input_stamps(out), stamp(out / name for name in files)]
-    return {**known, "files": files, "current": known.get("stamps") == stamps}
+    return {**state, "files": files, "current": state.get("stamps") == stamps}
 
 
 def _input_stamps(out: Path) -> list[str]:
@@ -211,17 +211,17 @@ def _rewrite(out: Path, old: Iterable[str], on_progress: OnProgress) -> State:
     contents = {**dict(_files(page, on_progress)), PAGE: render(page).encode()}
     with writing(out):
         _replace(out, contents, set(old) - set(contents))
-    known = {
+    state = {
         "stamps": [*stamps, stamp(out / name for name in contents)],
         "files": list(contents),
         "found": page.found,
-        "claims": [(one.claim.id, one.verdict, one.found) for one in page.outcomes],
+        "claims": [(outcome.claim.id, outcome.verdict, outcome.found) for outcome in page.outcomes],
         "runs": finished_runs(m),
         "whole": all(run.state == "finished" for run in m.runs),
         "warnings": list(m.warnings),
     }
-    write_bytes(out / WRITTEN, json.dumps(known, ensure_ascii=False, indent=1).encode())
-    return known
+    write_bytes(out / WRITTEN, json.dumps(state, ensure_ascii=False, indent=1).encode())
+    return state
 
 
 def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> None:
@@ -230,16 +230,19 @@ def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> No
         path = out / name
         if not path.is_file() or path.read_bytes() != content:
             write_bytes(path, content)
-    for own in map(PurePosixPath, old):
-        of_report = str(own.parent) in ("figures", "tables") and own.suffix in (".pdf", ".csv", ".tex")
-        if of_report and not (out / own.parent).is_symlink():  # What a link leads to may be anybody's.
-            (out / own).unlink(missing_ok=True)
+    for listed in map(PurePosixPath, old):
+        of_report = str(listed.parent) in ("figures", "tables") and listed.suffix in (".pdf", ".csv", ".tex")
+        if of_report and not (out / listed.parent).is_symlink():  # What a link leads to may be anybody's.
+            (out / listed).unlink(missing_ok=True)
 
 
 def _files(page: Page, on_progress: OnProgress) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of every file besides the page."""
-    tables = [*(table for table, _ in page.claims), *(one for part in page.sections for one in part.tables)]
-    figures = [one for part in page.sections for one in part.figures]
+    tables = [
+        *(table for table, _ in page.claims),
+        *(table for part in page.sections for table in part.tables),
+    ]
+    figures = [figure for part in page.sections for figure in part.figures]
     for table in (*tables, page.runs):
         yield f"tables/{table.name}.csv", to_csv(table.data).encode()
         yield f"tables/{table.name}.tex", to_latex(table).encode()
@@ -254,9 +257,9 @@ def headline(m: Measurements) -> str:
     """Return the transfer of source-only models on the first test set with any, and the largest gains."""
     scores = m.frame("scores")
     best = main_scores(scores).index
-    sentences = (_headline(one) for one in scored_sets(m) if one.rows.index.isin(best).all())
-    found = count(len(scores), "score")
-    none = f"These runs hold {found}, none of a source-only model on its source and targets."
+    sentences = (_headline(test_set) for test_set in scored_sets(m) if test_set.rows.index.isin(best).all())
+    scored = count(len(scores), "score")
+    none = f"These runs hold {scored}, none of a source-only model on its source and targets."
     free = m.frame("label-free")
     if lacking := sorted({*free["language"]} - {*scores["language"]}) if len(free) and len(scores) else []:
         none += (
@@ -271,26 +274,28 @@ def _headline(where: ScoredSet) -> str:
     means = by_system.mean().reindex(columns=[*where.sources, *where.targets])
     systems = pd.DataFrame(where.systems).set_index(SYSTEM, drop=False).assign(units=by_system.size())
     systems = systems.assign(
-        **{side: means[[*own]].mean(axis=1, skipna=False) for side, own in sides.items()}
+        **{side: means[[*languages]].mean(axis=1, skipna=False) for side, languages in sides.items()}
     )
-    known = systems.dropna(subset=["high", "low"])
-    plain = known["method"].eq("source-only") & known[["encoder.adjusted", "inputs"]].eq("").all(axis=1)
+    compared = systems.dropna(subset=["high", "low"])
+    plain = compared["method"].eq("source-only") & compared[["encoder.adjusted", "inputs"]].eq("").all(axis=1)
     if not plain.any():
         return ""
-    base, about = known[plain].iloc[0], {name: text for name, text in where.about.items() if text}
-    test_set = " ".join(about[name] for name in ("corpus", "treebank", "task", "split") if name in about)
+    base, described = compared[plain].iloc[0], {name: text for name, text in where.about.items() if text}
+    test_set = " ".join(
+        described[name] for name in ("corpus", "treebank", "task", "split") if name in described
+    )
     transfer = (
-        f"Trained on {and_list(map(language, about['source'].split('+')))} alone, models score "
+        f"Trained on {and_list(map(language, described['source'].split('+')))} alone, models score "
         f"{percent(base['high'])} percent on the source language and {percent(base['low'])} on the targets, "
-        f"a gap of {percent(base['high'] - base['low'])} points ({about['metric']} on {test_set}, mean over "
-        f"{count(base['units'], UNITS[where.unit])})."
+        f"a gap of {percent(base['high'] - base['low'])} points ({described['metric']} on {test_set}, mean "
+        f"over {count(base['units'], UNITS[where.unit])})."
     )
     others = systems.drop(base.name).dropna(subset="low")
     carriers = others["method"].where(others["auxiliary"] == "", others["auxiliary.method"])
     unlabelled = others["average.of"].str.split("+").map({*LABELLED}.isdisjoint).astype(bool)
     labelled = carriers.isin(LABELLED) | ~unlabelled
     gains = others.assign(gain=others["low"] - base["low"]).groupby(labelled)
-    return " ".join([transfer, *(_largest_gain(own, labels) for labels, own in gains)])
+    return " ".join([transfer, *(_largest_gain(systems_of, labels) for labels, systems_of in gains)])
 
 
 def _largest_gain(others: pd.DataFrame, labels: bool) -> str:

@@ -20,8 +20,8 @@ IGNORED = (
 FACTS = (
     *("kind", "task", "source", "target", "seed", "method", "way", "translator", "after.method"),
     *("average.of", "encoder", "auxiliary", "auxiliary.method"),
-    *(f"encoder.{one}" for one in ("run", "seed", "kind", "name", "languages", "method", "modules")),
-    *(f"encoder.{one}" for one in ("adjusted", "pairs", "size", "original")),
+    *(f"encoder.{name}" for name in ("run", "seed", "kind", "name", "languages", "method", "modules")),
+    *(f"encoder.{name}" for name in ("adjusted", "pairs", "size", "original")),
 )
 """Facts that every frame has as columns; others (``method.mse`` …) depend on the runs."""
 
@@ -41,14 +41,14 @@ def model_facts(run: Content) -> Facts:
     """Return the facts of a fine-tuned model or an encoder from its run, as flat columns."""
     if run.get("kind") in ENCODERS:
         return {"kind": "encoder", "method": "", "way": "", "task": "", **_encoder_facts(run)}
-    own = fields_of(run)
-    start = own.get("start")
+    fields = fields_of(run)
+    start = fields.get("start")
     return {
-        **{"kind": "model", "task": own.get("task"), "seed": own.get("seed")},
-        "source": "+".join(own.get("source") or ()) or (model_facts(start)["source"] if start else ""),
-        "target": "+".join(own.get("target") or ()),
+        **{"kind": "model", "task": fields.get("task"), "seed": fields.get("seed")},
+        "source": "+".join(fields.get("source") or ()) or (model_facts(start)["source"] if start else ""),
+        "target": "+".join(fields.get("target") or ()),
         **_way(run),
-        **_encoder_facts(own["encoder"]),
+        **_encoder_facts(fields["encoder"]),
     }
 
 
@@ -58,39 +58,39 @@ PLAIN = "source-only"
 
 def _way(run: Content) -> Facts:
     """Return how a model was trained: method, optimization, translator, start, and their id (``way``)."""
-    own = fields_of(run)
-    found = _part(own["method"], "method") | _flat(own["optimization"], "optimization")
-    if auxiliary := own.get("auxiliary"):
-        found |= {**_part(auxiliary, "auxiliary"), "auxiliary.method": found["method"]}
-        found["method"] = f"{found['method']} + {auxiliary['kind']}"
-    found |= _part(own["peft"], "peft") if own.get("peft") else {}
+    fields = fields_of(run)
+    facts = _part(fields["method"], "method") | _flat(fields["optimization"], "optimization")
+    if auxiliary := fields.get("auxiliary"):
+        facts |= {**_part(auxiliary, "auxiliary"), "auxiliary.method": facts["method"]}
+        facts["method"] = f"{facts['method']} + {auxiliary['kind']}"
+    facts |= _part(fields["peft"], "peft") if fields.get("peft") else {}
     # A name of its own: rows have examples too, those that were scored.
-    found |= {"optimization.examples": own["examples"]} if own.get("examples") else {}
-    found |= _translator(own.get("translated"))
-    found |= _parts_facts(own) if own.get("parts") else {}
-    if own.get("start"):
-        found |= {f"after.{name}": value for name, value in _way(own["start"]).items()}
-    teacher = _way(own["teacher"]) if own.get("teacher") else {"method": PLAIN}
+    facts |= {"optimization.examples": fields["examples"]} if fields.get("examples") else {}
+    facts |= _translator(fields.get("translated"))
+    facts |= _parts_facts(fields) if fields.get("parts") else {}
+    if fields.get("start"):
+        facts |= {f"after.{name}": value for name, value in _way(fields["start"]).items()}
+    teacher = _way(fields["teacher"]) if fields.get("teacher") else {"method": PLAIN}
     if teacher["method"] != PLAIN:
-        found |= {f"teacher.{name}": value for name, value in teacher.items()}
-    return {**found, "way": identity(found)}
+        facts |= {f"teacher.{name}": value for name, value in teacher.items()}
+    return {**facts, "way": identity(facts)}
 
 
-def _parts_facts(own: Content) -> Facts:
+def _parts_facts(fields: Content) -> Facts:
     """Return what an average is of: each way of training and each encoder once, with its whole weight."""
-    weights = fields_of(own["method"]).get("weights") or [None] * len(own["parts"])
+    weights = fields_of(fields["method"]).get("weights") or [None] * len(fields["parts"])
     ways, totals, names = dict[str, Facts](), dict[str, float](), list[str]()
-    for part, weight in zip(own["parts"], weights, strict=True):
+    for part, weight in zip(fields["parts"], weights, strict=True):
         facts = {"way": identity(_seedless(part))} if part["kind"] in ENCODERS else _way(part)
         key = facts["way"]
         if key not in ways:
             names.append(facts.get("method") or "+".join(fields_of(part).get("languages") or (part["kind"],)))
         ways[key], totals[key] = facts, totals.get(key, 0.0) + (weight or 0.0)
-    found = {
-        f"average.of.{n}.{name}": one for n, way in enumerate(ways.values()) for name, one in way.items()
+    of_parts = {
+        f"average.of.{n}.{name}": fact for n, way in enumerate(ways.values()) for name, fact in way.items()
     }
-    of_weights = {"method.weights": " ".join(f"{one:g}" for one in totals.values())} if weights[0] else {}
-    return {"average.of": "+".join(names), "average.of.size": len(own["parts"]), **of_weights, **found}
+    of_weights = {"method.weights": " ".join(f"{total:g}" for total in totals.values())} if weights[0] else {}
+    return {"average.of": "+".join(names), "average.of.size": len(fields["parts"]), **of_weights, **of_parts}
 
 
 def _translator(translated: Sequence[Content] | None) -> Facts:
@@ -98,11 +98,11 @@ def _translator(translated: Sequence[Content] | None) -> Facts:
 
     What is translated back has the translator of what it was made from, which may have a model of its own.
     """
-    made = [fields_of(one) for one in translated or ()]
+    made = [fields_of(run) for run in translated or ()]
     if not made:
         return {}
-    models = [one["model"] for one in made if one.get("model") and not one.get("start")]
-    sources = dict.fromkeys(str(fields_of(one).get("source") or identity(one)) for one in models)
+    models = [part["model"] for part in made if part.get("model") and not part.get("start")]
+    sources = dict.fromkeys(str(fields_of(model).get("source") or identity(model)) for model in models)
     return _part(made[0]["translator"], "translator") | (
         {"translator.model": "+".join(sources)} if models else {}
     )
@@ -114,32 +114,32 @@ def _encoder_facts(run: Content) -> Facts:
     while base["kind"] == "adjust":
         adjustments.append(fields_of(base))
         base = fields_of(base)["encoder"]
-    own = fields_of(base)
-    found: Facts = {
+    fields = fields_of(base)
+    facts: Facts = {
         "encoder": identity(_seedless(run)),
         "encoder.run": identity(run),
-        "encoder.seed": own.get("seed"),
+        "encoder.seed": fields.get("seed"),
         "encoder.kind": base["kind"],
         "encoder.original": identity(_seedless(base)),
-        "encoder.name": plain(PurePath(str(own.get("source", ""))).name),
+        "encoder.name": plain(PurePath(str(fields.get("source", ""))).name),
     }
     if base["kind"] == "pretrain":
-        found |= {f"encoder.{one}": "+".join(own.get(one) or ()) for one in ("languages", "text")}
-        found |= _part(own["method"], "encoder.method") | _flat(
+        facts |= {f"encoder.{name}": "+".join(fields.get(name) or ()) for name in ("languages", "text")}
+        facts |= _part(fields["method"], "encoder.method") | _flat(
             fields_of(_first(base)).get("architecture") or {}, "encoder"
         )
-        found |= _flat(own.get("replay") or {}, "encoder.replay")
-        found |= _flat(own.get("vocabulary") or {}, "encoder.new")
-        found |= _start_facts(own["start"]) if own.get("start") else {}
-        found |= {"encoder.modules": fields_of(own.get("modules") or {}).get("kind", "")}
-        found |= {"encoder.lines": json.dumps(own["lines"]) if own.get("lines") else ""}
+        facts |= _flat(fields.get("replay") or {}, "encoder.replay")
+        facts |= _flat(fields.get("vocabulary") or {}, "encoder.new")
+        facts |= _start_facts(fields["start"]) if fields.get("start") else {}
+        facts |= {"encoder.modules": fields_of(fields.get("modules") or {}).get("kind", "")}
+        facts |= {"encoder.lines": json.dumps(fields["lines"]) if fields.get("lines") else ""}
     for last in adjustments[:1]:
-        aligned = [fields_of(one) for one in last["aligned"]]
-        found |= _part(last["method"], "encoder.adjusted")
-        found |= {"encoder.pairs": "+".join(one["languages"] for one in aligned)}
+        aligned = [fields_of(run) for run in last["aligned"]]
+        facts |= _part(last["method"], "encoder.adjusted")
+        facts |= {"encoder.pairs": "+".join(bitext["languages"] for bitext in aligned)}
         size = last.get("sampled") or aligned[0].get("examples") or None
-        found |= {"encoder.size": size, "encoder.depth": len(adjustments)}
-    return found
+        facts |= {"encoder.size": size, "encoder.depth": len(adjustments)}
+    return facts
 
 
 def _start_facts(start: Content) -> Facts:
@@ -150,8 +150,8 @@ def _start_facts(start: Content) -> Facts:
 
 def _first(encoder: Content) -> Content:
     """Return the encoder that all others on the way to this one were made from."""
-    before = fields_of(encoder).get("start") or fields_of(encoder).get("encoder")
-    return _first(before) if before else encoder
+    start = fields_of(encoder).get("start") or fields_of(encoder).get("encoder")
+    return _first(start) if start else encoder
 
 
 @dataclass(frozen=True)
@@ -182,25 +182,27 @@ def tested_inputs(run: Content, combined: Set[tuple[str, str, str]]) -> tuple[st
 
     A treebank named for all languages does not count where other runs combine it with others.
     """
-    own, banks = fields_of(run), treebanks_of(run)
+    fields, banks = fields_of(run), treebanks_of(run)
     named = {bank for _, _, bank in banks}
     bank = named.pop() if len(named) == 1 and not banks <= combined else ""
-    translator = _translator(own.get("translated"))
-    read = (own.get("corpus", ""), own.get("inputs") or "", bank)
-    return *(str(one or "") for one in read), json.dumps(translator, sort_keys=True) if translator else ""
+    translator = _translator(fields.get("translated"))
+    read = (fields.get("corpus", ""), fields.get("inputs") or "", bank)
+    return *(str(text or "") for text in read), json.dumps(translator, sort_keys=True) if translator else ""
 
 
 def treebanks_of(run: Content) -> set[tuple[str, str, str]]:
     """Return corpus, language and treebank of a measurement's inputs; "" for an unnamed treebank."""
-    own = fields_of(run)
-    banks = dict(own.get("treebanks") or ())
-    return {(str(own.get("corpus", "")), code, banks.get(code, "")) for code in own.get("languages") or ()}
+    fields = fields_of(run)
+    banks = dict(fields.get("treebanks") or ())
+    return {
+        (str(fields.get("corpus", "")), code, banks.get(code, "")) for code in fields.get("languages") or ()
+    }
 
 
 def fields_of(part: Content) -> Content:
     """Return the fields of a part of a run, nested or not (``core.identity``)."""
-    own = part.get("fields")
-    return own if isinstance(own, Mapping) else part
+    fields = part.get("fields")
+    return fields if isinstance(fields, Mapping) else part
 
 
 def _part(part: Content, name: str) -> Facts:
@@ -220,7 +222,7 @@ def _flat(part: Content, prefix: str) -> Facts:
 def _seedless(part: object) -> object:
     if isinstance(part, Mapping):
         return {name: _seedless(value) for name, value in part.items() if name not in ("seed", "conflict")}
-    return [_seedless(one) for one in part] if isinstance(part, list) else part
+    return [_seedless(element) for element in part] if isinstance(part, list) else part
 
 
 def models_in(run: object) -> Iterator[Content]:

@@ -82,9 +82,9 @@ class ScoredSet:
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
         """The columns that can be tested, by name, each with the languages that it averages."""
-        found = {code: (code,) for code in (*self.sources, *self.targets, *self.unseen)}
+        columns = {code: (code,) for code in (*self.sources, *self.targets, *self.unseen)}
         means = {MEAN: self.targets, UNSEEN: self.unseen}
-        return found | {name: codes for name, codes in means.items() if len(codes) > 1}
+        return columns | {name: codes for name, codes in means.items() if len(codes) > 1}
 
     def units_of(self, data: pd.DataFrame) -> str:
         """Return how many units the numbers are means over: "3 seeds", "1 to 3 seeds"."""
@@ -96,20 +96,20 @@ class ScoredSet:
         """The facts of each system, in order: references first, adjusted encoders last, by size."""
         facts: list[Facts] = self.rows.drop_duplicates(SYSTEM).to_dict("records")
         joint = _joint(facts)
-        return sorted(facts, key=lambda one: _order(one, joint))
+        return sorted(facts, key=lambda system: _order(system, joint))
 
 
-def _order(one: Facts, joint: str) -> tuple[bool | float | str | Key, ...]:
-    size = float("inf") if pd.isna(one["encoder.size"]) else float(one["encoder.size"])
-    encoder = one["encoder"] != joint, one["encoder.adjusted"], size, one["encoder.label"]
-    method = one["method"]
+def _order(system: Facts, joint: str) -> tuple[bool | float | str | Key, ...]:
+    size = float("inf") if pd.isna(system["encoder.size"]) else float(system["encoder.size"])
+    encoder = system["encoder"] != joint, system["encoder.adjusted"], size, system["encoder.label"]
+    method = system["method"]
     return (
         *encoder,
         method != "source-only",
         method != "translate-train",
         method,
-        one["system"],
-        key_of(one),
+        system["system"],
+        key_of(system),
     )
 
 
@@ -130,18 +130,21 @@ def scored_sets(m: Measurements) -> list[ScoredSet]:
     scores = scores.assign(mixed=mixed, best=scores.index.isin(best_split(scores).index))
     scores = scores.sort_values([*SYSTEM, "model", "language"], kind="stable")
     by = ["mixed", *(name for name in TEST_SET if name != "source")]
-    found = []
+    test_sets = []
     for key, rows in scores.groupby(by):
         for source in sorted(set(rows["source"]) - {""}) or [""]:
             scored = rows["language"].isin(rows.loc[rows["source"] == source, "language"])
-            about = {**dict(zip(by, key, strict=True)), "source": source}
-            found.append(_scored_set(about, rows[scored & rows["source"].isin([source, ""])], m))
-    return sorted((one for one in found if len(one.rows)), key=lambda one: [*one.about.values()])
+            columns = {**dict(zip(by, key, strict=True)), "source": source}
+            test_sets.append(_scored_set(columns, rows[scored & rows["source"].isin([source, ""])], m))
+    return sorted(
+        (test_set for test_set in test_sets if len(test_set.rows)),
+        key=lambda test_set: [*test_set.about.values()],
+    )
 
 
-def _scored_set(about: Mapping[str, str], rows: pd.DataFrame, m: Measurements) -> ScoredSet:
+def _scored_set(columns: Mapping[str, str], rows: pd.DataFrame, m: Measurements) -> ScoredSet:
     codes = sorted(rows["language"].unique())
-    sources = tuple(code for code in codes if code in about["source"].split("+"))
+    sources = tuple(code for code in codes if code in columns["source"].split("+"))
     pairs = [pair.split("-") for pairs in rows["encoder.pairs"].unique() for pair in pairs.split("+")]
     made_for = {code for parts in (*rows["target"].str.split("+"), *pairs) for code in parts}
     others = [code for code in codes if code not in sources]
@@ -151,7 +154,7 @@ def _scored_set(about: Mapping[str, str], rows: pd.DataFrame, m: Measurements) -
     made_for_none = rows["language"].isin({*others} - made_for)
     rows = model_languages(rows.assign(target=rows["target"].mask(made_for_none, "")))
     return ScoredSet(
-        about={name: about[name] for name in (*TEST_SET, "mixed")},
+        about={name: columns[name] for name in (*TEST_SET, "mixed")},
         rows=name_systems(rows, m.labels),
         sources=sources,
         targets=targets,
@@ -160,7 +163,7 @@ def _scored_set(about: Mapping[str, str], rows: pd.DataFrame, m: Measurements) -
     )
 
 
-def reference_of(one: Facts, systems: Sequence[Facts]) -> Facts | None:
+def reference_of(system: Facts, systems: Sequence[Facts]) -> Facts | None:
     """Return the reference of a system, which differs from it in one thing; None where there is none.
 
     - on an adjusted encoder: the same way of training on the original one;
@@ -172,33 +175,37 @@ def reference_of(one: Facts, systems: Sequence[Facts]) -> Facts | None:
     Of several, the one that shares most fields of translator and optimization; of X-Mixup in tagging one
     whose labels are a teacher's, too.
     """
-    base = str(one["encoder.original"]) if one["encoder.adjusted"] else ""
-    if one["encoder.kind"] == "pretrain" and not base:
+    base = str(system["encoder.original"]) if system["encoder.adjusted"] else ""
+    if system["encoder.kind"] == "pretrain" and not base:
         base = _joint(systems)
-    same_way = [other for other in systems if all(other[name] == one[name] for name in SYSTEM[1:])]
-    on_base = [other for other in same_way if other["encoder"] == base != one["encoder"]]
-    if on_base and not one["auxiliary"]:
+    same_way = [other for other in systems if all(other[name] == system[name] for name in SYSTEM[1:])]
+    on_base = [other for other in same_way if other["encoder"] == base != system["encoder"]]
+    if on_base and not system["auxiliary"]:
         return on_base[0]
-    if isinstance(one.get("peft"), str):
-        alike = [other for other in systems if all(other.get(name) == one.get(name) for name in ALIKE)]
-        if whole := [other for other in alike if "peft" not in _settings(other)]:
-            return whole[0]
-    in_translation = one["inputs"] in IN_TRANSLATION
-    if one["method"] == "source-only" and not in_translation:
+    if isinstance(system.get("peft"), str):
+        similar = [other for other in systems if all(other.get(name) == system.get(name) for name in ALIKE)]
+        if fully_trained := [other for other in similar if "peft" not in _settings(other)]:
+            return fully_trained[0]
+    in_translation = system["inputs"] in IN_TRANSLATION
+    if system["method"] == "source-only" and not in_translation:
         return None
-    same = [other for other in systems if other["encoder"] == one["encoder"]]
+    same = [other for other in systems if other["encoder"] == system["encoder"]]
     same = [other for other in same if other["inputs"] not in IN_TRANSLATION]
-    own, found = _settings(one), [other for other in same if other["method"] == "source-only"]
-    if one["auxiliary"]:
-        found = [other for other in same if other["method"] == one["auxiliary.method"]] or found
-    by = own.get("translator")
-    if in_translation or (one["method"] != "translate-train" and (by or one["method"] in USE_TRANSLATIONS)):
+    settings, references = _settings(system), [other for other in same if other["method"] == "source-only"]
+    if system["auxiliary"]:
+        references = [other for other in same if other["method"] == system["auxiliary.method"]] or references
+    by = settings.get("translator")
+    if in_translation or (
+        system["method"] != "translate-train" and (by or system["method"] in USE_TRANSLATIONS)
+    ):
         trained = [other for other in same if other["method"] == "translate-train"]
-        found = [other for other in trained if _settings(other).get("translator") == by] or found
-        taught = [other for other in found if other.get("method.labels") == "teacher"]
-        found = (taught if one["method"] == "x-mixup" else []) or found
+        references = [other for other in trained if _settings(other).get("translator") == by] or references
+        taught = [other for other in references if other.get("method.labels") == "teacher"]
+        references = (taught if system["method"] == "x-mixup" else []) or references
     return max(
-        found, key=lambda other: (len(own.items() & _settings(other).items()), key_of(other)), default=None
+        references,
+        key=lambda other: (len(settings.items() & _settings(other).items()), key_of(other)),
+        default=None,
     )
 
 
@@ -208,19 +215,29 @@ def _joint(systems: Sequence[Facts]) -> str:
     Of several, the one of most languages, uncut text first.
     """
     shared = [
-        (-len(one["encoder.languages"].split("+")), bool(one.get("encoder.lines")), str(one["encoder"]))
-        for one in systems
-        if one["encoder.kind"] == "pretrain" and not one["encoder.adjusted"] and not one["encoder.modules"]
-        if "+" in one["encoder.languages"] and one["encoder.method"] == "masked-language-modelling"
+        (
+            -len(system["encoder.languages"].split("+")),
+            bool(system.get("encoder.lines")),
+            str(system["encoder"]),
+        )
+        for system in systems
+        if system["encoder.kind"] == "pretrain"
+        and not system["encoder.adjusted"]
+        and not system["encoder.modules"]
+        if "+" in system["encoder.languages"] and system["encoder.method"] == "masked-language-modelling"
     ]
     return min(shared)[-1] if shared else ""
 
 
-def _settings(one: Facts) -> dict[str, object]:
+def _settings(system: Facts) -> dict[str, object]:
     """Return optimization and peft, and the translator of the training data or else of the inputs."""
-    own = {name: one[name] for name in one if name.split(".")[0] in ("translator", "optimization", "peft")}
-    own = {name: value for name, value in own.items() if not pd.isna(value) and value != ""}
-    return own if "translator" in own else own | json.loads(one["inputs.translator"] or "{}")
+    settings = {
+        name: system[name] for name in system if name.split(".")[0] in ("translator", "optimization", "peft")
+    }
+    settings = {name: value for name, value in settings.items() if not pd.isna(value) and value != ""}
+    return (
+        settings if "translator" in settings else settings | json.loads(system["inputs.translator"] or "{}")
+    )
 
 
 COMPARED = [*SYSTEM, "seed", "encoder.seed", "run", "language", "metric", "score", "source", "target"]
@@ -234,48 +251,51 @@ def tested(
     on_progress: OnProgress = no_progress,
 ) -> dict[tuple[Key, str], Comparison]:
     """Compare every system with its reference in every column, corrected over all of them."""
-    rows = {tuple(map(str, key)): own for key, own in where.rows[COMPARED].groupby(SYSTEM)}
-    found = {}
-    each = [*product(references.items(), where.columns.items())]
-    for (system, reference), (column, codes) in one_by_one(each, "comparisons", on_progress):
+    rows = {tuple(map(str, key)): group for key, group in where.rows[COMPARED].groupby(SYSTEM)}
+    comparisons = {}
+    tests = [*product(references.items(), where.columns.items())]
+    for (system, reference), (column, codes) in one_by_one(tests, "comparisons", on_progress):
         ours, theirs = (rows[key][rows[key]["language"].isin(codes)] for key in (system, reference))
-        one = compare(m, ours, theirs, unit=where.unit)
-        if one is not None and {*one.languages} == {*codes}:
-            found[system, column] = one
-    return holm_corrected(found)
+        comparison = compare(m, ours, theirs, unit=where.unit)
+        if comparison is not None and {*comparison.languages} == {*codes}:
+            comparisons[system, column] = comparison
+    return holm_corrected(comparisons)
 
 
 def score_tables(m: Measurements) -> list[Table]:
     """Return a table per test set and metric, and one of all tests; secondary metrics are folded."""
-    tables = [_score_table(m, one) for one in scored_sets(m)]
+    tables = [_score_table(m, test_set) for test_set in scored_sets(m)]
     if not tables:
         return []
     data = pd.concat([table.data for table in tables])
     return [*sorted(tables, key=lambda table: table.folded), *_significance(data[data["difference"].notna()])]
 
 
-def values_of(one: ScoredSet) -> pd.DataFrame:
+def values_of(test_set: ScoredSet) -> pd.DataFrame:
     """Return each system's scores per unit and column, and the gap."""
-    found, sides = mean_scores(one, one.columns), mean_scores(one, {"high": one.sources, "low": one.targets})
-    found[GAP] = sides["high"] - sides["low"]
-    return found[sorted(found, key=lambda name: name == UNSEEN)].dropna(axis=1, how="all")
+    values, sides = (
+        mean_scores(test_set, test_set.columns),
+        mean_scores(test_set, {"high": test_set.sources, "low": test_set.targets}),
+    )
+    values[GAP] = sides["high"] - sides["low"]
+    return values[sorted(values, key=lambda name: name == UNSEEN)].dropna(axis=1, how="all")
 
 
-def mean_scores(one: ScoredSet, groups: Mapping[K, Sequence[str]]) -> pd.DataFrame:
+def mean_scores(test_set: ScoredSet, groups: Mapping[K, Sequence[str]]) -> pd.DataFrame:
     """Return each system's mean over the languages of each group, a row per unit; nan where one is missing.
 
     The models of one unit are averaged first.
     """
-    wide = one.rows.groupby([*SYSTEM, one.unit, "language"])["score"].mean().unstack("language")
+    wide = test_set.rows.groupby([*SYSTEM, test_set.unit, "language"])["score"].mean().unstack("language")
     return pd.DataFrame(
         {name: wide.reindex(columns=list(codes)).mean(axis=1, skipna=False) for name, codes in groups.items()}
     )
 
 
-def _score_table(m: Measurements, one: ScoredSet) -> Table:
-    values, about, rows = values_of(one), one.about, one.rows
-    data, heads = _data(m, one, values), {"encoder.label": "encoder", "system": "method, inputs"}
-    title = [test_set_name(about), *[f"source {about['source']}"] * bool(one.sources)]
+def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
+    values, columns, rows = values_of(test_set), test_set.about, test_set.rows
+    data, heads = _data(m, test_set, values), {"encoder.label": "encoder", "system": "method, inputs"}
+    title = [test_set_name(columns), *[f"source {columns['source']}"] * bool(test_set.sources)]
     if rows["encoder"].nunique() == 1:
         title.append(rows["encoder.label"].iloc[0])
         del heads["encoder.label"]
@@ -285,10 +305,10 @@ def _score_table(m: Measurements, one: ScoredSet) -> Table:
         shown = ["majority", *[""] * (len(heads) - 1), *(majority.get(name, "–") for name in values), ""]
         lines.append(tuple(Cell(text, "baseline") for text in shown))
     return Table(
-        name=slug("scores", *about.values()),
-        title=f"{', '.join(title)}: {about['metric']} on {about['split']}",
-        caption=_caption(one, data),
-        header=(*cells(*heads.values()), *(_head(one, name) for name in values), Cell("against")),
+        name=slug("scores", *columns.values()),
+        title=f"{', '.join(title)}: {columns['metric']} on {columns['split']}",
+        caption=_caption(test_set, data),
+        header=(*cells(*heads.values()), *(_head(test_set, name) for name in values), Cell("against")),
         align="l" * len(heads) + "r" * len(values.columns) + "l",
         rows=tuple(lines),
         data=data,
@@ -296,23 +316,25 @@ def _score_table(m: Measurements, one: ScoredSet) -> Table:
     )
 
 
-def _data(m: Measurements, one: ScoredSet, values: pd.DataFrame) -> pd.DataFrame:
+def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.DataFrame:
     """Return a row per system and column: the numbers, and the test against its reference."""
     scores = dict(iter(values.groupby(SYSTEM)))
-    systems = [own for own in one.systems if key_of(own) in scores]
-    against = {key_of(own): other for own in systems if (other := reference_of(own, systems))}
-    tests = tested(m, one, {key: key_of(other) for key, other in against.items()})
+    systems = [system for system in test_set.systems if key_of(system) in scores]
+    against = {key_of(system): other for system in systems if (other := reference_of(system, systems))}
+    tests = tested(m, test_set, {key: key_of(other) for key, other in against.items()})
     shown = ("encoder.label", "system", "method", *SYSTEM, "encoder.adjusted", "encoder.size", "name")
-    found = []
+    lines = []
     for facts, column in product(systems, values):
         key = key_of(facts)
-        own = scores[key][column].dropna()
-        if len(own):
-            row = {**one.about, **{name: facts[name] for name in shown}, "column": column}
+        numbers = scores[key][column].dropna()
+        if len(numbers):
+            row = {**test_set.about, **{name: facts[name] for name in shown}, "column": column}
             test = tests.get((key, column))
             tested_by = {"against": against[key]["name"], **test.numbers()} if test else {}
-            found.append({**row, "mean": own.mean(), "std": own.std(), "units": len(own), **tested_by})
-    return pd.DataFrame(found).reindex(columns=list(dict.fromkeys([*found[0], "against", *NUMBERS])))
+            lines.append(
+                {**row, "mean": numbers.mean(), "std": numbers.std(), "units": len(numbers), **tested_by}
+            )
+    return pd.DataFrame(lines).reindex(columns=list(dict.fromkeys([*lines[0], "against", *NUMBERS])))
 
 
 def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[Cell, ...]]:
@@ -325,40 +347,42 @@ def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list
         Cell(f"{plus_minus(mean, std)} {mark}".strip(), "best" if first else "")
         for mean, std, mark, first in cells_of
     ]
-    found = []
-    for _, own in data.assign(cell=shown).groupby(SYSTEM, sort=False):
-        line, against = dict(zip(own["column"], own["cell"], strict=True)), own["against"].dropna()
+    lines = []
+    for _, group in data.assign(cell=shown).groupby(SYSTEM, sort=False):
+        line, against = dict(zip(group["column"], group["cell"], strict=True)), group["against"].dropna()
         numbers = (line.get(name, Cell("–")) for name in columns)
-        found.append((*cells(*own[heads].iloc[0]), *numbers, Cell(next(iter(against), ""))))
-    return found
+        lines.append((*cells(*group[heads].iloc[0]), *numbers, Cell(next(iter(against), ""))))
+    return lines
 
 
-def _head(one: ScoredSet, column: str) -> Cell:
-    text = language(column) if one.columns.get(column) == (column,) else column
-    return Cell(f"{text} ★", "source") if column in one.sources else Cell(text)
+def _head(test_set: ScoredSet, column: str) -> Cell:
+    text = language(column) if test_set.columns.get(column) == (column,) else column
+    return Cell(f"{text} ★", "source") if column in test_set.sources else Cell(text)
 
 
-def _caption(one: ScoredSet, data: pd.DataFrame) -> str:
-    unit, over, tests = UNITS[one.unit], one.units_of(data), data[data["difference"].notna()]
-    crossed, how = tests["p_value"].count(), [TESTS[name] for name in tests["test"].unique() if name]
+def _caption(test_set: ScoredSet, data: pd.DataFrame) -> str:
+    unit, over, tests = UNITS[test_set.unit], test_set.units_of(data), data[data["difference"].notna()]
+    crossed, test_names = tests["p_value"].count(), [TESTS[name] for name in tests["test"].unique() if name]
     star = (
         f'{SURE} the difference from the system under "against" stands on {unit}s and examples: p < 0.05 '
         f"by the test that crosses both, after Holm's correction over {count(crossed, 'test')} in this table."
     )
     parts = {
-        f"{one.about['metric']} in percent, mean ± standard deviation over {over}. Bold: best of a column. "
-        "★: the source. In a target's column a model counts only if it was made for it, or for none.": True,
-        f"Gap: source minus mean of {and_list(one.targets)}.": GAP in set(data["column"]),
-        f"Unseen: {and_list(one.unseen)}, for which no model here was made.": one.unseen,
+        f"{test_set.about['metric']} in percent, mean ± standard deviation over {over}. Bold: best of a "
+        "column. ★: the source. In a target's column a model counts only if it was made for it, or for "
+        "none.": True,
+        f"Gap: source minus mean of {and_list(test_set.targets)}.": GAP in set(data["column"]),
+        f"Unseen: {and_list(test_set.unseen)}, for which no model here was made.": test_set.unseen,
         "· paired: each input beside its translation; · translated: the translation alone.": (
-            (one.rows["inputs"] != one.about["mixed"]).any()
+            (test_set.rows["inputs"] != test_set.about["mixed"]).any()
         ),
-        "Majority: the score of the most frequent label.": one.rows["baseline"].notna().any(),
+        "Majority: the score of the most frequent label.": test_set.rows["baseline"].notna().any(),
         "No marks: nothing here has a reference to be held against.": tests.empty,
         f"No {SURE} is possible: one {unit} says nothing about others.": len(tests) and not crossed,
         star: crossed,
-        f"{ON_EXAMPLES} it stands on the examples of these {unit}s alone ({and_list(how)}; Holm too).": how,
-        f"No predictions were kept: tests know {unit}s alone.": len(tests) and not how,
+        f"{ON_EXAMPLES} it stands on the examples of these {unit}s alone ({and_list(test_names)}; Holm "
+        "too).": test_names,
+        f"No predictions were kept: tests know {unit}s alone.": len(tests) and not test_names,
     }
     return " ".join(text for text, holds in parts.items() if holds)
 
@@ -373,7 +397,18 @@ def _significance(tests: pd.DataFrame) -> list[Table]:
         "that crosses both, and those corrected over their table; the least difference that so many units "
         "and examples show with 80 % power."
     )
-    about = ["corpus", "treebank", "mixed", "task", "source", "split", "metric", "column", "name", "against"]
+    columns = [
+        "corpus",
+        "treebank",
+        "mixed",
+        "task",
+        "source",
+        "split",
+        "metric",
+        "column",
+        "name",
+        "against",
+    ]
     title = f"Tests of differences ({count(len(tests), 'comparison')})"
-    table = plain_table("significance", title, tests[[*about, *NUMBERS]], shown=len(tests))
+    table = plain_table("significance", title, tests[[*columns, *NUMBERS]], shown=len(tests))
     return [replace(table, caption=caption, folded=True)]

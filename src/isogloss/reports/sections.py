@@ -61,11 +61,11 @@ class ShownSection:
 
 def show_section(section: Section, m: Measurements) -> ShownSection:
     """Make the tables and figures of a section."""
-    made = [each for show in section.parts for each in show(m)]
+    made = [part for show in section.parts for part in show(m)]
     return ShownSection(
         section,
-        [each for each in made if isinstance(each, Table)],
-        [each for each in made if isinstance(each, Figure)],
+        [part for part in made if isinstance(part, Table)],
+        [part for part in made if isinstance(part, Figure)],
     )
 
 

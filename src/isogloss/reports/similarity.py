@@ -69,21 +69,23 @@ def noise_corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     nan where one is not positive, or for one language. ``corrected`` is nan where ``within`` is noise.
     """
     rows = rows.dropna(subset=[value])
-    place = [*UNIT, *PART]
-    over = rows.groupby([*place, "first", "second"], sort=False, dropna=False)[value]
-    found = over.agg(**{value: "mean", "std": "std", "draws": "count"}).reset_index()
-    alone = found.loc[found["first"] == found["second"], [*place, "first", value]]
+    part_of_model = [*UNIT, *PART]
+    over = rows.groupby([*part_of_model, "first", "second"], sort=False, dropna=False)[value]
+    means = over.agg(**{value: "mean", "std": "std", "draws": "count"}).reset_index()
+    alone = means.loc[means["first"] == means["second"], [*part_of_model, "first", value]]
     sides = [
-        found.merge(alone.set_axis([*place, side, "alone"], axis=1), how="left", on=[*place, side])["alone"]
+        means.merge(
+            alone.set_axis([*part_of_model, side, "alone"], axis=1), how="left", on=[*part_of_model, side]
+        )["alone"]
         for side in ("first", "second")
     ]
     within = np.sqrt(sides[0].where(sides[0] > 0) * sides[1].where(sides[1] > 0))
-    within = within.where(found["first"] != found["second"])
-    true = found[value] / within.where(within >= NOISE)
-    pair = found["first"] + "–" + found["second"]
-    found = found.assign(own=(sides[0] + sides[1]) / 2, within=within, corrected=true, pair=pair)
-    others = rows.columns.difference(found.columns, sort=False)
-    return found.merge(rows.drop_duplicates(UNIT)[[*UNIT, *others]], on=UNIT)
+    within = within.where(means["first"] != means["second"])
+    true = means[value] / within.where(within >= NOISE)
+    pair = means["first"] + "–" + means["second"]
+    means = means.assign(own=(sides[0] + sides[1]) / 2, within=within, corrected=true, pair=pair)
+    others = rows.columns.difference(means.columns, sort=False)
+    return means.merge(rows.drop_duplicates(UNIT)[[*UNIT, *others]], on=UNIT)
 
 
 def similarities(measure: Measure, m: Measurements) -> pd.DataFrame:
@@ -92,28 +94,28 @@ def similarities(measure: Measure, m: Measurements) -> pd.DataFrame:
     if rows.empty:
         return rows
     rows = noise_corrected(name_systems(rows, m.labels), measure.column)
-    differ = [one for one in ABOUT if one in rows and rows[one].nunique(dropna=False) > 1]
+    differ = [name for name in ABOUT if name in rows and rows[name].nunique(dropna=False) > 1]
     parts = rows[["name", *differ]].astype(object).fillna("").astype(str).itertuples(index=False, name=None)
-    rows = rows.assign(about=[" ".join(filter(None, one)) for one in parts])
+    rows = rows.assign(about=[" ".join(filter(None, part)) for part in parts])
     return rows.sort_values(["about", *PART], kind="stable", na_position="first")
 
 
 SIMILARITY_TABLES = tuple(
     Summary(
         section="similarity",
-        frame=partial(similarities, one),
-        name=slug(one.frame, one.column),
-        title=one.title,
+        frame=partial(similarities, measure),
+        name=slug(measure.frame, measure.column),
+        title=measure.title,
         caption=(
-            f"{one.text}, mean ± standard deviation over models, beside the mean of the two languages' own; "
-            "corrected for noise: divided by the geometric mean of these."
+            f"{measure.text}, mean ± standard deviation over models, beside the mean of the two languages' "
+            "own; corrected for noise: divided by the geometric mean of these."
         ),
         by=("about", "layer", "module", "pair"),
         keep=("layer", "module", "pair"),
-        values=numbers({one.column: one.column, "of one language": "own", "corrected": "corrected"}),
+        values=numbers({measure.column: measure.column, "of one language": "own", "corrected": "corrected"}),
         over="models",
     )
-    for one in MEASURES
+    for measure in MEASURES
 )
 
 
@@ -144,7 +146,7 @@ def _cka(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Return CKA of models, and of their bare encoders with those of every task; empty for one layer."""
     rows = rows.dropna(subset=["cka"])
     rows = rows.assign(pair=rows["first"] + "–" + rows["second"])
-    bare, models = (rows[(rows["way"] == "") == one] for one in (True, False))
+    bare, models = (rows[(rows["way"] == "") == is_bare] for is_bare in (True, False))
     if len(models):
         tasks = models[["encoder", "corpus", "task"]].drop_duplicates()
         bare = bare.drop(columns="task").merge(tasks, on=["encoder", "corpus"])
@@ -154,17 +156,17 @@ def _cka(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _ranked_gates(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Return π of the gates that are farthest from 0 in a language, in their order, and each other one's."""
-    folders, found = {run.id: run.folder for run in m.runs}, [rows[:0]]
-    for run, own in rows.groupby("run", sort=False):
+    folders, ranked = {run.id: run.folder for run in m.runs}, [rows[:0]]
+    for run, group in rows.groupby("run", sort=False):
         gates = _gates(folders[str(run)] / f"{MASKS}{ENDING}") if run in folders else {}
         for first, pi in gates.items():
             farthest = np.argsort(-np.abs(pi), kind="stable")[:FARTHEST]
             order = farthest[np.argsort(pi[farthest], kind="stable")]
-            about = own.iloc[:1].drop(columns=["mask", "draw", *PART]).assign(by=first)
+            facts = group.iloc[:1].drop(columns=["mask", "draw", *PART]).assign(by=first)
             for language, other in gates.items():
                 values = pd.DataFrame({"rank": np.arange(1, len(order) + 1), "pi": other[order]})
-                found.append(about.merge(values.assign(whose=language), how="cross"))
-    return pd.concat(found)
+                ranked.append(facts.merge(values.assign(whose=language), how="cross"))
+    return pd.concat(ranked)
 
 
 def _gates(path: Path) -> dict[str, "np.ndarray[tuple[int], np.dtype[np.float64]]"]:
@@ -179,8 +181,10 @@ def _gates(path: Path) -> dict[str, "np.ndarray[tuple[int], np.dtype[np.float64]
         if kind == LOG_ALPHA:
             language, draw, _ = rest.split("/", 2)
             draws.setdefault(language, {}).setdefault(draw, []).append(tensors[name].ravel())
-    each = {code: [np.concatenate(parts) for parts in own.values()] for code, own in draws.items()}
-    return {code: np.mean(vectors, axis=0, dtype=np.float64) for code, vectors in each.items()}
+    by_language = {
+        code: [np.concatenate(parts) for parts in by_draw.values()] for code, by_draw in draws.items()
+    }
+    return {code: np.mean(vectors, axis=0, dtype=np.float64) for code, vectors in by_language.items()}
 
 
 GATES_FIGURE = LineFigure(
@@ -230,16 +234,16 @@ SIMILARITY_FIGURES = (
     *(
         LineFigure(
             section="similarity",
-            frame=one.frame,
-            name=slug(one.frame, one.column, "layers"),
-            title=f"{one.title} by layer",
-            caption=f"{one.text} (solid); dashed: mean of both languages' own, what noise leaves of 1.",
+            frame=measure.frame,
+            name=slug(measure.frame, measure.column, "layers"),
+            title=f"{measure.title} by layer",
+            caption=f"{measure.text} (solid); dashed: mean of both languages' own, what noise leaves of 1.",
             panels=("pair",),
-            lines=replace(BY_LAYER, y="y", color="module", dash="line", labels=("layer", one.column)),
-            choose=partial(_layers, one),
+            lines=replace(BY_LAYER, y="y", color="module", dash="line", labels=("layer", measure.column)),
+            choose=partial(_layers, measure),
             group_by=("about",),
         )
-        for one in MEASURES
+        for measure in MEASURES
     ),
 )
 
@@ -247,9 +251,9 @@ SIMILARITY_FIGURES = (
 def smoothed(values: pd.Series) -> pd.Series:
     """Return each value's mean with its neighbours, equally many on both sides."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
-    places, last = np.arange(len(values)), len(values) - 1
-    reach = np.minimum(len(values) // WINDOWS // 2, np.minimum(places, last - places))
-    return pd.Series((sums[places + reach + 1] - sums[places - reach]) / (2 * reach + 1), values.index)
+    positions, last = np.arange(len(values)), len(values) - 1
+    reach = np.minimum(len(values) // WINDOWS // 2, np.minimum(positions, last - positions))
+    return pd.Series((sums[positions + reach + 1] - sums[positions - reach]) / (2 * reach + 1), values.index)
 
 
 def over_draws(rows: pd.DataFrame) -> pd.DataFrame:
@@ -335,27 +339,27 @@ def transfer_correlations(m: Measurements) -> pd.DataFrame:
     cka = model_languages(cka.assign(language=cka["second"]))
     scores = with_role(name_systems(model_languages(main_scores(scores)), m.labels))
     trained, keys = ["encoder", "way", "task", "source"], [*TEST_SET, *SYSTEM, "encoder.label", "system"]
-    found = []
-    for key, own in scores[scores["role"] == "target"].groupby(keys, sort=False, dropna=False):
-        about = dict(zip(keys, key, strict=True))
-        similar = cka[(cka["encoder"] == about["encoder"]) & cka["first"].isin(about["source"].split("+"))]
-        models = rows_of(similar, {name: about[name] for name in trained})
-        models = where_any(models, "corpus", about["corpus"])
-        models = where_any(where_any(models, "inputs", about["inputs"]), "inputs", "")
+    correlations = []
+    for key, group in scores[scores["role"] == "target"].groupby(keys, sort=False, dropna=False):
+        system = dict(zip(keys, key, strict=True))
+        similar = cka[(cka["encoder"] == system["encoder"]) & cka["first"].isin(system["source"].split("+"))]
+        models = rows_of(similar, {name: system[name] for name in trained})
+        models = where_any(models, "corpus", system["corpus"])
+        models = where_any(where_any(models, "inputs", system["inputs"]), "inputs", "")
         states = {"encoder": similar[similar["way"] == ""], "model": models}
-        reached = own.groupby("language", sort=False)["score"].mean()
+        reached = group.groupby("language", sort=False)["score"].mean()
         for (of, layer), rows in pd.concat(states, names=["states"]).groupby(["states", "layer"]):
             means = rows.groupby("second")["cka"].mean().reindex(reached.index).dropna()
             if len(means) >= FEWEST:
-                found.append({**about, "states": of, "layer": layer, **_correlated(means, reached)})
-    return pd.DataFrame(found)
+                correlations.append({**system, "states": of, "layer": layer, **_correlated(means, reached)})
+    return pd.DataFrame(correlations)
 
 
 def _correlated(cka: pd.Series, scores: pd.Series) -> dict[str, object]:
     x, y = list(cka), list(scores[cka.index])
     over, (low, high) = spearman(x, y), bootstrap_interval(x, y)
-    about = {"languages": " ".join(cka.index), "points": len(x)}
-    return {**about, "rho": over.rho, "p_value": over.p_value, "low": low, "high": high}
+    counted = {"languages": " ".join(cka.index), "points": len(x)}
+    return {**counted, "rho": over.rho, "p_value": over.p_value, "low": low, "high": high}
 
 
 CORRELATION_TABLE = Summary(

@@ -39,9 +39,9 @@ def with_stages(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
     Adjusted encoders are shown on the pairs that they were adjusted to.
     """
-    both = zip(rows["first"], rows["second"], rows["encoder.pairs"], strict=True)
-    own = [not pairs or bool({f"{a}-{b}", f"{b}-{a}"} & {*pairs.split("+")}) for a, b, pairs in both]
-    rows = name_systems(rows[own], m.labels)
+    triples = zip(rows["first"], rows["second"], rows["encoder.pairs"], strict=True)
+    shown = [not pairs or bool({f"{a}-{b}", f"{b}-{a}"} & {*pairs.split("+")}) for a, b, pairs in triples]
+    rows = name_systems(rows[shown], m.labels)
     rows = rows.assign(
         base=rows["encoder.original"].map(original_names(rows, m.labels)),
         pair=rows["first"] + "–" + rows["second"],
@@ -62,12 +62,12 @@ def _stages(rows: pd.DataFrame) -> list[str]:
     """Return a name for each stage, such as "nli: adjusted + fine-tuned"."""
     adjusted = pd.Series("adjusted", rows.index).where(rows["encoder.adjusted"] != "", "")
     made = rows[adjusted != ""]
-    how = pd.Series(
+    described = pd.Series(
         distinguishing_names(made, ["encoder.adjusted", "size", "number"]) if len(made) else [], made.index
     )
-    if how.nunique() > 1:
-        adjusted[made.index] = "adjusted (" + how + ")"
-    words = [" + ".join(filter(None, one)) for one in zip(adjusted, rows["tuned"], strict=True)]
+    if described.nunique() > 1:
+        adjusted[made.index] = "adjusted (" + described + ")"
+    words = [" + ".join(filter(None, parts)) for parts in zip(adjusted, rows["tuned"], strict=True)]
     tasks = zip(rows["task"], words, strict=True)
     return [f"{task}: {stage}" if task else stage or "original" for task, stage in tasks]
 
@@ -90,14 +90,14 @@ def _histograms(key: tuple[str, int, str, int], rows: pd.DataFrame) -> Figure:
     aucs = rows.dropna(subset=["auc"]).drop_duplicates("panel")
     texts = [f"{panel} AUC {auc:.3f}" for panel, auc in zip(aucs["panel"], aucs["auc"], strict=True)]
 
-    def draw(axis: "Axes", own: pd.DataFrame) -> None:
-        found = {name: pooled(own, name, edges) for name in STYLES}
-        highest = max(float(shares.max()) for shares in found.values()) or 1.0
+    def draw(axis: "Axes", group: pd.DataFrame) -> None:
+        shares = {name: pooled(group, name, edges) for name in STYLES}
+        highest = max(float(share.max()) for share in shares.values()) or 1.0
         for name, (colour, dashes) in STYLES.items():
-            axis.stairs(found[name] / highest, edges, fill=True, color=colour, alpha=0.25)
-            axis.stairs(found[name] / highest, edges, color=colour, ls=dashes, lw=1.0, label=f"{name} words")
+            axis.stairs(shares[name] / highest, edges, fill=True, color=colour, alpha=0.25)
+            axis.stairs(shares[name] / highest, edges, color=colour, ls=dashes, lw=1.0, label=f"{name} words")
         axis.set(ylim=(0, 1.05), yticks=[])
-        stage, pair, auc = own[["stage", "pair", "auc"]].iloc[0]
+        stage, pair, auc = group[["stage", "pair", "auc"]].iloc[0]
         drawing.panel_title(axis, stage)
         text = pair if pd.isna(auc) else f"{pair}\nAUC {auc:.3f}"
         axis.text(0.97, 0.93, text, transform=axis.transAxes, ha="right", va="top")
@@ -121,11 +121,11 @@ def pooled(rows: pd.DataFrame, name: str, edges: npt.NDArray[np.float64]) -> npt
     Each model's own bins are assumed to be evenly filled.
     """
     shares = []
-    for _, own in rows.groupby(["run", "model"], sort=False):
-        ordered = own.sort_values("low")
+    for _, group in rows.groupby(["run", "model"], sort=False):
+        ordered = group.sort_values("low")
         below = np.concatenate(([0.0], np.cumsum(ordered[name])))
-        places = np.concatenate((ordered["low"].iloc[:1], ordered["high"]))
-        shares.append(np.diff(np.interp(edges, places, below)))
+        edges_of = np.concatenate((ordered["low"].iloc[:1], ordered["high"]))
+        shares.append(np.diff(np.interp(edges, edges_of, below)))
     return np.asarray(np.mean(shares, axis=0))
 
 
@@ -137,7 +137,7 @@ def _distances(m: Measurements) -> pd.DataFrame:
     rows = with_stages(m, rows)
     keys = [*GROUP, "pair"]
     original = rows[rows["stage"] == "original"].groupby(keys)["auc"].mean().rename("before")
-    return rows.join(original, on=keys).assign(change=lambda both: both["auc"] - both["before"])
+    return rows.join(original, on=keys).assign(change=lambda joined: joined["auc"] - joined["before"])
 
 
 AUC_TABLE = Summary(
@@ -185,23 +185,23 @@ def map_figures(m: Measurements) -> list[Figure]:
     same = rows.assign(seed=rows["seed"].fillna(0)).groupby(["corpus", "task", "encoder", "way", "target"])
     rows = rows[(rows["seed"].fillna(0) == same["seed"].transform("min")).to_numpy()]
     bare, models = rows[rows["way"] == ""], rows[rows["way"] != ""]
-    found = []
+    figures = []
     keys = ["corpus", "encoder", "task", "encoder.label"]
-    for key, own in (models if len(models) else rows).groupby(keys, sort=False):
-        before = bare[(bare[["corpus", "encoder"]] == [*key[:2]]).all(axis=1)]
-        found.append(_maps([key[0], *key[2:]], pd.concat([before, own[own["way"] != ""]])))
-    return found
+    for key, group in (models if len(models) else rows).groupby(keys, sort=False):
+        encoder = bare[(bare[["corpus", "encoder"]] == [*key[:2]]).all(axis=1)]
+        figures.append(_maps([key[0], *key[2:]], pd.concat([encoder, group[group["way"] != ""]])))
+    return figures
 
 
-def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
+def _maps(words_of: list[str], rows: pd.DataFrame) -> Figure:
     system = rows["system"].mask(rows["way"] == "", "before fine-tuning")
     about_panel = ["system", "target", "languages", "layer"]
     rows = rows.assign(panel=distinguishing_names(rows.assign(system=system), about_panel))
     codes = list(rows["language"].drop_duplicates())
     colour, far = drawing.colours(codes), 1.05 * rows[["x", "y"]].abs().max().max()
 
-    def draw(axis: "Axes", own: pd.DataFrame) -> None:
-        for (what, code), marks in own.groupby(["what", "language"], sort=False):
+    def draw(axis: "Axes", group: pd.DataFrame) -> None:
+        for (what, code), marks in group.groupby(["what", "language"], sort=False):
             large = {"s": 60, "edgecolors": MARK, "zorder": 3, "label": code}
             look = large if what == "centroid" else {"s": 7, "alpha": 0.4, "linewidth": 0}
             marker = MARKERS[codes.index(code) % len(MARKERS)]
@@ -211,8 +211,8 @@ def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
     between = rows.groupby("panel", sort=False)["between"].first()
     shares = [f"{name} {percent(value)}" for name, value in between.dropna().items()]
     words = {
-        "name": slug("map", *about),
-        "title": f"Map of sentences: {' '.join(filter(None, about))}",
+        "name": slug("map", *words_of),
+        "title": f"Map of sentences: {' '.join(filter(None, words_of))}",
         "caption": (
             "Mean-pooled states of parallel sentences on their first two principal components; large: the "
             "languages' centroids; first seed of each method. Distances compare, directions do not."

@@ -19,8 +19,8 @@ COMPARABLE = "It is per subword: only encoders with one vocabulary can be compar
 
 def with_role(scores: pd.DataFrame) -> pd.DataFrame:
     """Add whether the scored language is a source of the model or a target."""
-    both = zip(scores["language"], scores["source"], strict=True)
-    return scores.assign(role=["source" if code in source.split("+") else "target" for code, source in both])
+    pairs = zip(scores["language"], scores["source"], strict=True)
+    return scores.assign(role=["source" if code in source.split("+") else "target" for code, source in pairs])
 
 
 def spreads(m: Measurements) -> pd.DataFrame:
@@ -29,40 +29,40 @@ def spreads(m: Measurements) -> pd.DataFrame:
     scores = with_role(main_scores(scores))
     keys = [*TEST_SET, *SYSTEM, "target", "language"]
     over = scores.groupby(keys, sort=False, dropna=False)["score"].agg(seeds="count", mean="mean", std="std")
-    found = scores.drop_duplicates(keys).drop(columns=["score", "run", "model", "seed", "encoder.seed"])
-    found = found.join(over, on=keys)
-    return found[found["seeds"] > 1]
+    systems = scores.drop_duplicates(keys).drop(columns=["score", "run", "model", "seed", "encoder.seed"])
+    systems = systems.join(over, on=keys)
+    return systems[systems["seeds"] > 1]
 
 
 def gaps(m: Measurements) -> pd.DataFrame:
     """Return source score, mean target score and their difference for each model scored on both."""
     scores = m.frame("scores")
     scores = with_role(model_languages(main_scores(scores)))
-    found = []
+    gap_rows = []
     for _, rows in scores.groupby(ONE_MODEL, sort=False):
-        own, others = (rows.loc[rows["role"] == role, "score"] for role in ("source", "target"))
-        if len(own) and len(others):
-            means = {"source_score": own.mean(), "target_mean": others.mean()}
-            found.append({**rows.iloc[0], **means, "gap": own.mean() - others.mean()})
-    return pd.DataFrame(found)
+        sources, others = (rows.loc[rows["role"] == role, "score"] for role in ("source", "target"))
+        if len(sources) and len(others):
+            means = {"source_score": sources.mean(), "target_mean": others.mean()}
+            gap_rows.append({**rows.iloc[0], **means, "gap": sources.mean() - others.mean()})
+    return pd.DataFrame(gap_rows)
 
 
 def last_and_lowest(rows: pd.DataFrame) -> pd.DataFrame:
     """Return for each run and language the final perplexity, the lowest with its epoch, and that before."""
     rows = rows.sort_values("epoch", kind="stable")
     keys = ["run", "language"]
-    before = rows[rows["step"] == 0].set_index(keys)["score"].rename("before")
+    first = rows[rows["step"] == 0].set_index(keys)["score"].rename("before")
     lowest = rows.loc[rows.groupby(keys)["score"].idxmin()].set_index(keys)[["score", "epoch"]]
     last = rows.drop_duplicates(keys, keep="last").sort_values("language", kind="stable")
     lowest = lowest.rename(columns={"score": "lowest", "epoch": "lowest_epoch"})
-    return last.join(lowest, on=keys).join(before, on=keys)
+    return last.join(lowest, on=keys).join(first, on=keys)
 
 
 def parameter_counts(rows: pd.DataFrame) -> pd.DataFrame:
     """Return parameter counts of each encoder: shared, of one language, used per text, and total."""
-    own = rows["language"] != ""
-    each = {"shared": rows["parameters"].mask(own, 0), "own": rows["parameters"].where(own, 0)}
-    of = rows.assign(**each).groupby("run")
+    is_own = rows["language"] != ""
+    parts = {"shared": rows["parameters"].mask(is_own, 0), "own": rows["parameters"].where(is_own, 0)}
+    of = rows.assign(**parts).groupby("run")
     rows = rows.assign(shared=of["shared"].transform("sum"), own=of["own"].transform("max"))
     total = of["parameters"].transform("sum")
     return rows.assign(read=rows["shared"] + rows["own"], total=total).drop_duplicates("encoder")
@@ -86,8 +86,8 @@ def sweep_ends(rows: pd.DataFrame) -> pd.DataFrame:
         as_trained=rows["score"].where(rows["trained"].astype(bool)),
         best=rows["score"].where(rows["ratio"] == rows["at"]),
     )
-    one, names = [*keys, "model"], ["unmixed", "as_trained", "best"]
-    return rows.assign(**rows.groupby(one)[names].transform("first")).drop_duplicates(one)
+    a_model, names = [*keys, "model"], ["unmixed", "as_trained", "best"]
+    return rows.assign(**rows.groupby(a_model)[names].transform("first")).drop_duplicates(a_model)
 
 
 def data_runs(m: Measurements, kind: str, part: str) -> pd.DataFrame:
@@ -97,17 +97,17 @@ def data_runs(m: Measurements, kind: str, part: str) -> pd.DataFrame:
         return rows
     facts = []
     for run in m.finished(kind):
-        own = fields_of(run.record.run) if run.record else {}
-        plain = {name: value for name, value in own.items() if isinstance(value, str | int)}
-        maker = fields_of(own.get(part) or {})
+        content = fields_of(run.record.run) if run.record else {}
+        plain = {name: value for name, value in content.items() if isinstance(value, str | int)}
+        maker = fields_of(content.get(part) or {})
         settings = {f"{part}.{name}": value for name, value in maker.items() if name != "kind"}
-        facts.append({"run": run.id, **plain, part: (own.get(part) or {}).get("kind", ""), **settings})
-    about = pd.DataFrame(facts)
-    about["settings"] = distinguishing_names(
-        about, [name for name in about if name.startswith(f"{part}.")] or [part]
+        facts.append({"run": run.id, **plain, part: (content.get(part) or {}).get("kind", ""), **settings})
+    described = pd.DataFrame(facts)
+    described["settings"] = distinguishing_names(
+        described, [name for name in described if name.startswith(f"{part}.")] or [part]
     )
-    about = about.rename(columns={"examples": "requested"}).sort_values("languages", kind="stable")
-    return about.merge(rows[["run", *rows.columns.difference(about.columns, sort=False)]], on="run")
+    described = described.rename(columns={"examples": "requested"}).sort_values("languages", kind="stable")
+    return described.merge(rows[["run", *rows.columns.difference(described.columns, sort=False)]], on="run")
 
 
 def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
@@ -123,10 +123,10 @@ def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
     rows = filter_rows(rows, lambda languages, *codes: {*codes} <= {*languages.split("+")}, *read)
     if rows["encoder"].nunique() < 2:
         return rows.head(0)
-    one = ["encoder", "encoder.seed", "corpus", "cell"]
+    an_encoder = ["encoder", "encoder.seed", "corpus", "cell"]
     rows = rows.sort_values(["within", "task", "cell", "plain"], kind="stable")
-    rows = rows.drop_duplicates([*one, "seed"])
-    return rows.assign(score=rows.groupby(one)["score"].transform("mean")).drop_duplicates(one)
+    rows = rows.drop_duplicates([*an_encoder, "seed"])
+    return rows.assign(score=rows.groupby(an_encoder)["score"].transform("mean")).drop_duplicates(an_encoder)
 
 
 INTERFERENCE = Summary(

@@ -98,26 +98,32 @@ class Summary:
         if rows.empty:
             return []
         rows = name_systems(rows, m.labels) if "method" in rows and "name" not in rows else rows
-        by = [one for one in self.by if one in self.keep or rows[one].nunique(dropna=False) > 1]
+        by = [column for column in self.by if column in self.keep or rows[column].nunique(dropna=False) > 1]
         by = by or [self.by[0]]
         keys = list(dict.fromkeys([*by, *self.group_by]))
         shown, values = self._pivoted(rows) if self.pivot else (rows, self.values)
-        values = {head: one for head, one in values.items() if shown[one.column].notna().any()}
-        used = dict.fromkeys([*keys, *filter(None, [self.pivot]), *(one.column for one in values.values())])
+        values = {head: number for head, number in values.items() if shown[number.column].notna().any()}
+        used = dict.fromkeys(
+            [*keys, *filter(None, [self.pivot]), *(number.column for number in values.values())]
+        )
         texts = []
-        for key, own in shown[list(used)].groupby(keys, sort=False, dropna=False):
-            most = own[self.pivot].value_counts().max() if self.pivot else len(own)
-            texts.append([*map(_plain, key[: len(by)]), *(one.of(own) for one in values.values()), f"{most}"])
-        head = [*(HEADS.get(one, one) for one in by), *values, self.over]
+        for key, group in shown[list(used)].groupby(keys, sort=False, dropna=False):
+            most = group[self.pivot].value_counts().max() if self.pivot else len(group)
+            texts.append(
+                [*map(_plain, key[: len(by)]), *(number.of(group) for number in values.values()), f"{most}"]
+            )
+        head = [*(HEADS.get(column, column) for column in by), *values, self.over]
         words = {"name": slug(self.name or str(self.frame)), "title": self.title, "caption": self.caption}
         return [text_table(words, len(by), pd.DataFrame(texts, columns=head), rows)]
 
     def _pivoted(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, Mapping[str, Number]]:
         """Return rows with a column for each value of ``pivot``."""
         (number,) = self.values.values()
-        columns = {one: f"{self.pivot} {one}" for one in rows[self.pivot].drop_duplicates()}
-        sides = {name: rows[number.column].where(rows[self.pivot] == one) for one, name in columns.items()}
-        return rows.assign(**sides), {str(one): replace(number, column=columns[one]) for one in columns}
+        columns = {value: f"{self.pivot} {value}" for value in rows[self.pivot].drop_duplicates()}
+        sides = {
+            name: rows[number.column].where(rows[self.pivot] == value) for value, name in columns.items()
+        }
+        return rows.assign(**sides), {str(value): replace(number, column=columns[value]) for value in columns}
 
 
 def cells(*texts: str) -> tuple[Cell, ...]:

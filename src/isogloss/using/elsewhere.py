@@ -32,7 +32,7 @@ LONGEST = 512
 METHOD = "elsewhere"
 
 
-def provenance_elsewhere(folder: Path, given: str) -> Provenance | None:
+def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
     """Return what a folder's config says of a model that isogloss did not make; None where it has no head.
 
     ``given`` is the model as it was asked for: a folder, or a name on the hub.
@@ -43,7 +43,7 @@ def provenance_elsewhere(folder: Path, given: str) -> Provenance | None:
         return None
     limit = min(LONGEST, int(load_tokenizer(str(folder)).model_max_length))
     # On the hub the folder's own name is a commit.
-    title = given if is_on_hub(given) else folder.resolve().name
+    title = name if is_on_hub(name) else folder.resolve().name
     return Provenance(
         run=title.partition("/")[2].partition("@")[0] or title,
         title=f"fine-tuned elsewhere: {title}",
@@ -87,8 +87,8 @@ def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
 
     ConfigError where the model predicts something else, or lacks some of the corpus's labels.
     """
-    there = sources.corpus(corpus).tasks
-    for name in there:
+    tasks = sources.corpus(corpus).tasks
+    for name in tasks:
         if name == task.name and name in TASKS:
             return task
         theirs = find_task(name, sources.labels(corpus) or ()) if name in task_names() else None
@@ -98,21 +98,21 @@ def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
     return task
 
 
-def _alike(one: Task, other: Task) -> bool:
+def _alike(task: Task, other: Task) -> bool:
     """Return whether two tasks predict the same: labels of words, of spans or of texts, or numbers."""
-    if isinstance(one, Tagging) and isinstance(other, Tagging):
-        return one.metric == other.metric
+    if isinstance(task, Tagging) and isinstance(other, Tagging):
+        return task.metric == other.metric
     # A head for sequences does not say whether it reads one text or two.
-    return isinstance(one, TextClassification) and type(one) is type(other)
+    return isinstance(task, TextClassification) and type(task) is type(other)
 
 
-def _respelled(own: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
+def _respelled(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
     spelled = {label.casefold(): label for label in theirs}
-    lacking = [label for label in theirs if label.casefold() not in {*map(str.casefold, own)}]
+    lacking = [label for label in theirs if label.casefold() not in {*map(str.casefold, labels)}]
     if lacking:
         raise ConfigError(
-            f"corpus {corpus!r} has the labels {some(theirs)}, and the model {some(own)}: it lacks "
+            f"corpus {corpus!r} has the labels {some(theirs)}, and the model {some(labels)}: it lacks "
             f"{some(lacking)}. Choose a model that was trained on them; if its labels have no names, write "
             f"them into its config.json (id2label)."
         )
-    return tuple(spelled.get(label.casefold(), label) for label in own)
+    return tuple(spelled.get(label.casefold(), label) for label in labels)

@@ -109,9 +109,9 @@ def check_free(folder: Path, *, force: bool) -> None:
     exported = exported_entry(folder) is not None
     others = [path.name for path in inside if not exported or path.is_dir()]
     if others and not force:
-        found = "an earlier export with folders in it" if exported else "no earlier export and not empty"
+        content = "an earlier export with folders in it" if exported else "no earlier export and not empty"
         raise StorageError(
-            f"{folder}: this folder is {found} ({', '.join(others[:4])} …). Choose another, or let "
+            f"{folder}: this folder is {content} ({', '.join(others[:4])} …). Choose another, or let "
             f"isogloss export --force replace all that is in it."
         )
 
@@ -235,13 +235,13 @@ def write_onnx(model: FineTuned, path: Path) -> float:
             external_data=False,
             verbose=False,
         )
-    found = max(_difference(forward, path, _random_inputs(model, *shape)) for shape in SHAPES)
-    if not found < LARGEST_DIFFERENCE:
+    difference = max(_difference(forward, path, _random_inputs(model, *shape)) for shape in SHAPES)
+    if not difference < LARGEST_DIFFERENCE:
         raise RunError(
-            f"{path.name}: the numbers of the ONNX file differ from the model's by up to {found:.2g} (at "
-            f"most {LARGEST_DIFFERENCE:.0e} is expected), so it was not kept. Export without --onnx."
+            f"{path.name}: the numbers of the ONNX file differ from the model's by up to {difference:.2g} "
+            f"(at most {LARGEST_DIFFERENCE:.0e} is expected), so it was not kept. Export without --onnx."
         )
-    return found
+    return difference
 
 
 class _Forward(nn.Module):
@@ -252,8 +252,8 @@ class _Forward(nn.Module):
         self.network, self.names, self.outputs = network, tuple(names), tuple(outputs)
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        given = dict(zip(self.names, inputs, strict=True))
-        output = self.network(**given)
+        arguments = dict(zip(self.names, inputs, strict=True))
+        output = self.network(**arguments)
         return tuple(output[name] for name in self.outputs)
 
 
@@ -283,12 +283,13 @@ def _difference(forward: _Forward, path: Path, inputs: tuple[Tensor, ...]) -> fl
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    given = {name: tensor.numpy() for name, tensor in zip(forward.names, inputs, strict=True)}
-    found = session.run(list(forward.outputs), given)
+    arguments = {name: tensor.numpy() for name, tensor in zip(forward.names, inputs, strict=True)}
+    outputs = session.run(list(forward.outputs), arguments)
     with torch.inference_mode():
         expected = forward(*inputs)
     differences = [
-        float((one - torch.from_numpy(other)).abs().max()) for one, other in zip(expected, found, strict=True)
+        float((ours - torch.from_numpy(other)).abs().max())
+        for ours, other in zip(expected, outputs, strict=True)
     ]
     return max(differences)
 

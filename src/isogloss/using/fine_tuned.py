@@ -166,8 +166,8 @@ def exported_entry(folder: Path) -> object:
 
 
 def _of_entry(entry: object, folder: Path) -> Provenance:
-    known = {field.name for field in fields(Provenance)}
-    if not isinstance(entry, dict) or entry.keys() != known:
+    names = {field.name for field in fields(Provenance)}
+    if not isinstance(entry, dict) or entry.keys() != names:
         raise ModelError(
             f"{folder / CONFIG}: its entry {ENTRY!r} is not what this version of isogloss writes. "
             f"Export the model again."
@@ -190,7 +190,7 @@ def _of_run(folder: Path) -> Provenance:
 
 def _provenance(record: Record, folder: Path) -> Mapping[str, object]:
     run = record.run
-    how = run["optimization"]
+    optimization = run["optimization"]
     return {
         "run": record.id,
         "title": record.title,
@@ -200,8 +200,8 @@ def _provenance(record: Record, folder: Path) -> Mapping[str, object]:
         "encoder": _encoder(run["encoder"]),
         "source": run["source"],
         "target": run["target"],
-        "limit": how["limit"],
-        "overlap": how["overlap"],
+        "limit": optimization["limit"],
+        "overlap": optimization["overlap"],
         "examples": run["examples"],
         "treebanks": run["treebanks"],
         "scores": tuple(_scores(record, folder.resolve().parent)),
@@ -214,7 +214,7 @@ def _encoder(encoder: Mapping[str, Any]) -> str:
     if "source" in encoder:
         return pinned_name(str(encoder["source"]), encoder.get("revision"))
     if "aligned" in encoder:
-        pairs = "+".join(one["languages"] for one in encoder["aligned"])
+        pairs = "+".join(bitext["languages"] for bitext in encoder["aligned"])
         return f"{_encoder(encoder['encoder'])}, {encoder['method']['kind']} on {pairs}"
     text = " ".join(encoder["languages"])
     if "start" in encoder:
@@ -246,7 +246,9 @@ def _test_set(run: Mapping[str, Any]) -> str:
     """Return the name of a test set: corpus, the treebank if all languages share one, form of the inputs."""
     named = {dict(run["treebanks"]).get(language, "") for language in run["languages"]}
     treebank = named.pop() if len(named) == 1 else ""
-    by = "+".join(dict.fromkeys(one["translator"]["kind"] for one in run.get("translated", ())))
+    by = "+".join(
+        dict.fromkeys(translation["translator"]["kind"] for translation in run.get("translated", ()))
+    )
     return " ".join(filter(None, (run["corpus"], treebank, run.get("inputs", ""), by and f"by {by}")))
 
 

@@ -142,23 +142,23 @@ class Kind:
 
 def _as_json(entry: Entry, body: Mapping[str, object]) -> str:
     """Return the object; where no key of a line of JSON changes, the line with the new keys at its end."""
-    before = entry.original
-    added = {key: value for key, value in body.items() if before is None or before.get(key) != value}
-    if before is None or added.keys() & before.keys():
+    original = entry.original
+    added = {key: value for key, value in body.items() if original is None or original.get(key) != value}
+    if original is None or added.keys() & original.keys():
         return json.dumps(body, ensure_ascii=False)
     more = json.dumps(added, ensure_ascii=False)[1:-1]
     return f"{entry.lines[0].rstrip()[:-1]}{', ' if more else ''}{more}}}"
 
 
-def format_of(file: File, kind: Kind, task: str, wanted: str = "") -> tuple[Format, File]:
+def format_of(file: File, kind: Kind, task: str, requested: str = "") -> tuple[Format, File]:
     """Return the format of a file, as requested, by its name or by its first line, and the file to read.
 
     ConfigError if the task has no such format.
     """
-    formats = {one.name: one for one in kind.formats}
-    if wanted:
-        check_named("--format", f"format of task {task}", formats, wanted)
-        return formats[wanted], file
+    formats = {format_.name: format_ for format_ in kind.formats}
+    if requested:
+        check_named("--format", f"format of task {task}", formats, requested)
+        return formats[requested], file
     ending = next((names for end, names in ENDINGS.items() if file.plain_name.endswith(end)), ())
     if not ending:
         return _unless_lines_match(*_by_first_line(file, kind), kind)
@@ -178,14 +178,18 @@ def _unless_lines_match(chosen: Format, file: File, kind: Kind) -> tuple[Format,
     lines = iter(file.read())
     seen = list(islice(lines, INSPECTED))
     inspected = [line.rstrip("\r\n") for line in seen]
-    found = (one for one in kind.formats if one.matches_lines is not None and one.matches_lines(inspected))
-    return next(found, chosen), replace(file, read=lambda: chain(seen, lines))
+    matching = (
+        format_
+        for format_ in kind.formats
+        if format_.matches_lines is not None and format_.matches_lines(inspected)
+    )
+    return next(matching, chosen), replace(file, read=lambda: chain(seen, lines))
 
 
 def keys_missing(body: Mapping[str, object], where: str, expected: str) -> DataError:
     """Return the error for an object that lacks keys; ``where`` is file and line."""
-    found = short(f"the keys {', '.join(body) or 'none'}")
-    return DataError(f"{where}: {found}; expected {expected}. Correct the line.")
+    keys = short(f"the keys {', '.join(body) or 'none'}")
+    return DataError(f"{where}: {keys}; expected {expected}. Correct the line.")
 
 
 def is_object(line: str) -> bool:
@@ -195,7 +199,7 @@ def is_object(line: str) -> bool:
 
 def rounded(probabilities: Sequence[float]) -> list[str]:
     """Return probabilities as text with four decimals."""
-    return [f"{one:.4f}" for one in probabilities]
+    return [f"{probability:.4f}" for probability in probabilities]
 
 
 def _by_first_line(file: File, kind: Kind) -> tuple[Format, File]:
@@ -205,5 +209,5 @@ def _by_first_line(file: File, kind: Kind) -> tuple[Format, File]:
         first = "" if line.startswith("#") else line.strip("\r\n")
         if first.strip() or len(seen) == INSPECTED:
             break
-    fitting = (one for one in kind.formats if first and one.matches(first))
+    fitting = (format_ for format_ in kind.formats if first and format_.matches(first))
     return next(fitting, kind.formats[-1]), replace(file, read=lambda: chain(seen, lines))

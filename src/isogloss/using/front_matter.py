@@ -34,7 +34,7 @@ def front_matter(model: FineTuned) -> str:
     base = _ON_THE_HUB.match(provenance.encoder)
     licence, corpus = licence_of(provenance), corpus_of(provenance)
     results = list(_results(model))
-    about = ModelCardData(
+    card = ModelCardData(
         base_model=base[1] if base else None,
         datasets=datasets_of(provenance) or None,
         language=[bcp_47(code) for code in provenance.languages if not is_built_in(code)] or None,
@@ -42,15 +42,15 @@ def front_matter(model: FineTuned) -> str:
         license=licence,
         license_name=f"that-of-{corpus.name}" if corpus and licence == OTHER else None,
         license_link=corpus.url or None if corpus and licence == OTHER else None,
-        metrics=list(dict.fromkeys(one.metric_type for one in results)) or None,
+        metrics=list(dict.fromkeys(result.metric_type for result in results)) or None,
         model_name=provenance.title,
         pipeline_tag=model.kind.hub_tag or None,
         tags=["isogloss", "cross-lingual-transfer", provenance.task],
         eval_results=results or None,
     )
     if not results:
-        about.model_name = None
-    text: str = about.to_yaml()
+        card.model_name = None
+    text: str = card.to_yaml()
     return text
 
 
@@ -67,12 +67,12 @@ def corpus_of(provenance: Provenance) -> Corpus | None:
 
 def datasets_of(provenance: Provenance) -> list[str]:
     """List the datasets of the hub that hold what a model was trained on."""
-    own = (
-        one.repository
-        for one in hub_splits().values()
-        if one.corpus.name == provenance.corpus and one.language in provenance.languages
+    repositories = (
+        split.repository
+        for split in hub_splits().values()
+        if split.corpus.name == provenance.corpus and split.language in provenance.languages
     )
-    return list(dict.fromkeys(own))
+    return list(dict.fromkeys(repositories))
 
 
 def licence_of(provenance: Provenance) -> str | None:
@@ -82,8 +82,8 @@ def licence_of(provenance: Provenance) -> str | None:
         return "apache-2.0"
     if corpus is None or not corpus.licence:
         return None
-    found = _COMMONS.match(corpus.licence)
-    return f"cc-by{found[1].lower()}-{found[2]}" if found else OTHER
+    match = _COMMONS.match(corpus.licence)
+    return f"cc-by{match[1].lower()}-{match[2]}" if match else OTHER
 
 
 def non_commercial(provenance: Provenance) -> str:
@@ -106,13 +106,13 @@ def _results(model: FineTuned) -> "Iterator[EvalResult]":
     from huggingface_hub import EvalResult
 
     for row in model.provenance.scores:
-        corpus, *how = str(row["corpus"]).split()  # How: a treebank, the form of inputs, their translator.
+        corpus, *form = str(row["corpus"]).split()  # How: a treebank, the form of inputs, their translator.
         language = str(row["language"])
         repository = next(
             (
-                one.repository
-                for one in hub_splits().values()
-                if (one.corpus.name, one.language) == (corpus, language)
+                split.repository
+                for split in hub_splits().values()
+                if (split.corpus.name, split.language) == (corpus, language)
             ),
             corpus,
         )
@@ -122,7 +122,7 @@ def _results(model: FineTuned) -> "Iterator[EvalResult]":
             task_name=model.task.name,
             dataset_type=repository,
             dataset_name=f"{row['corpus']}, {language_name(language)}",
-            dataset_config=" ".join((bcp_47(language), *how)),
+            dataset_config=" ".join((bcp_47(language), *form)),
             dataset_split=str(row["split"]),
             metric_type=METRICS.get(metric, metric),
             metric_name=metric,

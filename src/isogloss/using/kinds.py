@@ -40,14 +40,14 @@ TEXTS = (("text", "text_pair"), ("first", "second"))
 
 def probabilities_of(task: Task) -> Probabilities:
     """Return the function that computes a task's probabilities; ConfigError if there is none."""
-    found = kind_of(task).probabilities
-    if found is None:
-        having = sorted(name for name, one in ALL_TASKS.items() if kind_of(one).probabilities)
+    probabilities = kind_of(task).probabilities
+    if probabilities is None:
+        having = sorted(name for name, task_ in ALL_TASKS.items() if kind_of(task_).probabilities)
         raise ConfigError(
             f"--scores: task {task.name} has no probability for each answer; these have: "
             f"{', '.join(having)}. Leave --scores away."
         )
-    return found
+    return probabilities
 
 
 def _pair(value: object, where: str, language: str = "") -> SentencePair:  # noqa: ARG001
@@ -60,8 +60,8 @@ def _pair(value: object, where: str, language: str = "") -> SentencePair:  # noq
 def _question(value: object, where: str, language: str = "") -> Question:
     if isinstance(value, Question):
         return replace(value, answers=())
-    asked, passage = _two_texts(value, where, "question, passage")
-    return Question(id=where, passage=passage, question=asked, answers=(), language=language)
+    question, passage = _two_texts(value, where, "question, passage")
+    return Question(id=where, passage=passage, question=question, answers=(), language=language)
 
 
 def _two_texts(value: object, where: str, names: str) -> tuple[str, str]:
@@ -110,13 +110,13 @@ def _pair_probabilities(
     answers: Sequence[str],
 ) -> list[Mapping[str, float]]:
     """Return the probability of each label, in the order of the inventory."""
-    found: list[Mapping[str, float]] = [{} for _ in answers]
-    how = one_answer(task)
-    compute = (how and how.probabilities) or partial(torch.softmax, dim=-1)
+    answered: list[Mapping[str, float]] = [{} for _ in answers]
+    single = one_answer(task)
+    compute = (single and single.probabilities) or partial(torch.softmax, dim=-1)
     for row, raw in zip(rows, scores, strict=True):
         probabilities = compute(raw.flatten()).tolist()
-        found[row.example] = dict(zip(task.labels, probabilities, strict=True))
-    return found
+        answered[row.example] = dict(zip(task.labels, probabilities, strict=True))
+    return answered
 
 
 def _tables(*, pairs: bool) -> tuple[Format, ...]:
@@ -201,10 +201,10 @@ def _choice(value: object, where: str, language: str = "") -> Choice:
 def _choice_from_json(body: Mapping[str, object], where: str, language: str) -> Choice:  # noqa: ARG001
     if not {"context", "options"} <= body.keys():
         raise keys_missing(body, where, "context and options")
-    given = body["options"]
-    options = tuple(given) if isinstance(given, list | tuple) else ()
+    values = body["options"]
+    options = tuple(values) if isinstance(values, list | tuple) else ()
     context, question, prompt = (body.get(name, "") for name in ("context", "question", "prompt"))
-    if len(options) < 2 or not all(isinstance(one, str) for one in (context, question, prompt, *options)):
+    if len(options) < 2 or not all(isinstance(text, str) for text in (context, question, prompt, *options)):
         raise DataError(f"{where}: expected texts, two or more of them as options; found {str(body)[:120]}.")
     return Choice(
         id=where,
@@ -219,9 +219,9 @@ def _choice_from_json(body: Mapping[str, object], where: str, language: str) -> 
 def _choice_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
     body: dict[str, object] = {"context": "", "options": []}
     if isinstance(example, Choice):
-        asked = {"question": example.question, "prompt": example.prompt}
+        texts = {"question": example.question, "prompt": example.prompt}
         body = {"context": example.context, "options": list(example.options)}
-        body |= {name: text for name, text in asked.items() if text}
+        body |= {name: text for name, text in texts.items() if text}
     return body | _label_to_json(prediction)
 
 
@@ -233,11 +233,13 @@ def _choice_probabilities(
     answers: Sequence[int],
 ) -> list[Mapping[str, float]]:
     """Return the probability of each option, by its index."""
-    found: list[Mapping[str, float]] = [{} for _ in answers]
+    probabilities_of: list[Mapping[str, float]] = [{} for _ in answers]
     for row, raw in zip(rows, scores, strict=True):
         probabilities = raw.flatten().softmax(dim=-1)[: len(row.options)].tolist()
-        found[row.example] = {str(number): one for number, one in enumerate(probabilities)}
-    return found
+        probabilities_of[row.example] = {
+            str(number): probability for number, probability in enumerate(probabilities)
+        }
+    return probabilities_of
 
 
 _CHOICES = Kind(
@@ -263,7 +265,7 @@ def _write_squad(entries: Iterable[Answered]) -> Iterator[str]:
     for entry, prediction in entries:
         if entry.example is not None and prediction is not None:
             name, text = (
-                json.dumps(one, ensure_ascii=False) for one in (entry.example.id, prediction.answer)
+                json.dumps(value, ensure_ascii=False) for value in (entry.example.id, prediction.answer)
             )
             yield f"{comma}{name}: {text}"
             comma = ","

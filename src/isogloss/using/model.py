@@ -74,8 +74,8 @@ class Model:
     def kind(self) -> Kind:
         """Forms of inputs and answers."""
         kind = kind_of(self.task)
-        own = kind.auto_class in family_of(self.network).own_heads
-        return replace(kind, auto_class="", hub_tag="", pipeline="") if own else kind
+        has_own_head = kind.auto_class in family_of(self.network).own_heads
+        return replace(kind, auto_class="", hub_tag="", pipeline="") if has_own_head else kind
 
     @property
     def longest(self) -> int:
@@ -124,12 +124,12 @@ class Model:
         self.check_languages((language,))
         examples = self._examples(inputs, "input", language)
         entries: Iterable[Entry] = (Entry(lines=(), example=example, about={}) for example in examples)
-        given = translations is not None
+        translated = translations is not None
         if translations is not None:
             self.check_mixes("translations")
             others = self._examples(translations, "translation", self.into)
             entries = pair_in_order(entries, others, ("inputs", "translations"))
-        entries = warn_of_unmixed(self, entries, language, given=given)
+        entries = warn_of_unmixed(self, entries, language, given=translated)
         for _, prediction in self.answered(entries, language=language, scores=scores):
             yield prediction if scores or prediction is None else prediction.answer
 
@@ -163,7 +163,7 @@ class Model:
         if probabilities is None:
             return [Prediction(answer) for answer in answers]
         scores = probabilities(self.task, prepared.examples, prepared.rows, raw, answers)
-        return [Prediction(*both) for both in zip(answers, scores, strict=True)]
+        return [Prediction(*pair) for pair in zip(answers, scores, strict=True)]
 
     def score(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
@@ -236,10 +236,10 @@ class Model:
         """Encode and batch examples, each with its translation if the model mixes the two."""
         if self.mixup is None or translations is None:
             return self._evaluation(examples, language)
-        numbered = [replace(one, id=str(number)) for number, one in enumerate(examples)]
+        numbered = [replace(example, id=str(number)) for number, example in enumerate(examples)]
         others = [
-            replace(other, id=one.id)
-            for one, other in zip(numbered, translations, strict=True)
+            replace(other, id=example.id)
+            for example, other in zip(numbered, translations, strict=True)
             if other is not None
         ]
         return self.prepared_by_id(numbered, others, language=language)
@@ -286,10 +286,10 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     question-answering head.
     """
     check_named("load_model", "precision", PRECISIONS, precision)
-    given, folder = str(folder), folder_of(folder)
-    of_run = any((place / RECORD).exists() for place in (folder, folder.parent))
-    own = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
-    elsewhere = None if own else provenance_elsewhere(folder, given)
+    name, folder = str(folder), folder_of(folder)
+    of_run = any((path / RECORD).exists() for path in (folder, folder.parent))
+    made_here = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
+    elsewhere = None if made_here else provenance_elsewhere(folder, name)
     provenance, weights = (elsewhere, folder) if elsewhere else provenance_of(folder)
     check_named(str(folder), "task", task_names(), provenance.task)
     task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))

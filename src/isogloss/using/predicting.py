@@ -135,8 +135,8 @@ def check_translations(model: FineTuned, file: File, options: PredictOptions) ->
 def _check_options(model: FineTuned, options: PredictOptions) -> None:
     if options.translations is not None and options.translate is not None:
         raise ConfigError("--translations and --translator: both give translations. Leave one away.")
-    for given, option in ((options.translations, "--translations"), (options.translate, "--translator")):
-        if given is not None:
+    for value, option in ((options.translations, "--translations"), (options.translate, "--translator")):
+        if value is not None:
             model.check_mixes(option)
     if options.translations is not None:
         _check_links(model, "--translations", "a file of translations")
@@ -145,7 +145,7 @@ def _check_options(model: FineTuned, options: PredictOptions) -> None:
 def _check_links(model: FineTuned, option: str, what: str) -> None:
     """Raise ConfigError for a model that mixes by word links, where they are not known."""
     if model.mixup is not None and model.mixup.attends == "links":
-        able = ", ".join(name for name, one in TRANSLATORS.items() if one.knows_links)
+        able = ", ".join(name for name, translator in TRANSLATORS.items() if translator.knows_links)
         raise ConfigError(
             f"{option}: {LINKS_NEEDED}, and {what} has no word links. Take a translator that knows them "
             f"(--translator {able}), give translations with links in Python (TaggedSentence.links), or leave "
@@ -160,27 +160,29 @@ def _with_translations(
     if model.mixup is None:
         return entries
     chosen, file = source
-    given = options.translations is not None or options.translate is not None
+    translated = options.translations is not None or options.translate is not None
     if options.translations is not None:
         theirs, translations = format_of(options.translations, model.kind, model.task.name)
-        others = (one.example for one in theirs.read(translations, model.into) if one.about is not None)
+        others = (entry.example for entry in theirs.read(translations, model.into) if entry.about is not None)
         pair = pair_by_id if chosen.has_ids and theirs.has_ids else pair_in_order
         entries = pair(entries, others, (file.name, translations.name))
     elif options.translate is not None:
         entries = _translated(entries, options.translate)
     else:
         entries = (_with_own_translation(model, entry) for entry in entries)
-    return warn_of_unmixed(model, entries, options.language, given=given, warn=options.warn)
+    return warn_of_unmixed(model, entries, options.language, given=translated, warn=options.warn)
 
 
 def _with_own_translation(model: FineTuned, entry: Entry) -> Entry:
-    own = (entry.about or {}).get(TRANSLATION_KEY)
-    if own is None or entry.example is None:
+    translation = (entry.about or {}).get(TRANSLATION_KEY)
+    if translation is None or entry.example is None:
         return entry
     where = f"{entry.example.id}: {TRANSLATION_KEY}"
-    if not isinstance(own, dict):
-        raise DataError(f"{where} is {str(own)[:60]!r}; expected an object like the one it stands in.")
-    return replace(entry, translation=_unless_blank(model.kind.from_json(own, where, model.into)))
+    if not isinstance(translation, dict):
+        raise DataError(
+            f"{where} is {str(translation)[:60]!r}; expected an object like the one it stands in."
+        )
+    return replace(entry, translation=_unless_blank(model.kind.from_json(translation, where, model.into)))
 
 
 def _with_language(entry: Entry, language: str) -> Entry:
@@ -224,11 +226,13 @@ def pair_in_order(
         if entry.about is None:
             yield entry
             continue
-        found = list(islice(others, 1))
-        if not found:
-            raise _unequal(names, done + 1 + _count(one for one in inputs if one.about is not None), done)
+        further = list(islice(others, 1))
+        if not further:
+            raise _unequal(
+                names, done + 1 + _count(entry for entry in inputs if entry.about is not None), done
+            )
         done += 1
-        yield replace(entry, translation=_unless_blank(found[0]))
+        yield replace(entry, translation=_unless_blank(further[0]))
     if more := _count(others):
         raise _unequal(names, done, done + more)
 
@@ -237,21 +241,25 @@ def pair_by_id(
     entries: Iterable[Entry], translations: Iterable[Example | None], names: tuple[str, str]
 ) -> Iterator[Entry]:
     """Yield each entry with the translation of its example's id; DataError if they have no id in common."""
-    by_id = {one.id: one for one in map(_unless_blank, translations) if one is not None}
+    by_id = {
+        translation.id: translation
+        for translation in map(_unless_blank, translations)
+        if translation is not None
+    }
     inputs = list(entries)
-    found = [by_id.get(entry.example.id) if entry.example is not None else None for entry in inputs]
-    if by_id and not any(found):
+    paired = [by_id.get(entry.example.id) if entry.example is not None else None for entry in inputs]
+    if by_id and not any(paired):
         raise DataError(
             f"{names[1]}: none of its {len(by_id)} ids is one of {names[0]}. Give the same questions under "
             f"the same ids."
         )
-    for entry, translation in zip(inputs, found, strict=True):
+    for entry, translation in zip(inputs, paired, strict=True):
         yield replace(entry, translation=translation)
 
 
 def _translated(entries: Iterable[Entry], translate: TranslateTexts) -> Iterator[Entry]:
     inputs, copies = tee(entries)
-    made = translate_inputs((one.example for one in copies if one.example is not None), translate)
+    made = translate_inputs((copy.example for copy in copies if copy.example is not None), translate)
     for entry in inputs:
         yield entry if entry.example is None else replace(entry, translation=_unless_blank(next(made)))
 

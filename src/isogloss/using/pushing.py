@@ -50,9 +50,9 @@ def check_names(options: PushOptions) -> None:
         raise ConfigError(
             f"push: {options.name!r} is no name of a model on the hub ({error}). Give owner/name."
         ) from error
-    if found := NO_BRANCH.search(options.revision):
+    if match := NO_BRANCH.search(options.revision):
         raise ConfigError(
-            f"push: --revision {options.revision!r}: {found.group()!r} may not stand there in the name of a "
+            f"push: --revision {options.revision!r}: {match.group()!r} may not stand there in the name of a "
             f"branch. Give one as in v1 or main."
         )
 
@@ -143,14 +143,14 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
         ) from error
 
 
-def _refused(options: PushOptions, status: int, said: str) -> ConfigError | RunError:
-    said = " ".join(said.split())
+def _refused(options: PushOptions, status: int, message: str) -> ConfigError | RunError:
+    message = " ".join(message.split())
     if status == 401:
-        return ConfigError(f"push: the hub does not know the login of this machine ({said}). {LOGIN}")
+        return ConfigError(f"push: the hub does not know the login of this machine ({message}). {LOGIN}")
     if status == 403:
         return ConfigError(
-            f"push: this login may not write to {options.name} ({said}). Take a token that may write, or a "
-            f"name of your own account."
+            f"push: this login may not write to {options.name} ({message}). Take a token that may write, or "
+            f"a name of your own account."
         )
     if status == 409:
         return ConfigError(
@@ -158,5 +158,5 @@ def _refused(options: PushOptions, status: int, said: str) -> ConfigError | RunE
             f"by --update."
         )
     return RunError(
-        f"push: the hub refused {options.name} ({status}: {said}). Mend what it says, and push again."
+        f"push: the hub refused {options.name} ({status}: {message}). Mend what it says, and push again."
     )

@@ -177,8 +177,8 @@ def write_predictions(
     if answered is not None:
         lines = corpus.write(map(answered, examples, predicted), language)
     else:
-        write = next(one.write for one in model.kind.formats if one.write is not None)
-        entries = (Entry(lines=(), example=one) for one in examples)
+        write = next(format_.write for format_ in model.kind.formats if format_.write is not None)
+        entries = (Entry(lines=(), example=example) for example in examples)
         lines = write(zip(entries, map(Prediction, predicted), strict=True))
     if not isinstance(corpus, DescribedCorpus):
         _write_lines(path, lines)
@@ -238,14 +238,14 @@ def _baseline(
         options, split="train", treebanks=tuple({**dict(of_model), **dict(options.treebanks)}.items())
     )
     for codes in (model.provenance.languages, (language,)):
-        found = [
-            one
+        trained_on = [
+            example
             for code in codes
             if _exists(sources, train, code)
-            for one in _examples(sources, train, code, model.provenance.examples)
+            for example in _examples(sources, train, code, model.provenance.examples)
         ]
-        if found:
-            return model.task.majority(found, examples)
+        if trained_on:
+            return model.task.majority(trained_on, examples)
     return None
 
 

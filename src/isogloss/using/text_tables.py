@@ -42,17 +42,17 @@ def read_table(
     lines = iter(file.read())
     first = next(lines, "")
     separator = (";" if first.count(";") > first.count(",") else ",") if quoted else "\t"
-    wanted: Sequence[Sequence[str]] = PAIRS if pairs else TEXTS
+    columns: Sequence[Sequence[str]] = PAIRS if pairs else TEXTS
     if text:
-        wanted = [[name.strip().casefold()] for name in (text.split(",") if pairs else [text])]
-    if pairs and len(wanted) != len(PAIRS):
+        columns = [[name.strip().casefold()] for name in (text.split(",") if pairs else [text])]
+    if pairs and len(columns) != len(PAIRS):
         raise ConfigError(f"--text {text!r}: expected the names of two columns, as in first,second.")
     table: _Table | None = None
     for number, line, cells in _records(file, chain([first] if first else [], lines), separator):
         if not line.strip():
             yield Entry(lines=(line,), about={"line": number})
         elif table is None:
-            table = _table(file, number, cells, separator, wanted)
+            table = _table(file, number, cells, separator, columns)
             names = table.names
             yield (
                 Entry(lines=(line,), names=names, separator=separator)
@@ -80,20 +80,20 @@ def _records(file: File, lines: Iterable[str], separator: str) -> Iterator[tuple
 
 
 def _table(
-    file: File, number: int, cells: Sequence[str], separator: str, wanted: Sequence[Sequence[str]]
+    file: File, number: int, cells: Sequence[str], separator: str, columns: Sequence[Sequence[str]]
 ) -> _Table:
-    if all(number.isdecimal() and int(number) < len(cells) for number, *_ in wanted):
-        return _Table(separator, len(cells), [int(number) for number, *_ in wanted])
+    if all(number.isdecimal() and int(number) < len(cells) for number, *_ in columns):
+        return _Table(separator, len(cells), [int(number) for number, *_ in columns])
     header = [cell.strip().casefold() for cell in cells]
-    names = [next((name for name in usual if name in header), "") for usual in wanted]
-    if wanted is PAIRS and separator == "\t" and not all(names):
+    names = [next((name for name in usual if name in header), "") for usual in columns]
+    if columns is PAIRS and separator == "\t" and not all(names):
         return _Table(separator, max(len(cells), 2), (0, 1))
     if not all(names):
-        lacking = " or ".join(wanted[names.index("")][:2])
+        lacking = " or ".join(columns[names.index("")][:2])
         expected = f"the texts' column; there are {some(cells)}"
         advice = "Say which: --text COLUMN (of pairs with a comma; numbers from 0 without a header)"
         raise file.broken(number, f"a header without {lacking}", expected, advice)
-    added = tuple(next((name for name in both if name not in header), "") for both in ADDED)
+    added = tuple(next((name for name in pair if name not in header), "") for pair in ADDED)
     if not all(added):
         raise file.broken(number, "the columns label and predicted", "one of them to be free", "Rename one")
     return _Table(separator, len(cells), [header.index(name) for name in names], added)

@@ -133,13 +133,13 @@ def sentence(value: object, where: str, language: str = "") -> TaggedSentence:  
         return TaggedSentence(id=value.id, words=value.words, tags=())
     if isinstance(value, TaggedSentence):
         return replace(value, tags=())
-    found = value.split() if isinstance(value, str) else value
-    if not isinstance(found, list | tuple):
+    words = value.split() if isinstance(value, str) else value
+    if not isinstance(words, list | tuple):
         raise DataError(f"{where}: expected words or a text, found {str(value)[:60]!r}.")
-    for word in found:
+    for word in words:
         if not isinstance(word, str) or not word.strip():
             raise DataError(f"{where}: expected words, found {word!r} among {str(value)[:60]!r}.")
-    return TaggedSentence(id=where, words=tuple(found), tags=())
+    return TaggedSentence(id=where, words=tuple(words), tags=())
 
 
 def _to_json(labels: Labels, example: Example | None, prediction: Prediction | None) -> dict[str, object]:
@@ -155,8 +155,8 @@ def _to_json(labels: Labels, example: Example | None, prediction: Prediction | N
 
 def _read_lines(file: File, _: str) -> Iterator[Entry]:
     for number, line in file.lines():
-        found = tuple(line.split())
-        example = TaggedSentence(id=str(number), words=found, tags=()) if found else None
+        words = tuple(line.split())
+        example = TaggedSentence(id=str(number), words=words, tags=()) if words else None
         yield Entry(lines=(line,), example=example, about={"line": number})
 
 
@@ -282,6 +282,6 @@ def _probabilities(
     indices = merge([len(example.words) for example in examples], rows, range(len(probabilities)))
     numbers = label_ids(task.labels)
     return [
-        [float(probabilities[index, numbers[label]]) for index, label in zip(own, labels, strict=True)]
-        for own, labels in zip(indices, answers, strict=True)
+        [float(probabilities[index, numbers[label]]) for index, label in zip(numbered, labels, strict=True)]
+        for numbered, labels in zip(indices, answers, strict=True)
     ]

@@ -98,7 +98,7 @@ ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
 }
 """The classes of rows in records, by the diagnostic of a measurement or else by the kind of run."""
 
-FRAMES = {each.frame: each for classes in ROWS.values() for each in classes}
+FRAMES = {row.frame: row for classes in ROWS.values() for row in classes}
 """The classes of rows by the name of their frame."""
 
 
@@ -110,7 +110,7 @@ def as_row(row: object) -> Row:
 @lru_cache(maxsize=4096)
 def row_class(kind: str, columns: tuple[str, ...]) -> type[RowClass] | None:
     """Return the class of a stored row, all of whose needed fields are columns; None for no row of ours."""
-    return next((each for each in ROWS.get(kind, ()) if _needed_fields(each) <= {*columns}), None)
+    return next((row for row in ROWS.get(kind, ()) if _needed_fields(row) <= {*columns}), None)
 
 
 def _needed_fields(row: type[RowClass]) -> frozenset[str]:
@@ -140,7 +140,9 @@ def _allowed_types(kind: str, columns: tuple[str, ...]) -> list[set[type[Any]]]:
     """Return the types of the values in some columns; a fraction may be null, as nan is in a record."""
     row = row_class(kind, columns)
     types = {field.name: {field.type, *get_args(field.type)} for field in fields(row)} if row else {}
-    types = {name: own | {int, NoneType} if float in own else own for name, own in types.items()}
+    types = {
+        name: allowed | {int, NoneType} if float in allowed else allowed for name, allowed in types.items()
+    }
     return [types.get(name, {str, int, float, bool, NoneType}) for name in columns]
 
 
