@@ -78,12 +78,7 @@ def recipe_table(changes: Sequence[str], named: Mapping[str, tuple[str, str]]) -
 
 
 def print_split(
-    direction: "Direction",
-    request: "SplitToTranslate",
-    *,
-    out: Path,
-    data: str | None,
-    output: Output,
+    direction: "Direction", request: "SplitToTranslate", *, out: Path, data: str | None, output: Output
 ) -> None:
     """Translate a split, and print its measures and the file of examples."""
     from isogloss.engine.single import translate_split
@@ -194,12 +189,7 @@ def _counts(labels: Mapping[str, int]) -> str:
 
 
 def fetch_corpora(
-    names: Sequence[str],
-    folder: Path,
-    languages: Sequence[str],
-    *,
-    dry_run: bool,
-    output: Output,
+    names: Sequence[str], folder: Path, languages: Sequence[str], *, dry_run: bool, output: Output
 ) -> None:
     """Fetch the official files of corpora into a data folder, or print the plan with ``dry_run``."""
     languages = languages_named(languages)

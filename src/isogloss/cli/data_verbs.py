@@ -76,8 +76,7 @@ def translate(
     source: Annotated[str, typer.Option("--from", help="Language that is translated, as in en.")] = "",
     target: Annotated[str, typer.Option("--into", help="Language that is written, as in sw.")] = "",
     text: Annotated[
-        str,
-        typer.Option("--text", metavar="FILE", help="A text, not a corpus; - is standard input."),
+        str, typer.Option("--text", metavar="FILE", help="A text, not a corpus; - is standard input.")
     ] = "",
     translator: Annotated[
         str, typer.Option("--translator", help="How; isogloss list translators.")
@@ -157,10 +156,7 @@ def fetch(
 
 @languages_app.callback()
 @with_groups
-def languages(
-    context: typer.Context,
-    as_json: Json = False,
-) -> None:
+def languages(context: typer.Context, as_json: Json = False) -> None:
     """List the built-in languages."""
     refuse_json_of_group(context, as_json=as_json)
     if context.invoked_subcommand is None:
@@ -171,10 +167,7 @@ def languages(
 
 @languages_app.command()
 @with_groups
-def export(
-    folder: Annotated[Path, typer.Argument(help="Where the files go.")],
-    quiet: Quiet = False,
-) -> None:
+def export(folder: Annotated[Path, typer.Argument(help="Where the files go.")], quiet: Quiet = False) -> None:
     """Write the built-in languages as files, each corpus in its native format."""
     from isogloss.data.built_in_languages import BuiltInLanguages
 

@@ -13,14 +13,7 @@ from typing import Any
 
 from isogloss.api import QUICKSTART
 from isogloss.core.errors import ConfigError
-from isogloss.core.plug_ins import (
-    Group,
-    check_any,
-    described,
-    find_plug_in,
-    package_named,
-    plugged_names,
-)
+from isogloss.core.plug_ins import Group, check_any, described, find_plug_in, package_named, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.version import VERSION
 
@@ -151,13 +144,7 @@ def _recipes(_: Path) -> Listing:
 def _papers(folder: Path) -> Listing:
     from isogloss.recipes.checking import read_recipe
     from isogloss.recipes.published import read_published
-    from isogloss.recipes.recipe_text import (
-        PAPERS,
-        folder_for,
-        packaged_recipes,
-        published_file,
-        recipe_text,
-    )
+    from isogloss.recipes.recipe_text import PAPERS, folder_for, packaged_recipes, published_file, recipe_text
     from isogloss.store.store import check_there
 
     if folder != FIRST:

@@ -104,10 +104,7 @@ def schema_of(what: str) -> dict[str, object]:
 def init(
     file: Annotated[Path, typer.Argument(help="The recipe to write.")] = Path("recipe.toml"),
     corpus: Annotated[str, typer.Option("--corpus", help="A corpus with labels, or a TOML file.")] = "",
-    task: Annotated[
-        str,
-        typer.Option("--task", help="Where the corpus has several, or none is named."),
-    ] = "",
+    task: Annotated[str, typer.Option("--task", help="Where the corpus has several, or none is named.")] = "",
     source: Annotated[str, typer.Option("--source", help="The language trained on.")] = "",
     target: Annotated[
         list[str] | None,

@@ -15,14 +15,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.metrics.model_choice import (
-    Array,
-    Decision,
-    decide,
-    labelled_languages,
-    regret,
-    rule,
-)
+from isogloss.metrics.model_choice import Array, Decision, decide, labelled_languages, regret, rule
 from isogloss.reports.comparison import main_scores, model_languages, rows_of
 from isogloss.reports.measurements import Measurements, cached
 from isogloss.reports.names import name_systems
@@ -44,11 +37,7 @@ KINDS = {
 }
 """Signals that say much the same, which count as one."""
 
-OF_STATES = {
-    "cka": ["cka"],
-    "retrieval": ["accuracy_forward", "accuracy_backward"],
-    "word-distance": ["auc"],
-}
+OF_STATES = {"cka": ["cka"], "retrieval": ["accuracy_forward", "accuracy_backward"], "word-distance": ["auc"]}
 """Frames about the states of two languages, and the columns whose mean is a signal."""
 
 SOURCE, RANDOM, RULE = "source score", "at random", "the rule"

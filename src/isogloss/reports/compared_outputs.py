@@ -40,11 +40,7 @@ from isogloss.reports.comparison import Compared, Comparison, compare_means, hol
 BY_ID, BY_ORDER = "id", "order"
 """The ways to pair the examples of two files."""
 
-ANSWERS = {
-    "labels": "a list of labels",
-    "label": "a text, a list of texts or a number",
-    "answer": "a text",
-}
+ANSWERS = {"labels": "a list of labels", "label": "a text, a list of texts or a number", "answer": "a text"}
 """The keys of an answer and their values: for words, for a text or a pair, for a question."""
 
 GOLD = ("gold", *ANSWERS, "answers")
@@ -338,10 +334,7 @@ def _of_answers(outputs: Sequence[Output]) -> ByMeasure:
         for output in outputs
     ]
     answers = [output.answer for output in outputs]
-    squad = {
-        "f1": answer_f1_contributions(gold, answers),
-        "em": exact_match_contributions(gold, answers),
-    }
+    squad = {"f1": answer_f1_contributions(gold, answers), "em": exact_match_contributions(gold, answers)}
     if not all(has_own_rules(output.language) for output in outputs):
         return squad
     gold = [replace(texts, language=output.language) for texts, output in zip(gold, outputs, strict=True)]

@@ -245,10 +245,7 @@ COMPARED = [*SYSTEM, "seed", "encoder.seed", "run", "language", "metric", "score
 
 
 def tested(
-    m: Measurements,
-    where: ScoredSet,
-    references: Mapping[Key, Key],
-    on_progress: OnProgress = no_progress,
+    m: Measurements, where: ScoredSet, references: Mapping[Key, Key], on_progress: OnProgress = no_progress
 ) -> dict[tuple[Key, str], Comparison]:
     """Compare every system with its reference in every column, corrected over all of them."""
     rows = {tuple(map(str, key)): group for key, group in where.rows[COMPARED].groupby(SYSTEM)}

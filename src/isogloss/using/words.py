@@ -27,16 +27,7 @@ from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.tagging import merge
 from isogloss.tasks.task import Answer, label_ids
 from isogloss.using.columns import Layout, are_tagged, layout_of
-from isogloss.using.formats import (
-    Answered,
-    Entry,
-    Format,
-    Kind,
-    Prediction,
-    is_object,
-    keys_missing,
-    rounded,
-)
+from isogloss.using.formats import Answered, Entry, Format, Kind, Prediction, is_object, keys_missing, rounded
 
 LAID_OUT = 10_000
 """Lines of a file that decide its layout; those after them are held to it."""
