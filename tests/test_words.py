@@ -1,0 +1,47 @@
+"""Filler words in src become fewer, package by package; tests/words.py counts them and sets the bounds."""
+
+import ast
+import json
+
+import pytest
+
+from words import BOUNDS, FILLERS, STAYING, bound, counts, texts, totals
+
+RECORDED = json.loads(BOUNDS.read_text(encoding="utf-8"))
+COUNTED = counts()
+
+
+@pytest.mark.parametrize("package", sorted({*COUNTED, *RECORDED}))
+def test_no_filler_word_is_added(package):
+    bounds = RECORDED.get(package, {"names": 0, "phrases": 0})
+    above = {kind: count for kind, count in totals(COUNTED[package]).items() if count > bounds[kind]}
+    assert not above, f"{package}: {above}; at most {bounds}. Found: {COUNTED[package].most_common()}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "found = 1",
+        "def f(found): 2",
+        "lambda found: 2",
+        "[1 for found in x]",
+        "with x as found: pass",
+        "class C:\n    found: int",
+        "try: pass\nexcept E as found: pass",
+        "match x:\n    case [found, *_]: pass",
+        "(found := 1)",
+    ],
+)
+def test_every_way_to_bind_a_name_counts(code):
+    assert "found" in bound(ast.parse(code))
+
+
+def test_fields_that_stay_are_fillers_and_stay_as_fields_alone():
+    assert set(STAYING) <= FILLERS
+    assert not set(bound(ast.parse("class C:\n    about: str"))) & FILLERS
+    assert "about" in bound(ast.parse("about = 1"))
+
+
+def test_docstrings_and_messages_are_read():
+    code = "def f():\n    'A page.'\n    raise E(f'no {page} here')"
+    assert [*texts(ast.parse(code))] == ["A page.", "no ", " here"]
