@@ -103,7 +103,7 @@ def diagnostic_tables() -> str:
     """Return a section for each diagnostic, with what it looks at and what chooses that."""
 
     def about(kind: Any) -> str:
-        choosing = ", ".join(f"`{name}`" for name in measures.CHOICE[kind.subject])
+        choosing = ", ".join(f"`{name}`" for name in measures.SUBJECTS[kind.subject].fields)
         return f"\n\nOne for each {LOOKS_AT[kind.subject]}. What is looked at: {choosing}."
 
     return _sections(dict(sorted(DIAGNOSTICS.items())), about)

@@ -65,7 +65,7 @@ def test_examples_on_pages_run(text):
 @on_pages("toml")
 def test_recipes_on_pages_are_accepted(text, tmp_path):
     if "\nkind = " in text and "\ntitle = " not in f"\n{text}":
-        assert checked(Description, tomllib.loads(text), "description").files
+        assert checked(Description, tomllib.loads(text)).files
     else:
         (tmp_path / "recipe.toml").write_text(text, encoding="utf-8")
         assert plan_recipe(str(tmp_path / "recipe.toml"), out=tmp_path / "runs").runs

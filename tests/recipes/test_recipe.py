@@ -21,7 +21,8 @@ from tiny import TINY, body, lines
 
 
 def read(text=TINY, **changes):
-    return read_recipe(text, where="r.toml", changes={k.replace("__", "."): v for k, v in changes.items()})
+    with located("r.toml"):
+        return read_recipe(text, changes={k.replace("__", "."): v for k, v in changes.items()})
 
 
 def refusal(text=TINY, **changes):
@@ -137,34 +138,34 @@ def test_a_missing_field_is_named():
 )
 def test_a_number_out_of_range_is_refused_with_what_is_allowed(kind, values, expected):
     with pytest.raises(ConfigError) as error:
-        checked(kind, values, "here")
+        checked(kind, values)
     ((field, value),) = values.items()
-    assert str(error.value) == f"here: {field}: found {value!r}; expected {expected}. Correct it."
+    assert str(error.value) == f"{field}: found {value!r}; expected {expected}. Correct it."
 
 
 def test_whole_numbers_do_for_rates():
-    assert checked(Optimization, {"clip": 2}, "here").updates.clip == 2.0
+    assert checked(Optimization, {"clip": 2}).updates.clip == 2.0
 
 
 def test_a_scale_changes_what_it_names_and_nothing_else():
-    small = read_recipe(TINY, where="r.toml", scale="least")
+    small = read_recipe(TINY, scale="least")
     assert (small.grid.seeds, small.grid.examples) == ((0,), 4)
     assert (small.grid.dev_examples, small.grid.optimization) == (8, body()["grid"]["optimization"])
 
 
 def test_a_change_goes_over_a_scale():
-    assert read_recipe(TINY, where="r", scale="least", changes={"grid.seeds": [7]}).grid.seeds == (7,)
+    assert read_recipe(TINY, scale="least", changes={"grid.seeds": [7]}).grid.seeds == (7,)
 
 
 @pytest.mark.parametrize("scales", [5, "small", []])
 def test_scales_that_are_no_table_are_none(scales):
     with pytest.raises(ConfigError, match=r"no scale 'small'. Known: \(this recipe has none\)."):
-        read_recipe(to_toml({**body(), "scale": scales}), where="r.toml", scale="small")
+        read_recipe(to_toml({**body(), "scale": scales}), scale="small")
 
 
 def test_an_unknown_scale_names_the_known_ones():
     with pytest.raises(ConfigError, match=r"no scale 'last'. Did you mean 'least'\? Known: least."):
-        read_recipe(TINY, where="r.toml", scale="last")
+        read_recipe(TINY, scale="last")
 
 
 @pytest.mark.parametrize(
@@ -195,13 +196,13 @@ def test_set_reaches_into_lists_by_number():
 
 
 def test_a_place_is_put_before_any_message():
-    with pytest.raises(ConfigError, match=r"^there: here: "), located("there"):
-        checked(Optimization, {"epochs": 0}, "here")
+    with pytest.raises(ConfigError, match=r"^there: here: "), located("there"), located("here"):
+        checked(Optimization, {"epochs": 0})
 
 
 def test_every_default_passes_its_own_checks():
     for kind in (Optimization, Architecture):
-        assert checked(kind, {}, "here") == kind()
+        assert checked(kind, {}) == kind()
 
 
 SHARED = """

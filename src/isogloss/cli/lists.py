@@ -137,7 +137,7 @@ def _recipes(_: Path) -> Listing:
     from isogloss.recipes.checking import read_recipe
     from isogloss.recipes.recipe_text import packaged_recipes, recipe_text
 
-    rows = [(name, read_recipe(recipe_text(name)[0], where=name).title) for name in packaged_recipes()]
+    rows = [(name, read_recipe(recipe_text(name)[0]).title) for name in packaged_recipes()]
     return ("recipe", "what it asks"), rows
 
 
@@ -152,7 +152,7 @@ def _papers(folder: Path) -> Listing:
     rows: list[Sequence[str]] = []
     for name in packaged_recipes():
         if name.startswith(PAPERS):
-            recipe = read_recipe(recipe_text(name)[0], where=name)
+            recipe = read_recipe(recipe_text(name)[0])
             numbers = read_published(published_file(name, recipe.published)) if recipe.published else []
             paper, item = name.removeprefix(PAPERS).split("/")
             folder_of_paper = folder_for(name)

@@ -23,8 +23,8 @@ SIMILAR = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
 
 
-_FIELD = re.compile(r"[.\[][\w.\[\]-]*")
-"""A place within the one around it, not a path: .method[0], [1]."""
+_FIELD = re.compile(r"[.\[][\w.\[\]-]*: ")
+"""How a message begins whose field is within the place around it: .method[0], [1]; not a path."""
 
 WORD, BEGINNING, END = 300, 1000, 400
 """Characters that a message keeps of a word, and of all where that is longer: where and what, what to do."""
@@ -40,8 +40,6 @@ class IsoglossError(Exception):
     """Any error isogloss raises on purpose; no secret stays in its message."""
 
     exit_code = 1
-    continues = False
-    """Whether the message begins with ``.field`` or ``[index]`` of the place around it."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(shortened(masked(message)))
@@ -81,15 +79,14 @@ class DivergedError(RunError):
 def located(place: str) -> Iterator[None]:
     """Prefix input errors raised within with a place: a file, a field; nested places are joined.
 
-    A place that begins with a dot or a bracket continues the place around it: ``grid`` and ``.method[0]``
-    give ``grid.method[0]: ``, ``grid`` and ``method`` give ``grid: method: ``.
+    A message or place that begins with a field's dot or bracket continues the place around it: ``grid`` and
+    ``.method[0]`` give ``grid.method[0]: ``, ``grid`` and ``method`` give ``grid: method: ``.
     """
     try:
         yield
     except InputError as error:
-        separator = "" if error.continues else ": "
+        separator = "" if _FIELD.match(str(error)) else ": "
         error.args = (shortened(masked(f"{place}{separator}{error}")),)
-        error.continues = bool(_FIELD.fullmatch(place))
         raise
 
 
@@ -99,17 +96,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def unknown_name(where: str, what: str, name: str, known: Iterable[str]) -> ConfigError:
-    """Build the error for a name that is not in a table: where, what was found, what is allowed."""
-    names = sorted({*known})
-    return ConfigError(f"{where}: no {what} {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}.")
+def unknown_name(field: str, what: str, name: str, known: Iterable[str]) -> ConfigError:
+    """Build the error for a name that is not in a table: the field, what was found, what is allowed."""
+    names, place = sorted({*known}), f"{field}: " if field else ""
+    return ConfigError(f"{place}no {what} {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}.")
 
 
-def check_named(where: str, what: str, known: Collection[str], *names: str) -> None:
+def check_named(field: str, what: str, known: Collection[str], *names: str) -> None:
     """Raise ConfigError at the first name that is not in a table."""
     for name in names:
         if name not in known:
-            raise unknown_name(where, what, name, known)
+            raise unknown_name(field, what, name, known)
 
 
 def one_line(error: Exception) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, located
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -78,16 +78,20 @@ def parse_over(text: str) -> tuple[str, str]:
 
 def space_of(key: str, told: str | Sequence[object]) -> Space:
     """Return the values of a field: of a text, or listed; ConfigError where there are not two."""
-    where = f"--over {key}={told}"
+    with located(f"--over {key}={told}"):
+        return _space(told)
+
+
+def _space(told: str | Sequence[object]) -> Space:
     if isinstance(told, str) and ".." in told and "," not in told:
-        return _range(told, where)
+        return _range(told)
     values = tuple(map(_plain, told.split(","))) if isinstance(told, str) else tuple(told)
     if len(values) < 2 or any(values.count(one) > 1 for one in values):
-        raise ConfigError(f"{where}: expected two different values or more, {EXPECTED}. One is for --set.")
+        raise ConfigError(f"expected two different values or more, {EXPECTED}. One is for --set.")
     return Choices(values)
 
 
-def _range(told: str, where: str) -> Range:
+def _range(told: str) -> Range:
     """Read a range; its ends are both whole, or both fractions."""
     log = told.endswith(":log")
     ends = [_plain(text) for text in told.removesuffix(":log").split("..")]
@@ -96,7 +100,7 @@ def _range(told: str, where: str) -> Range:
         if low > 0 or not log:
             return Range(low, high, log)
     raise ConfigError(
-        f"{where}: expected a range from a number{' above 0' if log else ''} up to a larger one, {EXPECTED}."
+        f"expected a range from a number{' above 0' if log else ''} up to a larger one, {EXPECTED}."
     )
 
 

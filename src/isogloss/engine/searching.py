@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from isogloss.core.errors import ConfigError, StorageError, unknown_name
+from isogloss.core.errors import ConfigError, StorageError, located, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.records import Row, write_text
 from isogloss.engine.search_spaces import EXPECTED, Choices, Space, space_of
@@ -226,7 +226,8 @@ def _check(request: SearchRequest) -> Planned:
 def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
     """Plan the models of a setting, their scores on the dev sets that choose, and nothing else."""
     text, where = recipe_text(request.recipe)
-    grid = read_recipe(text, where=where, changes=request.changes, scale=request.scale).grid
+    with located(where):
+        grid = read_recipe(text, changes=request.changes, scale=request.scale).grid
     if grid is None:
         raise ConfigError("search: this recipe trains no model that could be scored. Add [grid].")
     chosen = grid.targets if request.target_dev else many(grid.source)
@@ -302,10 +303,11 @@ def _best_recipe(request: SearchRequest, found: Search, best: Trial, to: Path) -
     text, where = recipe_text(request.recipe)
     body = tomllib.loads(text)
     changed, values = deepcopy(body), as_table({**request.changes, **best.values})
-    for key, value in values.items():
-        set_key(changed, key.split("."), value, where)
-        if request.scale:
-            _set_in_scale(changed["scale"][request.scale], key, value, where)
+    with located(where):
+        for key, value in values.items():
+            set_key(changed, key.split("."), value)
+            if request.scale:
+                _set_in_scale(changed["scale"][request.scale], key, value)
     name = request.recipe
     if isinstance(name, str | Path):
         if str(name) not in packaged_recipes():
@@ -317,16 +319,16 @@ def _best_recipe(request: SearchRequest, found: Search, best: Trial, to: Path) -
     return f"{WRITTEN}: {about}{at}, mean over {best.seeds} seeds.\n{warning}{to_toml(changed)}"
 
 
-def _set_in_scale(scale: dict[str, Any], key: str, value: object, where: str) -> None:
+def _set_in_scale(scale: dict[str, Any], key: str, value: object) -> None:
     """Set a dotted key where a scale says it, or something around it: of two places the later one counts."""
     around = max((name for name in scale if key.startswith(f"{name}.")), key=len, default="")
     within = key.removeprefix(f"{around}.")
     if key in scale or not around:
         scale[key] = value
     elif isinstance(scale[around], dict):
-        _set_in_scale(scale[around], within, value, where)
+        _set_in_scale(scale[around], within, value)
     else:
-        set_key(scale, [around, *within.split(".")], value, where)
+        set_key(scale, [around, *within.split(".")], value)
 
 
 def _difference(base: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:

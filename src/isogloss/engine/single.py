@@ -33,7 +33,7 @@ from isogloss.tasks import find_task
 from isogloss.tasks.tagging import Tagging
 from isogloss.translators import TranslateSetting
 
-WHERE = "command line"
+COMMAND_LINE = "command line"
 
 COUNTS = ("pairs", "links")
 """Columns of an alignment without gold links."""
@@ -82,12 +82,13 @@ def align_bitext(
     sources = Sources(data, places([wanted.encoder]))
     with located("--encoder"):
         encoder = pretrained(wanted.encoder)
-    request = AlignmentRequest(dict(wanted.aligner), WHERE, split, examples=wanted.examples)
-    runs = alignments(request, sources, encoder, wanted.bitext, wanted.pairs)
+    request = AlignmentRequest(dict(wanted.aligner), split, examples=wanted.examples)
+    with located(COMMAND_LINE):
+        runs = alignments(request, sources, encoder, wanted.bitext, wanted.pairs)
     if wanted.encoder != "shipped" and all(run.encoder is None for run in runs):
         raise ConfigError(
             f"--encoder {wanted.encoder}: aligner {runs[0].aligner.name!r} looks at none. Leave it out, or "
-            f"name an aligner that does: --aligner encoder."
+            "name an aligner that does: --aligner encoder."
         )
     planned = Planned(
         recipe=Recipe(title=f"Word alignments of {wanted.bitext}"),
@@ -141,7 +142,8 @@ class Direction:
         if self.source == self.target:
             raise ConfigError(f"--into: {self.target} is what --from says, too. Give another language.")
         recipe = Recipe(title="", translate=dict(self.table))
-        found = translators(recipe, sources, WHERE)
+        with located(COMMAND_LINE):
+            found = translators(recipe, sources)
         if len(found) > 1:
             labels = "; ".join(one.label for one in found)
             raise ConfigError(f"--set: several translators ({labels}). Give one value, not a list.")
@@ -166,9 +168,10 @@ def translate_split(
         split=split,
         examples=wanted.examples,
         tags=any(isinstance(find_task(task), Tagging) for task in tasks_of(wanted.corpus)),
-        where=WHERE,
     )
-    run = direction.translator(sources).run(request, sources)
+    translator = direction.translator(sources)
+    with located(COMMAND_LINE):
+        run = translator.run(request, sources)
     runs: list[Run] = [run]
     recipe = Recipe(title=f"{wanted.corpus} in translation")
     planned = Planned(recipe=recipe, text="", runs=runs, store=store_at(out), sources=sources)
@@ -196,7 +199,8 @@ def line_translator(
     sources = Sources("", translator_places(models_named(direction.table)))
     by = direction.translator(sources)
     by.translator.check(direction.source, direction.target)
-    model = by.model(direction.source, direction.target, sources, WHERE)
+    with located(COMMAND_LINE):
+        model = by.model(direction.source, direction.target, sources)
     setting = TranslateSetting(
         source=direction.source,
         target=direction.target,

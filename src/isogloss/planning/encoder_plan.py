@@ -1,7 +1,8 @@
 """The encoders a recipe works on: those that exist already, those it pretrains, and those it adjusts."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
@@ -10,7 +11,7 @@ from isogloss.data.sources import Sources
 from isogloss.encoders.decoders import check_attention
 from isogloss.methods import ADJUSTMENTS, Adjustment
 from isogloss.planning.pretrain_plan import planned_pretraining
-from isogloss.recipes.checking import names, part_of, plug_in, refuse_empty_or_twice, refuse_unknown
+from isogloss.recipes.checking import Kinds, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table, many
 from isogloss.runs.alignments import AlignmentRequest, alignments, links_subwords
 from isogloss.runs.encoder_runs import Adjust, Encoder, Pretrain, Pretrained
@@ -27,12 +28,15 @@ from isogloss.training.precision import PRECISIONS
 ORIGINAL = "original"
 """What recipes call encoders that were not adjusted."""
 
+ADJUSTMENT_KINDS = Kinds("way to adjust an encoder", ADJUSTMENTS, "methods", Adjustment, noun="adjustment")
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Part:
     """A part of a recipe that makes encoders: an entry of [encoder], or an [[adjust]] table."""
 
-    where: str
+    place: str
+    """Its table in the recipe, for messages."""
     labels: frozenset[str]
     """Labels of what it makes."""
     start: str
@@ -41,86 +45,100 @@ class _Part:
     """From encoders that there are, with their labels, to those it makes."""
 
 
-def planned_encoders(recipe: Recipe, sources: Sources, where: str) -> dict[Encoder, str]:
+def planned_encoders(recipe: Recipe, sources: Sources) -> dict[Encoder, str]:
     """Build the recipe's encoders, each with the label that methods choose it by.
 
-    An encoder may start from any other of the recipe, wherever that stands.
+    An encoder may start from any other of the recipe, in whatever order these are written.
     """
-    entries, adjustments = _entries(recipe, sources, where), _adjustments(recipe, sources, where)
+    entries, adjustments = _entries(recipe, sources), _adjustments(recipe, sources)
     labels = {label for part in entries for label in part.labels}
     for part in adjustments:
         _refuse_twice(part, part.labels & labels)
         labels |= part.labels
     for part in entries:
         _check_start_named(part, labels)
-    made = _each_after_its_start([*entries, *adjustments])
-    found = {encoder: label for some in made[: len(entries)] for encoder, label in some.items()}
-    refuse_empty_or_twice([one.label for some in made[: len(entries)] for one in some], f"{where}: encoder")
-    for part, some in zip(adjustments, made[len(entries) :], strict=True):
-        _refuse_twice(part, [label for encoder, label in some.items() if encoder in found])
-        found |= some
-    return found
+    made = _made([*entries, *adjustments])
+    of_entries, adjusted = made[: len(entries)], made[len(entries) :]
+    encoders = {encoder: label for some in of_entries for encoder, label in some.items()}
+    refuse_empty_or_twice([encoder.label for some in of_entries for encoder in some], "encoder")
+    for part, some in zip(adjustments, adjusted, strict=True):
+        _refuse_twice(part, [label for encoder, label in some.items() if encoder in encoders])
+        encoders |= some
+    return encoders
 
 
 def _refuse_twice(part: _Part, labels: Collection[str]) -> None:
-    """Raise ConfigError for labels, or encoders by label, that are there already."""
+    """Raise ConfigError for labels, or encoders by label, that exist already."""
     for label in labels:
-        raise ConfigError(
-            f"{part.where}: {label!r} is there already. Change something, or give it a label of its own."
-        )
+        with located(part.place):
+            raise ConfigError(f"{label!r} is there already. Change something, or give it a label of its own.")
 
 
 def _check_start_named(part: _Part, labels: set[str]) -> None:
     """Raise ConfigError for a start that is nearly a label and that neither this machine nor the hub has."""
     if part.start in labels or not did_you_mean(part.start, labels):
         return
-    where = f"{part.where}.start"
-    with located(where):
-        known = model_folder(part.start) or on_hub(part.start).revision
-    if not known:
-        raise unknown_name(where, "encoder of this recipe, folder or hub name", part.start, labels)
+    with located(part.place), located(".start"):
+        if not (model_folder(part.start) or on_hub(part.start).revision):
+            raise unknown_name("", "encoder of this recipe, folder or hub name", part.start, labels)
 
 
-def _each_after_its_start(parts: Sequence[_Part]) -> list[dict[Encoder, str]]:
-    """Return what each part makes, in their order."""
+def _made(parts: Sequence[_Part]) -> list[dict[Encoder, str]]:
+    """Return what each part makes, in the order of the parts; each is made after its start."""
+    starts = [{other for other, maker in enumerate(parts) if part.start in maker.labels} for part in parts]
     made: dict[int, dict[Encoder, str]] = {}
-    while waiting := [number for number in range(len(parts)) if number not in made]:
-        to_come = frozenset[str]().union(*(parts[number].labels for number in waiting))
-        ready = [number for number in waiting if parts[number].start not in to_come]
-        if not ready:
-            part = parts[waiting[0]]
+    try:
+        for index in dependencies_first(dict(enumerate(starts))):
+            existing = {encoder: label for some in made.values() for encoder, label in some.items()}
+            made[index] = parts[index].make(existing)
+    except CycleError as error:
+        part = parts[min(error.args[1])]
+        with located(part.place):
             raise ConfigError(
-                f"{part.where}: start: {part.start!r} is made from this encoder itself. Let one of them "
-                f"start from an encoder that exists."
-            )
-        there = {encoder: label for some in made.values() for encoder, label in some.items()}
-        made[ready[0]] = parts[ready[0]].make(there)
-    return [made[number] for number in range(len(parts))]
+                f"start: {part.start!r} is made from this encoder itself. Let one of them start from an "
+                f"encoder that exists."
+            ) from None
+    return [made[index] for index in range(len(parts))]
 
 
-def _entries(recipe: Recipe, sources: Sources, where: str) -> list[_Part]:
+def dependencies_first(dependencies: Mapping[int, Collection[int]]) -> Iterator[int]:
+    """Yield every index after those it depends on, the lowest that is ready first; CycleError at a circle."""
+    sorter = TopologicalSorter(dependencies)
+    sorter.prepare()
+    ready = sorted(sorter.get_ready())
+    while ready:
+        yield (index := ready.pop(0))
+        sorter.done(index)
+        ready = sorted((*ready, *sorter.get_ready()))
+
+
+def _entries(recipe: Recipe, sources: Sources) -> list[_Part]:
     entries: tuple[str | EncoderTable, ...] = many(recipe.encoder)
 
     def part(entry: str | EncoderTable, label: str) -> _Part:
         start = entry.pretrain.start if isinstance(entry, EncoderTable) and entry.pretrain else ""
 
-        def make(there: Mapping[Encoder, str]) -> dict[Encoder, str]:
-            return dict.fromkeys(_encoders(entry, there, recipe.align, sources, where), label)
+        def make(existing: Mapping[Encoder, str]) -> dict[Encoder, str]:
+            with located("encoder"):
+                return dict.fromkeys(_encoders(entry, existing, recipe.align, sources), label)
 
-        return _Part(where=f"{where}: encoder.pretrain", labels=frozenset({label}), start=start, make=make)
+        return _Part(place="encoder.pretrain", labels=frozenset({label}), start=start, make=make)
 
-    return [part(entry, label) for entry, label in zip(entries, _labels(entries, where), strict=True)]
+    return [part(entry, label) for entry, label in zip(entries, _labels(entries), strict=True)]
 
 
-def _adjustments(recipe: Recipe, sources: Sources, where: str) -> list[_Part]:
-    def part(table: Table, where: str) -> _Part:
-        def make(there: Mapping[Encoder, str]) -> dict[Encoder, str]:
-            return _adjusted(table, there, recipe, sources, where)
+def _adjustments(recipe: Recipe, sources: Sources) -> list[_Part]:
+    def part(index: int, table: Table) -> _Part:
+        place = f"adjust[{index}]"
+
+        def make(existing: Mapping[Encoder, str]) -> dict[Encoder, str]:
+            with located(place):
+                return _adjusted(table, existing, recipe, sources)
 
         start = str(table.get("start", ORIGINAL))
-        return _Part(where=where, labels=_adjust_labels(table), start=start, make=make)
+        return _Part(place=place, labels=_adjust_labels(table), start=start, make=make)
 
-    return [part(table, f"{where}: adjust[{place}]") for place, table in enumerate(recipe.adjust)]
+    return [part(index, table) for index, table in enumerate(recipe.adjust)]
 
 
 def _adjust_labels(table: Table) -> frozenset[str]:
@@ -131,42 +149,40 @@ def _adjust_labels(table: Table) -> frozenset[str]:
 
 
 def _adjusted(
-    table: Table, there: Mapping[Encoder, str], recipe: Recipe, sources: Sources, where: str
+    table: Table, existing: Mapping[Encoder, str], recipe: Recipe, sources: Sources
 ) -> dict[Encoder, str]:
     """Build the encoders of one [[adjust]] table: one for each encoder it starts from and each size."""
-    kind = plug_in(table, ADJUSTMENTS, "way to adjust an encoder", where, added=("methods", Adjustment))
-    refuse_unknown(table, names(kind, AdjustTable), f"adjustment {kind.name}", where)
-    choice, method = part_of(table, AdjustTable, where), part_of(table, kind, where)
-    check_named(f"{where}: precision", "precision", PRECISIONS, precision_of(method))
-    check_named(f"{where}: start", "encoder of this recipe", there.values(), choice.start)
+    method = ADJUSTMENT_KINDS.read(table, AdjustTable)
+    choice = part_of(table, AdjustTable)
+    check_named("precision", "precision", PRECISIONS, precision_of(method))
+    check_named("start", "encoder of this recipe", existing.values(), choice.start)
     sizes = many(choice.examples)
-    refuse_empty_or_twice(sizes, f"{where}: examples")
-    refuse_empty_or_twice(choice.pairs, f"{where}: pairs")
+    refuse_empty_or_twice(sizes, "examples")
+    refuse_empty_or_twice(choice.pairs, "pairs")
     if choice.sample and not any(sizes):
         raise ConfigError(
-            f"{where}: sample: a sample has a size, and examples is 0: all translations. Give examples, or "
-            f"leave sample out."
+            "sample: a sample has a size, and examples is 0: all translations. Give examples, or "
+            "leave sample out."
         )
     found: dict[Encoder, str] = {}
-    for encoder, seeds in _starts(choice, there, where).items():
+    for encoder, seeds in _starts(choice, existing).items():
         if mapped_languages(encoder, sources.encoders) is not None:
             raise ConfigError(
-                f"{where}: start: {choice.start!r} maps each language's states, and what changes it would "
-                f"leave its maps behind. Start from the encoder without maps, and map last."
+                f"start: {choice.start!r} maps each language's states, and what changes it would "
+                "leave its maps behind. Start from the encoder without maps, and map last."
             )
         codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
-        check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
-        check_layers_read(method, encoder, sources.encoders, where)
+        check_read(encoder, codes, sources.encoders, f"pairs: encoder {choice.start!r}")
+        check_layers_read(method, encoder, sources.encoders)
         for size in sizes:
             request = AlignmentRequest(
                 recipe.align,
-                where,
                 links=method.needs_links,
                 subwords=links_subwords(method),
                 examples=0 if choice.sample else size,
             )
             aligned = alignments(request, sources, encoder, choice.bitext, choice.pairs)
-            label = choice.label or kind.name
+            label = choice.label or method.name
             adjust = Adjust(
                 encoder=encoder,
                 method=method,
@@ -178,27 +194,27 @@ def _adjusted(
     return found
 
 
-def _starts(choice: AdjustTable, there: Mapping[Encoder, str], where: str) -> dict[Encoder, tuple[int, ...]]:
+def _starts(choice: AdjustTable, existing: Mapping[Encoder, str]) -> dict[Encoder, tuple[int, ...]]:
     """Return the encoders that are adjusted, each with the seeds of its adjustments.
 
     Several encoders under one label are adjusted with their own seeds, where there is a list of these.
     """
     seeds = many(choice.seed)
-    refuse_empty_or_twice(seeds, f"{where}: seed")
-    starts = [one for one, label in there.items() if label == choice.start]
+    refuse_empty_or_twice(seeds, "seed")
+    starts = [encoder for encoder, label in existing.items() if label == choice.start]
     if len(seeds) == 1:
         return dict.fromkeys(starts, seeds)
-    return {one: seeds_for(seeds, one, there, f"{where}: seed") for one in starts}
+    with located("seed"):
+        return {encoder: seeds_for(seeds, encoder, existing) for encoder in starts}
 
 
-def _labels(entries: Sequence[str | EncoderTable], where: str) -> list[str]:
+def _labels(entries: Sequence[str | EncoderTable]) -> list[str]:
     """Return the labels of the encoders; those that are given must differ."""
     labels = _entry_labels(entries)
     for place, entry in enumerate(entries):
         if not isinstance(entry, str) and entry.label and labels.count(entry.label) > 1:
             raise ConfigError(
-                f"{where}: encoder[{place}]: {entry.label!r} is the label of another encoder too. Give each "
-                f"its own."
+                f"encoder[{place}]: {entry.label!r} is the label of another encoder too. Give each its own."
             )
     return labels
 
@@ -222,63 +238,58 @@ def encoder_sources(recipe: Recipe) -> list[str]:
 
 
 def _encoders(
-    entry: str | EncoderTable, there: Mapping[Encoder, str], align: Table, sources: Sources, where: str
+    entry: str | EncoderTable, existing: Mapping[Encoder, str], align: Table, sources: Sources
 ) -> list[Encoder]:
     """Build the encoders of one entry: one for each seed."""
     if isinstance(entry, str):
-        return [_pretrained(EncoderTable(pretrained=entry), where)]
+        return [_pretrained(EncoderTable(pretrained=entry))]
     if bool(entry.pretrain) == bool(entry.pretrained):
-        raise ConfigError(
-            f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
-        )
+        raise ConfigError("give either pretrain (make one) or pretrained (a folder or name).")
     if entry.pretrain is None:
-        return [_pretrained(entry, where)]
+        return [_pretrained(entry)]
     if entry.attention:
         raise ConfigError(
-            f"{where}: encoder: attention: it belongs to pretrained. Leave it out: what is trained further "
-            f"attends as its start does."
+            "attention: it belongs to pretrained. Leave it out: what is trained further "
+            "attends as its start does."
         )
-    table, where = entry.pretrain, f"{where}: encoder.pretrain"
-    seeds = many(table.seed)
-    refuse_empty_or_twice(seeds, f"{where}.seed")
-    starts = {seed: _start(table, seed, there, where) for seed in seeds}
-    made = {start: planned_pretraining(table, start, align, sources, where) for start in starts.values()}
+    table, seeds = entry.pretrain, many(entry.pretrain.seed)
+    with located(".pretrain"):
+        refuse_empty_or_twice(seeds, ".seed")
+        with located(".start"):
+            starts = {seed: _start(table, seed, existing) for seed in seeds}
+        made = {start: planned_pretraining(table, start, align, sources) for start in starts.values()}
     return [replace(made[start], seed=seed) for seed, start in starts.items()]
 
 
-def _pretrained(entry: EncoderTable, where: str) -> Pretrained:
-    with located(f"{where}: encoder"):
-        found = pretrained(entry.pretrained)
-        here = model_folder(entry.pretrained) or (found.pinned if found.revision else None)
-        if entry.attention and here:
-            check_attention(here, entry.attention)
-        return replace(found, attention=entry.attention)
+def _pretrained(entry: EncoderTable) -> Pretrained:
+    encoder = pretrained(entry.pretrained)
+    here = model_folder(entry.pretrained) or (encoder.pinned if encoder.revision else None)
+    if entry.attention and here:
+        check_attention(here, entry.attention)
+    return replace(encoder, attention=entry.attention)
 
 
-def _start(table: PretrainTable, seed: int, there: Mapping[Encoder, str], where: str) -> Encoder | None:
+def _start(table: PretrainTable, seed: int, existing: Mapping[Encoder, str]) -> Encoder | None:
     """Return the encoder that is trained further: of several under one label, that of the same seed."""
     if not table.start:
         return None
-    named = [encoder for encoder, label in there.items() if label == table.start]
+    named = [encoder for encoder, label in existing.items() if label == table.start]
     if len(named) > 1:
-        seeds = {encoder: _own_seed(encoder, there)[0] for encoder in named}
+        seeds = {encoder: _own_seed(encoder, existing)[0] for encoder in named}
         own = {one: encoder for encoder, one in seeds.items() if one is not None}
         if seed not in own or len(own) < len(named):
             raise ConfigError(
-                f"{where}.start: {table.start!r} are {len(named)} encoders, and each is trained further with "
+                f"{table.start!r} are {len(named)} encoders, and each is trained further with "
                 f"its own seed; found seed {seed}. Give seed as a list of theirs "
                 f"({', '.join(map(str, sorted(own))) or 'they have none'}), or a label to each encoder."
             )
         return own[seed]
     if named:
         return named[0]
-    with located(f"{where}.start"):
-        return pretrained(table.start)
+    return pretrained(table.start)
 
 
-def seeds_for(
-    seeds: tuple[int, ...], encoder: Encoder, built: Mapping[Encoder, str], where: str
-) -> tuple[int, ...]:
+def seeds_for(seeds: tuple[int, ...], encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int, ...]:
     """Return those seeds with which an encoder is trained on: all, or its own where each has an encoder."""
     own, there = _own_seed(encoder, built)
     if len(there) < 2:
@@ -286,7 +297,7 @@ def seeds_for(
     for seed in seeds:
         if seed not in there:
             raise ConfigError(
-                f"{where}: {seed}: a training starts from the encoder of its own seed, and "
+                f"{seed}: a training starts from the encoder of its own seed, and "
                 f"{built[encoder]!r} is made with {', '.join(map(str, sorted(there)))}. Name these."
             )
     return tuple(seed for seed in seeds if seed == own)

@@ -20,8 +20,8 @@ from isogloss.planning.encoder_plan import seeds_for
 from isogloss.planning.grid_methods import (
     MethodEntry,
     comes_after,
+    fill_seed,
     method_entries,
-    of_seed,
     starts_first,
 )
 from isogloss.planning.grid_optimization import changes_of, check_patience, optimization_of
@@ -48,8 +48,6 @@ class Planning:
     """A recipe whose grid and measurements are planned."""
 
     recipe: Recipe
-    where: str
-    """What messages call the recipe."""
     sources: Sources
     encoders: Mapping[Encoder, str]
     """Its encoders, each with the label that methods and measurements choose it by."""
@@ -86,24 +84,26 @@ def cells(planning: Planning) -> list[Cell]:
 
     Methods that read translations are there once for each translator of the recipe.
     """
-    grid, where = planning.recipe.grid, f"{planning.where}: grid"
+    grid = planning.recipe.grid
     if grid is None:
         return []
-    _check_lists(grid, where)
-    entries = method_entries(grid, planning.translators, where)
-    alike = [
-        [_Point(*one) for one in group]
-        for _, group in groupby(_points(grid, planning), lambda one: (replace(one[0], seed=0), one[1]))
+    with located("grid"):
+        _check_lists(grid)
+        entries = method_entries(grid, planning.translators)
+        points = [_Point(cell, changes) for cell, changes in _points(grid, planning)]
+    groups = [
+        list(group)
+        for _, group in groupby(points, lambda point: (replace(point.cell, seed=0), point.changes))
     ]
     for entry in starts_first(entries):
-        for seeds in alike:
+        for seeds in groups:
             if _takes(entry, seeds[0].cell, grid, planning.encoders):
                 _add(planning, entry, seeds, comes_after(entry, entries))
     # In the order of the recipe, whichever starts from whichever.
+    labels = [entry.label for entry in entries]
     return [
-        replace(one.cell, models={e.label: one.models[e.label] for e in entries if e.label in one.models})
-        for seeds in alike
-        for one in seeds
+        replace(point.cell, models={label: point.models[label] for label in labels if label in point.models})
+        for point in points
     ]
 
 
@@ -123,41 +123,47 @@ def _add(
 
     An average of several seeds is a model of the first of them, and so is what starts from it.
     """
-    there = [one for one in seeds if all(label in one.models for _, label in after)]
-    if not there:
-        field, missing = next(pair for pair in after if all(pair[1] not in one.models for one in seeds))
+    ready = [point for point in seeds if all(label in point.models for _, label in after)]
+    if not ready:
+        field, missing = next(pair for pair in after if all(pair[1] not in point.models for point in seeds))
+        with located(entry.place):
+            raise ConfigError(
+                f"{field}: {missing!r} is not trained for target {seeds[0].cell.target!r}. "
+                "Add it to that method's targets, or take it out of these."
+            )
+    if isinstance(entry.method, Average):
+        with located(entry.place):
+            _add_averages(planning, entry, entry.method, ready)
+    else:
+        for point in ready:
+            point.models[entry.label] = _started(planning, point, entry)
+
+
+def _add_averages(planning: Planning, entry: MethodEntry, method: Average, points: Sequence[_Point]) -> None:
+    size = entry.choice.size or len(points)
+    if len(points) % size:
         raise ConfigError(
-            f"{entry.where}: {field}: {missing!r} is not trained for target {seeds[0].cell.target!r}. "
-            f"Add it to that method's targets, or take it out of these."
+            f"size: {len(points)} seeds of one encoder do not make averages of {size}. Give a "
+            "size that divides them, 0 for one average of all, or other seeds."
         )
-    if not isinstance(entry.method, Average):
-        for one in there:
-            one.models[entry.label] = _started(planning, one, entry)
-        return
-    size = entry.choice.size or len(there)
-    if len(there) % size:
-        raise ConfigError(
-            f"{entry.where}: size: {len(there)} seeds of one encoder do not make averages of {size}. Give a "
-            f"size that divides them, 0 for one average of all, or other seeds."
-        )
-    for first in range(0, len(there), size):
+    for first in range(0, len(points), size):
         request = AverageRequest(
-            method=entry.method,
+            method=method,
             of=entry.choice.of,
-            members=[one.models for one in there[first : first + size]],
-            seed=there[first].cell.seed,
-            encoder=there[first].cell.encoder,
+            members=[point.models for point in points[first : first + size]],
+            seed=points[first].cell.seed,
+            encoder=points[first].cell.encoder,
             encoders=planning.encoders,
             sources=planning.sources,
-            where=entry.where,
         )
-        there[first].models[entry.label] = averaged(request)
+        points[first].models[entry.label] = averaged(request)
 
 
 def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
     """Return whether a method is trained in a cell: from its source, for its target, on its encoder."""
     choice = entry.choice
-    check_named(f"{entry.where}: encoders", "encoder of this recipe", {*built.values()}, *choice.encoders)
+    with located(entry.place):
+        check_named("encoders", "encoder of this recipe", {*built.values()}, *choice.encoders)
     of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
     of_source = not choice.sources or "+".join(cell.source) in choice.sources
     return of_encoder and of_source and cell.target in (choice.targets or grid.targets)
@@ -165,42 +171,40 @@ def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encod
 
 def _started(planning: Planning, point: _Point, entry: MethodEntry) -> FineTune:
     """Build a model of a cell with the model it starts from and its teacher, if it has any."""
-    cell, changes = point.cell, point.changes
-    named = f"{entry.where}: encoder {planning.encoders[cell.encoder]!r}"
-    check_read(cell.encoder, (*cell.source, *cell.targets), planning.sources.encoders, named)
-    if isinstance(entry.method, Given):
-        with located(f"{entry.where}: model"):
-            its = pretrained(of_seed(entry.method.model, cell.seed))
-        cell = replace(cell, encoder=its)
-        entry = replace(entry, method=Given(model=its.label))
-    if entry.method.needs_start and not entry.choice.start:
-        raise ConfigError(
-            f"{entry.where}: {entry.method.name} goes on from the model of another method. Name one of "
-            f'this grid, as in start = "source-only".'
-        )
-    _check_method(planning, cell, entry)
-    before = {
-        field: point.models[label]
-        for field, label in (("start", entry.choice.start), ("teacher", entry.choice.teacher))
-        if label
-    }
-    model = _model(planning, cell, entry, {**changes, **entry.changes})
-    teacher = _teacher(planning, cell, entry, changes, before.get("teacher"))
-    return replace(model, start=before.get("start"), teacher=teacher)
+    cell = point.cell
+    with located(entry.place):
+        name = f"encoder {planning.encoders[cell.encoder]!r}"
+        check_read(cell.encoder, (*cell.source, *cell.targets), planning.sources.encoders, name)
+        if isinstance(entry.method, Given):
+            with located("model"):
+                given_model = pretrained(fill_seed(entry.method.model, cell.seed))
+            cell = replace(cell, encoder=given_model)
+            entry = replace(entry, method=Given(model=given_model.label))
+        if entry.method.needs_start and not entry.choice.start:
+            raise ConfigError(
+                f"{entry.method.name} goes on from the model of another method. Name one of "
+                f'this grid, as in start = "source-only".'
+            )
+        _check_method(planning, cell, entry)
+    start, teacher = (
+        point.models[label] if label else None for label in (entry.choice.start, entry.choice.teacher)
+    )
+    model = _model(planning, cell, entry, {**point.changes, **entry.changes})
+    return replace(model, start=start, teacher=_teacher(planning, cell, entry, point.changes, teacher))
 
 
 def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]:
     """Yield every point of the grid but its methods, with what it changes of the optimization."""
-    sources, where = planning.sources, planning.where
-    variants = list(changes_of(grid.optimization, f"{where}: grid.optimization"))
-    asked = [(corpus, task) for corpus in many(grid.corpus) for task in _tasks(grid, corpus, sources, where)]
+    sources = planning.sources
+    with located(".optimization"):
+        variants = list(changes_of(grid.optimization))
+    used = [(corpus, task) for corpus in many(grid.corpus) for task in _tasks(grid, corpus, sources)]
     for task in many(grid.task):
-        if task not in {used for _, used in asked}:
-            raise ConfigError(
-                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop it."
-            )
-    for encoder, (corpus, task), source in product(planning.encoders, asked, many(grid.source)):
-        seeds = seeds_for(grid.seeds, encoder, planning.encoders, f"{where}: grid.seeds")
+        if task not in {used_task for _, used_task in used}:
+            raise ConfigError(f".task: no corpus of this grid has labels for {task!r}. Add one, or drop it.")
+    for encoder, (corpus, task), source in product(planning.encoders, used, many(grid.source)):
+        with located(".seeds"):
+            seeds = seeds_for(grid.seeds, encoder, planning.encoders)
         for target, changes, seed in product(grid.targets, variants, seeds):
             cell = Cell(
                 encoder=encoder,
@@ -225,16 +229,19 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     added = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
     reads = entry.method.reads(source, target)
     train = dict.fromkeys((*reads.train, *added.train))
-    wanted: list[tuple[Split, str]] = [("train", code) for code in train]
-    wanted += [("dev", code) for code in reads.dev]
-    made = _made(cell, entry, wanted, sources)
-    from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
-    optimization = optimization_of(changes, cell.encoder, cell.task, sources, entry.where)
-    check_patience(optimization, entry.method.name, reads, entry.where)
-    _check_peft(planning, cell, entry)
+    splits: list[tuple[Split, str]] = [("train", code) for code in train]
+    splits += [("dev", code) for code in reads.dev]
+    with located(entry.place):
+        made = _made(cell, entry, splits, sources)
+        optimization = optimization_of(changes, cell.encoder, cell.task, sources)
+        check_patience(optimization, entry.method.name, reads)
+        _check_peft(planning, cell, entry)
+        aligned = _aligned(planning, cell, entry, added)
+    translated = {(run.split, run.languages) for run in made}
+    from_files = [pair for pair in splits if pair not in translated]
     fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
     limits = {"train": cell.examples, "dev": cell.dev_examples}
-    with located(f"{planning.where}: grid"):
+    with located("grid"):
         sources.check_labelled(cell.corpus, from_files, entry.label)
         files = [fingerprint(code, split, examples=limits[split]) for split, code in from_files]
     return FineTune(
@@ -249,7 +256,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         source=source,
         target=target,
         optimization=optimization,
-        aligned=_aligned(planning, cell, entry, added),
+        aligned=aligned,
         original=cell.encoder.original if added.original else None,
         translated=made or None,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in (*source, *target)),
@@ -261,13 +268,13 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
 
 
 def _made(
-    cell: Cell, entry: MethodEntry, wanted: Sequence[tuple[Split, str]], sources: Sources
+    cell: Cell, entry: MethodEntry, splits: Sequence[tuple[Split, str]], sources: Sources
 ) -> tuple[Translate, ...]:
     """Build the translations a model reads; none where they are read from files."""
     if entry.by is None:
-        check_links(entry.method, entry.where)
+        check_links(entry.method)
         return ()
-    check_labels(cell.task, entry.method, entry.where)
+    check_labels(cell.task, entry.method)
     requests = [
         TranslationRequest(
             corpus=cell.corpus,
@@ -278,9 +285,8 @@ def _made(
             tags=needs_tags(cell.task, entry.method),
             links=entry.method.reads((), ()).links,
             encoder=cell.encoder,
-            where=entry.where,
         )
-        for split, code in wanted
+        for split, code in splits
         if is_translation(code)
     ]
     return tuple(entry.by.run(request, sources) for request in requests)
@@ -291,12 +297,12 @@ def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
     folders = planning.sources.encoders
     place = place_of(cell.encoder, folders)
     task, encoder = find_task(cell.task), load_encoder_config(place) if place else None
-    with located(entry.where):
-        entry.method.check(task, encoder)
-        if entry.auxiliary:
-            entry.auxiliary.check(task, encoder)
-    check_layers_read(entry.method, cell.encoder, folders, entry.where)
-    check_layers_read(entry.auxiliary, cell.encoder, folders, f"{entry.where}: auxiliary")
+    entry.method.check(task, encoder)
+    if entry.auxiliary:
+        entry.auxiliary.check(task, encoder)
+    check_layers_read(entry.method, cell.encoder, folders)
+    with located("auxiliary"):
+        check_layers_read(entry.auxiliary, cell.encoder, folders)
 
 
 def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
@@ -304,9 +310,9 @@ def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
     folders = planning.sources.encoders
     facts = facts_of(cell.encoder, folders)
     if entry.peft and facts:
-        with located(entry.where):
-            entry.peft.check(FAMILIES[facts.family])
-    check_layers_read(entry.peft, cell.encoder, folders, f"{entry.where}: peft")
+        entry.peft.check(FAMILIES[facts.family])
+    with located("peft"):
+        check_layers_read(entry.peft, cell.encoder, folders)
 
 
 def _teacher(
@@ -320,10 +326,11 @@ def _teacher(
     parts: tuple[Method | AuxiliaryLoss | None, ...] = (entry.method, entry.auxiliary)
     if not any(part.reads((), ()).needs_teacher(find_task(cell.task)) for part in parts if part):
         if named:
-            raise ConfigError(
-                f"{entry.where}: teacher: {entry.method.name} learns no model's predictions in "
-                f'{cell.task}. Leave it out, or add auxiliary = {{ name = "model-consistency" }}.'
-            )
+            with located(entry.place):
+                raise ConfigError(
+                    f"teacher: {entry.method.name} learns no model's predictions in "
+                    f'{cell.task}. Leave it out, or add auxiliary = {{ name = "model-consistency" }}.'
+                )
         return None
     if named:
         return named
@@ -336,26 +343,24 @@ def _aligned(planning: Planning, cell: Cell, entry: MethodEntry, reads: Reads) -
     if entry.auxiliary is None or not reads.bitext:
         return None
     subwords = links_subwords(entry.auxiliary)
-    request = AlignmentRequest(planning.recipe.align, entry.where, subwords=subwords)
+    request = AlignmentRequest(planning.recipe.align, subwords=subwords)
     return alignments(request, planning.sources, cell.encoder, reads.bitext, reads.pairs)
 
 
-def _check_lists(grid: GridTable, where: str) -> None:
+def _check_lists(grid: GridTable) -> None:
     """Refuse lists that are empty or name a thing twice, and what is no language code."""
     for name in ("corpus", "source", "targets", "seeds", "method"):
-        refuse_empty_or_twice(many(getattr(grid, name)), f"{where}.{name}")
+        refuse_empty_or_twice(many(getattr(grid, name)), f".{name}")
     sources, targets = ([one.split("+") for one in many(some)] for some in (grid.source, grid.targets))
     for name, groups in (("source", sources), ("targets", targets)):
         for codes in groups:
-            refuse_empty_or_twice(codes, f"{where}.{name}")
+            refuse_empty_or_twice(codes, f".{name}")
             for code in codes:
-                check_language(code, f"{where}.{name}")
+                check_language(code, f".{name}")
     if all({*codes} <= {*source} for source in sources for codes in targets):
-        raise ConfigError(
-            f"{where}.targets: {list(grid.targets)} holds only the source. Name another language."
-        )
+        raise ConfigError(f".targets: {list(grid.targets)} holds only the source. Name another language.")
     known = [*chain(*sources, *targets)]
-    check_named(f"{where}.treebanks", "language of this grid", known, *grid.treebanks)
+    check_named(".treebanks", "language of this grid", known, *grid.treebanks)
 
 
 def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
@@ -365,26 +370,26 @@ def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
     return chosen if corpus in takes or not takes else ()
 
 
-def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[str, ...]:
-    """Return the tasks a corpus is used for: those asked for that it has labels for, else its only one."""
-    with located(f"{where}: grid.corpus"):
-        there = [task for task in sources.corpus(corpus).tasks if task in task_names()]
-    asked = many(grid.task)
-    check_named(f"{where}: grid.task", "task", task_names(), *asked)
-    if not there:
+def _tasks(grid: GridTable, corpus: str, sources: Sources) -> tuple[str, ...]:
+    """Return the tasks a corpus is used for: the requested ones that it has labels for, else its only one."""
+    with located(".corpus"):
+        available = [task for task in sources.corpus(corpus).tasks if task in task_names()]
+    requested = many(grid.task)
+    check_named(".task", "task", task_names(), *requested)
+    if not available:
         fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
         raise ConfigError(
-            f"{where}: grid.corpus: {corpus!r} has no labels that a task here can use. "
+            f".corpus: {corpus!r} has no labels that a task here can use. "
             f"Choose one of: {', '.join(fitting)}, or a described one (isogloss list corpora)."
         )
-    found = tuple(task for task in asked if task in there) if asked else tuple(there)
-    if not found:
+    chosen = tuple(task for task in requested if task in available) if requested else tuple(available)
+    if not chosen:
         raise ConfigError(
-            f"{where}: grid.task: corpus {corpus!r} has no labels for {' or '.join(map(repr, asked))}, only "
-            f"for {', '.join(there)}. Choose another corpus or task."
+            f".task: corpus {corpus!r} has no labels for {' or '.join(map(repr, requested))}, only "
+            f"for {', '.join(available)}. Choose another corpus or task."
         )
-    if not asked and len(there) > 1:
+    if not requested and len(available) > 1:
         raise ConfigError(
-            f"{where}: grid.task: corpus {corpus!r} has labels for {', '.join(there)}. Name one of them."
+            f".task: corpus {corpus!r} has labels for {', '.join(available)}. Name one of them."
         )
-    return found
+    return chosen

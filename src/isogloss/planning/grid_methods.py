@@ -2,24 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError
 
-from isogloss.core.errors import ConfigError, check_named, unknown_name
-from isogloss.core.plug_ins import plugged_names
+from isogloss.core.errors import ConfigError, check_named, located, unknown_name
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpus import is_translation
 from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
 from isogloss.methods.average import Average
 from isogloss.methods.given import Given
+from isogloss.planning.encoder_plan import dependencies_first
 from isogloss.planning.translations import RecipeTranslator
-from isogloss.recipes.checking import (
-    missing_name,
-    named,
-    names,
-    part_of,
-    plug_in,
-    refuse_empty_or_twice,
-    refuse_unknown,
-)
+from isogloss.recipes.checking import Kinds, names, part_of, refuse_empty_or_twice, refuse_unknown
 from isogloss.recipes.recipe import GridTable, MethodTable, Recipe, Table, many
 
 CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
@@ -32,6 +25,10 @@ SEED = "{seed}"
 ALL_WEIGHTS = "none"
 """The kind of peft that is none: all weights are trained."""
 
+METHOD_KINDS = Kinds("method", METHODS, "methods", Method)
+AUXILIARY_KINDS = Kinds("auxiliary loss", AUXILIARY_LOSSES, "methods", AuxiliaryLoss)
+PEFT_KINDS = Kinds("kind of peft", PEFT, "methods", Peft, key="kind", noun="peft", others=(ALL_WEIGHTS,))
+
 
 @dataclass(frozen=True, kw_only=True)
 class MethodEntry:
@@ -41,7 +38,8 @@ class MethodEntry:
     label: str
     method: Method
     changes: Table
-    where: str
+    place: str = ""
+    """Its table in the recipe, for messages: grid.method[0]."""
     auxiliary: AuxiliaryLoss | None = None
     peft: Peft | None = None
     teacher_peft: Peft | None = None
@@ -50,96 +48,95 @@ class MethodEntry:
     """Who translates what it reads in translation; None where that is read from files."""
 
 
-def method_entries(grid: GridTable, by: Sequence[RecipeTranslator], where: str) -> list[MethodEntry]:
+def method_entries(grid: GridTable, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
     """Return the methods of a grid; those that read translations once for each translator."""
-    of_grid = _peft(grid.peft, f"{where}.peft")
-    entries = [
-        one
-        for place, table in enumerate(grid.method)
-        for one in _translated(_entry(table, grid, of_grid, f"{where}.method[{place}]"), by)
-    ]
-    refuse_empty_or_twice([entry.label for entry in entries], f"{where}.method")
+    with located(".peft"):
+        of_grid = _peft(grid.peft)
+    entries: list[MethodEntry] = []
+    for index, table in enumerate(grid.method):
+        with located(f".method[{index}]"):
+            entry = _entry(table, grid, of_grid)
+        entries += _translated(replace(entry, place=f"grid.method[{index}]"), by)
+    refuse_empty_or_twice([entry.label for entry in entries], ".method")
     return entries
 
 
-def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> MethodEntry:
+def _entry(table: Table, grid: GridTable, of_grid: Peft | None) -> MethodEntry:
     if str(table.get("name")) in CONTINUAL:
         raise ConfigError(
-            f"{where}: no method {table['name']!r}: it is a loss that any method can carry. Write name = "
+            f"no method {table['name']!r}: it is a loss that any method can carry. Write name = "
             f'"{CONTINUAL[table["name"]]}" and auxiliary = {{ name = "alignment-loss", bitext = "…" }}, '
             f"which takes alpha and the other fields too."
         )
-    kind = plug_in(table, METHODS, "method", where, added=("methods", Method))
-    refuse_unknown(table, names(kind, Optimization, MethodTable), f"method {kind.name}", where)
-    choice = part_of(table, MethodTable, where)
-    check_named(f"{where}: targets", "target of this grid", grid.targets, *choice.targets)
-    check_named(f"{where}: sources", "source of this grid", many(grid.source), *choice.sources)
-    if issubclass(kind, Given | Average):
-        _refuse_training(table, kind, where)
-        return _untrained(part_of(table, kind, where), choice, grid, where)
+    kind = METHOD_KINDS.choose(table, Optimization, MethodTable)
+    choice = part_of(table, MethodTable)
+    check_named("targets", "target of this grid", grid.targets, *choice.targets)
+    check_named("sources", "source of this grid", many(grid.source), *choice.sources)
+    method = part_of(table, kind)
+    if isinstance(method, Given | Average):
+        _refuse_training(table, method)
+        return _untrained(method, choice, grid)
     if choice.of or choice.size != 1:
         raise ConfigError(
-            f"{where}: of and size say what is averaged, and {kind.name} trains a model. Leave them out, or "
+            f"of and size say what is averaged, and {kind.name} trains a model. Leave them out, or "
             f'add a method name = "{Average.name}" for the mean of several models.'
         )
-    auxiliary = _auxiliary(choice.auxiliary, f"{where}: auxiliary")
-    own = _peft(choice.peft, f"{where}: peft")
-    added = [part.name for part in (auxiliary, own) if part]
+    with located("auxiliary"):
+        auxiliary = AUXILIARY_KINDS.read(choice.auxiliary) if choice.auxiliary else None
+    with located("peft"):
+        peft = _peft(choice.peft)
+    added = [part.name for part in (auxiliary, peft) if part]
     return MethodEntry(
         choice=choice,
         label=choice.label or " + ".join((kind.name, *added)),
-        method=part_of(table, kind, where),
+        method=method,
         changes={key: table[key] for key in names(Optimization) & set(table)},
-        where=where,
         auxiliary=auxiliary,
-        peft=own if choice.peft else of_grid,
+        peft=peft if choice.peft else of_grid,
         teacher_peft=of_grid,
     )
 
 
-def _refuse_training(table: Table, kind: type[Method], where: str) -> None:
+def _refuse_training(table: Table, method: Method) -> None:
     """Raise ConfigError where the model of a method that trains nothing is to be trained in some way."""
     own = sorted(names(Optimization) & set(table))
     if own:
         raise ConfigError(
-            f"{where}: {own[0]}: {kind.name} trains nothing, so it has no optimization of its own. Leave it "
-            f"out."
+            f"{own[0]}: {method.name} trains nothing, so it has no optimization of its own. Leave it out."
         )
 
 
-def _untrained(method: Given | Average, choice: MethodTable, grid: GridTable, where: str) -> MethodEntry:
+def _untrained(method: Given | Average, choice: MethodTable, grid: GridTable) -> MethodEntry:
     """Check the entry of a model that is given, or made of others: nothing is added to it."""
     if isinstance(method, Given):
-        _check_given(method, grid, where)
+        _check_given(method, grid)
     else:
-        _check_average(method, choice, where)
+        _check_average(method, choice)
     if choice.start or choice.teacher or choice.auxiliary or choice.peft:
         raise ConfigError(
-            f"{where}: {method.name} trains nothing, so it has no start, teacher, auxiliary or peft. Let "
-            f"another method start from it."
+            f"{method.name} trains nothing, so it has no start, teacher, auxiliary or peft. Let "
+            "another method start from it."
         )
-    return MethodEntry(
-        choice=choice, label=choice.label or method.name, method=method, changes={}, where=where
-    )
+    return MethodEntry(choice=choice, label=choice.label or method.name, method=method, changes={})
 
 
-def _check_given(method: Given, grid: GridTable, where: str) -> None:
+def _check_given(method: Given, grid: GridTable) -> None:
     if not method.model:
-        raise ConfigError(f'{where}: {method.name} takes a model: a folder or name, as in model = "theirs".')
+        raise ConfigError(f'{method.name} takes a model: a folder or name, as in model = "theirs".')
     if len(grid.seeds) > 1 and SEED not in method.model:
         raise ConfigError(
-            f"{where}: model: {method.model!r} is one model, and the grid has {len(grid.seeds)} seeds. Write "
+            f"model: {method.model!r} is one model, and the grid has {len(grid.seeds)} seeds. Write "
             f"{SEED} where their names differ, or give the grid one seed."
         )
 
 
-def _check_average(method: Average, choice: MethodTable, where: str) -> None:
-    refuse_empty_or_twice(choice.of, f"{where}: of")
+def _check_average(method: Average, choice: MethodTable) -> None:
+    refuse_empty_or_twice(choice.of, "of")
     of_one = method == Average() and len(choice.of) == choice.size == 1
     if of_one:
         raise ConfigError(
-            f"{where}: size: the mean of one model is that model. Give size = 3 for averages of three seeds "
-            f"each (0 for one of all), name several methods in of, or give weights."
+            "size: the mean of one model is that model. Give size = 3 for averages of three seeds "
+            "each (0 for one of all), name several methods in of, or give weights."
         )
 
 
@@ -153,38 +150,21 @@ def models_given(recipe: Recipe) -> list[str]:
     )
     seeds = grid.seeds if grid else ()
     return [
-        one for name in filter(None, named) for one in dict.fromkeys(of_seed(name, seed) for seed in seeds)
+        one for name in filter(None, named) for one in dict.fromkeys(fill_seed(name, seed) for seed in seeds)
     ]
 
 
-def of_seed(model: str, seed: int) -> str:
+def fill_seed(model: str, seed: int) -> str:
     """Return the folder or name of the model of a seed."""
     return model.replace(SEED, str(seed))
 
 
-def _auxiliary(table: Table, where: str) -> AuxiliaryLoss | None:
-    """Build the loss that a method's table adds to its own; None for an empty table."""
-    if not table:
-        return None
-    kind = plug_in(table, AUXILIARY_LOSSES, "auxiliary loss", where, added=("methods", AuxiliaryLoss))
-    refuse_unknown(table, {"name", *names(kind)}, f"auxiliary loss {kind.name}", where)
-    return part_of(table, kind, where)
-
-
-def _peft(table: Table, where: str) -> Peft | None:
+def _peft(table: Table) -> Peft | None:
     """Build the choice of trained weights that a table describes; None for an empty table and for "none"."""
     if not table or table.get("kind") == ALL_WEIGHTS:
-        refuse_unknown(table, {"kind"}, f"peft {ALL_WEIGHTS}", where)
+        refuse_unknown(table, {"kind"}, f"peft {ALL_WEIGHTS}")
         return None
-    known = (ALL_WEIGHTS, *PEFT, *plugged_names("methods"))
-    if "kind" not in table:
-        raise missing_name(f"{where}: kind", known)
-    kind = str(table["kind"])
-    found = named(kind, PEFT, where, ("methods", Peft))
-    if found is None:
-        raise unknown_name(f"{where}: kind", "kind of peft", kind, known)
-    refuse_unknown(table, {"kind", *names(found)}, f"peft {kind}", where)
-    return part_of(table, found, where)
+    return PEFT_KINDS.read(table)
 
 
 def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
@@ -196,41 +176,34 @@ def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[Meth
     return [replace(entry, by=one, label=f"{label} ({one.label})" if one.label else label) for one in by]
 
 
-def starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
+def starts_first(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
     """Order methods so that each comes after those it goes on from, learns from, or is an average of."""
-    labels, ordered = [entry.label for entry in entries], list[MethodEntry]()
-    waiting = list(entries)
-    while waiting:
-        done = {entry.label for entry in ordered}
-        missing = [
-            (entry, field, label)
-            for entry in waiting
-            for field, label in comes_after(entry, entries)
-            if label not in done
-        ]
-        ready = [entry for entry in waiting if entry not in [one for one, _, _ in missing]]
-        if not ready:
-            raise _never_there(missing, labels)
-        ordered += ready
-        waiting = [entry for entry in waiting if entry not in ready]
-    return ordered
+    labels = [entry.label for entry in entries]
+    after = [comes_after(entry, entries) for entry in entries]
+    for entry, fields in zip(entries, after, strict=True):
+        for field, label in fields:
+            if label not in labels:
+                with located(entry.place):
+                    raise unknown_name(
+                        field, "method of this grid", label, [one for one in labels if one != entry.label]
+                    )
+    needed = [{labels.index(label) for _, label in fields} for fields in after]
+    try:
+        return [entries[index] for index in dependencies_first(dict(enumerate(needed)))]
+    except CycleError as error:
+        circle = error.args[1]
+    first = min(circle)
+    field, label = next(pair for pair in after[first] if labels.index(pair[1]) in circle)
+    with located(entries[first].place):
+        raise ConfigError(
+            f"{field}: {labels[first]!r} goes on from {label!r}, and that from it again. Let one of them "
+            f"start from the encoder."
+        )
 
 
 def comes_after(entry: MethodEntry, entries: Sequence[MethodEntry]) -> list[tuple[str, str]]:
     """List the fields and labels of the methods whose models come first; others in ``of`` are encoders."""
-    choice, labels = entry.choice, {one.label for one in entries}
+    choice, labels = entry.choice, {other.label for other in entries}
     named = [("start", choice.start), ("teacher", choice.teacher)]
     averaged = [("of", label) for label in choice.of if label in labels]
     return [(field, label) for field, label in named if label] + averaged
-
-
-def _never_there(missing: Sequence[tuple[MethodEntry, str, str]], labels: Sequence[str]) -> ConfigError:
-    """Return the error for methods of which each waits for another one, or for one that is not there."""
-    entry, field, wanted = next((one for one in missing if one[2] not in labels), missing[0])
-    if wanted in labels:
-        return ConfigError(
-            f"{entry.where}: {field}: {entry.label!r} goes on from {wanted!r}, and that from it again. "
-            f"Let one of them start from the encoder."
-        )
-    others = [label for label in labels if label != entry.label]
-    return unknown_name(f"{entry.where}: {field}", "method of this grid", wanted, others)

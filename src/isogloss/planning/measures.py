@@ -1,356 +1,184 @@
-"""From a [[measure]] table to what it asks for, and to the measurements of models."""
+"""From [[measure]] tables to measurements: what each is taken of, and what is read there."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from operator import itemgetter
 from typing import cast
 
 from isogloss.core.errors import ConfigError, check_named, located, unknown_name
-from isogloss.core.languages import check_language, language_of_text
-from isogloss.data.corpus import SPLITS, Split, is_translation
-from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
+from isogloss.core.languages import check_language
+from isogloss.data.corpus import SPLITS, is_translation
+from isogloss.data.projection.parallel_examples import check_parallel
+from isogloss.data.sources import Treebanks, combined_fingerprint
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
-from isogloss.diagnostics.weight_space import FACTORS, MIX_OTHERWISE
-from isogloss.methods import WITH_FACTORS
-from isogloss.methods.x_mixup import XMixup, mixup_task
 from isogloss.planning.grid import Cell, Planning
-from isogloss.planning.translations import RecipeTranslator, TranslationRequest, check_labels
-from isogloss.recipes.checking import names, part_of, plug_in, refuse_empty_or_twice, refuse_unknown
+from isogloss.planning.measured import (
+    Measured,
+    MeasureRequest,
+    compared_models,
+    encoders,
+    encoders_and_models,
+    masked_lms,
+    models,
+)
+from isogloss.planning.translations import TranslationRequest, check_labels
+from isogloss.recipes.checking import Kinds, names, part_of, refuse_empty_or_twice, refuse_unknown
 from isogloss.recipes.recipe import MeasureTable, Table
+from isogloss.runs.alignments import AlignmentRequest, alignments
 from isogloss.runs.averages import seedless
-from isogloss.runs.encoder_runs import Encoder
-from isogloss.runs.encoders import check_layers_read, check_read, facts_of
-from isogloss.runs.runs import FineTune, Measure, Run, Translate
+from isogloss.runs.encoder_runs import Pretrain
+from isogloss.runs.encoders import check_layers_read
+from isogloss.runs.runs import FineTune, Measure, Translate, tasks_of
 from isogloss.tasks import find_task
-from isogloss.training.evaluation import PAIRED, check_inputs, codes_read, language_read
+from isogloss.training.evaluation import (
+    ORIGINAL_INPUTS,
+    PAIRED,
+    TRANSLATED,
+    check_inputs,
+    codes_read,
+    language_read,
+)
 
-_OF_ENCODERS = ("split", "examples", "corpus", "languages", "encoders")
-_OF_STATES = ("split", "examples", "corpus", "languages", "tasks", "targets", "seeds", "methods", "encoders")
-_OF_MODELS = (*_OF_STATES, "treebanks", "inputs")
-CHOICE = {
-    "model": _OF_MODELS,
-    "scores": _OF_MODELS,
-    "seeds": _OF_MODELS,
-    "cell": tuple(name for name in _OF_MODELS if name != "methods"),
-    "encoder": _OF_ENCODERS,
-    "states": _OF_STATES,
-    "parallel": _OF_MODELS,
-    "comparable": tuple(name for name in _OF_STATES if name != "examples"),
-    "words": _OF_STATES,
-    "text": _OF_ENCODERS,
-}
-"""Fields of a [[measure]] table that choose what is measured; the others are the diagnostic's."""
+KINDS = Kinds("diagnostic", DIAGNOSTICS, "diagnostics", Diagnostic)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureRequest:
-    """What one [[measure]] table asks for, with the encoders and cells it may measure."""
-
-    diagnostic: Diagnostic
-    choice: MeasureTable
-    align: Table
-    where: str
-    """The place in the recipe, for messages."""
-    encoders: Sequence[Encoder]
-    cells: Sequence[Cell]
-    """Of these encoders."""
-    sources: Sources
-    translator: RecipeTranslator | None = None
-    """Who translates the inputs; None where they do not come in translation or are read from files."""
-
-    @property
-    def split(self) -> Split:
-        """The split measured (``measure_request`` checked that it is one)."""
-        return cast(Split, self.choice.split)
-
-    def takes(self, cell: Cell) -> bool:
-        """Return whether a cell is among the tasks, targets and seeds asked for (all when none are named)."""
-        choice = self.choice
-        named = ((choice.tasks, cell.task), (choice.targets, cell.target), (choice.seeds, cell.seed))
-        return all(not values or value in values for values, value in named)
+def measurements(planning: Planning, grid: Sequence[Cell]) -> Iterator[Measure]:
+    """Yield the measurements of all tables; names that are not in the grid are refused."""
+    for index, table in enumerate(planning.recipe.measure):
+        with located(f"measure[{index}]"):
+            runs = _measurements(_read(table, planning, grid))
+        yield from runs
 
 
-def measure_request(table: Table, planning: Planning, grid: Sequence[Cell], where: str) -> MeasureRequest:
-    """Read a table; ConfigError for names there are none of, and fields the diagnostic does not take."""
-    kind = plug_in(table, DIAGNOSTICS, "diagnostic", where, added=("diagnostics", Diagnostic))
-    if kind.subject not in CHOICE:
-        raise unknown_name(f"{where}: subject of {kind.name}", "subject", str(kind.subject), CHOICE)
-    choosing = {"name", *CHOICE[kind.subject]}
-    refuse_unknown(table, names(kind) | choosing, f"diagnostic {kind.name}", where)
-    choice = part_of(table, MeasureTable, where, only=choosing)
-    check_named(f"{where}: split", "split", SPLITS, choice.split)
-    diagnostic = part_of(table, kind, where)
-    _check_lists(choice, diagnostic, table, where)
+def _measurements(request: MeasureRequest) -> list[Measure]:
+    subject, name = SUBJECTS[request.diagnostic.subject], request.diagnostic.name
+    if subject.needs_grid and not request.cells:
+        raise ConfigError(f"{name} looks at models, and there is no [grid]. Add one.")
+    by = request.planning.translators if request.choice.inputs in (TRANSLATED, PAIRED) else ()
+    requests = [replace(request, translator=translator) for translator in by] or [request]
+    runs = [run for request in requests for run in subject.measurements(request)]
+    if not runs:
+        raise ConfigError(
+            f"{name} finds nothing in the grid to look at{subject.needs}. Change its targets, seeds or "
+            f"methods, or those of the grid."
+        )
+    return runs
+
+
+def _read(table: Table, planning: Planning, grid: Sequence[Cell]) -> MeasureRequest:
+    """Read a table; ConfigError for unknown names, and fields the diagnostic does not take."""
+    kind = KINDS.named(table)
+    if kind.subject not in SUBJECTS:
+        raise unknown_name(f"subject of {kind.name}", "subject", str(kind.subject), SUBJECTS)
+    choosing = {"name", *SUBJECTS[kind.subject].fields}
+    refuse_unknown(table, names(kind) | choosing, f"diagnostic {kind.name}")
+    choice = part_of(table, MeasureTable, only=choosing)
+    check_named("split", "split", SPLITS, choice.split)
+    diagnostic = part_of(table, kind)
+    _check_lists(choice, diagnostic, table)
     for code in choice.languages:
-        check_language(code, f"{where}: languages")
-    built = planning.encoders
-    check_named(f"{where}: encoders", "encoder of this recipe", {*built.values()}, *choice.encoders)
-    encoders = [one for one, label in built.items() if not choice.encoders or label in choice.encoders]
-    for encoder in encoders:
-        check_layers_read(diagnostic, encoder, planning.sources.encoders, where)
+        check_language(code, "languages")
+    labels = planning.encoders
+    check_named("encoders", "encoder of this recipe", {*labels.values()}, *choice.encoders)
+    chosen = [encoder for encoder, label in labels.items() if not choice.encoders or label in choice.encoders]
+    for encoder in chosen:
+        check_layers_read(diagnostic, encoder, planning.sources.encoders)
+    cells = [cell for cell in grid if cell.encoder in chosen]
+    _check_chosen(choice, cells)
     return MeasureRequest(
-        diagnostic=diagnostic,
-        choice=choice,
-        align=planning.recipe.align,
-        where=where,
-        encoders=encoders,
-        cells=[cell for cell in grid if cell.encoder in encoders],
-        sources=planning.sources,
+        diagnostic=diagnostic, choice=choice, planning=planning, encoders=chosen, cells=cells
     )
 
 
-def _check_lists(choice: MeasureTable, diagnostic: Diagnostic, table: Table, where: str) -> None:
+def _check_lists(choice: MeasureTable, diagnostic: Diagnostic, table: Table) -> None:
     """Refuse lists that name a thing twice, and empty ones of a diagnostic that then measures nothing."""
     for part in (choice, diagnostic):
-        for one in fields(part):
-            values = getattr(part, one.name)
-            if one.name in table and isinstance(values, tuple) and (values or one.default):
-                refuse_empty_or_twice(values, f"{where}: {one.name}")
+        for field in fields(part):
+            values = getattr(part, field.name)
+            if field.name in table and isinstance(values, tuple) and (values or field.default):
+                refuse_empty_or_twice(values, field.name)
 
 
-def check_names(request: MeasureRequest) -> None:
+def _check_chosen(choice: MeasureTable, cells: Sequence[Cell]) -> None:
     """Refuse tasks, targets, seeds and methods that are not in the grid, treebanks of other languages."""
-    known: dict[str, set[object]] = {
-        "tasks": {cell.task for cell in request.cells},
-        "targets": {cell.target for cell in request.cells},
-        "seeds": {cell.seed for cell in request.cells},
-        "methods": {label for cell in request.cells for label in cell.models},
+    available: dict[str, set[object]] = {
+        "tasks": {cell.task for cell in cells},
+        "targets": {cell.target for cell in cells},
+        "seeds": {cell.seed for cell in cells},
+        "methods": {label for cell in cells for label in cell.models},
     }
-    for name, there in known.items():
-        named = map(str, getattr(request.choice, name))
-        check_named(f"{request.where}: {name}", f"{name[:-1]} of the grid", [*map(str, there)], *named)
-    chosen, own = request.choice.languages, request.choice.treebanks
-    read = chosen or {code for cell in request.cells for code in (*cell.source, *cell.targets)}
-    if read and not isinstance(own, str):
-        check_named(f"{request.where}: treebanks", "language that is measured", read, *own)
+    for name, values in available.items():
+        chosen = map(str, getattr(choice, name))
+        check_named(name, f"{name[:-1]} of the grid", [*map(str, values)], *chosen)
+    read = choice.languages or {code for cell in cells for code in (*cell.source, *cell.targets)}
+    if read and not isinstance(choice.treebanks, str):
+        check_named("treebanks", "language that is measured", read, *choice.treebanks)
 
 
-def chosen_models(request: MeasureRequest) -> Iterator[tuple[FineTune, tuple[str, ...], Cell]]:
-    """Yield each model once with the languages it is measured in: its cell's source and all its targets.
-
-    Where both training data and inputs are translated, it is by the same translator.
-    """
-    found: dict[FineTune, tuple[set[str], Cell]] = {}
-    for cell in filter(request.takes, request.cells):
-        for label, model in cell.models.items():
-            if not request.choice.methods or label in request.choice.methods:
-                targets, _ = found.setdefault(model, (set(), cell))
-                targets.update(cell.targets)
-    for model, (targets, cell) in found.items():
-        reads = request.choice.inputs != PAIRED or model.method.reads((), ()).mixes
-        if reads and _has_its_translator(request, model):
-            # Sorted, so that a recipe with its lists in another order asks for the same runs.
-            yield model, (*cell.source, *sorted(targets - {*cell.source})), cell
-
-
-def _has_its_translator(request: MeasureRequest, model: FineTune) -> bool:
-    """Return whether inputs are translated by whom a model's training data was, if either is."""
-    by = {one.translator for one in model.translated or ()}
-    return not by or request.translator is None or by == {request.translator.translator}
-
-
-def of_models(request: MeasureRequest) -> Iterator[Measure]:
-    """One measurement of each model, in its source and all targets of its cells."""
-    for model, languages, cell in chosen_models(request):
-        yield _on_labels(request, (model,), languages, cell)
-
-
-def of_scores(request: MeasureRequest) -> Iterator[Measure]:
-    """One measurement of each source-trained model's scores in all languages."""
-    for model, scores in _scores(request):
-        if model.source and not model.target:
-            yield _of_measurements(request, (scores,))
-
-
-def of_seeds(request: MeasureRequest) -> Iterator[Measure]:
-    """One measurement of the scores of the models that differ in their seed alone."""
-    groups: dict[object, list[tuple[int, Measure]]] = {}
-    for model, scores in _scores(request):
-        others = (model.start, model.teacher, *(model.parts or ()))
-        alike = replace(model, seed=0, start=None, teacher=None, parts=None)
-        key = (alike, scores.languages, *(seedless(one) if one else "" for one in others))
-        groups.setdefault(key, []).append((model.seed, scores))
-    for group in groups.values():
-        if len(group) < 2 and group[0][1].models[0].parts:
-            continue  # Of an average of all seeds there are no others.
-        if len(group) < 2:
-            raise ConfigError(
-                f"{request.where}: {request.diagnostic.name} compares seeds, and there is only one. "
-                f"Give grid.seeds two or more (three for a paper)."
-            )
-        yield _of_measurements(request, tuple(scores for _, scores in sorted(group, key=itemgetter(0))))
-
-
-def _scores(request: MeasureRequest) -> Iterator[tuple[FineTune, Measure]]:
-    """Yield each model with the measurement of its scores, whose rows other diagnostics read."""
-    of_scores = replace(request, diagnostic=DIAGNOSTICS["scores"]())
-    for model, languages, cell in chosen_models(request):
-        yield model, _on_labels(of_scores, (model,), languages, cell)
-
-
-def _of_measurements(request: MeasureRequest, subjects: tuple[Measure, ...]) -> Measure:
-    """Build a measurement of measurements, which reads no file."""
-    return replace(
-        subjects[0],
-        diagnostic=request.diagnostic,
-        subjects=subjects,
-        translated=None,
-        examples=0,
-        data="",
-    )
-
-
-def of_cells(request: MeasureRequest) -> Iterator[Measure]:
-    """One measurement of the models named by ``between`` in each cell that has them."""
-    wanted: tuple[str, ...] = getattr(request.diagnostic, "between")  # noqa: B009 (only these have it)
-    labels = {label for cell in request.cells for label in cell.models}
-    check_named(f"{request.where}: between", "method of this recipe", labels, *wanted)
-    for cell in filter(request.takes, request.cells):
-        if all(label in cell.models for label in wanted):
-            subjects = tuple(cell.models[label] for label in wanted)
-            _check_factors(request, subjects)
-            _check_paired(request, subjects, cell)
-            if not all(_has_its_translator(request, one) for one in subjects):
-                continue
-            yield _on_labels(request, subjects, (*cell.source, *cell.targets), cell)
-
-
-def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cell) -> None:
-    """Raise ConfigError where inputs are paired and a model, or the diagnostic, reads no pairs."""
-    unpaired = [one.label for one in models if not one.method.reads((), ()).mixes]
-    if request.choice.inputs == PAIRED and unpaired:
-        raise ConfigError(
-            f"{request.where}: inputs: {unpaired[0]} reads inputs alone, and models of x-mixup beside their "
-            f"translations: a point between them would infer as neither does. Leave inputs out, or let "
-            f"between name models of x-mixup alone."
-        )
-    mixing = [one.method for one in models if isinstance(one.method, XMixup)]
-    if request.choice.inputs == PAIRED and _mix_otherwise(mixing, request, cell):
-        raise ConfigError(f"{request.where}: inputs: {MIX_OTHERWISE}")
-
-
-def _mix_otherwise(mixing: Sequence[XMixup], request: MeasureRequest, cell: Cell) -> bool:
-    """Return whether methods mix in other layers or ways; the paper's layer is that of an encoder here."""
-    ways = {(mixup.learned_ratio, mixup.residual, mixup.attends) for mixup in mixing}
-    facts = facts_of(cell.encoder, request.sources.encoders)
-    own = mixup_task(find_task(cell.task)).layer_of(facts.layers) if facts and mixing else 0
-    return len(ways) > 1 or len({mixup.layer or own for mixup in mixing} - {0}) > 1
-
-
-def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:
-    """Raise ConfigError where adapters are to be mixed that are not alike."""
-    kinds = {one.peft for one in models}
-    if getattr(request.diagnostic, "part", "") != FACTORS:
-        return
-    if len(kinds) > 1 or not all(isinstance(one, WITH_FACTORS) for one in kinds):
-        found = ", ".join(one.label for one in models)
-        raise ConfigError(
-            f"{request.where}: part: factors are those of models with one and the same "
-            f"{', '.join(one.name for one in WITH_FACTORS)}; these are {found}. Take "
-            f'models that are alike, or part = "all", which mixes merged weights.'
-        )
-
-
-def _on_labels(
-    request: MeasureRequest, subjects: tuple[Run, ...], languages: tuple[str, ...], cell: Cell
-) -> Measure:
-    """Build the measurement of models on the labelled examples of their corpus, or of the one named."""
-    inputs, languages = request.choice.inputs, request.choice.languages or languages
-    check_inputs(inputs, cell.task, f"{request.where}: inputs")
-    check_languages(request, cell.encoder, [language_read(inputs, one, cell.source) for one in languages])
+def labels(request: MeasureRequest, measured: Measured) -> Measure:
+    """Read labelled examples of the grid's corpus, or of the one named."""
+    inputs, cell = request.choice.inputs, cast(Cell, measured.cell)
+    check_inputs(inputs, cell.task, "inputs")
+    read = [language_read(inputs, code, cell.source) for code in measured.languages]
+    request.check_languages(cell.encoder, read)
     corpus = request.choice.corpus or cell.corpus
-    with located(request.where):
-        request.sources.needs(corpus, cell.task)
-        request.diagnostic.check(find_task(cell.task))
-    return on_examples(request, subjects, corpus, _labelled(request, languages, cell), cell)
+    request.sources.needs(corpus, cell.task)
+    request.diagnostic.check(find_task(cell.task))
+    languages = _labelled(request, measured.languages, corpus)
+    return _on_examples(request, measured._replace(languages=languages), corpus)
 
 
-def _labelled(request: MeasureRequest, languages: tuple[str, ...], cell: Cell) -> tuple[str, ...]:
+def _labelled(request: MeasureRequest, languages: tuple[str, ...], corpus: str) -> tuple[str, ...]:
     """Return the languages with labels, where a diagnostic needs some; the others are noted for the plan.
 
     ConfigError where no target language is left of those that the table names.
     """
     if not request.diagnostic.needs_labels:
         return languages
-    corpus, split = request.choice.corpus or cell.corpus, request.split
-    lacking = [code for code in languages if request.sources.lacks_labels(corpus, code, split)]
+    split, lacks_labels = request.split, request.sources.lacks_labels
+    lacking = [code for code in languages if lacks_labels(corpus, code, split)]
     if lacking and (request.choice.languages or len(lacking) == len(languages)):
         raise ConfigError(
-            f"{request.where}: languages: {corpus} has no labels in {', '.join(lacking)}, and "
-            f"{request.diagnostic.name} needs them. Leave out {lacking[0]}, or measure label-free."
+            f"languages: {corpus} has no labels in {', '.join(lacking)}, and {request.diagnostic.name} needs "
+            f"them. Leave out {lacking[0]}, or measure label-free."
         )
     request.sources.unlabelled.update({(corpus, split, code): None for code in lacking})
     return tuple(code for code in languages if code not in lacking)
 
 
-def on_examples(
-    request: MeasureRequest,
-    subjects: tuple[Run, ...],
-    corpus: str,
-    languages: tuple[str, ...],
-    cell: Cell | None,
-) -> Measure:
-    """Build a measurement on labelled examples, translated where the request says so."""
-    inputs, source = request.choice.inputs, cell.source if cell else ()
-    treebanks = treebanks_read(request, corpus, languages, cell)
-    codes = [code for language in languages for code in codes_read(inputs, language, source)]
-    into = [code for code in codes if is_translation(code)]
-    links = any(one.method.reads((), ()).links for one in subjects if isinstance(one, FineTune))
-    made = _translations(request, corpus, into, cell, treebanks, links=links)
-    from_files = [code for code in codes if code not in {one.languages for one in made}]
-    with located(request.where):
-        found = measurement(request, subjects, languages, corpus, from_files, treebanks)
-    own = tuple(pair for pair in treebanks if pair[0] in languages)
-    return replace(found, inputs=inputs or None, translated=made or None, treebanks=own)
+def _on_examples(request: MeasureRequest, measured: Measured, corpus: str) -> Measure:
+    """Read the examples of a corpus, with the translations that the inputs need."""
+    inputs, source = request.choice.inputs, measured.cell.source if measured.cell else ()
+    treebanks = _treebanks(request, corpus, measured)
+    codes = [code for language in measured.languages for code in codes_read(inputs, language, source)]
+    translated = _translations(request, measured, corpus, filter(is_translation, codes), treebanks)
+    made = {run.languages for run in translated}
+    from_files = [code for code in codes if code not in made]
+    run = request.measure(measured, corpus, from_files, treebanks)
+    read = tuple(pair for pair in treebanks if pair[0] in measured.languages)
+    return replace(run, inputs=inputs or None, translated=translated or None, treebanks=read)
 
 
-def measurement(
-    request: MeasureRequest,
-    subjects: tuple[Run, ...],
-    languages: tuple[str, ...],
-    corpus: str,
-    codes: Iterable[str],
-    treebanks: Treebanks = (),
-) -> Measure:
-    """Build a measurement of a corpus, with the fingerprint of what is read from its files."""
-    fingerprint, limit = request.sources.fingerprint, request.choice.examples
-    files = [fingerprint(corpus, one, request.split, treebanks=treebanks, examples=limit) for one in codes]
-    return Measure(
-        diagnostic=request.diagnostic,
-        subjects=subjects,
-        languages=languages,
-        corpus=corpus,
-        split=request.split,
-        examples=limit,
-        data=combined_fingerprint(files),
-    )
-
-
-def treebanks_read(
-    request: MeasureRequest, corpus: str, languages: tuple[str, ...], cell: Cell | None
-) -> Treebanks:
+def _treebanks(request: MeasureRequest, corpus: str, measured: Measured) -> Treebanks:
     """Return the treebanks a table names (one name is that of all its languages), or else the grid's."""
-    named = request.choice.treebanks
-    own = dict.fromkeys(languages, named) if isinstance(named, str) else named
+    named, cell = request.choice.treebanks, measured.cell
+    by_language = dict.fromkeys(measured.languages, named) if isinstance(named, str) else named
     of_cell = cell.treebanks if cell is not None and corpus == cell.corpus else ()
-    return tuple(sorted(own.items())) or of_cell
+    return tuple(sorted(by_language.items())) or of_cell
 
 
 def _translations(
-    request: MeasureRequest,
-    corpus: str,
-    codes: list[str],
-    cell: Cell | None,
-    treebanks: Treebanks,
-    *,
-    links: bool,
+    request: MeasureRequest, measured: Measured, corpus: str, codes: Iterable[str], treebanks: Treebanks
 ) -> tuple[Translate, ...]:
     """Build the translations of inputs that are made; none where they are read from files."""
-    if request.translator is None or cell is None:
+    cell, translator = measured.cell, request.translator
+    if translator is None or cell is None:
         return ()
     paired = request.choice.inputs == PAIRED
     if not paired:
-        check_labels(cell.task, None, f"{request.where}: inputs")
+        with located("inputs"):
+            check_labels(cell.task, None)
+    links = any(run.method.reads((), ()).links for run in measured.runs if isinstance(run, FineTune))
     asked = TranslationRequest(
         corpus=corpus,
         languages="",
@@ -360,12 +188,159 @@ def _translations(
         purpose="pair" if paired else "test",
         links=links and paired,
         encoder=cell.encoder,
-        where=request.where,
     )
-    return tuple(request.translator.run(replace(asked, languages=code), request.sources) for code in codes)
+    return tuple(translator.run(replace(asked, languages=code), request.sources) for code in codes)
 
 
-def check_languages(request: MeasureRequest, encoder: Encoder, languages: Iterable[str]) -> None:
-    """Refuse languages that an encoder cannot read; of a pair such as fr-en the text is in the last."""
-    codes = map(language_of_text, languages)
-    check_read(encoder, codes, request.sources.encoders, f"{request.where}: encoder {encoder.label!r}")
+def bitext(
+    request: MeasureRequest, measured: Measured, task: str = "bitext", what: str = "bitext"
+) -> Measure:
+    """Read translations of the first language into the others."""
+    corpus, pairs = request.choice.corpus, _pairs(measured)
+    if not corpus:
+        raise ConfigError(f"{request.diagnostic.name} needs {what}: name it in the field corpus.")
+    with located("corpus"):
+        request.sources.needs(corpus, task)
+        run = request.measure(measured, corpus, pairs)
+        if len(run.splits) > 1:
+            choices = [replace(request.choice, split=split) for split in run.splits]
+            requests = [replace(request, choice=choice) for choice in choices]
+            data = [one_split.measure(measured, corpus, pairs).data for one_split in requests]
+            run = replace(run, data=combined_fingerprint(data))
+    request.check_languages(measured.encoder, measured.languages)
+    return run
+
+
+def _pairs(measured: Measured) -> list[str]:
+    first, *others = measured.languages
+    return [f"{first}-{other}" for other in others]
+
+
+def comparable_text(request: MeasureRequest, measured: Measured) -> Measure:
+    """Read comparable text of the first language and each other."""
+    return bitext(request, measured, "comparable", "comparable text")
+
+
+def aligned_words(request: MeasureRequest, measured: Measured) -> Measure:
+    """Read bitext whose words are aligned."""
+    run, pairs = bitext(request, measured), _pairs(measured)
+    asked = AlignmentRequest(request.planning.recipe.align, request.split)
+    aligned = alignments(asked, request.sources, measured.encoder, run.corpus, pairs)
+    return replace(run, aligned=aligned)
+
+
+def parallel_text(request: MeasureRequest, measured: Measured) -> Measure:
+    """Read bitext, or the labelled examples of a parallel test set."""
+    choice, corpus = request.choice, request.choice.corpus
+    with located("corpus"):
+        is_bitext = not corpus or not tasks_of(corpus)
+    for field in ("inputs", "treebanks") if is_bitext else ():
+        if getattr(choice, field):
+            raise ConfigError(
+                f"{field}: found {getattr(choice, field)!r}, but corpus {corpus!r} has no labels. Leave it "
+                f"out, or name a parallel test set of a task."
+            )
+    if is_bitext:
+        return bitext(request, measured, what="bitext or a parallel test set")
+    if choice.inputs != ORIGINAL_INPUTS:
+        check_named("inputs", "kind of inputs here", (PAIRED,), choice.inputs)
+    request.check_languages(measured.encoder, measured.languages)
+    treebanks = dict(_treebanks(request, corpus, measured))
+    with located("corpus"):
+        check_parallel(corpus, request.split, measured.languages, treebanks)
+        if measured.cell is not None and choice.inputs:
+            request.sources.needs(corpus, measured.cell.task)
+    return _on_examples(request, measured, corpus)
+
+
+def raw_text(request: MeasureRequest, measured: Measured) -> Measure:
+    """Read raw text; that of the encoder's pretraining where no corpus is named."""
+    first = measured.encoder.original
+    corpus = request.choice.corpus or ("+".join(first.text) if isinstance(first, Pretrain) else "")
+    if not corpus:
+        raise ConfigError(f"{request.diagnostic.name} needs raw text: name it in the field corpus.")
+    with located("corpus"):
+        request.sources.needs(corpus, "text")
+        return request.measure(measured, corpus, measured.languages)
+
+
+def _scores(request: MeasureRequest) -> Iterator[tuple[FineTune, Measure]]:
+    """Yield each model with the measurement of its scores, whose rows other diagnostics read."""
+    scores = replace(request, diagnostic=DIAGNOSTICS["scores"]())
+    for measured in models(request):
+        yield cast(FineTune, measured.runs[0]), labels(scores, measured)
+
+
+def _of_measurements(request: MeasureRequest, subjects: Sequence[Measure]) -> Measure:
+    """Build a measurement of measurements, which reads no file."""
+    run = replace(subjects[0], diagnostic=request.diagnostic, subjects=tuple(subjects))
+    return replace(run, translated=None, examples=0, data="")
+
+
+def zero_shot_scores(request: MeasureRequest) -> Iterator[Measure]:
+    """Yield a measurement of the scores of each model that is trained on the source alone."""
+    for model, scores in _scores(request):
+        if model.source and not model.target:
+            yield _of_measurements(request, (scores,))
+
+
+def scores_over_seeds(request: MeasureRequest) -> Iterator[Measure]:
+    """Yield a measurement of the scores of the models that differ in their seed alone."""
+    groups: dict[object, list[tuple[int, Measure]]] = {}
+    for model, scores in _scores(request):
+        others = (model.start, model.teacher, *(model.parts or ()))
+        seed_0 = replace(model, seed=0, start=None, teacher=None, parts=None)
+        key = (seed_0, scores.languages, *(seedless(other) if other else "" for other in others))
+        groups.setdefault(key, []).append((model.seed, scores))
+    for group in groups.values():
+        if len(group) < 2 and group[0][1].models[0].parts:
+            continue  # An average of all seeds has no others.
+        if len(group) < 2:
+            raise ConfigError(
+                f"{request.diagnostic.name} compares seeds, and there is only one. "
+                f"Give grid.seeds two or more (three for a paper)."
+            )
+        yield _of_measurements(request, [scores for _, scores in sorted(group, key=itemgetter(0))])
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a diagnostic is taken of: the fields that choose it, and the measurements."""
+
+    fields: tuple[str, ...]
+    """Fields of a [[measure]] table that choose what is measured; the others are the diagnostic's."""
+    measurements: Callable[[MeasureRequest], Iterable[Measure]]
+    needs_grid: bool = False
+    needs: str = ""
+    """What messages add where nothing can be measured."""
+
+
+def _each(
+    taken_of: Callable[[MeasureRequest], Iterable[Measured]],
+    read: Callable[[MeasureRequest, Measured], Measure],
+) -> Callable[[MeasureRequest], Iterator[Measure]]:
+    return lambda request: (read(request, measured) for measured in taken_of(request))
+
+
+def _without(names: tuple[str, ...], name: str) -> tuple[str, ...]:
+    return tuple(other for other in names if other != name)
+
+
+_ENCODERS = ("split", "examples", "corpus", "languages", "encoders")
+_STATES = (*_ENCODERS, "tasks", "targets", "seeds", "methods")
+_MODELS = (*_STATES, "treebanks", "inputs")
+_ZERO_SHOT = ": it is of models trained on the source alone"
+
+SUBJECTS: Mapping[str, Subject] = {
+    "model": Subject(_MODELS, _each(models, labels), needs_grid=True),
+    "cell": Subject(_without(_MODELS, "methods"), _each(compared_models, labels), needs_grid=True),
+    "scores": Subject(_MODELS, zero_shot_scores, needs_grid=True, needs=_ZERO_SHOT),
+    "seeds": Subject(_MODELS, scores_over_seeds, needs_grid=True),
+    "encoder": Subject(_ENCODERS, _each(encoders, bitext)),
+    "states": Subject(_STATES, _each(encoders_and_models, bitext)),
+    "words": Subject(_STATES, _each(encoders_and_models, aligned_words)),
+    "comparable": Subject(_without(_STATES, "examples"), _each(encoders_and_models, comparable_text)),
+    "parallel": Subject(_MODELS, _each(encoders_and_models, parallel_text)),
+    "text": Subject(_ENCODERS, _each(masked_lms, raw_text)),
+}
+"""By the subject of a diagnostic: what it is taken of, and what is read there."""

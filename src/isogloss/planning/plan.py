@@ -1,6 +1,6 @@
 """The plan of a recipe: all its runs, what is needed first, before the first one starts."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,19 +11,10 @@ from isogloss.core.errors import ConfigError, StorageError, located
 from isogloss.core.identity import content, identity
 from isogloss.data.corpora.described import KNOWN, DescribedCorpus
 from isogloss.data.sources import Sources
-from isogloss.planning.encoder_measures import of_encoders, of_masked_lm, of_parallel, of_states
 from isogloss.planning.encoder_plan import ORIGINAL, encoder_sources, planned_encoders
-from isogloss.planning.grid import Cell, Planning, cells
+from isogloss.planning.grid import Planning, cells
 from isogloss.planning.grid_methods import models_given
-from isogloss.planning.measures import (
-    MeasureRequest,
-    check_names,
-    measure_request,
-    of_cells,
-    of_models,
-    of_scores,
-    of_seeds,
-)
+from isogloss.planning.measures import measurements
 from isogloss.planning.store_places import store_for
 from isogloss.planning.translations import (
     models_named,
@@ -42,7 +33,6 @@ from isogloss.runs.encoders import places
 from isogloss.runs.needs import in_order
 from isogloss.runs.runs import FineTune, Measure, Run
 from isogloss.store.store import Store
-from isogloss.training.evaluation import PAIRED, TRANSLATED
 
 
 class Begun(NamedTuple):
@@ -139,21 +129,21 @@ def plan_recipe(
         plug_ins.look_beside(folder)
 
     def know(corpus: str) -> str:
-        with located(where):
-            found = known_as(corpus, str(data or ""), folder, assume=assume)
-        known.add(found.partition("[")[0])
-        return found
+        name = known_as(corpus, str(data or ""), folder, assume=assume)
+        known.add(name.partition("[")[0])
+        return name
 
     prepare = partial(_with_descriptions, know=know)
-    read = read_recipe(text, where=where, changes=changes, scale=scale, prepare=prepare)
+    with located(where):
+        read = read_recipe(text, changes=changes, scale=scale, prepare=prepare)
     store = store_for(recipe, out)
     if store.root.exists() and not store.root.is_dir():
         raise StorageError(f"{store.root}: this is a file; runs need a folder. Choose another --out.")
     own = tuple(corpus for corpus in KNOWN.values() if corpus.name in known)
-    sources = Sources(str(data or ""), _places(read, where), own, assume=assume)
-    built = planned_encoders(read, sources, where)
-    runs, methods = plan(read, built, sources, where)
     with located(where):
+        sources = Sources(str(data or ""), _places(read), own, assume=assume)
+        built = planned_encoders(read, sources)
+        runs, methods = plan(read, built, sources)
         numbers = read_published(published_file(recipe, read.published)) if read.published else []
     return Planned(
         recipe=read,
@@ -182,7 +172,7 @@ def plan_recipes(
     if len(recipes) > 1 and out is None:
         raise ConfigError(
             f"run: found {len(recipes)} recipes and no folder. Runs of several lie in one folder, and have "
-            f"one report: name it by --out FOLDER."
+            "one report: name it by --out FOLDER."
         )
     plans = [
         plan_recipe(one, out=out, data=data, changes=changes, scale=scale, assume=assume) for one in recipes
@@ -198,7 +188,7 @@ def _joined(plans: Sequence[Planned]) -> Planned:
         if described.setdefault(corpus.name, corpus) != corpus:
             raise ConfigError(
                 f"corpus {corpus.name!r}: these recipes describe it in two ways, and it is known by its name "
-                f"alone. Give one of them another (name = …), or run the recipes in folders of their own."
+                "alone. Give one of them another (name = …), or run the recipes in folders of their own."
             )
     sources = replace(plans[0].sources, encoders=places, described=tuple(described.values()))
     methods: dict[str, dict[str, None]] = {}
@@ -221,63 +211,29 @@ def _joined(plans: Sequence[Planned]) -> Planned:
 
 
 def plan(
-    recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: str
+    recipe: Recipe, built: Mapping[Encoder, str], sources: Sources
 ) -> tuple[list[Run], dict[str, list[str]]]:
     """Return every run of a recipe in an order in which each finds what it needs, and its models by method.
 
     ``built`` are its encoders with their labels.
     """
-    by = translators(recipe, sources, where)
-    planning = Planning(recipe=recipe, where=where, sources=sources, encoders=built, translators=by)
+    by = translators(recipe, sources)
+    planning = Planning(recipe=recipe, sources=sources, encoders=built, translators=by)
     grid = cells(planning)
     runs: list[Run] = [encoder for encoder in built if not isinstance(encoder, Pretrained)]
-    runs += scored_translations(recipe, by, sources, where)
+    runs += scored_translations(recipe, by, sources)
     runs += [model for cell in grid for model in cell.models.values()]
-    runs += _measurements(planning, grid)
+    runs += measurements(planning, grid)
     if not runs:
         raise ConfigError(
-            f"{where}: this recipe asks for nothing: its encoder is there already, and it has neither [grid] "
-            f"nor [[measure]]. Add one of them."
+            "this recipe asks for nothing: its encoder is there already, and it has neither [grid] "
+            "nor [[measure]]. Add one of them."
         )
     methods: dict[str, dict[str, None]] = {}
     for cell in grid:
         for label, model in cell.models.items():
             methods.setdefault(label, {})[identity(model)] = None
     return in_order(runs), {label: [*ids] for label, ids in methods.items()}
-
-
-def _measurements(planning: Planning, grid: Sequence[Cell]) -> Iterator[Run]:
-    """Yield the measurements of all tables; names that are not in the grid are refused."""
-    for place, table in enumerate(planning.recipe.measure):
-        request = measure_request(table, planning, grid, f"{planning.where}: measure[{place}]")
-        check_names(request)
-        subject, name = request.diagnostic.subject, request.diagnostic.name
-        if subject in ("model", "cell", "scores", "seeds") and not request.cells:
-            raise ConfigError(f"{request.where}: {name} looks at models, and there is no [grid]. Add one.")
-        by = planning.translators if request.choice.inputs in (TRANSLATED, PAIRED) else ()
-        each = [replace(request, translator=one) for one in by] or [request]
-        found = [run for one in each for run in _MEASURES[subject](one)]
-        if not found:
-            which = ": it is of models trained on the source alone" if subject == "scores" else ""
-            raise ConfigError(
-                f"{request.where}: {name} finds nothing in the grid to look at{which}. "
-                f"Change its targets, seeds or methods, or those of the grid."
-            )
-        yield from found
-
-
-_MEASURES: dict[str, Callable[[MeasureRequest], Iterable[Run]]] = {
-    "model": of_models,
-    "scores": of_scores,
-    "seeds": of_seeds,
-    "cell": of_cells,
-    "encoder": of_encoders,
-    "states": of_states,
-    "parallel": of_parallel,
-    "comparable": of_states,
-    "words": of_states,
-    "text": of_masked_lm,
-}
 
 
 def _encoders_in(run: Run) -> list[Encoder]:
@@ -331,11 +287,11 @@ def _named(value: object, know: Callable[[str], str]) -> object:
     return "+".join(map(know, value.split("+"))) if isinstance(value, str) else value
 
 
-def _places(recipe: Recipe, where: str) -> dict[str, str]:
+def _places(recipe: Recipe) -> dict[str, str]:
     """Return where the recipe's encoders and translation models are on this machine."""
-    with located(f"{where}: encoder"):
+    with located("encoder"):
         found = places(encoder_sources(recipe))
-    with located(f"{where}: grid.method"):
+    with located("grid.method"):
         found |= places(models_given(recipe))
-    with located(f"{where}: translate.model"):
+    with located("translate.model"):
         return found | translator_places(models_named(recipe.translate))

@@ -15,7 +15,7 @@ from isogloss.data.projection.label_projection import WAYS, TagWay
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.methods import TRANSLATION_TRAINING, Method
-from isogloss.recipes.checking import checked, names, part_of, plug_in, refuse_empty_or_twice, refuse_unknown
+from isogloss.recipes.checking import Kinds, checked, names, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import Language, Recipe, Table
 from isogloss.runs.alignments import aligner_of
 from isogloss.runs.encoder_runs import Encoder, Pretrained
@@ -31,6 +31,14 @@ from isogloss.runs.runs import (
 from isogloss.tasks import find_task
 from isogloss.training.precision import PRECISIONS
 from isogloss.translators import TRANSLATORS, Translator
+
+TRANSLATOR_KINDS = Kinds("translator", TRANSLATORS)
+TRAINING_KINDS = Kinds(
+    "way to train a translator",
+    TRANSLATION_TRAINING,
+    default="translation-modelling",
+    noun="training",
+)
 
 
 def translation_model(source: str) -> Pretrained:
@@ -126,8 +134,6 @@ class TranslationRequest:
     """Whether they need links to the words they translate."""
     encoder: Encoder | None = None
     """Whose states a word aligner may compare."""
-    where: str
-    """The place in the recipe that asks for it, for messages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,37 +150,39 @@ class RecipeTranslator:
 
     def run(self, request: TranslationRequest, sources: Sources) -> Translate:
         """Build the run that translates as requested; ConfigError where this cannot be."""
-        where = f"{request.where}: translate"
         source, target = last_step(request.languages)
         start = self._start(request, sources)
-        with located(where):
+        with located("translate"):
             self.translator.check(source, target)
             corpus = sources.corpus(request.corpus)
             code = language_to_translate(request.corpus, request.languages)
-            own = tuple(pair for pair in request.treebanks if pair[0] == code)
-            limit = request.examples
-            data = sources.fingerprint(request.corpus, code, request.split, treebanks=own, examples=limit)
-        answers = self._answers(request.purpose) if "qa" in corpus.tasks else None
-        best: TagWay = "links" if self.translator.knows_links else "alignment"
-        tags, links = (best if needed else None for needed in (request.tags, request.links))
-        aligns = "alignment" in (*(answers or ()), tags, links)
-        aligner = aligner_of(self.align, where) if aligns else None
+            treebanks, limit = tuple(pair for pair in request.treebanks if pair[0] == code), request.examples
+            data = sources.fingerprint(
+                request.corpus, code, request.split, treebanks=treebanks, examples=limit
+            )
+            answers = self._answers(request.purpose) if "qa" in corpus.tasks else None
+            best: TagWay = "links" if self.translator.knows_links else "alignment"
+            tags, links = (best if needed else None for needed in (request.tags, request.links))
+            aligns = "alignment" in (*(answers or ()), tags, links)
+            aligner = aligner_of(self.align) if aligns else None
+            model = self.model(source, target, sources)
         compared = request.encoder if aligner is not None and aligner.needs_encoder else None
         if compared is not None:
-            check_layers_read(aligner, compared.original, sources.encoders, f"{request.where}: align")
+            with located("align"):
+                check_layers_read(aligner, compared.original, sources.encoders)
         return Translate(
             corpus=request.corpus,
             languages=request.languages,
             split=request.split,
             translator=self.translator,
-            model=self.model(source, target, sources, where),
+            model=model,
             start=start,
             answers=answers,
             tags=tags,
             links=links,
             aligner=aligner,
             encoder=compared.original if compared is not None else None,
-            treebanks=() if start else own,
+            treebanks=() if start else treebanks,
             examples=0 if start else limit,
             data="" if start else data,
         )
@@ -192,7 +200,7 @@ class RecipeTranslator:
         kept = ways if purpose == "train" else tuple(way for way in ways if way != "marks")
         return kept or ("alone",)
 
-    def model(self, source: str, target: str, sources: Sources, where: str) -> TranslationModel | None:
+    def model(self, source: str, target: str, sources: Sources) -> TranslationModel | None:
         """Return the model for a direction; ConfigError where there is none."""
         if not self.translator.needs_model:
             return None
@@ -203,17 +211,16 @@ class RecipeTranslator:
             both = is_built_in(source) and is_built_in(target)
             perfect = ", or take the translator of these languages, built-in" if both else ""
             raise ConfigError(
-                f"{where}: {self.translator.name} needs a model for {direction}.{there} Name one (model), "
+                f"{self.translator.name} needs a model for {direction}.{there} Name one (model), "
                 f"or train one ([translate.train]){perfect}."
             )
         if isinstance(model, TrainTranslator) and not {direction, f"{target}-{source}"} & set(model.pairs):
             raise ConfigError(
-                f"{where}: train.pairs: the model is trained on {', '.join(model.pairs)}, so it cannot "
+                f"train.pairs: the model is trained on {', '.join(model.pairs)}, so it cannot "
                 f"translate {direction}. Add the pair."
             )
         if isinstance(model, Pretrained) and (folder := sources.encoders.get(model.data)):
-            with located(where):
-                check_direction(folder, source, target)
+            check_direction(folder, source, target)
         return model
 
 
@@ -223,17 +230,17 @@ def needs_tags(task: str, method: Method) -> bool:
     return of_words and any(map(is_translation, reads.train)) and not reads.needs_teacher(find_task(task))
 
 
-def check_links(method: Method, where: str) -> None:
+def check_links(method: Method) -> None:
     """Raise ConfigError where a method reads word links, and its translations are read from files."""
     if method.reads((), ()).links:
         raise ConfigError(
-            f"{where}: attends: {method.name} reads which words of a translation are linked, and files of "
-            f"translations do not say. Add [translate] (its own links, or those of [align]), or leave "
-            f"attends out."
+            f"attends: {method.name} reads which words of a translation are linked, and files of "
+            "translations do not say. Add [translate] (its own links, or those of [align]), or leave "
+            "attends out."
         )
 
 
-def check_labels(task: str, method: Method | None, where: str) -> None:
+def check_labels(task: str, method: Method | None) -> None:
     """Raise ConfigError where labels are needed that are lost in translation.
 
     ``method`` is what trains on translations; None where they are what a model is tested on.
@@ -243,100 +250,97 @@ def check_labels(task: str, method: Method | None, where: str) -> None:
         return
     if method is None:
         raise ConfigError(
-            f"{where}: labels of {task} belong to words, and a translation has others, so a translated test "
-            f"set has none. Measure it for tasks that label texts, choose or find answers, or leave inputs "
-            f"out."
+            f"labels of {task} belong to words, and a translation has others, so a translated test "
+            "set has none. Measure it for tasks that label texts, choose or find answers, or leave inputs "
+            "out."
         )
     if unit != "word":
         raise ConfigError(
-            f"{where}: labels of {task} belong to words and do not outlive translation, so {method.name} "
-            f"finds none to train on. Leave [translate] out and read translations with labels from files, or "
-            f"choose a task of tagging: tags are carried along word links."
+            f"labels of {task} belong to words and do not outlive translation, so {method.name} "
+            "finds none to train on. Leave [translate] out and read translations with labels from files, or "
+            "choose a task of tagging: tags are carried along word links."
         )
 
 
-def translators(recipe: Recipe, sources: Sources, where: str) -> tuple[RecipeTranslator, ...]:
+def translators(recipe: Recipe, sources: Sources) -> tuple[RecipeTranslator, ...]:
     """Build the translators that a recipe's [translate] asks for; none without such a table."""
-    table, where = recipe.translate, f"{where}: translate"
-    if not table:
+    if not recipe.translate:
         return ()
-    kind = plug_in(table, TRANSLATORS, "translator", where)
-    own = names(kind)
-    refuse_unknown(table, own | names(TranslateTable), f"translator {kind.name}", where)
-    choice = part_of(table, TranslateTable, where)
-    lists = {key: value if isinstance(value, list) else [value] for key, value in table.items() if key in own}
+    with located("translate"):
+        return tuple(_translators(recipe.translate, recipe.align, sources))
+
+
+def _translators(table: Table, align: Table, sources: Sources) -> Iterator[RecipeTranslator]:
+    kind = TRANSLATOR_KINDS.choose(table, TranslateTable)
+    choice = part_of(table, TranslateTable)
+    lists = {
+        key: value if isinstance(value, list) else [value]
+        for key, value in table.items()
+        if key in names(kind)
+    }
     for key, values in lists.items():
-        refuse_empty_or_twice(values, f"{where}.{key}")
-    _check_answers(choice, kind.knows_links, where)
-    models = _models(choice, kind.needs_model, sources, where)
+        refuse_empty_or_twice(values, f".{key}")
+    _check_answers(choice, kind.knows_links)
+    models = _models(choice, kind.needs_model, sources)
     several = [key for key, values in lists.items() if len(values) > 1]
-    found = []
     for combination in product(*lists.values()):
-        said = dict(zip(lists, combination, strict=True))
-        found.append(
-            RecipeTranslator(
-                translator=checked(kind, said, where),
-                models=models,
-                answers=choice.answers,
-                align=recipe.align,
-                label=", ".join(f"{key}={said[key]}" for key in several),
-            )
+        chosen = dict(zip(lists, combination, strict=True))
+        yield RecipeTranslator(
+            translator=checked(kind, chosen),
+            models=models,
+            answers=choice.answers,
+            align=align,
+            label=", ".join(f"{key}={chosen[key]}" for key in several),
         )
-    return tuple(found)
 
 
 def scored_translations(
-    recipe: Recipe, by: tuple[RecipeTranslator, ...], sources: Sources, where: str
+    recipe: Recipe, by: tuple[RecipeTranslator, ...], sources: Sources
 ) -> Iterator[TrainTranslator | Translate]:
     """Yield the runs [translate] itself asks for: the model it trains, and scored translations."""
     if not by:
         return
     yield from (model for model in by[0].models.values() if isinstance(model, TrainTranslator))
-    choice = part_of(recipe.translate, TranslateTable, where)
+    choice = part_of(recipe.translate, TranslateTable)
     trained = [model.pairs for model in by[0].models.values() if isinstance(model, TrainTranslator)]
     pairs = choice.pairs or (trained[0] if trained else ())
     if choice.scored and not pairs:
-        raise ConfigError(f'{where}: translate.scored: between which languages? Add pairs = ["en-es"].')
+        raise ConfigError('translate.scored: between which languages? Add pairs = ["en-es"].')
     for one, corpus, pair in product(by, choice.scored, pairs):
-        with located(f"{where}: translate.scored"):
+        with located("translate.scored"):
             sources.needs(corpus, "bitext")
         first, second = two_languages(pair)
         for way in (pair, f"{second}-{first}"):
-            yield one.run(
-                TranslationRequest(corpus=corpus, languages=way, split="test", where=where), sources
-            )
+            yield one.run(TranslationRequest(corpus=corpus, languages=way, split="test"), sources)
 
 
-def _models(
-    choice: TranslateTable, needed: bool, sources: Sources, where: str
-) -> dict[str, TranslationModel]:
+def _models(choice: TranslateTable, needed: bool, sources: Sources) -> dict[str, TranslationModel]:
     if choice.model and choice.train:
-        raise ConfigError(f"{where}: give either model (one that exists) or train (make one), not both.")
+        raise ConfigError("give either model (one that exists) or train (make one), not both.")
     if (choice.model or choice.train) and not needed:
-        raise ConfigError(f"{where}: translator {choice.name} takes no model. Leave it out.")
+        raise ConfigError(f"translator {choice.name} takes no model. Leave it out.")
     if choice.train:
-        return {ANY: _trained(choice.train, sources, f"{where}.train")}
+        with located(".train"):
+            return {ANY: _trained(choice.train, sources)}
     named = choice.model if isinstance(choice.model, dict) else {ANY: choice.model} if choice.model else {}
     found: dict[str, TranslationModel] = {}
     for direction, source in named.items():
-        with located(f"{where}.model"):
+        with located(".model"):
             if direction:
                 two_languages(direction)
             found[direction] = translation_model(source)
     return found
 
 
-def _trained(table: Table, sources: Sources, where: str) -> TrainTranslator:
-    kind = plug_in(
-        table, TRANSLATION_TRAINING, "way to train a translator", where, default="translation-modelling"
-    )
-    refuse_unknown(table, names(kind, TrainTable), f"training {kind.name}", where)
-    choice, method = part_of(table, TrainTable, where), part_of(table, kind, where)
-    check_named(f"{where}: precision", "precision", PRECISIONS, precision_of(method))
-    refuse_empty_or_twice(choice.pairs, f"{where}.pairs")
-    wanted: list[tuple[Split, str, int, str]] = [("train", choice.bitext, choice.examples, f"{where}.bitext")]
-    wanted += [("dev", choice.dev, method.dev_sentences, f"{where}.dev")] if choice.dev else []
-    files = [one for each in wanted for one in _bitext_files(*each, choice.pairs, sources)]
+def _trained(table: Table, sources: Sources) -> TrainTranslator:
+    method, choice = TRAINING_KINDS.read(table, TrainTable), part_of(table, TrainTable)
+    check_named("precision", "precision", PRECISIONS, precision_of(method))
+    refuse_empty_or_twice(choice.pairs, ".pairs")
+    with located(".bitext"):
+        files = _bitext_files("train", choice.bitext, choice.examples, choice.pairs, sources)
+    if choice.dev:
+        with located(".dev"):
+            files += _bitext_files("dev", choice.dev, method.dev_sentences, choice.pairs, sources)
     return TrainTranslator(
         bitext=choice.bitext,
         pairs=choice.pairs,
@@ -349,21 +353,20 @@ def _trained(table: Table, sources: Sources, where: str) -> TrainTranslator:
 
 
 def _bitext_files(
-    split: Split, corpus: str, limit: int, where: str, pairs: tuple[str, ...], sources: Sources
+    split: Split, corpus: str, limit: int, pairs: tuple[str, ...], sources: Sources
 ) -> list[str]:
     """Return the fingerprint of each pair's files."""
-    with located(where):
-        sources.needs(corpus, "bitext")
-        for pair in pairs:
-            for code in two_languages(pair):
-                check_language(code, "pairs")
-        return [sources.fingerprint(corpus, pair, split, examples=limit) for pair in pairs]
+    sources.needs(corpus, "bitext")
+    for pair in pairs:
+        for code in two_languages(pair):
+            check_language(code, "pairs")
+    return [sources.fingerprint(corpus, pair, split, examples=limit) for pair in pairs]
 
 
-def _check_answers(choice: TranslateTable, knows_links: bool, where: str) -> None:
-    check_named(f"{where}.answers", "way to find them again", WAYS, *choice.answers)
+def _check_answers(choice: TranslateTable, knows_links: bool) -> None:
+    check_named(".answers", "way to find them again", WAYS, *choice.answers)
     if "links" in choice.answers and not knows_links:
         raise ConfigError(
-            f"{where}.answers: translator {choice.name} does not tell which words belong together. Take "
-            f"marks, alignment or alone."
+            f".answers: translator {choice.name} does not tell which words belong together. Take "
+            "marks, alignment or alone."
         )

@@ -75,7 +75,7 @@ def request(
     if named == NET:
         return ""
     try:
-        body = from_toml(text, "")
+        body = from_toml(text)
         texts = [named, *_texts(body), *_texts(dict(changes or {}))]
     except (ConfigError, RecursionError):
         return ""

@@ -5,14 +5,15 @@ Unknown fields and names are refused with the nearest match, wrong types and ran
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
-from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Replay, keys_of
+from isogloss.core.run_parts import Architecture, Modules, Named, NewSubwords, Replay, keys_of
 from isogloss.recipes.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
 from isogloss.recipes.recipe_text import from_toml, merged
 from isogloss.training.gradient_conflict import Conflict
@@ -45,85 +46,101 @@ _NOT_OF_RECIPES = frozenset({"str", "int", "float", "training", "updates"})
 """Parts of pydantic's locations: types that were tried, and fields whose own fields stand in their place."""
 
 Part = TypeVar("Part")
+PlugIn = TypeVar("PlugIn", bound=Named)
 
 
 def read_recipe(
     text: str,
     *,
-    where: str,
     changes: Mapping[str, object] | None = None,
     scale: str = "",
     prepare: Callable[[Table], Table] = dict,
 ) -> Recipe:
-    """Parse and check a recipe; ConfigError says the file, the field, what was found and what is allowed.
+    """Parse and check a recipe; ConfigError names the field, what was found and what is allowed.
 
     ``prepare`` may change its body before it is checked.
     """
-    body = from_toml(text, where)
+    body = from_toml(text)
     if scale:
         scales = body.get("scale", {})
-        known = scales if isinstance(scales, dict) else {}
-        check_named(f"{where}: --scale", "scale", known or ["(this recipe has none)"], scale)
-        for key, value in _flat(known[scale]):
-            set_key(body, key.split("."), value, f"{where}: scale.{scale}")
+        available = scales if isinstance(scales, dict) else {}
+        check_named("--scale", "scale", available or ["(this recipe has none)"], scale)
+        with located(f"scale.{scale}"):
+            for key, value in _flat(available[scale]):
+                set_key(body, key.split("."), value)
     for key, value in (changes or {}).items():
-        set_key(body, key.split("."), value, where)
+        set_key(body, key.split("."), value)
     if isinstance(body.get("pretrain"), dict):
-        refuse_unknown(body["pretrain"], names(PretrainTable), "pretraining", f"{where}: pretrain")
-    return checked(Recipe, _with_shared(prepare(body), where), where)
+        with located("pretrain"):
+            refuse_unknown(body["pretrain"], names(PretrainTable), "pretraining")
+    return checked(Recipe, _with_shared(prepare(body)))
 
 
-Added = tuple[Group, type[object]]
-"""The group of entry points that add to a table, and the protocol of what they add."""
+@dataclass(frozen=True)
+class Kinds(Generic[PlugIn]):
+    """Classes by name, one of which a table of a recipe names beside its fields."""
+
+    what: str
+    """What they are called in messages."""
+    classes: Mapping[str, type[PlugIn]]
+    group: Group | None = None
+    """The group of entry points whose plug-ins it may name too."""
+    protocol: type[object] = object
+    """What a plug-in must be."""
+    default: str = ""
+    """The name where a table gives none."""
+    key: str = "name"
+    """The field that names the class."""
+    noun: str = ""
+    """What messages about a field call the class; ``what`` when empty."""
+    others: tuple[str, ...] = ()
+    """Names that messages list besides, of what needs no class."""
+
+    def read(self, table: Table, *others: type[object]) -> PlugIn:
+        """Build the value that a table names; ``others`` are the dataclasses it has fields of besides."""
+        return part_of(table, self.choose(table, *others))
+
+    def choose(self, table: Table, *others: type[object]) -> type[PlugIn]:
+        """Return the class a table names; ConfigError for a field that neither it nor ``others`` have."""
+        kind = self.named(table)
+        refuse_unknown(
+            table, {self.key} | names(kind, *others), f"{self.noun or self.what} {self._name(table)}"
+        )
+        return kind
+
+    def named(self, table: Table) -> type[PlugIn]:
+        """Return the class that a table names; ConfigError, with the nearest match, for an unknown name."""
+        name = self._name(table)
+        if isinstance(name, str) and (kind := self._find(name)):
+            return kind
+        known = [*self.others, *self.classes, *(plugged_names(self.group) if self.group else ())]
+        if name is None:
+            raise ConfigError(
+                f"{self.key}: this field is missing. Add it to the recipe: one of "
+                f"{', '.join(sorted({*known}))}."
+            )
+        raise unknown_name("" if self.key == "name" else self.key, self.what, str(name), known)
+
+    def _name(self, table: Table) -> object:
+        return table.get(self.key, self.default or None)
+
+    def _find(self, name: str) -> type[PlugIn] | None:
+        """Return the class of a name, importing the code of a plug-in; None for an unknown name."""
+        if name in self.classes or self.group is None:
+            return self.classes.get(name)
+        kind: type[PlugIn] | None = find_plug_in(self.group, name, self.classes)
+        if kind is not None:
+            check_class(kind, self.protocol, name)
+        return kind
 
 
-def plug_in(
-    table: Table,
-    kinds: Mapping[str, type[Part]],
-    what: str,
-    where: str,
-    *,
-    default: str = "",
-    added: Added | None = None,
-) -> type[Part]:
-    """Return the class a table names; ConfigError, with the nearest match, for an unknown name.
+def part_of(table: Table, kind: type[Part], only: Collection[str] | None = None) -> Part:
+    """Build a frozen dataclass from its fields in a table that has those of others too.
 
-    ``added`` says whose plug-ins it may name besides.
+    ``only`` names the fields it may take from the table; all of its fields when left out.
     """
-    name = table.get("name", default or None)
-    if isinstance(name, str) and (found := named(name, kinds, where, added)):
-        return found
-    known = [*kinds, *(plugged_names(added[0]) if added else ())]
-    if name is None:
-        raise missing_name(f"{where}: name", known)
-    raise unknown_name(where, what, str(name), known)
-
-
-def missing_name(where: str, known: Collection[str]) -> ConfigError:
-    """Build the error for a table that does not name what it describes."""
-    return ConfigError(
-        f"{where}: this field is missing. Add it to the recipe: one of {', '.join(sorted({*known}))}."
-    )
-
-
-def named(name: str, kinds: Mapping[str, type[Part]], where: str, added: Added | None) -> type[Part] | None:
-    """Return the class of a name, of the house or of a plug-in, whose code is imported; None for none."""
-    if name in kinds or added is None:
-        return kinds.get(name)
-    with located(where):
-        found: type[Part] | None = find_plug_in(added[0], name, kinds)
-        if found is not None:
-            check_class(found, added[1], name)
-    return found
-
-
-def part_of(table: Table, kind: type[Part], where: str, only: Collection[str] | None = None) -> Part:
-    """Build a frozen dataclass from its fields in a table that holds those of others too.
-
-    ``only`` names the fields it may take from there; all of its own when left out.
-    """
-    own = names(kind) if only is None else only
-    return checked(kind, {key: value for key, value in table.items() if key in own}, where)
+    taken = names(kind) if only is None else only
+    return checked(kind, {key: value for key, value in table.items() if key in taken})
 
 
 def names(*kinds: type[object]) -> set[str]:
@@ -131,34 +148,33 @@ def names(*kinds: type[object]) -> set[str]:
     return {name for kind in kinds for name in keys_of(kind)}
 
 
-def checked(kind: type[Part], values: object, where: str) -> Part:
+def checked(kind: type[Part], values: object) -> Part:
     """Build a frozen dataclass from plain data; every mistake is a ConfigError naming the field."""
     try:
-        with located(where):
-            built: Part = adapter(kind).validate_python(values)  # type: ignore[arg-type]
-            return built
+        built: Part = adapter(kind).validate_python(values)  # type: ignore[arg-type]
     except ValidationError as error:
-        raise ConfigError(_explain(error, kind, where)) from error
+        raise ConfigError(_explain(error, kind)) from error
+    return built
 
 
-def refuse_unknown(table: Table, known: Collection[str], what: str, where: str) -> None:
+def refuse_unknown(table: Table, known: Collection[str], what: str) -> None:
     """Raise ConfigError, with the nearest match, at an unknown field."""
     for key in table:
         if key not in known:
             raise ConfigError(
-                f"{where}: {key}: {what} has no such field.{did_you_mean(key, known)} "
+                f"{key}: {what} has no such field.{did_you_mean(key, known)} "
                 f"Fields: {', '.join(sorted(known))}."
             )
 
 
-def refuse_empty_or_twice(values: Collection[object], where: str) -> None:
+def refuse_empty_or_twice(values: Collection[object], field: str) -> None:
     """Raise ConfigError at an empty list, or one with duplicates."""
     if not values:
-        raise ConfigError(f"{where}: the list is empty. Name at least one.")
+        raise ConfigError(f"{field}: the list is empty. Name at least one.")
     listed = list(values)
     for value in listed:
         if listed.count(value) > 1:
-            raise ConfigError(f"{where}: {value!r} is named twice. Name it once.")
+            raise ConfigError(f"{field}: {value!r} is named twice. Name it once.")
 
 
 _PARTS = {"architecture": Architecture, "modules": Modules, "replay": Replay, "vocabulary": NewSubwords}
@@ -175,7 +191,7 @@ def adapter(kind: type[object]) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _explain(error: ValidationError, kind: type[object], where: str) -> str:
+def _explain(error: ValidationError, kind: type[object]) -> str:
     # Of the alternatives of a union, the one that got furthest is the one that was meant.
     first = max(
         error.errors(include_url=False),
@@ -191,12 +207,12 @@ def _explain(error: ValidationError, kind: type[object], where: str) -> str:
         known = _fields_at(kind, first["loc"])
         within = [f"{table}.{last}" for table in known if last in _fields_at(kind, (*outer, table, last))]
         near = f" Did you mean {within[0]!r}?" if within else did_you_mean(last, known)
-        return f"{where}: {name}: no such field.{near} Fields: {', '.join(sorted(known))}."
+        return f"{name}: no such field.{near} Fields: {', '.join(sorted(known))}."
     if first["type"] in {"missing", "missing_argument"}:
-        return f"{where}: {name}: this field is missing. Add it to the recipe."
+        return f"{name}: this field is missing. Add it to the recipe."
     expected = _EXPECTED.get(first["type"], first["msg"]).format(**first.get("ctx", {}))
     near = did_you_mean(str(first["input"]), _QUOTED.findall(expected))
-    return f"{where}: {name}: found {repr(first['input'])[:60]}; expected {expected}.{near} Correct it."
+    return f"{name}: found {repr(first['input'])[:60]}; expected {expected}.{near} Correct it."
 
 
 def _is_of_recipes(part: str) -> bool:
@@ -229,17 +245,17 @@ def _flat(table: object, before: str = "") -> Iterator[tuple[str, object]]:
         yield from _flat(value, f"{before}.{key}" if before else key)
 
 
-def set_key(body: Table, path: list[str], value: object, where: str) -> None:
+def set_key(body: Table, path: list[str], value: object) -> None:
     """Set a field of a recipe's body in place, tables on the way to it included."""
     inner: object = body
     for depth, part in enumerate(path):
         here = ".".join(path[:depth]) or "the recipe"
         if isinstance(inner, list) and not (part.isdecimal() and int(part) < len(inner)):
             raise ConfigError(
-                f"{where}: {here} is a list of {len(inner)}, so it has no {part!r} to set. Count from 0."
+                f"{here} is a list of {len(inner)}, so it has no {part!r} to set. Count from 0."
             )
         if not isinstance(inner, dict | list):
-            raise ConfigError(f"{where}: {here} is no table, so it has no {part!r} to set.")
+            raise ConfigError(f"{here} is no table, so it has no {part!r} to set.")
         key: Any = int(part) if isinstance(inner, list) else part
         if depth == len(path) - 1:
             inner[key] = value
@@ -247,7 +263,7 @@ def set_key(body: Table, path: list[str], value: object, where: str) -> None:
             inner = inner.setdefault(key, {}) if isinstance(inner, dict) else inner[key]
 
 
-def _with_shared(body: Table, where: str) -> Table:
+def _with_shared(body: Table) -> Table:
     """Return a recipe's body with the fields of [pretrain] added to each encoder.pretrain table.
 
     Tables within (architecture, method, modules, lines) are merged field by field; what is no table is
@@ -260,8 +276,8 @@ def _with_shared(body: Table, where: str) -> Table:
     tables = encoder if isinstance(encoder, list) else [encoder]
     if not any(map(_is_pretrained_here, tables)):
         raise ConfigError(
-            f"{where}: pretrain: it says what encoder.pretrain tables have in common, and there is none. "
-            f"Write [encoder.pretrain] for one encoder, or [[encoder]] with pretrain for each of several."
+            "pretrain: it says what encoder.pretrain tables have in common, and there is none. "
+            "Write [encoder.pretrain] for one encoder, or [[encoder]] with pretrain for each of several."
         )
     filled = [
         {**one, "pretrain": _completed(one["pretrain"], shared)} if _is_pretrained_here(one) else one

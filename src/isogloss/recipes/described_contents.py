@@ -108,9 +108,9 @@ def _is_odd(example: object) -> bool:
     return label == () or isinstance(label, float) or bool(getattr(example, "repaired", ""))
 
 
-def _remark(odd: Sequence[Any], where: str) -> str:
+def _remark(odd: Sequence[Any], split: str) -> str:
     numbers = [one.label for one in odd if isinstance(getattr(one, "label", None), float)]
     if numbers:
         low, high, mean = min(numbers), max(numbers), fmean(numbers)
-        return f"{where}: numbers from {low:g} to {high:g}, {mean:.3g} on average."
-    return repairs_message(odd, where) or (f"{where}: texts without a label: {len(odd)}." if odd else "")
+        return f"{split}: numbers from {low:g} to {high:g}, {mean:.3g} on average."
+    return repairs_message(odd, split) or (f"{split}: texts without a label: {len(odd)}." if odd else "")

@@ -89,33 +89,37 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
 
     With ``assume`` files may be absent where there is no data folder: what is told is then all that is known.
     """
-    where, told = str(path), _read(path)
+    with located(str(path)):
+        return _described(_read(path), path, data, assume=assume)
+
+
+def _described(told: Description, path: Path, data: str, *, assume: bool) -> DescribedCorpus:
     name = told.name or path.stem
-    check_named(f"{where}: kind", "kind of corpus", KINDS, told.kind)
+    check_named("kind", "kind of corpus", KINDS, told.kind)
     if name in CORPORA or not name.replace("-", "").replace("_", "").isalnum():
         raise ConfigError(
-            f"{where}: name: {name!r} is taken, or no name. Give letters, digits and hyphens (name = …)."
+            f"name: {name!r} is taken, or no name. Give letters, digits and hyphens (name = …)."
         )
-    _check_labels(told, where)
-    check_named(f"{where}: bad_rows", "way with rows that do not fit", get_args(BadRows), told.bad_rows)
-    check_named(f"{where}: scheme", "scheme of tags", ("", *SCHEMES), told.scheme)
+    _check_labels(told)
+    check_named("bad_rows", "way with rows that do not fit", get_args(BadRows), told.bad_rows)
+    check_named("scheme", "scheme of tags", ("", *SCHEMES), told.scheme)
     kind: KindName = told.kind  # type: ignore[assignment]
-    files = _files(told, where)
-    form = _format(told, files, where)
+    files = _files(told)
+    form = _format(told, files)
     absent = assume and not data and not told.hub and not _are_here(files, path.parent)
     corpus = DescribedCorpus(
         name=name,
         kind=kind,
         paths=files,
         format=form,
-        columns=_columns(told, kind, form, where),
+        columns=_columns(told, kind, form),
         separator=None if told.separator == "," else told.separator,
         predicts=told.predicts,  # type: ignore[arg-type]
         between=told.between,
         labels=tuple(dict.fromkeys(told.labels.values() if isinstance(told.labels, dict) else told.labels)),
         spelled=told.labels if isinstance(told.labels, dict) else {},
-        languages={} if absent and not told.languages else _languages(told, files, path.parent, data, where),
-        where=_where(told, files, form, where),
+        languages={} if absent and not told.languages else _languages(told, files, path.parent, data),
+        where=_where(told, files, form),
         skip=told.skip,
         bad_rows=told.bad_rows,  # type: ignore[arg-type]
         comments=told.comments,
@@ -127,32 +131,29 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
         url=told.url,
         licence=told.licence,
     )
-    with located(where):
-        return with_labels(corpus, data_source(data)) if _has_inventory(corpus) else corpus
+    return with_labels(corpus, data_source(data)) if _has_inventory(corpus) else corpus
 
 
-def _check_labels(told: Description, where: str) -> None:
+def _check_labels(told: Description) -> None:
     """Raise ConfigError for labels that a kind of corpus does not have."""
     tasks = KINDS[told.kind].tasks  # type: ignore[index]
-    check_named(f"{where}: predicts", f"kind of label for {told.kind}", tasks, told.predicts)
+    check_named("predicts", f"kind of label for {told.kind}", tasks, told.predicts)
     if told.kind == "choice" and isinstance(told.labels, dict):
         raise ConfigError(
-            f"{where}: labels: found a table; expected a list of what the first option is called, the second "
-            f'and so on (labels = ["A", "B"]).'
+            "labels: found a table; expected a list of what the first option is called, the second "
+            'and so on (labels = ["A", "B"]).'
         )
     columns, names = told.columns.get("label"), told.labels
     if isinstance(columns, tuple) and names and (isinstance(names, dict) or len(names) != len(columns)):
         found = "a table" if isinstance(names, dict) else f"{len(names)} for {len(columns)} columns"
         raise ConfigError(
-            f"{where}: labels: found {found}; expected a list with the label of each column, in their order, "
-            f"or none where columns are called as the labels."
+            f"labels: found {found}; expected a list with the label of each column, in their order, "
+            "or none where columns are called as the labels."
         )
     if told.predicts == "labels" and not told.between:
-        raise ConfigError(
-            f"{where}: between: nothing is there; expected what stands between labels, as ; does."
-        )
+        raise ConfigError("between: nothing is there; expected what stands between labels, as ; does.")
     if told.labels and told.predicts == "number":
-        raise ConfigError(f"{where}: labels: a number has none. Leave them out.")
+        raise ConfigError("labels: a number has none. Leave them out.")
 
 
 def _has_inventory(corpus: DescribedCorpus) -> bool:
@@ -163,23 +164,21 @@ def _read(path: Path) -> Description:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ConfigError(
-            f"{path}: no such description of a corpus. Give the path of a TOML file."
-        ) from error
+        raise ConfigError("no such description of a corpus. Give the path of a TOML file.") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: this is no TOML ({error}). Mend the line and run again.") from error
-    return checked(Description, from_toml(text, str(path)), str(path))
+        raise ConfigError(f"this is no TOML ({error}). Mend the line and run again.") from error
+    return checked(Description, from_toml(text))
 
 
-def _files(told: Description, where: str) -> dict[Split, str]:
+def _files(told: Description) -> dict[Split, str]:
     if told.hub:
-        return _hub_splits(told, where)
+        return _hub_splits(told)
     if not told.files:
         raise ConfigError(
-            f'{where}: files: nothing is there; expected where the files are (files = "…"), or hub = "…".'
+            'files: nothing is there; expected where the files are (files = "…"), or hub = "…".'
         )
     given = told.files if isinstance(told.files, dict) else dict.fromkeys(_splits(told), told.files)
-    check_named(f"{where}: files", "split", SPLITS, *given, *told.splits)
+    check_named("files", "split", SPLITS, *given, *told.splits)
     found: dict[Split, str] = {
         split: given[split].replace("{split}", told.splits.get(split, split))
         for split in SPLITS
@@ -187,30 +186,30 @@ def _files(told: Description, where: str) -> dict[Split, str]:
     }
     if not found:
         raise ConfigError(
-            f"{where}: splits: found {', '.join(told.splits)}, and files without {{split}} are of train "
+            f"splits: found {', '.join(told.splits)}, and files without {{split}} are of train "
             f"alone. Write {{split}} in files, a path for each split, or leave splits out."
         )
     for path in found.values():
         if Path(path).is_absolute():
             raise ConfigError(
-                f"{where}: files: {path!r} is a place on one machine. Give a path below the folder of the "
-                f"description, or below the data folder (--data)."
+                f"files: {path!r} is a place on one machine. Give a path below the folder of the "
+                "description, or below the data folder (--data)."
             )
     return found
 
 
-def _hub_splits(told: Description, where: str) -> dict[Split, str]:
+def _hub_splits(told: Description) -> dict[Split, str]:
     """Return configuration and split of a dataset of the hub, by our splits."""
-    check_dataset(told.hub, where)
+    check_dataset(told.hub)
     for name, given in (("files", told.files), ("format", told.format)):
         if given:
-            raise ConfigError(f"{where}: {name}: a dataset of the hub says its own. Leave it out.")
+            raise ConfigError(f"{name}: a dataset of the hub says its own. Leave it out.")
     if not told.languages:
         raise ConfigError(
-            f"{where}: languages: those of a dataset of the hub are not looked up. Write them "
-            f'(languages = ["sw", "ha"], or what stands for {{language}}: {{ sw = "swa" }}).'
+            "languages: those of a dataset of the hub are not looked up. Write them "
+            '(languages = ["sw", "ha"], or what stands for {language}: { sw = "swa" }).'
         )
-    check_named(f"{where}: splits", "split", SPLITS, *told.splits)
+    check_named("splits", "split", SPLITS, *told.splits)
     names: Mapping[Any, str] = told.splits or ALL
     return {split: f"{told.config}/{names[split]}" for split in SPLITS if split in names}
 
@@ -221,14 +220,12 @@ def _splits(told: Description) -> tuple[Split, ...]:
     return SPLITS if parted else ("train",)
 
 
-def _where(
-    told: Description, files: Mapping[Split, str], form: FileFormat, where: str
-) -> dict[Split, dict[str, str]]:
+def _where(told: Description, files: Mapping[Split, str], form: FileFormat) -> dict[Split, dict[str, str]]:
     """Return which rows are those of each split; none where a split's files are its own."""
     if told.where and form in ("conll", "conllu", "lines", "squad"):
         raise ConfigError(
-            f"{where}: where: rows of {form} have no columns to choose them by. Give each split and language "
-            f"files of its own."
+            f"where: rows of {form} have no columns to choose them by. Give each split and language "
+            "files of its own."
         )
     return {
         split: {
@@ -240,59 +237,54 @@ def _where(
     }
 
 
-def _format(told: Description, files: Mapping[Split, str], where: str) -> FileFormat:
+def _format(told: Description, files: Mapping[Split, str]) -> FileFormat:
     if told.hub:
         return "jsonl"
     if told.format:
-        check_named(f"{where}: format", "format", get_args(FileFormat), told.format)
+        check_named("format", "format", get_args(FileFormat), told.format)
         return told.format  # type: ignore[return-value]
     path = next(iter(files.values())).removesuffix(".gz").removesuffix(".xz")
     suffixes = KINDS[told.kind].suffixes  # type: ignore[index]
     if Path(path).suffix not in suffixes:
         raise ConfigError(
-            f"{where}: format: {path!r} has no suffix that tells it. "
-            f"Write one of {', '.join(get_args(FileFormat))}."
+            f"format: {path!r} has no suffix that tells it. Write one of {', '.join(get_args(FileFormat))}."
         )
     return suffixes[Path(path).suffix]
 
 
-def _columns(told: Description, kind: KindName, form: FileFormat, where: str) -> Columns:
+def _columns(told: Description, kind: KindName, form: FileFormat) -> Columns:
     """Return where each part of an example stands: as told, else where it usually stands in the format."""
     usual, several = KINDS[kind].columns, (*KINDS[kind].several, ID)
     if told.predicts == "labels":
         several = ("label", *several)
-    check_named(f"{where}: format", f"format of {kind}", usual, form)
+    check_named("format", f"format of {kind}", usual, form)
     known = [*usual[form], *KINDS[kind].more, ID] if form != "squad" else []
     for part, found in told.columns.items():
-        check_named(f"{where}: columns", "part of an example", known, part)
+        check_named("columns", "part of an example", known, part)
         if isinstance(found, tuple) and (part not in several or not found):
             raise ConfigError(
-                f"{where}: columns: {part} stands in {len(found)} columns; expected one. A list of one or "
+                f"columns: {part} stands in {len(found)} columns; expected one. A list of one or "
                 f"more is for {', '.join(several)}."
             )
     if len(told.separator) != 1:
-        raise ConfigError(f"{where}: separator: found {told.separator!r}; expected one character.")
+        raise ConfigError(f"separator: found {told.separator!r}; expected one character.")
     columns: dict[str, Column | tuple[Column, ...]] = {**usual[form], **told.columns}
     if "annotated" in columns:
         columns = {part: column for part, column in columns.items() if part not in ("words", "labels")}
-    _check_columns(columns, form, where)
+    _check_columns(columns, form)
     return columns
 
 
-def _check_columns(columns: Columns, form: FileFormat, where: str) -> None:
+def _check_columns(columns: Columns, form: FileFormat) -> None:
     """Raise ConfigError for columns that a format of a line a word does not have."""
     if form == "conll" and not all(isinstance(one, int) for one in columns.values()):
-        raise ConfigError(
-            f"{where}: columns: those of conll have no names. Number them from 0 (-1: the last)."
-        )
+        raise ConfigError("columns: those of conll have no names. Number them from 0 (-1: the last).")
     for column in columns.values() if form == "conllu" else ():
         if column not in NAMES and column not in range(-len(NAMES), len(NAMES)):
-            raise unknown_name(f"{where}: columns", "column of CoNLL-U", str(column), NAMES)
+            raise unknown_name("columns", "column of CoNLL-U", str(column), NAMES)
 
 
-def _languages(
-    told: Description, files: Mapping[Split, str], folder: Path, data: str, where: str
-) -> dict[str, str]:
+def _languages(told: Description, files: Mapping[Split, str], folder: Path, data: str) -> dict[str, str]:
     """Return the languages that are told or, where none are, that have files."""
     given = told.languages if isinstance(told.languages, dict) else {one: one for one in told.languages}
     if not given:
@@ -304,10 +296,10 @@ def _languages(
         given = {one: one for one in found if all(map(is_language_code, canonical_language(one).split("-")))}
     if not given:
         raise ConfigError(
-            f"{where}: files: none of {', '.join(files.values())} is there for any language. Correct it, "
+            f"files: none of {', '.join(files.values())} is there for any language. Correct it, "
             f'give --data, or say what stands for {{language}} (languages = {{ sw = "swahili" }}).'
         )
-    refuse_empty_or_twice([canonical_language(code) for code in given], f"{where}: languages")
+    refuse_empty_or_twice([canonical_language(code) for code in given], "languages")
     return {canonical_language(code): spelled for code, spelled in given.items()}
 
 

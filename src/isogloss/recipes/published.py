@@ -6,7 +6,7 @@ from dataclasses import fields
 from io import StringIO
 from pathlib import Path
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, located
 from isogloss.core.records import Value
 from isogloss.core.run_files import Published
 
@@ -25,14 +25,16 @@ def read_published(path: Path) -> list[dict[str, Value]]:
             f"published: {path.name}: cannot be read ({error}). Put the file beside the recipe, or leave the "
             f"field out."
         ) from error
-    reader = csv.reader(StringIO(text), strict=True)
+    reader, found = csv.reader(StringIO(text), strict=True), list[dict[str, Value]]()
     try:
         head = next(reader, [])
         if tuple(head) != COLUMNS:
             raise ConfigError(
                 f"{path.name}:1: found the columns {','.join(head)}; expected {','.join(COLUMNS)}."
             )
-        found = [_row(cells, f"{path.name}:{reader.line_num}") for cells in reader if cells]
+        for cells in filter(None, reader):
+            with located(f"{path.name}:{reader.line_num}"):
+                found.append(_row(cells))
     except csv.Error as error:
         raise ConfigError(
             f"{path.name}:{reader.line_num}: this is no CSV ({error}). Mend the line."
@@ -44,17 +46,17 @@ def read_published(path: Path) -> list[dict[str, Value]]:
     return found
 
 
-def _row(cells: list[str], where: str) -> dict[str, Value]:
+def _row(cells: list[str]) -> dict[str, Value]:
     if len(cells) != len(COLUMNS):
-        raise ConfigError(f"{where}: found {len(cells)} cells; expected {len(COLUMNS)}: {','.join(COLUMNS)}.")
+        raise ConfigError(f"found {len(cells)} cells; expected {len(COLUMNS)}: {','.join(COLUMNS)}.")
     row = dict(zip(COLUMNS, map(str.strip, cells), strict=True))
     for name in NEEDED:
         if not row[name]:
-            raise ConfigError(f"{where}: {name}: nothing is there; every row says it.")
+            raise ConfigError(f"{name}: nothing is there; every row says it.")
     try:
         value = float(row["value"])
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ConfigError(f"{where}: value: found {cells[5]!r:.40}; expected a number such as 0.814.")
+        raise ConfigError(f"value: found {cells[5]!r:.40}; expected a number such as 0.814.")
     return {**row, "value": value}

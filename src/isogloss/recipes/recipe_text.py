@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, did_you_mean, located, unknown_name
 from isogloss.core.paths import is_there
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _near(name: str, packaged: Mapping[str, Path]) -> list[str]:
 def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
     """Return a recipe with the tables of the one it extends; ConfigError where that leads back to it."""
     try:
-        body = from_toml(text, chain[-1])
+        body = from_toml(text)
     except ConfigError:
         return text  # Whoever reads it says what is wrong, and where.
     if EXTENDS not in body:
@@ -97,14 +97,13 @@ def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
     if not isinstance(base, str):
         raise ConfigError(f"{where}: {EXTENDS}: found {base!r:.60}; expected the file or name of one recipe.")
     beside = str(folder / base) if (folder / base).is_file() else base
-    try:
+    with located(f"{where}: {EXTENDS}"):
         other, known_by, its_folder = _found(beside)
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {EXTENDS}: {error}") from error
     if known_by in chain:
         way = " → ".join(Path(one).name for one in (*chain, known_by))
         raise ConfigError(f"{where}: {EXTENDS}: {way} leads back to itself. Let one of them extend nothing.")
-    first = from_toml(_extended(other, its_folder, (*chain, known_by)), Path(known_by).name)
+    with located(Path(known_by).name):
+        first = from_toml(_extended(other, its_folder, (*chain, known_by)))
     numbers = first.get(PUBLISHED)
     if isinstance(numbers, str) and numbers and not _is_packaged(numbers, its_folder):
         of_paper = known_by.startswith(PAPERS)
@@ -174,15 +173,15 @@ def _told(value: Any) -> Iterator[tuple[str, object]]:
             yield one.name, own
 
 
-def from_toml(text: str, where: str) -> dict[str, Any]:
-    """Return the tables of TOML; ConfigError, which begins with ``where``, for what is none."""
+def from_toml(text: str) -> dict[str, Any]:
+    """Return the tables of TOML; ConfigError for a text that is not TOML."""
     try:
         return tomllib.loads(text)
     except ValueError as error:  # Also that of a number of thousands of digits.
-        raise ConfigError(f"{where}: this is no TOML ({error}). Mend the line and run again.") from error
+        raise ConfigError(f"this is no TOML ({error}). Mend the line and run again.") from error
     except RecursionError as error:
         raise ConfigError(
-            f"{where}: its lists or tables stand in one another too deeply to be read. Write it flatter."
+            "its lists or tables stand in one another too deeply to be read. Write it flatter."
         ) from error
 
 
@@ -209,7 +208,7 @@ def _of_tables(value: object) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(isinstance(one, Mapping) for one in value)
 
 
-def _value(value: object, where: str) -> str:
+def _value(value: object, field: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -219,11 +218,11 @@ def _value(value: object, where: str) -> str:
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else str(value)
     if isinstance(value, Sequence):
-        return f"[{', '.join(_value(one, where) for one in value)}]"
+        return f"[{', '.join(_value(one, field) for one in value)}]"
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(key)} = {_value(one, where)}' for key, one in value.items())} }}"
+        return f"{{ {', '.join(f'{_key(key)} = {_value(one, field)}' for key, one in value.items())} }}"
     raise ConfigError(
-        f"{IN_PYTHON}: {where}: found {value!r:.60}; expected a text, a number, true or false, a list or a "
+        f"{IN_PYTHON}: {field}: found {value!r:.60}; expected a text, a number, true or false, a list or a "
         f"table. Correct it."
     )
 

@@ -16,20 +16,21 @@ from isogloss.data.formats.word_links import write_pharaoh
 from isogloss.data.projection.bitext_report import check_bitext
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.metrics.alignment_error import alignment_scores
-from isogloss.recipes.checking import names, part_of, plug_in, refuse_unknown
+from isogloss.recipes.checking import Kinds
 from isogloss.recipes.recipe import Table
 from isogloss.runs.context import LINKS, RunContext, RunResult
 from isogloss.runs.encoder_runs import Align, Encoder, counts_words
 from isogloss.runs.encoders import check_layers_read
 from isogloss.training.bitext import ALIGNED_SUBWORDS
 
+ALIGNER_KINDS = Kinds("word aligner", ALIGNERS, default="fast-align", noun="aligner")
+
 
 @dataclass(frozen=True)
 class AlignmentRequest:
-    """How words are aligned: the recipe's [align] table, the place that asks for it, and the split."""
+    """How words are aligned: the recipe's [align] table, and the split."""
 
     table: Table
-    where: str
     split: Split = "train"
     links: bool = True
     """Whether linked words are read; otherwise nothing is aligned."""
@@ -47,20 +48,21 @@ def alignments(
     An aligner that compares states takes those of the original encoder, so that an adjusted one is not
     measured by its own alignments.
     """
-    where, split, aligner = request.where, request.split, aligner_of(request.table, request.where)
+    split, aligner = request.split, aligner_of(request.table)
     aligner = aligner if request.links else Unlinked()
-    check_layers_read(aligner, encoder.original, sources.encoders, f"{where}: align")
+    with located("align"):
+        check_layers_read(aligner, encoder.original, sources.encoders)
     subwords = request.subwords and request.links
     if subwords and not counts_words(aligner):
         raise ConfigError(
-            f"{where}: word: subwords are linked by how often they co-occur, and aligner {aligner.name!r} "
-            f"links words. Let [align] name fast-align or eflomal, or choose another word."
+            f"word: subwords are linked by how often they co-occur, and aligner {aligner.name!r} "
+            "links words. Let [align] name fast-align or eflomal, or choose another word."
         )
     found = []
     for pair in pairs:
-        with located(f"{where}: pairs"):
+        with located("pairs"):
             two_languages(pair)
-        with located(f"{where}: bitext"):
+        with located("bitext"):
             sources.needs(bitext, "bitext")
             run = Align(
                 bitext=bitext,
@@ -83,12 +85,10 @@ def links_subwords(method: Named) -> bool:
     return values_of(method).get("word") == ALIGNED_SUBWORDS
 
 
-def aligner_of(table: Table, where: str) -> Aligner:
+def aligner_of(table: Table) -> Aligner:
     """Build the word aligner that a recipe's [align] table names."""
-    where = f"{where}: align"
-    kind = plug_in(table, ALIGNERS, "word aligner", where, default="fast-align")
-    refuse_unknown(table, {"name"} | names(kind), f"aligner {kind.name}", where)
-    return part_of(table, kind, where)
+    with located("align"):
+        return ALIGNER_KINDS.read(table)
 
 
 def _is_alone(split: Split, aligner: Aligner, sources: Sources, bitext: str, pair: str) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import fsum
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, located, unknown_name
 from isogloss.core.identity import content, identity
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.methods.average import TOLERANCE, Average
@@ -31,8 +31,6 @@ class AverageRequest:
     encoders: Mapping[Encoder, str]
     """Those of the recipe, by label."""
     sources: Sources
-    where: str
-    """The place in the recipe, for messages."""
 
 
 def averaged(request: AverageRequest) -> FineTune:
@@ -42,9 +40,7 @@ def averaged(request: AverageRequest) -> FineTune:
     """
     given = request.method.weights_of(len(request.of))
     if len(given) != len(request.of):
-        raise ConfigError(
-            f"{request.where}: weights: found {len(given)}, and of names {len(request.of)}. Give each one."
-        )
+        raise ConfigError(f"weights: found {len(given)}, and of names {len(request.of)}. Give each one.")
     parts: list[tuple[FineTune | Encoder, float]] = []
     for label, weight in zip(request.of, given, strict=True):
         own = _parts(request, label)
@@ -52,7 +48,8 @@ def averaged(request: AverageRequest) -> FineTune:
     parts.sort(key=lambda one: (seedless(one[0]), identity(one[0])))
     equal = all(abs(weight * len(parts) - 1) < TOLERANCE for _, weight in parts)
     method = replace(request.method, weights=None if equal else tuple(weight for _, weight in parts))
-    _check_models(request, method, parts)
+    with located("of"):
+        _check_models(request, method, parts)
     return _run(request, method, tuple(part for part, _ in parts))
 
 
@@ -63,19 +60,19 @@ def _parts(request: AverageRequest, label: str) -> Sequence[FineTune | Encoder]:
     found = [encoder for encoder, own in request.encoders.items() if own == label]
     if not found:
         known = {*request.encoders.values(), *(name for models in request.members for name in models)}
-        raise unknown_name(f"{request.where}: of", "method trained here, or encoder,", label, known)
+        raise unknown_name("of", "method trained here, or encoder,", label, known)
     if len(found) > 1 or not _comes_from(found[0], request.encoder):
         what = "several encoders" if len(found) > 1 else "an encoder that did not start from the grid's"
         raise ConfigError(
-            f"{request.where}: of: {label!r} is {what}, and a language vector is what training on text "
+            f"of: {label!r} is {what}, and a language vector is what training on text "
             f"changed in {request.encoder.label!r}. Name an encoder with start = that one, or choose by "
-            f"encoders which one the average is made on."
+            "encoders which one the average is made on."
         )
     own, origin = (modules_of(one, request.sources.encoders) for one in (found[0], request.encoder))
     if own != origin or _gains_subwords(found[0]):
         raise ConfigError(
-            f"{request.where}: of: {label!r} has subwords or language modules that {request.encoder.label!r} "
-            f"lacks, so their weights do not match. Continue pretraining without vocabulary and modules."
+            f"of: {label!r} has subwords or language modules that {request.encoder.label!r} "
+            "lacks, so their weights do not match. Continue pretraining without vocabulary and modules."
         )
     return found
 
@@ -101,24 +98,23 @@ def _check_models(
     request: AverageRequest, method: Average, parts: Sequence[tuple[FineTune | Encoder, float]]
 ) -> None:
     """Raise ConfigError for models that have no mean."""
-    where, models = f"{request.where}: of", [one for one, _ in parts if isinstance(one, FineTune)]
+    models = [one for one, _ in parts if isinstance(one, FineTune)]
     if abs(fsum(weight for one, weight in parts if isinstance(one, FineTune))) < TOLERANCE:
         what = "methods whose weights sum to 0" if models else "no method"
         raise ConfigError(
-            f"{where}: {list(request.of)} has {what}, and a head is the mean of models' heads. Add a method, "
-            f"or change the weights."
+            f"{list(request.of)} has {what}, and a head is the mean of models' heads. Add a method, "
+            "or change the weights."
         )
     kinds = {one.peft.name if one.peft else "none" for one in models}
     if len(kinds) > 1:
         raise ConfigError(
-            f"{where}: these models were trained with peft {' and '.join(sorted(kinds))}. Average models of "
-            f"one kind."
+            f"these models were trained with peft {' and '.join(sorted(kinds))}. Average models of one kind."
         )
     given = any(isinstance(one.method, Given) for one in models)
     if given and (method.needs_origin(len(parts)) or len(models) < len(parts)):
         raise ConfigError(
-            f"{where}: a model that is given does not say what encoder it started from, so it has no task "
-            f"vector. Name no encoder, give weights that sum to 1, and leave density and dropped out."
+            "a model that is given does not say what encoder it started from, so it has no task "
+            "vector. Name no encoder, give weights that sum to 1, and leave density and dropped out."
         )
 
 

@@ -130,11 +130,11 @@ def _read_facts(folder: str, _data: str) -> Facts:
 
 def facts_of(encoder: Encoder, folders: Mapping[str, str]) -> Facts | None:
     """Return the facts of the encoder that one was made from; None where that is not on this machine yet."""
-    first, where = first_of(encoder), place_of(encoder, folders)
+    first, folder = first_of(encoder), place_of(encoder, folders)
     if isinstance(first, Pretrain):
         shape = first.architecture
         return Facts(shape.family, shape.dim, shape.positions, shape.layers) if shape else None
-    return _read_facts(where, first.data) if where else None
+    return _read_facts(folder, first.data) if folder else None
 
 
 def place_of(encoder: Encoder, folders: Mapping[str, str]) -> str:
@@ -174,30 +174,30 @@ def reads(encoder: Encoder, code: str, folders: Mapping[str, str]) -> bool:
     return all(known is None or code in known for known in each)
 
 
-def check_read(encoder: Encoder, codes: Iterable[str], folders: Mapping[str, str], where: str) -> None:
-    """Raise ConfigError, naming ``where``, for a language that an encoder has no module, or no map, for."""
+def check_read(encoder: Encoder, codes: Iterable[str], folders: Mapping[str, str], name: str) -> None:
+    """Raise ConfigError for a language that an encoder, called ``name``, has no module or no map for."""
     modules, maps = module_languages(encoder, folders), mapped_languages(encoder, folders)
     for code in codes:
         if modules is not None and code not in modules:
             raise ConfigError(
-                f"{where} has modules for each language, and none for {code!r}.{did_you_mean(code, modules)} "
+                f"{name} has modules for each language, and none for {code!r}.{did_you_mean(code, modules)} "
                 f"Known: {', '.join(sorted(modules))}. Pretrain it with {code} too, choose whose modules "
-                f"read what has none (modules.fallback), or name other languages (or encoders)."
+                "read what has none (modules.fallback), or name other languages (or encoders)."
             )
         if maps is not None and code not in maps:
             raise ConfigError(
-                f"{where} maps each language's states, and has no map for {code!r}. "
+                f"{name} maps each language's states, and has no map for {code!r}. "
                 f"Known: {', '.join(sorted(maps))}. Adjust it with bitext of {code} too, or name other "
-                f"languages (or encoders)."
+                "languages (or encoders)."
             )
 
 
-def check_layers_read(part: object, encoder: Encoder, folders: Mapping[str, str], where: str) -> None:
-    """Raise ConfigError, naming ``where``, for a layer that a part reads and an encoder here lacks."""
+def check_layers_read(part: object, encoder: Encoder, folders: Mapping[str, str]) -> None:
+    """Raise ConfigError for a layer that a part reads and an encoder here lacks."""
     if facts := facts_of(encoder, folders):
         for name in ("layer", "layers"):
             read = values_of(part).get(name) or () if part else ()
-            check_layers(facts.layers, read if isinstance(read, tuple) else (read,), f"{where}: {name}")
+            check_layers(facts.layers, read if isinstance(read, tuple) else (read,), name)
 
 
 def mapped_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[str] | None:

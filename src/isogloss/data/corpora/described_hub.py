@@ -29,11 +29,11 @@ VERSION = 1
 """Part of the fingerprints; raise it when rows give other lines than before."""
 
 
-def check_dataset(dataset: str, where: str) -> None:
+def check_dataset(dataset: str) -> None:
     """Raise ConfigError unless a dataset is named with a whole commit."""
     if not PINNED.fullmatch(dataset):
         raise ConfigError(
-            f"{where}: hub: found {dataset!r}; expected owner/name@COMMIT, all 40 digits of it: a branch "
+            f"hub: found {dataset!r}; expected owner/name@COMMIT, all 40 digits of it: a branch "
             f"moves on, and a run could not say what it was trained on. The commits of a dataset are on its "
             f"page, under Files and versions."
         )

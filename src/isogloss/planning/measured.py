@@ -1,0 +1,200 @@
+"""What measurements are taken of: the models of a grid, one by one or compared, and the recipe's encoders."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+from isogloss.core.errors import ConfigError, ModelError, check_named, located
+from isogloss.core.languages import language_of_text
+from isogloss.data.corpus import Split
+from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
+from isogloss.diagnostics import Diagnostic
+from isogloss.diagnostics.weight_space import FACTORS, MIX_OTHERWISE
+from isogloss.methods import WITH_FACTORS
+from isogloss.methods.x_mixup import XMixup, mixup_task
+from isogloss.planning.grid import Cell, Planning
+from isogloss.planning.translations import RecipeTranslator
+from isogloss.recipes.recipe import MeasureTable
+from isogloss.runs.encoder_runs import Encoder, Pretrain
+from isogloss.runs.encoders import check_read, facts_of, has_masked_lm, reads
+from isogloss.runs.runs import FineTune, Measure, Run
+from isogloss.tasks import find_task
+from isogloss.training.evaluation import PAIRED
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureRequest:
+    """One [[measure]] table, with the encoders it chooses and their cells."""
+
+    diagnostic: Diagnostic
+    choice: MeasureTable
+    planning: Planning
+    encoders: Sequence[Encoder]
+    cells: Sequence[Cell]
+    """Of these encoders."""
+    translator: RecipeTranslator | None = None
+    """Translates the inputs; None where these are not translated or are read from files."""
+
+    @property
+    def split(self) -> Split:
+        """The split measured (checked when the table was read)."""
+        return cast(Split, self.choice.split)
+
+    @property
+    def sources(self) -> Sources:
+        """Where corpora and encoders are."""
+        return self.planning.sources
+
+    @property
+    def chosen_cells(self) -> Iterator[Cell]:
+        """The cells of the tasks, targets and seeds that are named; all where none are."""
+        choice = self.choice
+        for cell in self.cells:
+            chosen = ((choice.tasks, cell.task), (choice.targets, cell.target), (choice.seeds, cell.seed))
+            if all(not values or value in values for values, value in chosen):
+                yield cell
+
+    def measure(
+        self, measured: "Measured", corpus: str, codes: Iterable[str], treebanks: Treebanks = ()
+    ) -> Measure:
+        """Build a measurement on a corpus, with the fingerprint of the files it reads."""
+        fingerprint, limit = self.sources.fingerprint, self.choice.examples
+        files = [fingerprint(corpus, code, self.split, treebanks=treebanks, examples=limit) for code in codes]
+        return Measure(
+            diagnostic=self.diagnostic,
+            subjects=measured.runs,
+            languages=measured.languages,
+            corpus=corpus,
+            split=self.split,
+            examples=limit,
+            data=combined_fingerprint(files),
+        )
+
+    def check_languages(self, encoder: Encoder, languages: Iterable[str]) -> None:
+        """Raise ConfigError for languages an encoder cannot read; text in a pair (fr-en) is in the last."""
+        codes = map(language_of_text, languages)
+        check_read(encoder, codes, self.sources.encoders, f"encoder {encoder.label!r}")
+
+
+class Measured(NamedTuple):
+    """What one measurement is taken of."""
+
+    runs: tuple[Run, ...]
+    encoder: Encoder
+    languages: tuple[str, ...]
+    cell: Cell | None = None
+    """The grid cell of models; None for encoders."""
+
+
+def models(request: MeasureRequest) -> Iterator[Measured]:
+    """Yield each model once, with its cell's source and the targets of all its cells."""
+    targets_of: dict[FineTune, tuple[set[str], Cell]] = {}
+    for cell in request.chosen_cells:
+        for label, model in cell.models.items():
+            if not request.choice.methods or label in request.choice.methods:
+                targets, _ = targets_of.setdefault(model, (set(), cell))
+                targets.update(cell.targets)
+    for model, (targets, cell) in targets_of.items():
+        reads_pairs = request.choice.inputs != PAIRED or model.method.reads((), ()).mixes
+        if reads_pairs and _same_translator(request, model):
+            # Sorted, so that a recipe with its lists in another order asks for the same runs.
+            languages = (*cell.source, *sorted(targets - {*cell.source}))
+            yield Measured((model,), model.encoder, request.choice.languages or languages, cell)
+
+
+def _same_translator(request: MeasureRequest, model: FineTune) -> bool:
+    """Return whether inputs and training data are translated by the same translator, if both are."""
+    by = {run.translator for run in model.translated or ()}
+    return not by or request.translator is None or by == {request.translator.translator}
+
+
+def compared_models(request: MeasureRequest) -> Iterator[Measured]:
+    """Yield the models that the diagnostic's ``between`` names, cell by cell."""
+    between: tuple[str, ...] = getattr(request.diagnostic, "between")  # noqa: B009 (only these have it)
+    labels = {label for cell in request.cells for label in cell.models}
+    check_named("between", "method of this recipe", labels, *between)
+    for cell in request.chosen_cells:
+        if all(label in cell.models for label in between):
+            runs = tuple(cell.models[label] for label in between)
+            _check_factors(request, runs)
+            _check_paired(request, runs, cell)
+            if all(_same_translator(request, model) for model in runs):
+                yield Measured(
+                    runs, cell.encoder, request.choice.languages or (*cell.source, *cell.targets), cell
+                )
+
+
+def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cell) -> None:
+    """Raise ConfigError where inputs are paired and a model, or the diagnostic, reads no pairs."""
+    if request.choice.inputs != PAIRED:
+        return
+    unpaired = [model.label for model in models if not model.method.reads((), ()).mixes]
+    with located("inputs"):
+        if unpaired:
+            raise ConfigError(
+                f"{unpaired[0]} reads inputs alone, and models of x-mixup beside their translations: a point "
+                f"between them would infer as neither does. Leave inputs out, or let between name models of "
+                f"x-mixup alone."
+            )
+        mixing = [model.method for model in models if isinstance(model.method, XMixup)]
+        if _mix_otherwise(mixing, request, cell):
+            raise ConfigError(MIX_OTHERWISE)
+
+
+def _mix_otherwise(mixing: Sequence[XMixup], request: MeasureRequest, cell: Cell) -> bool:
+    """Return whether methods mix in other layers or ways; the paper's layer is that of an encoder here."""
+    ways = {(mixup.learned_ratio, mixup.residual, mixup.attends) for mixup in mixing}
+    facts = facts_of(cell.encoder, request.sources.encoders)
+    usual = mixup_task(find_task(cell.task)).layer_of(facts.layers) if facts and mixing else 0
+    return len(ways) > 1 or len({mixup.layer or usual for mixup in mixing} - {0}) > 1
+
+
+def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:
+    """Raise ConfigError where adapters are to be mixed that differ in kind or size."""
+    kinds = {model.peft for model in models}
+    if getattr(request.diagnostic, "part", "") != FACTORS:
+        return
+    if len(kinds) > 1 or not all(isinstance(kind, WITH_FACTORS) for kind in kinds):
+        labels = ", ".join(model.label for model in models)
+        raise ConfigError(
+            f"part: factors are those of models with one and the same "
+            f"{', '.join(kind.name for kind in WITH_FACTORS)}; these are {labels}. Take "
+            f'models that are alike, or part = "all", which mixes merged weights.'
+        )
+
+
+def encoders(request: MeasureRequest, min_languages: int = 2) -> Iterator[Measured]:
+    """Yield each encoder in the languages named, or in its own, or in those of the grid that it reads."""
+    of_grid = dict.fromkeys(code for cell in request.cells for code in (*cell.source, *cell.targets))
+    for encoder in request.encoders:
+        first = encoder.original
+        trained = first.languages_read if isinstance(first, Pretrain) else ()
+        readable = tuple(code for code in of_grid if reads(encoder, code, request.sources.encoders))
+        languages = request.choice.languages or trained or readable
+        if len(languages) < min_languages:
+            wants, number = (
+                ("reads languages", "one") if min_languages == 1 else ("compares languages", "two")
+            )
+            raise ConfigError(
+                f"languages: {request.diagnostic.name} {wants}, and the recipe names {len(languages)}. Name "
+                f"{number} or more."
+            )
+        yield Measured((encoder,), encoder, languages)
+
+
+def masked_lms(request: MeasureRequest) -> Iterator[Measured]:
+    """Yield each encoder for its masked-LM head; a single language is enough."""
+    for encoder in request.encoders:
+        if not has_masked_lm(encoder, request.sources.encoders):
+            raise ModelError(
+                f"{request.diagnostic.name} looks at masked-LM heads, and the encoder {encoder.label!r} has "
+                f"none. Give one that was saved with its head."
+            )
+    yield from encoders(request, min_languages=1)
+
+
+def encoders_and_models(request: MeasureRequest) -> Iterator[Measured]:
+    """Yield each encoder, then each model for the encoder within; paired inputs are for models alone."""
+    if not request.choice.inputs:
+        yield from encoders(request)
+    yield from models(request)
