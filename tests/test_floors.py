@@ -51,7 +51,7 @@ KNOWN_TO = {
     "conllu": {"data"},
     "onnxruntime": {"using"},
     "datasets": {"data"},
-    "pyarrow": {"data"},
+    "pyarrow": {"core", "data"},  # Predictions are stored with a record, corpora come as parquet.
     "ctranslate2": {"translators"},
     "urllib": {"data"},
     "httpx2": {"data"},

@@ -9,7 +9,7 @@ from networks import IDS, batch_of, fresh, weights
 
 from each import each
 from isogloss.core.errors import ConfigError, ModelError, StorageError
-from isogloss.data.result_files import write_tensors
+from isogloss.core.result_files import write_tensors
 from isogloss.encoders import family_of, load_whole
 from isogloss.encoders.added.language_context import LanguageMaps, language_maps_of, write_language_maps
 from isogloss.encoders.gates import (

@@ -10,7 +10,7 @@ import numpy as np
 
 from isogloss.core.identity import identity
 from isogloss.core.records import Record, write_record, write_text
-from isogloss.data.result_files import PREDICTIONS, Predictions, write_predictions
+from isogloss.core.result_files import PREDICTIONS, Predictions, write_predictions
 
 Content = dict[str, Any]
 

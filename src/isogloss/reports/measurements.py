@@ -33,9 +33,9 @@ from isogloss.core.records import (
     read_record,
     understanding,
 )
+from isogloss.core.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
 from isogloss.core.rows import FRAMES, ROWS, RowClass, row_class
 from isogloss.core.run_files import Made, Plan
-from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
 from isogloss.reports.run_facts import (
     FACTS,
     NUMBERS,

@@ -9,12 +9,12 @@ import torch
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row
+from isogloss.core.result_files import Predictions
 from isogloss.core.run_parts import Optimization, precision_of, with_fields
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example, Translation, read_examples
 from isogloss.data.files import disk_file
 from isogloss.data.formats.word_links import read_pharaoh
-from isogloss.data.result_files import Predictions
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.decoders import prepared

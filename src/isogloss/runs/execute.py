@@ -18,6 +18,7 @@ from isogloss.core.errors import IsoglossError, RunError, one_line
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, Row
+from isogloss.core.result_files import PREDICTIONS, write_predictions
 from isogloss.core.rows import Parameters, as_row
 from isogloss.core.run_parts import is_nested, parts_within, with_fields
 from isogloss.core.secrets import masked
@@ -27,7 +28,6 @@ from isogloss.data.built_in_languages import built_in_size
 from isogloss.data.corpora.questions import repairs_message
 from isogloss.data.corpus import Split, is_translation
 from isogloss.data.examples import Example, TextLine, Translation, subsample
-from isogloss.data.result_files import PREDICTIONS, write_predictions
 from isogloss.data.sources import Sources
 from isogloss.encoders import save_model
 from isogloss.encoders.added.language_parameters import parameter_counts

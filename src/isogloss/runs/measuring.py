@@ -11,10 +11,10 @@ import torch
 from isogloss.core.errors import DataError, ModelError
 from isogloss.core.identity import identity
 from isogloss.core.records import Value
+from isogloss.core.result_files import ENDING, Predictions, write_tensors
 from isogloss.core.rows import as_row
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText, Example, TextLine, Translation
-from isogloss.data.result_files import ENDING, Predictions, write_tensors
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting, Subject
 from isogloss.encoders import fastest_attention, load_masked_lm, load_model, load_tokenizer
 from isogloss.encoders.loading import unmerge

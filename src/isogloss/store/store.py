@@ -275,7 +275,7 @@ class Store:
 
     def bring_records(self, on_progress: OnProgress = no_progress) -> None:
         """Bring down what reports are made from: the plan and, of each run, record and predictions."""
-        from isogloss.data.result_files import PREDICTIONS
+        from isogloss.core.result_files import PREDICTIONS
 
         if self.remote is None:
             return
