@@ -5,20 +5,27 @@ which the hub converts every dataset or from a local folder of the same layout: 
 dataset is ever run. Labels are read by name, never as numbers whose order would have to be known.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from isogloss.core.errors import ConfigError, DataError, one_line
+from isogloss.core.errors import DataError, one_line
 from isogloss.core.languages import NAMES, language_name
 from isogloss.data.corpora.catalogue import CORPORA, MLQA
 from isogloss.data.corpora.treebanks import DEFAULTS, Ud
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split, not_there
-from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
+from isogloss.data.examples import Example, ParsedSentence
 from isogloss.data.files import DiskFolder, File
+from isogloss.data.formats.kinds import labelled_rows
+from isogloss.data.formats.reading import LINES, Reading
+from isogloss.data.formats.tables import Table
+from isogloss.data.hub_rows import NO_LABEL, attempt, library, named, names_of
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetBuilder
@@ -35,36 +42,78 @@ LAYOUTS = ("{config}/{split}/*.parquet", "{config}/{split}-*.parquet", "{config}
 VERSION = 1
 """Part of the fingerprints; raise it when rows give other lines than before."""
 
-NO_LABEL = -1
-"""The hub's label where annotators did not agree."""
-
 NOT_A_WORD = ("None", "_", None, "")
 """Heads of the rows of multi-word ranges and empty nodes."""
 
-Found = TypeVar("Found")
 Row = Mapping[str, Any]
-ReadRows = Callable[[Iterable[Row], str], Iterator[Example]]
-"""From rows and a language to examples."""
-
-Splits = Mapping[Split, str]
-"""The hub's names of our splits."""
-
-ALL: Splits = {"train": "train", "dev": "validation", "test": "test"}
-TRAIN_DEV: Splits = {"train": "train", "dev": "validation"}
-DEV_TEST: Splits = {"dev": "validation", "test": "test"}
+ALL: Mapping[Split, str] = {"train": "train", "dev": "validation", "test": "test"}
+"""The usual names of our splits on the hub."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class HubSplit:
-    """One split of one language of a dataset that holds a corpus."""
+class HubDataset:
+    """A dataset that contains a corpus of the catalogue: an entry of hub.toml."""
 
+    corpus: str
+    address: str
+    """REPOSITORY:CONFIG, to be filled in for a language."""
+    languages: str
+    kind: Literal["pair", "tagging", "span", "trees"]
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The column of each part of an example; none for trees."""
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    """Labels by their spelling on the hub, where it differs."""
+    splits: Mapping[Split, str] = field(default_factory=lambda: ALL)
+    """The hub's names of our splits."""
+    treebank: str = ""
+    """The treebank of every language; the default ones where none is named."""
+    questions: str = ""
+    """Languages of the questions, where they may be others than those of the passages."""
+    ids_by_language: bool = False
+    """Whether a file has all languages, and ids begin with the English name of theirs, as TyDi QA's do."""
+
+    def of_language(self, language: str) -> Iterator["HubSplit"]:
+        """Yield the splits of a language."""
+        treebank = (self.treebank or DEFAULTS[language]) if self.kind == "trees" else ""
+        corpus = Ud(treebanks=((language, treebank),)) if treebank else CORPORA[self.corpus]
+        repository, _, config = self.address.partition(":")
+        for questions in self.questions.split() or [""]:
+            names = {"language": language, "name": language_name(language), "questions": questions}
+            for split, hub_split in self.splits.items():
+                yield HubSplit(
+                    dataset=self,
+                    corpus=replace(MLQA, questions=questions) if questions else corpus,
+                    repository=repository,
+                    config=config.format(**names, treebank=treebank.lower()),
+                    language=language,
+                    split=split,
+                    hub_split=hub_split,
+                )
+
+
+class HubSplit(NamedTuple):
+    """One split of one language of a dataset."""
+
+    dataset: HubDataset
     corpus: Corpus
     repository: str
     config: str
     language: str
     split: Split
     hub_split: str
-    rows: ReadRows
+
+
+@lru_cache(maxsize=1)
+def hub_splits() -> dict[str, HubSplit]:
+    """Return all splits by the path of the corpus's own file of that language and split."""
+    table = tomllib.loads((files("isogloss.data") / "hub.toml").read_text(encoding="utf-8"))
+    datasets = [HubDataset(**entry) for entry in table["dataset"]]
+    return {
+        split.corpus.path(split.language, split.split): split
+        for dataset in datasets
+        for language in (NAMES if dataset.languages == "*" else dataset.languages.split())
+        for split in dataset.of_language(language)
+    }
 
 
 def data_source(text: str) -> Source | None:
@@ -133,18 +182,62 @@ class HubDatasets:
 
 
 def _examples(one: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Example]:
-    examples = one.rows(rows, one.language)
-    while True:
+    """Yield the examples of a dataset; DataError where its rows are others than those of the corpus."""
+    card = f"Look at the card of {one.repository}; save it with these columns and labels"
+    if one.dataset.kind == "trees":
+        yield from _trees(rows, f"{name}: its columns are not those of {one.repository}", card)
+        return
+    lines = (json.dumps(row, ensure_ascii=False) for row in _own_rows(one, rows))
+    reading = Reading(
+        kind=one.dataset.kind,
+        table=Table(format="jsonl", columns=one.dataset.columns, optional=("id",)),
+        labels=getattr(one.corpus, "labels", ()),
+        spelled=one.dataset.spelled,
+        skip=(str(NO_LABEL), ""),
+        may_lack_labels=False,
+        official=True,
+        blank=True,
+    )
+    for example in labelled_rows(File(name, lambda: lines, str), reading, LINES):
+        if isinstance(example, DataError):
+            raise DataError(f"{example} {card}.")
+        if example is not None:
+            yield example
+
+
+def _own_rows(one: HubSplit, rows: Iterator[Row]) -> Iterator[Row]:
+    """Yield the rows of a language that have words, texts on one line: native formats have no more room."""
+    columns, start = one.dataset.columns, f"{language_name(one.language).lower()}-"
+    for row in rows:
+        if one.dataset.kind == "span":
+            if not one.dataset.ids_by_language or str(row.get("id")).startswith(start):
+                yield row
+        elif row.get(columns.get("words", ""), True):
+            yield {column: _on_one_line(cell) for column, cell in row.items()}
+
+
+def _on_one_line(cell: Any) -> Any:
+    if isinstance(cell, list):
+        return [_on_one_line(item) for item in cell]
+    return (
+        " ".join(cell.split()) if isinstance(cell, str) and any(sign in cell for sign in "\t\n\r") else cell
+    )
+
+
+def _trees(rows: Iterable[Row], where: str, advice: str) -> Iterator[ParsedSentence]:
+    """Read trees without multi-word ranges and empty nodes, whose position the columns do not say."""
+    for number, row in enumerate(rows, start=1):
         try:
-            example = next(examples, None)
+            words = [index for index, head in enumerate(row["head"]) if head not in NOT_A_WORD]
+            yield ParsedSentence(
+                id=str(row.get("idx") or number),
+                words=tuple(_on_one_line(row["tokens"][index]) for index in words),
+                tags=tuple(row["upos"][index] for index in words),
+                heads=tuple(int(row["head"][index]) for index in words),
+                relations=tuple(row["deprel"][index] for index in words),
+            )
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise DataError(
-                f"{name}: its columns are not those of {one.repository} "
-                f"({one_line(error)}). Look at the dataset's card; save it with these columns."
-            ) from error
-        if example is None:
-            return
-        yield example
+            raise DataError(f"{where} ({one_line(error)}). {advice}.") from error
 
 
 def _parquet(local: DiskFolder, one: HubSplit) -> list[File]:
@@ -185,11 +278,6 @@ def _rows(dataset: "Dataset", name: str) -> Iterator[Row]:
         yield _with_label_names(row, {column: known for column, known in names.items() if known}, name)
 
 
-def names_of(kind: object) -> list[str]:
-    """Return the names of a label's values, also of a list of labels; none for any other column."""
-    return list(getattr(kind, "names", None) or getattr(getattr(kind, "feature", None), "names", None) or ())
-
-
 def _with_label_names(row: Row, names: Mapping[str, list[str]], where: str) -> Row:
     """Replace labels by their names; DataError where there are numbers and no names."""
     for column in ("label", "ner_tags", "pos_tags", "upos"):
@@ -201,165 +289,5 @@ def _with_label_names(row: Row, names: Mapping[str, list[str]], where: str) -> R
     return {**row, **{column: named(row[column], known, where) for column, known in names.items()}}
 
 
-def named(value: Any, names: list[str], where: str) -> object:
-    """Return the name of a label, or those of a list; DataError for a number that has none."""
-    if isinstance(value, list):
-        return [named(one, names, where) for one in value]
-    if isinstance(value, str) or value is None or value == NO_LABEL:
-        return value
-    if not 0 <= value < len(names):
-        raise DataError(f"{where}: label {value} of {len(names)} ({', '.join(names)}). Fetch it again.")
-    return names[value]
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value[0] if isinstance(value, list) and value else value, int)
-
-
-FETCH = (
-    "Look whether the dataset is there and the network is; or fetch the corpus's official files: isogloss "
-    "fetch."
-)
-
-
-def attempt(name: str, call: Callable[[], Found], advice: str = FETCH) -> Found:
-    """Call the library; DataError, in one line, where it fails."""
-    # It raises RuntimeError for a dataset that is a script.
-    errors = (OSError, ValueError, KeyError, TypeError, RuntimeError, library().exceptions.DatasetsError)
-    try:
-        return call()
-    except errors as error:
-        raise DataError(f"{name}: it cannot be read ({one_line(error):.250}). {advice}") from error
-
-
-def library() -> Any:
-    """Return the library datasets; ConfigError where it is not installed."""
-    try:
-        import datasets
-    except ImportError as error:
-        raise ConfigError(
-            f"{HUB}: the library datasets is not installed. Install it: pip install "
-            f'"isogloss[hub]"; or fetch the official files: isogloss fetch.'
-        ) from error
-    return datasets
-
-
-@lru_cache(maxsize=1)
-def hub_splits() -> dict[str, HubSplit]:
-    """Return all splits by the path of the corpus's own file of that language and split."""
-    return {one.corpus.path(one.language, one.split): one for one in (*_pairs(), *_words(), *_questions())}
-
-
-def _pairs() -> Iterator[HubSplit]:
-    nli = pairs("premise", "hypothesis")
-    two = pairs("sentence1", "sentence2", {"not_equivalent": "0", "equivalent": "1"})
-    multinli: Splits = {"train": "train", "dev": "validation_matched", "test": "validation_mismatched"}
-    xnli = "ar bg de el en es fr hi ru sw th tr ur vi zh"
-    yield from _dataset("xnli", "facebook/xnli:{language}", xnli, nli)
-    yield from _dataset("pawsx", "google-research-datasets/paws-x:{language}", "de en es fr ja ko zh", two)
-    yield from _dataset("mrpc", "nyu-mll/glue:mrpc", "en", two)
-    yield from _dataset("snli", "stanfordnlp/snli:plain_text", "en", nli)
-    yield from _dataset("multinli", "nyu-mll/multi_nli:default", "en", nli, multinli)
-
-
-def _words() -> Iterator[HubSplit]:
-    udpos = (
-        "af ar bg de el en es et eu fa fi fr he hi hu id it ja kk ko mr nl pt ru ta te th tl tr ur vi yo zh"
-    )
-    yield from _dataset("wikiann", "unimelb-nlp/wikiann:{language}", " ".join(NAMES), tagged("ner_tags"))
-    yield from _dataset("udpos", "google/xtreme:udpos.{name}", udpos, tagged("pos_tags"))
-    pud = "ar cs de en es fi fr hi id it ja ko pl pt ru th tr zh"
-    for language, treebank in (*DEFAULTS.items(), *((language, "PUD") for language in pud.split())):
-        dataset = f"universal-dependencies/universal_dependencies:{language}_{treebank.lower()}"
-        splits: Splits = {"test": "test"} if treebank == "PUD" else ALL
-        yield from _dataset(Ud(treebanks=((language, treebank),)), dataset, language, parsed, splits)
-
-
-def _questions() -> Iterator[HubSplit]:
-    tydiqa, tydi = "google-research-datasets/tydiqa:secondary_task", "ar bn en fi id ko ru sw te"
-    xquad, mlqa = "ar de el en es hi ro ru th tr vi zh", "ar de en es hi vi zh"
-    yield from _dataset("squad", "rajpurkar/squad:plain_text", "en", questions, TRAIN_DEV)
-    yield from _dataset("squad", "google/xquad:xquad.{language}", xquad, questions, {"test": "validation"})
-    yield from _dataset("tydiqa", tydiqa, tydi, questions_by_id, TRAIN_DEV)
-    for asked in mlqa.split():
-        corpus, dataset = replace(MLQA, questions=asked), f"facebook/mlqa:mlqa.{{language}}.{asked}"
-        yield from _dataset(corpus, dataset, mlqa, questions, DEV_TEST)
-
-
-def _dataset(
-    corpus: str | Corpus, dataset: str, languages: str, rows: ReadRows, splits: Splits = ALL
-) -> Iterator[HubSplit]:
-    """Yield the splits of REPOSITORY:CONFIG, which has ``{language}`` or its English ``{name}`` in it."""
-    repository, _, config = dataset.partition(":")
-    for language in languages.split():
-        for split, hub_split in splits.items():
-            yield HubSplit(
-                corpus=CORPORA[corpus] if isinstance(corpus, str) else corpus,
-                repository=repository,
-                config=config.format(language=language, name=language_name(language)),
-                language=language,
-                split=split,
-                hub_split=hub_split,
-                rows=rows,
-            )
-
-
-def pairs(first: str, second: str, names: Mapping[str, str] | None = None) -> ReadRows:
-    """Read sentence pairs from two columns and ``label``; ``names`` are ours by the hub's."""
-
-    def read(rows: Iterable[Row], _language: str) -> Iterator[SentencePair]:
-        for number, row in enumerate(rows, start=1):
-            label = row["label"]
-            if label in (NO_LABEL, None):
-                continue
-            yield SentencePair(
-                id=str(row.get("id") or number),
-                first=_line(row[first]),
-                second=_line(row[second]),
-                label=(names or {}).get(str(label).lower(), str(label)),
-            )
-
-    return read
-
-
-def tagged(tags: str) -> ReadRows:
-    """Read tagged sentences from ``tokens`` and the column of tags; rows without words are left out."""
-
-    def read(rows: Iterable[Row], _language: str) -> Iterator[TaggedSentence]:
-        for number, row in enumerate(rows, start=1):
-            if row["tokens"]:
-                words = tuple(_line(word) for word in row["tokens"])
-                yield TaggedSentence(id=str(number), words=words, tags=tuple(row[tags]))
-
-    return read
-
-
-def questions(rows: Iterable[Row], _language: str) -> Iterator[Question]:
-    """Read questions with their passages and answers."""
-    for row in rows:
-        answers = zip(row["answers"]["answer_start"], row["answers"]["text"], strict=True)
-        yield Question(id=row["id"], passage=row["context"], question=row["question"], answers=tuple(answers))
-
-
-def questions_by_id(rows: Iterable[Row], language: str) -> Iterator[Question]:
-    """Read the questions whose id begins with the English name of the language, as TyDi QA's do."""
-    start = f"{language_name(language).lower()}-"
-    return questions((row for row in rows if row["id"].startswith(start)), language)
-
-
-def parsed(rows: Iterable[Row], _language: str) -> Iterator[ParsedSentence]:
-    """Read trees; multi-word ranges and empty nodes, whose position the columns do not say, are left out."""
-    for number, row in enumerate(rows, start=1):
-        words = [index for index, head in enumerate(row["head"]) if head not in NOT_A_WORD]
-        yield ParsedSentence(
-            id=str(row.get("idx") or number),
-            words=tuple(_line(row["tokens"][index]) for index in words),
-            tags=tuple(row["upos"][index] for index in words),
-            heads=tuple(int(row["head"][index]) for index in words),
-            relations=tuple(row["deprel"][index] for index in words),
-        )
-
-
-def _line(text: str) -> str:
-    """Put a text on one line: the corpora's own formats have no room for tabs and line ends."""
-    return " ".join(text.split()) if any(sign in text for sign in "\t\n\r") else text

@@ -10,7 +10,6 @@ from isogloss.core.errors import ConfigError, check_named, located, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import BadRows, DescribedCorpus, register, shipped
-from isogloss.data.corpora.described_hub import DEFAULT, check_dataset
 from isogloss.data.corpus import SPLITS, Split, spelled_there
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conllu import NAMES
@@ -19,6 +18,7 @@ from isogloss.data.formats.reading import KindName
 from isogloss.data.formats.tables import Column, Columns, FileFormat
 from isogloss.data.formats.tag_schemes import SCHEMES
 from isogloss.data.hub import ALL, data_source
+from isogloss.data.hub_rows import DEFAULT, check_dataset
 from isogloss.recipes.checking import checked, refuse_empty_or_twice
 from isogloss.recipes.described_labels import places_of, with_labels
 from isogloss.recipes.recipe_text import from_toml

@@ -8,8 +8,8 @@ from pathlib import Path
 from isogloss.core.caches import user_cache
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.records import write_text
-from isogloss.data.corpora.described_hub import json_lines
 from isogloss.data.corpus import SPLITS
+from isogloss.data.hub_rows import json_lines
 from isogloss.recipes.recipe_text import to_toml
 
 Rows = Iterable[Mapping[str, object]]

@@ -15,7 +15,6 @@ from typing import ClassVar, Literal, cast
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.data.corpora.catalogue import NLI
-from isogloss.data.corpora.described_hub import hub_file
 from isogloss.data.corpora.questions import read_questions
 from isogloss.data.corpus import SPLITS, Source, Split, nonempty, not_there, only
 from isogloss.data.examples import Example, Translation
@@ -26,6 +25,7 @@ from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record
 from isogloss.data.formats.tables import Column, Columns, FileFormat, Row, Table, rows
 from isogloss.data.formats.tag_schemes import WORDS
+from isogloss.data.hub_rows import hub_file
 from isogloss.data.projection.tag_projection import OUTSIDE, are_bio
 
 BadRows = Literal["refuse", "skip"]

@@ -204,7 +204,7 @@ def _finder(table: Table, header: Sequence[str], width: int, *, named: bool) -> 
         positions = {
             name: place
             for place, part in enumerate(table.headerless[width])
-            if part
+            if part in table.columns
             for name in table.columns_of(part)
         }
         return positions.get

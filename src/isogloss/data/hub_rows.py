@@ -1,20 +1,21 @@
-"""Rows of a dataset of the Hugging Face hub, at one commit, as a file of JSON lines.
+"""Rows of datasets of the Hugging Face hub as JSON lines, and the library that reads them.
 
 Only data is read (parquet, JSON, CSV, lines of text), no code that comes with a dataset is ever run.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import ConfigError, DataError, one_line
 from isogloss.data.files import File
-from isogloss.data.hub import attempt, library, named, names_of
 
 if TYPE_CHECKING:
     from datasets import DatasetBuilder
+
+Result = TypeVar("Result")
 
 PINNED = re.compile(r"[\w.-]+(/[\w.-]+)?@[0-9a-f]{40}")
 """A dataset and the commit that is read."""
@@ -24,6 +25,9 @@ DEFAULT = "default"
 
 READ_BY = ("parquet", "json", "csv", "text", "conll", "arrow", "cache")
 """Readers of the library that read data alone; others unpickle, or open archives of anything."""
+
+NO_LABEL = -1
+"""The hub's label where annotators did not agree."""
 
 VERSION = 1
 """Part of the fingerprints; raise it when rows give other lines than before."""
@@ -85,16 +89,60 @@ def json_lines(rows: Any, where: str) -> Iterator[str]:
     DataError, with its place, for a row that is no mapping or that JSON cannot say.
     """
     kinds = getattr(rows, "features", None) or {}
-    known = {column: found for column, kind in kinds.items() if (found := names_of(kind))}
+    labels = {column: names for column, kind in kinds.items() if (names := names_of(kind))}
     if not kinds and hasattr(rows, "to_dict"):
         rows = rows.to_dict("records")
-    every: Iterable[Any] = rows
-    for number, row in enumerate(every):
+    mappings: Iterable[Any] = rows
+    for number, row in enumerate(mappings):
         try:
-            told = {**row, **{column: named(row[column], own, where) for column, own in known.items()}}
-            yield json.dumps(told, ensure_ascii=False, default=lambda one: one.tolist()) + "\n"
+            cells = {**row, **{column: named(row[column], names, where) for column, names in labels.items()}}
+            yield json.dumps(cells, ensure_ascii=False, default=lambda array: array.tolist()) + "\n"
         except (TypeError, AttributeError, ValueError, LookupError) as error:
             raise DataError(
                 f"{where}: row {number}: {row!r:.60} ({error}); expected a mapping from columns to texts, "
                 f"numbers or lists of them. Correct it."
             ) from error
+
+
+def names_of(kind: object) -> list[str]:
+    """Return the names of a label's values, also of a list of labels; none for any other column."""
+    return list(getattr(kind, "names", None) or getattr(getattr(kind, "feature", None), "names", None) or ())
+
+
+def named(value: Any, names: list[str], where: str) -> object:
+    """Return the name of a label, or those of a list; DataError for a number that has none."""
+    if isinstance(value, list):
+        return [named(one, names, where) for one in value]
+    if isinstance(value, str) or value is None or value == NO_LABEL:
+        return value
+    if not 0 <= value < len(names):
+        raise DataError(f"{where}: label {value} of {len(names)} ({', '.join(names)}). Fetch it again.")
+    return names[value]
+
+
+FETCH = (
+    "Look whether the dataset is there and the network is; or fetch the corpus's official files: isogloss "
+    "fetch."
+)
+
+
+def attempt(name: str, call: Callable[[], Result], advice: str = FETCH) -> Result:
+    """Call the library; DataError, in one line, where it fails."""
+    # It raises RuntimeError for a dataset that is a script.
+    errors = (OSError, ValueError, KeyError, TypeError, RuntimeError, library().exceptions.DatasetsError)
+    try:
+        return call()
+    except errors as error:
+        raise DataError(f"{name}: it cannot be read ({one_line(error):.250}). {advice}") from error
+
+
+def library() -> Any:
+    """Return the library datasets; ConfigError where it is not installed."""
+    try:
+        import datasets
+    except ImportError as error:
+        raise ConfigError(
+            "hub: the library datasets is not installed. Install it: pip install "
+            '"isogloss[hub]"; or fetch the official files: isogloss fetch.'
+        ) from error
+    return datasets
