@@ -2,7 +2,7 @@
 
     python benchmarks/engines.py            # 200 runs of a millisecond by each engine; about three minutes
 
-Everything is real but what a run computes: it is planned, claimed and recorded. An engine's start (processes,
+Everything is real but what a run computes: it is planned, leased and recorded. An engine's start (processes,
 a cluster) is all time but that from the first finished run to the last, which is what runs cost.
 """
 

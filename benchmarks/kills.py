@@ -1,11 +1,11 @@
-"""Kill runs at random moments and start them again, until all is done: do records and claims survive that?
+"""Kill runs at random moments and start them again, until all is done: do records and leases survive that?
 
     python benchmarks/kills.py --kills 100 --engine serial --engine processes
 
 Each round starts a small recipe with an engine, in two processes that share a folder in every second round,
 and kills one of them with SIGKILL again and again: the main process, one that it started, or all. What was
 killed is started again until the recipe is done. Then the records are compared with those of a run that
-nobody disturbed, and the log of claims says whether a run was made twice. Exit code 1 if anything differs, a
+nobody disturbed, and the log of leases says whether a run was made twice. Exit code 1 if anything differs, a
 run was made twice, anything is left behind, or a process ends with an error ("told": of a run whose process
 was killed twice, which has failed by rule; it is made with --retry-failed).
 
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from isogloss.core.records import RECORD
-from isogloss.store.leases import FOLDER as CLAIMS
+from isogloss.store.leases import LEASES
 from isogloss.store.store import WORK
 
 RECIPE = """
@@ -234,11 +234,11 @@ def look(out: Path, found: Found, whole: dict[str, bytes]) -> None:
     """Compare what a round left with the undisturbed run."""
     found.rounds += 1
     found.differing += records(out) != whole
-    lines = [json.loads(line) for path in (out / CLAIMS / "log").iterdir() for line in path.open()]
+    lines = [json.loads(line) for path in (out / LEASES / "log").iterdir() for line in path.open()]
     made = Counter(line["run"] for line in lines if line["event"] == "finished" and line["run"] in whole)
     found.twice += sum(number > 1 for number in made.values())
     left = {
-        "claims": [path for path in (out / CLAIMS).iterdir() if path.name not in ("log", "folder")],
+        "leases": [path for path in (out / LEASES).iterdir() if path.name not in ("log", "folder")],
         "work folders": list(out.glob(f"*/{WORK}")),
         "temporary files": [*out.rglob(".*.tmp"), *out.rglob(".*.old")],
         "set aside": [*out.rglob("damaged-*")],

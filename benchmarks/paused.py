@@ -4,7 +4,7 @@
 
 Each round starts a small recipe in two processes that share a folder. The first stops itself (SIGSTOP) right
 before, or right after, a file or folder gets its name: a model, a record, what is written with it, the second
-checkpoint, a claim. The second one takes the run over. When it has just claimed it, when it has made
+checkpoint, a lease. The second one takes the run over. When it has just leased it, when it has made
 something, or when it is done, the first goes on. Exit code 1 unless both end with 0, records are those of an
 undisturbed run, and nothing is left behind.
 
@@ -27,8 +27,8 @@ from fnmatch import fnmatch
 from itertools import cycle, islice, product
 from pathlib import Path
 
-from isogloss.store.leases import FOLDER as CLAIMS
-from isogloss.store.leases import FolderBoard, claims_in
+from isogloss.store.leases import LEASES
+from isogloss.store.leases import FolderBoard, leases_in
 from kills import RECIPE, STUCK, Found, look, records
 
 PLACES = ("model", "record.json", "made.json", "checksums.json", "checkpoint-*", "claim")
@@ -36,14 +36,14 @@ ANYWHERE = "anything"
 """The place of a pause at a random moment."""
 SIDES = ("before", "after")
 MOMENTS = ("starting", "at work", "done")
-LEASE = 2.0
+LEASE_DURATION = 2.0
 """Seconds: short, so that a round does not wait for a minute."""
 
 CLAIMED = re.compile(r'"run": "[0-9a-f]{12}", "claim": \d+, "event": "claimed"')
-"""In a log of claims: a run that was claimed, which what one process at a time does is not."""
+"""In a log of leases: a run that was leased, which what one process at a time does is not."""
 
 LONGEST = 3.0
-"""Seconds after the first claim within which a process is stopped at a random moment."""
+"""Seconds after the first lease within which a process is stopped at a random moment."""
 
 SMALL = RECIPE.partition('[[grid.method]]\nname = "target-only"')[0] + (
     '[[measure]]\nname = "scores"\nexamples = 8\n'
@@ -78,7 +78,7 @@ def paused(folder: Path, out: str, pause: Pause) -> tuple[int, int]:
     second = None
     try:
         if anywhere:
-            _wait(lambda: (folder / out / CLAIMS).exists() or first.poll() is not None, str(pause))
+            _wait(lambda: (folder / out / LEASES).exists() or first.poll() is not None, str(pause))
             time.sleep(random.uniform(0, LONGEST))
             first.send_signal(signal.SIGSTOP)
         _wait(lambda: _is_stopped(first) or first.poll() is not None, f"pause {pause}")
@@ -87,7 +87,7 @@ def paused(folder: Path, out: str, pause: Pause) -> tuple[int, int]:
         second = _started(folder, out)
         known, made = _logs(folder / out), _made(folder / out)
         come = {
-            "starting": lambda: any(map(_has_claimed, _logs(folder / out) - known)),
+            "starting": lambda: any(map(_has_leased, _logs(folder / out) - known)),
             "at work": lambda: _made(folder / out) != made,
             "done": lambda: False,
         }[pause.moment]
@@ -119,7 +119,7 @@ def child(place: str, side: str, words: list[str]) -> None:
     from isogloss.cli import main as isogloss
 
     out = Path(words[words.index("--out") + 1])
-    claims_in(out).lease = LEASE
+    leases_in(out).duration = LEASE_DURATION
     if place == "claim":
         _stop_around(
             FolderBoard, "create", side, lambda _, name, __: bool(re.match(r"[0-9a-f]{12}\.1$", name))
@@ -160,7 +160,7 @@ def _is_stopped(process: "subprocess.Popen[bytes]") -> bool:
 
 
 def _logs(out: Path) -> set[Path]:
-    return set((out / CLAIMS / "log").glob("*"))
+    return set((out / LEASES / "log").glob("*"))
 
 
 def _made(out: Path) -> set[Path]:
@@ -168,7 +168,7 @@ def _made(out: Path) -> set[Path]:
     return {path for name in (*PLACES, "work/checkpoint-*") for path in out.glob(f"*/{name}")}
 
 
-def _has_claimed(log: Path) -> bool:
+def _has_leased(log: Path) -> bool:
     return bool(CLAIMED.search(log.read_text()))
 
 

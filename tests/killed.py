@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from isogloss.core.records import RECORD
-from isogloss.store.leases import FOLDER as CLAIMS
+from isogloss.store.leases import LEASES
 from tiny import as_precise_as
 
 RECIPE = """
@@ -62,8 +62,8 @@ def records(out: Path) -> dict[str, bytes]:
 
 
 def made(out: Path) -> Counter[str]:
-    """Count how often each run was made, by the log of claims."""
-    lines = [json.loads(line) for path in (out / CLAIMS / "log").iterdir() for line in path.open()]
+    """Count how often each run was made, by the log of leases."""
+    lines = [json.loads(line) for path in (out / LEASES / "log").iterdir() for line in path.open()]
     return Counter(
         line["run"] for line in lines if line["event"] == "finished" and line["run"] in records(out)
     )
@@ -71,12 +71,12 @@ def made(out: Path) -> Counter[str]:
 
 def left(out: Path) -> list[Path]:
     """List what only unfinished runs need."""
-    claims = [path for path in (out / CLAIMS).iterdir() if path.name not in ("log", "folder")]
-    return [*claims, *out.glob("*/work"), *out.glob("*/.*.tmp"), *out.glob(".*.tmp")]
+    leases = [path for path in (out / LEASES).iterdir() if path.name not in ("log", "folder")]
+    return [*leases, *out.glob("*/work"), *out.glob("*/.*.tmp"), *out.glob(".*.tmp")]
 
 
 def folders(out: Path) -> list[Path]:
-    return [path for path in out.glob("*/") if path.name not in {"figures", "tables", CLAIMS}]
+    return [path for path in out.glob("*/") if path.name not in {"figures", "tables", LEASES}]
 
 
 def wait_until(condition: Callable[[], object]) -> None:

@@ -1,6 +1,6 @@
 """An S3 server on this machine (moto's), in a process of its own, which obeys what comes on its input.
 
-"away" and "back": every connection breaks off, or none. "hold" and "go": claims of runs wait, or do not, so
+"away" and "back": every connection breaks off, or none. "hold" and "go": leases of runs wait, or do not, so
 that processes which begin at different times meet before the first of them makes anything; "held" asks how
 many machines wait (``environment_of`` gives each a name that its requests tell).
 

@@ -121,7 +121,7 @@ def _html(rows: Sequence[tuple[str, str]]) -> str:
 def read(out: str | Path) -> Study:
     """Read a folder of runs, or those below a URL; ConfigError where there is neither a plan nor a record."""
     store = store_at(out)
-    store.bring_records()
+    store.download_records()
     study = Study(store.root, out)
     _ = study.measurements
     return study
@@ -134,16 +134,16 @@ def report(out: str | Path, *, on_progress: OnProgress = no_progress) -> "Report
 
 def report_alone(store: Store, on_progress: OnProgress = no_progress) -> "Report":
     """Write the report of a store while no other process does."""
-    with store.claims.alone("report"):
+    with store.leases.alone("report"):
         return _reported(store, on_progress)
 
 
 def _reported(store: Store, on_progress: OnProgress) -> "Report":
     from isogloss.reports import write_report
 
-    store.bring_records(on_progress)
+    store.download_records(on_progress)
     written = write_report(store.root, on_progress)
-    store.send_report((written.html, *written.figures, *written.tables))
+    store.upload_report((written.html, *written.figures, *written.tables))
     return written
 
 
@@ -197,7 +197,7 @@ def run(
     if report:
         report_alone(planned.store, on_progress)
     else:
-        planned.store.bring_records()
+        planned.store.download_records()
     return Result(planned.store.root, outcome, tuple(map(identity, planned.runs)))
 
 
@@ -384,7 +384,7 @@ def finished(
         return None
     from isogloss.reports import finished_report
 
-    store.bring_records()
+    store.download_records()
     if not finished_report(store.root):
         return None
     return Result(store.root, Outcome(done=[*plan.runs]), plan.runs)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from isogloss.store.leases import FOLDER as CLAIMS
+from isogloss.store.leases import LEASES
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 WAY = """
@@ -79,7 +79,7 @@ def test_adjustment_comes_to_the_same_loss_both_ways(script):
 
 def test_many_runs_are_made_once_and_reported_on(script):
     (found,) = numbers(script("many_runs", "--runs", 20), 9).values()
-    assert found[6] == "26"  # 20 runs, and six for claims, precision, plan and report.
+    assert found[6] == "26"  # 20 runs, and six for leases, precision, plan and report.
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def killed(script, monkeypatch, tmp_path):
         package = tmp_path / "stand_in" / "isogloss"
         package.mkdir(parents=True)
         (package / "__init__.py").touch()
-        (package / "__main__.py").write_text(stand_in.replace("FOLDER", repr(CLAIMS)))
+        (package / "__main__.py").write_text(stand_in.replace("FOLDER", repr(LEASES)))
         monkeypatch.setenv("PYTHONPATH", str(package.parent))
         options = ("--kills", 2, "--each", 1, "--engine", "serial", "--folder", tmp_path)
         (cells,) = numbers(script("kills", *options, code=code), 10).values()

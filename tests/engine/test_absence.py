@@ -15,8 +15,9 @@ from isogloss.engine.absence import Absence, wait_while_silent
 from isogloss.engine.attempts import attempt
 from isogloss.runs.context import RunContext
 from isogloss.runs.runs import Translate
-from isogloss.store.leases import FOLDER, Claims, FolderBoard
-from isogloss.store.store import WORK, Store
+from isogloss.store.folder_store import FolderStore
+from isogloss.store.leases import LEASES, FolderBoard, Leases
+from isogloss.store.store import WORK
 from isogloss.translators.built_in import BuiltIn
 from tiny import TINY, tiny
 
@@ -26,9 +27,9 @@ CHECKPOINTS = TINY.replace("batch_size = 8", "batch_size = 8, checkpoint_every =
 
 @pytest.fixture
 def context(tmp_path):
-    """A folder in which something was claimed before."""
-    (tmp_path / "runs" / FOLDER).mkdir(parents=True)
-    return RunContext(store=Store(tmp_path / "runs"), sources=Sources(), precision="float32")
+    """A folder in which something was leased before."""
+    (tmp_path / "runs" / LEASES).mkdir(parents=True)
+    return RunContext(store=FolderStore(tmp_path / "runs"), sources=Sources(), precision="float32")
 
 
 def test_a_run_whose_folder_goes_away_is_made_when_it_is_back(context, tmp_path):
@@ -40,7 +41,7 @@ def test_a_run_whose_folder_goes_away_is_made_when_it_is_back(context, tmp_path)
     (tmp_path / "away").rename(store.root)
     assert not list(store.root.glob("*/failed.json"))
     assert attempt(context, RUN).how == "made"
-    assert [path.name for path in (store.root / FOLDER).iterdir()] == ["log"]
+    assert [path.name for path in (store.root / LEASES).iterdir()] == ["log"]
 
 
 @pytest.mark.parametrize(("kind", "how"), [("EIO", "away"), ("ESTALE", "away"), ("ENOSPC", "")])
@@ -78,36 +79,36 @@ def test_an_absence_is_told_of_and_ends_or_is_an_error_in_the_end(context, tmp_p
 @pytest.mark.slow
 def test_a_holder_that_cannot_be_seen_waits_and_goes_on_if_nobody_took_its_run(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "AGAIN", 0.01)
-    claims, told = Claims(FolderBoard(tmp_path / "claims"), lease=0.06), []
-    with claims.claimed("run") as claim:
-        (tmp_path / "claims").rename(tmp_path / "away")
-        while not claim.silent:
+    leases, told = Leases(FolderBoard(tmp_path / "leases"), duration=0.06), []
+    with leases.leased("run") as lease:
+        (tmp_path / "leases").rename(tmp_path / "away")
+        while not lease.silent:
             time.sleep(0.01)
 
         def back(progress):
             told.append(progress)
             if len(told) == 3:
-                (tmp_path / "away").rename(tmp_path / "claims")
+                (tmp_path / "away").rename(tmp_path / "leases")
 
-        wait_while_silent(claim, back)
-        assert (claim.silent, claim.lost, len(told) >= 3) == (False, False, True)
-        claim.finished = True
-    assert not list((tmp_path / "claims").iterdir())
+        wait_while_silent(lease, back)
+        assert (lease.silent, lease.lost, len(told) >= 3) == (False, False, True)
+        lease.finished = True
+    assert not list((tmp_path / "leases").iterdir())
 
 
 @pytest.mark.slow
-def test_a_claim_that_ends_while_its_folder_is_away_is_given_up_when_that_is_back(tmp_path):
+def test_a_lease_that_ends_while_its_folder_is_away_is_given_up_when_that_is_back(tmp_path):
     runs, away = tmp_path / "runs", tmp_path / "away"
-    claims = Claims(FolderBoard(runs / FOLDER), log=runs / FOLDER / "log", lease=0.06)
-    with claims.claimed("run"):
+    leases = Leases(FolderBoard(runs / LEASES), log=runs / LEASES / "log", duration=0.06)
+    with leases.leased("run"):
         runs.rename(away)
     time.sleep(0.1)
     assert not runs.exists()
     away.rename(runs)
-    while json.loads(claims.board.read("run.1"))["held"]:
+    while json.loads(leases.board.read("run.1"))["held"]:
         time.sleep(0.01)
-    with claims.claimed("run") as claim:
-        assert claim.number == 2
+    with leases.leased("run") as lease:
+        assert lease.number == 2
 
 
 @pytest.mark.slow

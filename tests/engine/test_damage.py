@@ -13,7 +13,8 @@ from isogloss.engine.single import BitextToAlign, align_bitext
 from isogloss.runs.context import EXAMPLES, LINKS, RunContext
 from isogloss.runs.execute import make
 from isogloss.runs.runs import Translate
-from isogloss.store.store import WORK, Store
+from isogloss.store.folder_store import FolderStore
+from isogloss.store.store import WORK
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.translators.built_in import BuiltIn
 
@@ -55,7 +56,7 @@ def test_damaged_links_are_made_again(tmp_path, damage):
 @pytest.fixture
 def translated(tmp_path):
     """Two finished translations, the second of the first."""
-    context = RunContext(store=Store(tmp_path), sources=Sources(), precision="float32")
+    context = RunContext(store=FolderStore(tmp_path), sources=Sources(), precision="float32")
     there = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
     back = Translate(corpus="xnli", languages="qaa-qad-qaa", translator=BuiltIn(), start=there)
     for run in (there, back):

@@ -35,8 +35,9 @@ from isogloss.engine.workers import Processes
 from isogloss.runs.context import RunContext
 from isogloss.runs.memory import peak_memory
 from isogloss.runs.runs import FineTune
-from isogloss.store.leases import FOLDER
-from isogloss.store.store import PRECISION, Store
+from isogloss.store.folder_store import FolderStore
+from isogloss.store.leases import LEASES
+from isogloss.store.store import PRECISION
 from isogloss.training.memory import Machine
 from tiny import tiny
 
@@ -140,7 +141,7 @@ def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(planne
 @pytest.mark.parametrize(("second", "precision"), [("float32", "float32"), ("bfloat16", "bfloat16")])
 def test_different_gpus_compute_in_one_precision(tmp_path, second, precision):
     (tmp_path / PRECISION).write_text(json.dumps({"Made-up 80": "bfloat16", "Old": second}))
-    assert precision_on([*FOUR, Device("4", "Old", GB)], Store(tmp_path)) == precision
+    assert precision_on([*FOUR, Device("4", "Old", GB)], FolderStore(tmp_path)) == precision
 
 
 def test_each_gpu_makes_one_run_at_a_time_unless_more_are_asked_for(plan):
@@ -167,7 +168,7 @@ def test_a_question_about_gpus_is_answered_by_a_process_that_sees_them_alone():
 
 
 @dataclass(frozen=True)
-class Scarce(Store):
+class Scarce(FolderStore):
     """A store of made-up machines: notes on which GPU a run begins and ends, and lets memory run out."""
 
     once: str = ""
@@ -201,7 +202,7 @@ def test_a_run_fails_for_want_of_memory_unless_it_shared_its_gpu(planned, contex
     planned = planned(scale="least")
     run = planned.runs[0]
     store = Scarce(planned.store.root, always=identity(run), error=error)
-    (store.root / FOLDER).mkdir(parents=True)
+    (store.root / LEASES).mkdir(parents=True)
     context = replace(context_of(planned), store=store)
     for shares, how in ((True, "crowded"), (False, "failed")):
         with pytest.raises(RuntimeError, match="no luck") if error == "no luck" else nullcontext():
@@ -213,7 +214,7 @@ def test_a_run_fails_for_want_of_memory_unless_it_shared_its_gpu(planned, contex
 
 def test_a_run_that_waits_for_a_gpu_is_given_back_when_all_are_asked_to_leave(planned, context_of):
     planned = planned()
-    (planned.store.root / FOLDER).mkdir(parents=True)
+    (planned.store.root / LEASES).mkdir(parents=True)
     first, second, *_ = planned.runs
     workers = Processes(context_of(planned), 2, [Device("0", "Small", 1)])
     try:
@@ -240,7 +241,7 @@ def scarce(planned, tiny_runs, monkeypatch):
     planned = planned()
     tuned = [run for run in planned.runs if isinstance(run, FineTune)]
     store = Scarce(planned.store.root, once=identity(tuned[0]), always=identity(tuned[1]))
-    (store.root / FOLDER).mkdir(parents=True)
+    (store.root / LEASES).mkdir(parents=True)
     (precision,) = json.loads((tiny_runs / PRECISION).read_text()).values()
     (store.root / PRECISION).write_text(json.dumps({"Small": precision}))
     monkeypatch.delenv(VARIABLE, raising=False)

@@ -26,7 +26,7 @@ from isogloss.core.result_files import PREDICTIONS
 from isogloss.engine import attempts, workers
 from isogloss.engine.engines import Making
 from isogloss.runs import execute
-from isogloss.store.leases import FOLDER
+from isogloss.store.leases import LEASES
 from tiny import RUNS, TINY, as_precise_as, tiny
 
 DIVERGING = TINY.replace('name = "bilingual"', 'name = "bilingual"\nlearning_rate = 1e30')
@@ -62,7 +62,7 @@ def test_records_hold_no_place_name_or_day_of_this_machine(tiny_runs):
 def test_a_finished_run_leaves_no_checkpoint_or_half_written_file(tiny_runs):
     for path in each(tiny_runs.glob("*/")):
         left = {file.name for file in path.iterdir()} - {"model", "made.json", CHECKSUMS, RECORD, PREDICTIONS}
-        assert not left or path.name in {"figures", "tables", FOLDER}
+        assert not left or path.name in {"figures", "tables", LEASES}
 
 
 def test_made_json_says_how_it_was_made(tiny_runs):

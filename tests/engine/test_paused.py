@@ -19,10 +19,12 @@ from isogloss.engine import attempts
 from isogloss.engine.attempts import attempt
 from isogloss.runs.context import RunContext
 from isogloss.runs.runs import Translate
-from isogloss.store import leases as claims
-from isogloss.store.leases import FOLDER, LEASE, Claims, FolderBoard
+from isogloss.store import leases
+from isogloss.store.folder_store import FolderStore
+from isogloss.store.leases import LEASE_DURATION, LEASES, FolderBoard, Leases
+from isogloss.store.mirrored_store import MirroredStore
 from isogloss.store.remote import Remote
-from isogloss.store.store import WORK, Store
+from isogloss.store.store import WORK
 from isogloss.translators.built_in import BuiltIn
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
@@ -36,34 +38,34 @@ def context(tmp_path):
 
 
 def within(runs: Path) -> RunContext:
-    """Give a folder of runs in which something was claimed before."""
-    (runs / FOLDER).mkdir(parents=True)
-    return RunContext(store=Store(runs), sources=Sources(), precision="float32")
+    """Give a folder of runs in which something was leased before."""
+    (runs / LEASES).mkdir(parents=True)
+    return RunContext(store=FolderStore(runs), sources=Sources(), precision="float32")
 
 
 @pytest.fixture
 def asleep(monkeypatch):
     """Let the machine sleep for longer than a lease."""
-    now = claims._now
-    return lambda: monkeypatch.setattr(claims, "_now", lambda: now() + LEASE + 1)
+    now = leases._now
+    return lambda: monkeypatch.setattr(leases, "_now", lambda: now() + LEASE_DURATION + 1)
 
 
-def another(context: RunContext) -> Claims:
-    """The claims as another process sees them, for which no lease has to be waited for."""
-    return Claims(FolderBoard(context.store.root / FOLDER), clock=iter(range(0, 10**6, 100)).__next__)
+def another(context: RunContext) -> Leases:
+    """The leases as another process sees them, for which no lease has to be waited for."""
+    return Leases(FolderBoard(context.store.root / LEASES), clock=iter(range(0, 10**6, 100)).__next__)
 
 
 def taken_over(context: RunContext):
-    """Claim the run as another process, after a lease."""
+    """Lease the run as another process, after a lease."""
     others = another(context)
-    while not (claim := others._claim(KEY, b"")):
+    while not (lease := others._lease(KEY, b"")):
         pass
-    return others, claim
+    return others, lease
 
 
 def left(context: RunContext) -> list[str]:
-    """List what is in the folder of the run and among the claims."""
-    board = [path.name for path in (context.store.root / FOLDER).iterdir() if path.name != "log"]
+    """List what is in the folder of the run and among the leases."""
+    board = [path.name for path in (context.store.root / LEASES).iterdir() if path.name != "log"]
     return sorted(board + [path.name for path in context.store.folder(RUN).iterdir()])
 
 
@@ -88,9 +90,9 @@ def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_pat
     whole = finished_files(context, tmp_path)
 
     def begin():
-        others, claim = taken_over(context)
+        others, lease = taken_over(context)
         shutil.copytree(whole, context.store.folder(RUN))
-        others._remove(KEY, claim.number)
+        others._remove(KEY, lease.number)
         asleep()
 
     assert attempt(context, RUN, begin=begin).how == "there"
@@ -101,18 +103,18 @@ def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_pat
 def test_who_sleeps_and_finds_the_run_finished_in_a_bucket_takes_it(asleep, tmp_path):
     fsspec.filesystem("memory").store.clear()
     ours, theirs = (
-        RunContext(store=Store(root, Remote("memory://paused", root, patience=0)), sources=Sources())
+        RunContext(store=MirroredStore(Remote("memory://paused", root, patience=0)), sources=Sources())
         for root in (tmp_path / "ours", tmp_path / "theirs")
     )
 
     def begin():
-        held = ours.store.remote.read(f"{FOLDER}/{KEY}.1")
+        held = ours.store.remote.read(f"{LEASES}/{KEY}.1")
         assert attempt(theirs, RUN, held).how == "made"
         asleep()
 
     assert attempt(ours, RUN, begin=begin).how == "there"
     names = ours.store.remote.listing()
-    assert [name for name in names if name.startswith(f"{FOLDER}/{KEY}") or WORK in name] == []
+    assert [name for name in names if name.startswith(f"{LEASES}/{KEY}") or WORK in name] == []
     assert f"{KEY}/{RECORD}" in names
     assert not (ours.store.folder(RUN) / RECORD).exists()
 
@@ -123,11 +125,11 @@ def test_what_goes_wrong_in_a_run_that_is_anothers_is_no_error(context, tmp_path
     whole = finished_files(context, tmp_path)
 
     def begin():
-        others, claim = taken_over(context)
+        others, lease = taken_over(context)
         if is_done:
             shutil.copytree(whole, context.store.folder(RUN))
             (context.store.folder(RUN) / WORK).mkdir()  # Made anew by who woke up.
-            others._remove(KEY, claim.number)
+            others._remove(KEY, lease.number)
         raise error
 
     assert attempt(context, RUN, begin=begin).how == ("there" if is_done else "elsewhere")
@@ -153,12 +155,12 @@ def test_the_error_of_a_run_that_nobody_else_makes_is_one(context):
 
     with pytest.raises(StorageError, match="the disk is full"):
         attempt(context, RUN, begin=begin)
-    assert left_claims(context) == [False]
+    assert left_leases(context) == [False]
 
 
-def left_claims(context: RunContext) -> list[bool]:
-    """Tell of each claim of the run whether it is held."""
-    found = sorted((context.store.root / FOLDER).glob(f"{KEY}.*"))
+def left_leases(context: RunContext) -> list[bool]:
+    """Tell of each lease of the run whether it is held."""
+    found = sorted((context.store.root / LEASES).glob(f"{KEY}.*"))
     return [json.loads(path.read_text())["held"] for path in found]
 
 
@@ -186,10 +188,12 @@ def test_what_is_wrong_though_all_that_is_needed_is_there_is_recorded(context):
 
 
 def test_a_run_is_looked_after_only_once_a_lease_may_be_over(context, monkeypatch):
-    """Else each step of a training would read the folder of claims."""
+    """Else each step of a training would read the folder of leases."""
     looks = []
-    look = Claims._renew
-    monkeypatch.setattr(Claims, "_renew", lambda self, claim: looks.append(claim) or look(self, claim))
+    renew = Leases._write_renewal
+    monkeypatch.setattr(
+        Leases, "_write_renewal", lambda self, lease: looks.append(lease) or renew(self, lease)
+    )
     assert attempt(context, RUN).how == "made"
     assert looks == []
     assert attempts.leave_if_lost() is None

@@ -11,8 +11,7 @@ import pytest
 import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.leaving import Left, ask_to_leave
-from isogloss.store.leases import FOLDER as CLAIMS
-from isogloss.store.leases import claims_in
+from isogloss.store.leases import LEASES, leases_in
 from isogloss.store.store import WORK
 from killed import RECIPE, command, descendants, is_alive, left, made, records, wait_until
 from tiny import TINY, as_precise_as, tiny
@@ -70,7 +69,7 @@ def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cl
     assert records(out) == undisturbed
     assert made(out) == dict.fromkeys(undisturbed, 1)
     assert left(out) == []
-    makers = {path.name for path in (out / CLAIMS / "log").iterdir() if "finished" in path.read_text()}
+    makers = {path.name for path in (out / LEASES / "log").iterdir() if "finished" in path.read_text()}
     assert len(makers) >= 2
     assert sorted(one.number for one in dict.fromkeys(said)) == [1, 2, 3]
     assert any(re.fullmatch(rf"fine-tuning on \S+ \({key} on .+\)", what) for what in told)
@@ -94,7 +93,7 @@ def test_asked_to_leave_tasks_write_a_checkpoint(cluster, whole):
 
 def maker_of(key: str, out: Path) -> int:
     """Return the number of the process that makes a run; 0 if none does."""
-    return int(claims_in(out).holder(key).partition(" ")[0] or 0)
+    return int(leases_in(out).holder(key).partition(" ")[0] or 0)
 
 
 def test_a_failing_plug_in_stops_what_needs_it_and_nothing_else(cluster, tmp_path):

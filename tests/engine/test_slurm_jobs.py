@@ -13,7 +13,7 @@ from isogloss.core.errors import ConfigError, StorageError
 from isogloss.engine.engine import make_planned
 from isogloss.engine.engines import Making
 from isogloss.planning.plan import plan_recipe
-from isogloss.store.leases import claims_in
+from isogloss.store.leases import leases_in
 from isogloss.store.store import WORK
 from killed import LONG, descendants, is_alive, left, made, records, wait_until
 from tiny import as_precise_as
@@ -53,7 +53,7 @@ def pre_empt_one(out: Path) -> int:
     """Do to a job that trains what Slurm does before its time is over; wait for the checkpoint."""
     wait_until(lambda: any(out.glob(f"*/{WORK}/checkpoint-*")))
     key = next(out.glob(f"*/{WORK}/checkpoint-*")).parents[1].name
-    maker = int(claims_in(out).holder(key).partition(" ")[0])
+    maker = int(leases_in(out).holder(key).partition(" ")[0])
     (job,) = [one for one in jobs(out) if maker in descendants(one)]
     for one in descendants(job):
         os.kill(one, signal.SIGUSR2)

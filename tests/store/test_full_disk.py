@@ -13,8 +13,8 @@ from isogloss.data.sources import Sources
 from isogloss.engine.attempts import attempt
 from isogloss.runs.context import RunContext
 from isogloss.runs.runs import Translate
-from isogloss.store.leases import Claims, FolderBoard
-from isogloss.store.store import Store
+from isogloss.store.folder_store import FolderStore
+from isogloss.store.leases import FolderBoard, Leases
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.translators.built_in import BuiltIn
 from tiny import TINY, tiny
@@ -50,25 +50,25 @@ def fill(disk):
     return ballast
 
 
-def test_a_claim_cannot_be_made_on_a_full_disk_and_can_be_renewed(disk):
-    board = FolderBoard(disk / "claims")
-    claims = Claims(board)
-    with claims.claimed("held") as claim:
+def test_a_lease_cannot_be_made_on_a_full_disk_and_can_be_renewed(disk):
+    board = FolderBoard(disk / "leases")
+    leases = Leases(board)
+    with leases.leased("held") as lease:
         ballast, before = fill(disk), board.read("held.1")
-        claim.beat = 10
-        board.write("held.1", claim.content())
+        lease.beat = 10
+        board.write("held.1", lease.content())
         assert board.read("held.1") == before.replace(b'"beat": 0', b'"beat": 10')
-        with pytest.raises(StorageError, match=FULL), claims.claimed("another"):
+        with pytest.raises(StorageError, match=FULL), leases.leased("another"):
             pass
         assert sorted(path.name for path in board.folder.iterdir()) == ["held.1"]
         ballast.unlink()
-        with claims.claimed("another") as other:
+        with leases.leased("another") as other:
             assert other.number == 1
 
 
 def test_a_run_is_not_finished_on_a_full_disk_and_is_when_there_is_space(disk):
-    context = RunContext(store=Store(disk), sources=Sources(), precision="float32")
-    with context.store.claims.claimed("before"):
+    context = RunContext(store=FolderStore(disk), sources=Sources(), precision="float32")
+    with context.store.leases.leased("before"):
         ballast = fill(disk)
     with pytest.raises(StorageError, match=FULL):
         attempt(context, RUN)

@@ -18,7 +18,7 @@ import pytest
 import isogloss
 from isogloss.core.records import RECORD
 from isogloss.planning.store_places import store_at
-from isogloss.store.leases import FOLDER as CLAIMS
+from isogloss.store.leases import LEASES
 from isogloss.store.remote import Remote
 from isogloss.store.store import PRECISION, WORK
 from killed import wait_until
@@ -90,7 +90,7 @@ def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_w
 
     s3.tell("hold")
     both = [started(s3, tmp_path / "b", *words), started(s3, tmp_path / "c", *words, "--no-report")]
-    # Whoever begins while the store is away leaves at once: both have begun when both would claim a run.
+    # Whoever begins while the store is away leaves at once: both have begun when both would lease a run.
     wait_until(lambda: s3.tell("held") == "2" or any(one.poll() is not None for one in both))
     s3.tell("go")
     wait_until(lambda: brought(tmp_path, run) or any(one.poll() is not None for one in both))
@@ -101,11 +101,11 @@ def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_w
     s3.tell("back")
     assert [(one.wait(PATIENCE), one.stderr.read()) for one in both] == [(0, "")] * 2
     assert records(remote) == alone
-    logs = [remote.read(name) for name in remote.listing(f"{CLAIMS}/log")]
+    logs = [remote.read(name) for name in remote.listing(f"{LEASES}/log")]
     events = [json.loads(line) for log in logs for line in log.splitlines()]
     finished = Counter(one["run"] for one in events if one["event"] == "finished")
     assert {key: finished[key] for key in alone} == dict.fromkeys(alone, 1)
-    assert len(remote.listing(CLAIMS)) == len(logs) == 3  # No claims are left.
+    assert len(remote.listing(LEASES)) == len(logs) == 3  # No leases are left.
     assert remote.listing(f"{run}/{WORK}") == {}
     (page,) = (tmp_path / "b").rglob("report.html")
     assert remote.read("report.html") == page.read_bytes()
@@ -125,22 +125,22 @@ def checkpoints(machine: Path, run: str = "*") -> list[str]:
 MANY = """
 import sys, time
 from pathlib import Path
-from isogloss.store.leases import Claims
+from isogloss.store.leases import Leases
 from isogloss.store.remote import Remote
-from isogloss.store.remote_leases import RemoteBoard
+from isogloss.store.mirrored_store import RemoteBoard
 remote = Remote(sys.argv[1], Path())
-claims = Claims(RemoteBoard(remote))
+leases = Leases(RemoteBoard(remote))
 remote.write(f"ready/{sys.argv[2]}", b"")
 while len(remote.listing("ready")) < 3:
     pass
 for key in map(str, range(25)):
-    with claims.claimed(key) as claim:
-        if claim is not None and not remote.exists(key):
+    with leases.leased(key) as lease:
+        if lease is not None and not remote.exists(key):
             print(key)
             remote.write(key, b"")
             time.sleep(0.1)
-        if claim is not None:
-            claim.finished = True
+        if lease is not None:
+            lease.finished = True
 """
 
 

@@ -19,12 +19,12 @@ from isogloss.core.leaving import Left
 from isogloss.core.records import MADE, RECORD, Record
 from isogloss.planning.store_places import local_folder, local_model, store_at
 from isogloss.runs.encoder_runs import Pretrained
-from isogloss.store import remote_leases as remote_claims
-from isogloss.store import store as module
-from isogloss.store.leases import FOLDER, Claim, Claims
+from isogloss.store import mirrored_store as module
+from isogloss.store.folder_store import FolderStore
+from isogloss.store.leases import LEASES, Lease, Leases
+from isogloss.store.mirrored_store import CHECKPOINTS, FILES, LINES, MirroredStore, RemoteBoard
 from isogloss.store.remote import Remote
-from isogloss.store.remote_leases import LINES, RemoteBoard
-from isogloss.store.store import CHECKPOINTS, FILES, WORK, Store
+from isogloss.store.store import WORK, Store
 from tiny import PAIRS, tiny
 
 RUN = Pretrained(source="shipped", data="0")
@@ -40,13 +40,13 @@ def remote(tmp_path):
 
 @pytest.fixture
 def store(remote):
-    return Store(remote.root, remote)
+    return MirroredStore(remote)
 
 
 def elsewhere(store: Store, tmp_path: Path) -> Store:
     """The same store, seen from another machine."""
     root = tmp_path / "there"
-    return Store(root, Remote(store.remote.url, root, patience=0))
+    return MirroredStore(Remote(store.remote.url, root, patience=0))
 
 
 class Faulty(MemoryFileSystem):
@@ -84,7 +84,7 @@ def faulty(tmp_path, monkeypatch):
     for name in ("overwrites", "cuts", "fails", "away"):
         monkeypatch.setattr(Faulty, name, getattr(Faulty, name))
     root = tmp_path / "here"
-    return Store(root, Remote("abfss://place/study", root, patience=0))
+    return MirroredStore(Remote("abfss://place/study", root, patience=0))
 
 
 def made(store: Store, seconds: int = 1) -> None:
@@ -109,7 +109,7 @@ def test_a_place_is_checked_and_nothing_is_left_there(remote):
 
 def test_a_file_system_that_cannot_create_for_one_alone_is_refused(faulty, tmp_path):
     with pytest.raises(ConfigError, match=r"not known of dir://.*Use a folder, or one of s3"):
-        Store(tmp_path, Remote("dir://study", tmp_path)).write_plan([], {})
+        MirroredStore(Remote("dir://study", tmp_path)).write_plan([], {})
     assert not list(tmp_path.iterdir())
     Faulty.overwrites = True
     with pytest.raises(ConfigError, match="writes over a file that was to be created only where there is"):
@@ -141,7 +141,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path, monkeypatch
 
 
 def test_a_folder_as_a_url_is_a_folder(tmp_path):
-    assert store_at(f"file://{tmp_path}") == Store(tmp_path) == store_at(tmp_path)
+    assert store_at(f"file://{tmp_path}") == FolderStore(tmp_path) == store_at(tmp_path)
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_a_run_is_finished_when_its_record_is_there_too(store, tmp_path):
     made(store)
     assert store.is_finished(RUN)
     assert (other.is_finished(RUN), other.is_finished(RUN, afresh=True)) == (False, True)
-    other.look()
+    other.refresh()
     assert other.is_finished(RUN)
     assert other.record(RUN) == FINISHED
 
@@ -173,21 +173,21 @@ def test_a_run_is_finished_when_its_record_is_there_too(store, tmp_path):
 def test_what_a_run_made_is_brought_down_once(store, tmp_path):
     made(store)
     other = elsewhere(store, tmp_path)
-    other.bring([RUN])
+    other.download([RUN])
     assert (other.model(RUN) / "weights").read_text() == "a whole model"
     assert other.is_finished(RUN)
     fsspec.filesystem("memory").store.clear()
-    other.bring([RUN])  # Nothing is asked for again.
+    other.download([RUN])  # Nothing is asked for again.
     with pytest.raises(StorageError, match=r"this run is not there, or not whole. Remove its record.json"):
-        elsewhere(store, tmp_path / "third").bring([RUN])
+        elsewhere(store, tmp_path / "third").download([RUN])
 
 
 def test_a_damaged_copy_is_brought_again(store, tmp_path):
     made(store)
     other = elsewhere(store, tmp_path)
-    other.bring([RUN])
+    other.download([RUN])
     (other.model(RUN) / "weights").write_text("half")
-    other.bring([RUN])
+    other.download([RUN])
     assert (other.model(RUN) / "weights").read_text() == "a whole model"
 
 
@@ -195,12 +195,12 @@ def test_a_truncated_download_is_found_and_repeated(faulty, tmp_path):
     made(faulty)
     other = elsewhere(faulty, tmp_path)
     Faulty.cuts = 1
-    other.bring([RUN])
+    other.download([RUN])
     assert (other.model(RUN) / "weights").read_text() == "a whole model"
     third = elsewhere(faulty, tmp_path / "third")
     Faulty.cuts = 99
     with pytest.raises(StorageError, match=f"arrives damaged.*Remove {KEY}/record.json there and run again"):
-        third.bring([RUN])
+        third.download([RUN])
     assert [path for path in third.folder(RUN).rglob("*") if path.is_file()] == [
         third.folder(RUN) / f".{FILES}.lock"
     ]
@@ -210,7 +210,7 @@ def test_equal_sizes_with_other_content_are_found_by_their_checksum(store, tmp_p
     made(store)
     store.remote.write(f"{KEY}/model/weights", b"a whole modem")
     with pytest.raises(StorageError, match="arrives damaged"):
-        elsewhere(store, tmp_path).bring([RUN])
+        elsewhere(store, tmp_path).download([RUN])
 
 
 def test_an_upload_that_broke_off_is_gone_on_with_and_no_run_is_made_again(faulty):
@@ -219,27 +219,27 @@ def test_an_upload_that_broke_off_is_gone_on_with_and_no_run_is_made_again(fault
         made(faulty)
     assert not faulty.is_finished(RUN, afresh=True)
     Faulty.fails = ""
-    assert faulty.was_finished(RUN)
+    assert faulty.finished_meanwhile(RUN)
     assert faulty.is_finished(RUN, afresh=True)
 
 
 def test_what_went_up_while_this_process_was_paused_stays(store, tmp_path, monkeypatch):
     """How long it took to make a run is not the same: it would not be what the other's manifest tells of."""
-    other, upload = elsewhere(store, tmp_path), Remote._upload
+    other, upload = elsewhere(store, tmp_path), Remote._put
 
     def paused(remote, names):
-        monkeypatch.setattr(Remote, "_upload", upload)
+        monkeypatch.setattr(Remote, "_put", upload)
         made(other, seconds=22)
         upload(remote, names)
 
-    monkeypatch.setattr(Remote, "_upload", paused)
+    monkeypatch.setattr(Remote, "_put", paused)
     made(store, seconds=1)
-    third = Store(tmp_path / "third", Remote(store.remote.url, tmp_path / "third", patience=0))
-    third.bring([RUN])
+    third = MirroredStore(Remote(store.remote.url, tmp_path / "third", patience=0))
+    third.download([RUN])
     assert json.loads((third.folder(RUN) / MADE).read_text()) == {"seconds": 22}
 
 
-def test_a_remote_claim_that_was_removed_is_not_written_anew(store):
+def test_a_remote_lease_that_was_removed_is_not_written_anew(store):
     board = RemoteBoard(store.remote)
     board.create("run.1", b"1")
     assert board.write("run.1", b"2")
@@ -254,18 +254,18 @@ def test_a_record_here_without_what_the_run_made_is_no_finished_run(store):
     made(store)
     store.remote.remove(store.remote.listing())
     (store.model(RUN) / "weights").unlink()
-    store.look()
-    assert not store.was_finished(RUN)
+    store.refresh()
+    assert not store.finished_meanwhile(RUN)
 
 
 def test_a_failure_is_known_elsewhere_until_it_is_forgotten(store, tmp_path):
     other = elsewhere(store, tmp_path)
     store.fail(RUN, "why")
     assert (other.failure(RUN), other.failure(RUN, afresh=True)) == ("", "why")
-    other.bring_records()
+    other.download_records()
     assert other.failure(RUN) == "why"
     store.forget_failure(RUN)
-    other.bring_records()
+    other.download_records()
     assert other.failure(RUN) == ""
     assert not (other.folder(RUN) / "failed.json").exists()
 
@@ -279,36 +279,36 @@ def checkpoint(store: Store, step: int) -> Path:
 
 
 def test_the_last_checkpoint_goes_up_when_a_run_is_left_and_comes_down_elsewhere(store, tmp_path):
-    first, claim = checkpoint(store, 5), Claim(KEY, 1)
-    with pytest.raises(Left), store.checkpoints_sent(RUN, claim):
+    first, lease = checkpoint(store, 5), Lease(KEY, 1)
+    with pytest.raises(Left), store.uploading_checkpoints(RUN, lease):
         raise Left
     first.unlink()
     first.parent.rmdir()
     last = checkpoint(store, 10)
-    with pytest.raises(Left), store.checkpoints_sent(RUN, claim):
+    with pytest.raises(Left), store.uploading_checkpoints(RUN, lease):
         raise Left
     other = elsewhere(store, tmp_path)
-    assert other.bring_checkpoints(RUN) == ""
+    assert other.download_checkpoints(RUN) == ""
     work = other.folder(RUN) / "work"
     assert [path.relative_to(work) for path in work.rglob("*") if path.is_file()] == [
         last.relative_to(store.folder(RUN) / "work")
     ]
     assert not [name for name in store.remote.listing() if "checkpoint-000000005" in name]
     (work / "later").touch()  # It goes on from there …
-    assert other.bring_checkpoints(RUN) == ""
+    assert other.download_checkpoints(RUN) == ""
     assert (work / "later").exists()
     made(other)  # … to the end, where nobody needs them any more.
     assert not [name for name in store.remote.listing() if "work" in name]
 
 
 def test_checkpoints_go_up_while_a_run_is_made_unless_it_was_lost(store, monkeypatch):
-    monkeypatch.setattr(module, "SEND_EVERY", 0.01)
+    monkeypatch.setattr(module, "UPLOAD_EVERY", 0.01)
     checkpoint(store, 5)
-    lost, held = Claim(KEY, 1, lost=True), Claim(KEY, 2)
-    with store.checkpoints_sent(RUN, lost):
+    lost, held = Lease(KEY, 1, lost=True), Lease(KEY, 2)
+    with store.uploading_checkpoints(RUN, lost):
         time.sleep(0.1)
     assert store.remote.listing() == {}
-    with store.checkpoints_sent(RUN, held):
+    with store.uploading_checkpoints(RUN, held):
         for _ in range(500):
             if store.remote.exists(f"{KEY}/{CHECKPOINTS}"):
                 break
@@ -318,11 +318,11 @@ def test_checkpoints_go_up_while_a_run_is_made_unless_it_was_lost(store, monkeyp
 
 def test_a_checkpoint_that_is_not_whole_is_none(store, tmp_path):
     checkpoint(store, 5)
-    with pytest.raises(Left), store.checkpoints_sent(RUN, Claim(KEY, 1)):
+    with pytest.raises(Left), store.uploading_checkpoints(RUN, Lease(KEY, 1)):
         raise Left
     store.remote.write(f"{KEY}/{WORK}/inner/checkpoint-000000005/state.json", b"50")
     other = elsewhere(store, tmp_path)
-    assert "these checkpoints are not whole" in other.bring_checkpoints(RUN)
+    assert "these checkpoints are not whole" in other.download_checkpoints(RUN)
     assert not (other.folder(RUN) / "work").exists()
 
 
@@ -330,20 +330,20 @@ def test_an_answer_that_took_long_counts_as_an_interruption(remote, monkeypatch)
     board = RemoteBoard(remote)
     board.read("a")
     assert board.interruptions == 0
-    monkeypatch.setattr(remote_claims, "LONG", 0)
+    monkeypatch.setattr(module, "SLOW_READ", 0)
     board.read("a")
     assert board.interruptions == 1
 
 
-def test_the_log_of_claims_is_written_in_parts(remote):
+def test_the_log_of_leases_is_written_in_parts(remote):
     board = RemoteBoard(remote)
-    claims = Claims(board, log="log")
+    leases = Leases(board, log="log")
     for number in range(LINES // 2 + 1):
-        with claims.claimed(str(number)) as claim:
-            claim.finished = True
+        with leases.leased(str(number)) as lease:
+            lease.finished = True
     names = sorted(remote.listing())
     assert len(names) == 2
-    assert all(name.startswith(f"{FOLDER}/log/") for name in names)
+    assert all(name.startswith(f"{LEASES}/log/") for name in names)
     lines = [json.loads(line) for name in names for line in remote.read(name).splitlines()]
     assert len(lines) == LINES + 2
 
@@ -356,9 +356,9 @@ def test_a_store_is_sent_to_other_processes_without_what_it_knows(store, monkeyp
 
 def test_a_copy_is_not_brought_where_it_is_here(remote):
     remote.write("a", b"123")
-    remote.copy({"a": Checksum(3)})
+    remote.download_files({"a": Checksum(3)})
     remote.write("a", b"456")
-    remote.copy({"a": Checksum(3)})
+    remote.download_files({"a": Checksum(3)})
     assert (remote.root / "a").read_bytes() == b"123"
 
 
@@ -387,14 +387,14 @@ def test_names_that_lead_out_are_refused_before_anything_is_brought(store, tmp_p
         store.remote.write(f"{KEY}/{FILES}", json.dumps(told | {name: Checksum(1).__dict__}).encode())
         other = elsewhere(store, tmp_path)
         with pytest.raises(StorageError, match=f"study/{KEY}/{FILES}: .*'{name}' .* refused"):
-            other.bring([RUN])
+            other.download([RUN])
         assert not other.model(RUN).exists()
 
 
 def test_checkpoints_that_lead_out_are_refused_by_name(store, tmp_path):
     store.remote.write(f"{KEY}/{CHECKPOINTS}", b'{"../x": {"size": 1, "crc32": ""}}')
     with pytest.raises(StorageError, match=r"work.json: the name '../x' would lead out"):
-        elsewhere(store, tmp_path).bring_checkpoints(RUN)
+        elsewhere(store, tmp_path).download_checkpoints(RUN)
 
 
 def test_copies_do_not_follow_a_link_out_of_their_folder(store, tmp_path):
@@ -404,7 +404,7 @@ def test_copies_do_not_follow_a_link_out_of_their_folder(store, tmp_path):
     other.root.mkdir()
     (other.root / KEY).symlink_to(victim)
     with pytest.raises(StorageError, match=f"{KEY}/.*.json: a link leads out of "):
-        other.bring_records()
+        other.download_records()
     assert not [*victim.iterdir()]
 
 
@@ -415,7 +415,7 @@ def test_a_base_that_is_no_other_run_of_the_store_is_not_brought(store, tmp_path
     (store.model(RUN) / "difference.json").write_text(json.dumps({"base": base}))
     store.finish(FINISHED, {})
     other = elsewhere(store, tmp_path)
-    assert other.bring_model(KEY) == other.folder(RUN)
+    assert other.download_model(KEY) == other.folder(RUN)
     assert [path.name for path in other.root.iterdir()] == [KEY]
 
 
@@ -424,5 +424,5 @@ def test_only_runs_and_the_plan_are_brought_for_reports(store, tmp_path):
     store.remote.write("notes/record.json", b"{}")
     store.remote.write("notes/failed.json", b"{}")
     other = elsewhere(store, tmp_path)
-    other.bring_records()
+    other.download_records()
     assert [path.name for path in other.root.iterdir()] == [KEY]

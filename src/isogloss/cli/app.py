@@ -237,10 +237,10 @@ def show(
     from isogloss.cli.display import show_record
     from isogloss.core.records import read_record
     from isogloss.planning.store_places import local_folder
-    from isogloss.store.store import Store
+    from isogloss.store.folder_store import FolderStore
 
     with output.progress as display:
-        store = Store(local_folder(folder, display.on_progress))
+        store = FolderStore(local_folder(folder, display.on_progress))
         record = read_record(store.find(identity, display.on_progress))
     show_record(record, as_json=output.as_json)
 

@@ -145,7 +145,7 @@ def _papers(folder: Path) -> Listing:
     from isogloss.recipes.checking import read_recipe
     from isogloss.recipes.published import read_published
     from isogloss.recipes.recipe_text import PAPERS, folder_for, packaged_recipes, published_file, recipe_text
-    from isogloss.store.store import check_there
+    from isogloss.store.folder_store import check_there
 
     if folder != FIRST:
         check_there(folder)
@@ -179,9 +179,9 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
     """Return at which scale a recipe was run last in a folder, how much of it is finished, and verdicts."""
     from isogloss.core.records import RECORD
     from isogloss.reports import last_verdicts
-    from isogloss.store.store import Store
+    from isogloss.store.folder_store import FolderStore
 
-    plan = Store(folder).plan()
+    plan = FolderStore(folder).plan()
     if not plan.runs:
         return "", "", ""
     done = sum((folder / run / RECORD).is_file() for run in plan.runs)
@@ -193,7 +193,7 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
 def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
     """List the finished runs of a folder."""
     from isogloss.core.records import RECORD, read_record
-    from isogloss.store.store import check_there
+    from isogloss.store.folder_store import check_there
 
     check_there(folder)
     paths = sorted(folder.glob(f"*/{RECORD}"))

@@ -150,7 +150,7 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     for run in planned.runs:
         for needed in needs(run):
             shared[identity(needed)] += 1
-    planned.store.look()
+    planned.store.refresh()
     done = {identity(run) for run in planned.runs if planned.store.is_finished(run)}
     taken = {
         key: operations_of(run, planned.sources.encoders)
@@ -183,7 +183,7 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
 
 def _state(run: "Run", planned: "Planned") -> str:
     """Return what has become of an unfinished run: another process makes it, it failed, or it is to do."""
-    if holder := planned.store.claims.holder(identity(run)):
+    if holder := planned.store.leases.holder(identity(run)):
         return f"made by {holder}"
     return "failed" if planned.store.failure(run) else "to do"
 

@@ -13,7 +13,7 @@ from time import monotonic
 from isogloss.core.errors import StorageError
 from isogloss.core.leaving import asked_to_leave
 from isogloss.core.progress import OnProgress, Progress
-from isogloss.store.leases import Claim
+from isogloss.store.leases import Lease
 from isogloss.store.store import Store
 
 PATIENCE = 600.0
@@ -51,7 +51,7 @@ class Absence:
         try:
             yield
         except (OSError, StorageError) as error:
-            if not self.store.went_away(error):
+            if not self.store.is_outage(error):
                 raise
             self.begin(str(error))
 
@@ -71,19 +71,19 @@ class Absence:
             return
         self._looked = now
         on_progress(Progress(_WAITING, round(now - since), round(PATIENCE), self.why))
-        if self.store.is_there():
+        if self.store.is_reachable():
             self.why = ""
 
 
-def wait_while_silent(claim: Claim, on_progress: OnProgress) -> None:
+def wait_while_silent(lease: Lease, on_progress: OnProgress) -> None:
     """Wait while no sign of life can be written; StorageError where that takes too long.
 
     The run may be another process's by now: whether it is can be seen when the folder is back.
     """
     since = monotonic()
-    while claim.silent and not claim.lost and not asked_to_leave():
+    while lease.silent and not lease.lost and not asked_to_leave():
         waited = monotonic() - since
         if waited > PATIENCE:
-            raise StorageError(f"run {claim.key}: nobody could see that it is being made. {GONE}")
+            raise StorageError(f"run {lease.key}: nobody could see that it is being made. {GONE}")
         on_progress(Progress(_WAITING, round(waited), round(PATIENCE)))
         threading.Event().wait(AGAIN)

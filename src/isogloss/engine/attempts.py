@@ -1,6 +1,6 @@
-"""An attempt to make a run, which claims it first, and how that ended.
+"""An attempt to make a run, which leases it first, and how that ended.
 
-The claim keeps processes that share a folder of runs from making the same one. A failure is recorded where it
+The lease keeps processes that share a folder of runs from making the same one. A failure is recorded where it
 concerns the run alone; what concerns all (the disk, a mistake in the code) is raised.
 """
 
@@ -23,7 +23,7 @@ from isogloss.runs.context import RunContext
 from isogloss.runs.execute import make
 from isogloss.runs.needs import read_by
 from isogloss.runs.runs import Run
-from isogloss.store.leases import Claim
+from isogloss.store.leases import Lease
 from isogloss.store.store import Store
 from isogloss.training.distributed import world_size
 
@@ -46,7 +46,7 @@ class Ending:
     damaged: str = ""
     """What was wrong with its checkpoints, which were set aside."""
     expired: bytes = b""
-    """The claim of a process that died, where others could not tell that it has."""
+    """The lease of a process that died, where others could not tell that it has."""
 
 
 def attempt(
@@ -62,11 +62,11 @@ def attempt(
     ``begin`` is called once it is certain that the run is made here. Of one that ``shares`` its GPU with
     others it is not recorded that the memory ran out.
     """
-    with context.store.kept():
+    with context.store.guarded():
         try:
             return _attempt(context, run, expired, begin, shares=shares)
         except Exception as error:
-            if not context.store.went_away(error):
+            if not context.store.is_outage(error):
                 raise
             return Ending("away", str(error))
 
@@ -87,33 +87,33 @@ def _attempt(
     context: RunContext, run: Run, expired: bytes, begin: Callable[[], None], *, shares: bool
 ) -> Ending:
     store = context.store
-    with store.claims.claimed(identity(run), expired=expired) as claim:
-        if claim is None:
+    with store.leases.leased(identity(run), expired=expired) as lease:
+        if lease is None:
             return Ending("elsewhere")
-        if store.was_finished(run):
-            claim.finished = claim.was_finished = True
+        if store.finished_meanwhile(run):
+            lease.finished = lease.was_finished = True
             return Ending("there")
-        ending = _made(context, run, claim, begin, shares=shares)
-        claim.finished = ending.how in ("made", "there")
-        claim.was_finished = ending.how == "there"
+        ending = _made(context, run, lease, begin, shares=shares)
+        lease.finished = ending.how in ("made", "there")
+        lease.was_finished = ending.how == "there"
         return ending
 
 
-def _made(context: RunContext, run: Run, claim: Claim, begin: Callable[[], None], *, shares: bool) -> Ending:
+def _made(context: RunContext, run: Run, lease: Lease, begin: Callable[[], None], *, shares: bool) -> Ending:
     store, damaged = context.store, ""
     try:
-        damaged = store.bring_checkpoints(run) or set_checkpoints_aside(store, run)
-        store.bring(read_by(run))
+        damaged = store.download_checkpoints(run) or set_checkpoints_aside(store, run)
+        store.download(read_by(run))
         begin()
-        with store.checkpoints_sent(run, claim), leaving(partial(_check, context, claim)):
+        with store.uploading_checkpoints(run, lease), leaving(partial(_check, context, lease)):
             make(replace(context, on_progress=_heeding(context.on_progress)), run)
         return Ending("made", damaged=damaged)
     except Left:
-        if not claim.lost:
+        if not lease.lost:
             raise
     except Exception as error:
-        store.claims.look(claim)
-        if not claim.lost and (claim.silent or not store.is_finished(run, afresh=True)):
+        store.leases.renew(lease)
+        if not lease.lost and (lease.silent or not store.is_finished(run, afresh=True)):
             return replace(_failed(store, run, error, shares=shares), damaged=damaged)
     if not store.is_finished(run, afresh=True):
         return Ending("elsewhere")
@@ -121,11 +121,11 @@ def _made(context: RunContext, run: Run, claim: Claim, begin: Callable[[], None]
     return Ending("there")
 
 
-def _check(context: RunContext, claim: Claim) -> None:
+def _check(context: RunContext, lease: Lease) -> None:
     """Leave a run that another process makes, or has made, while this one was paused or could not be seen."""
-    context.store.claims.look(claim, if_over=True)
-    wait_while_silent(claim, context.on_progress)
-    if claim.lost:
+    context.store.leases.renew(lease, if_over=True)
+    wait_while_silent(lease, context.on_progress)
+    if lease.lost:
         raise Left
 
 
@@ -137,7 +137,7 @@ def _failed(store: Store, run: Run, error: Exception, *, shares: bool) -> Ending
             f"{file}: it went away while another run needed it. Run the same command again: it is made anew."
         ) from error
     why = excuse(error)
-    if not why or store.went_away(error):
+    if not why or store.is_outage(error):
         raise error
     store.fail(run, why)
     return Ending("failed", why)

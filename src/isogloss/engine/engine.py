@@ -4,7 +4,7 @@ One job is made in this process; several in processes of few threads: for small 
 many threads in one, and it does not suffer when the machine is busy. Others are beyond this machine
 (``engines``). Records are the same.
 
-Several engines may work in one folder, on one machine or on many: runs are claimed one by one (``claims``),
+Several engines may work in one folder, on one machine or on many: runs are leased one by one (``leases``),
 what others make is waited for, and all end with all records.
 """
 
@@ -107,10 +107,10 @@ def prepared(
 def _looked_through(planned: Planned) -> dict[str, str]:
     """Look what is finished and set damaged files aside; copies of what lies elsewhere are brought anew."""
     store = planned.store
-    if store.remote:
-        store.look()
+    if store.url:
+        store.refresh()
         return {}
-    with store.claims.alone("damage"):
+    with store.leases.alone("damage"):
         return set_damage_aside(store, planned.runs)
 
 

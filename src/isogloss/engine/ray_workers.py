@@ -272,7 +272,7 @@ class RayWorkers:
         return task.run, found
 
     def _died(self, task: _Task, error: RayError) -> Ending:
-        """Return how a run ended whose process is gone, with its claim, so that nobody waits for it.
+        """Return how a run ended whose process is gone, with its lease, so that nobody waits for it.
 
         A node that is lost is nothing against its runs, unless that happens to one again and again.
         """
@@ -280,14 +280,14 @@ class RayWorkers:
         self._lost[key] += isinstance(error, NodeDiedError)
         is_unlucky = isinstance(error, NodeDiedError) and self._lost[key] < LOST_NODES
         why = f"{type(error).__name__} on {task.node}" if task.node else type(error).__name__
-        expired = self._context.store.claims.left_by(key, task.process) if task.process else b""
+        expired = self._context.store.leases.left_by(key, task.process) if task.process else b""
         return Ending("left" if self._leaving or is_unlucky else "died", why, expired=expired)
 
 
 def _mark_of(store: Store) -> bytes:
-    """Return what stands in that file, which lies beside the claims."""
-    store.claims.board.create(MARK, token_hex(8).encode())
-    return store.claims.board.read(MARK) or b""
+    """Return what stands in that file, which lies beside the leases."""
+    store.leases.board.create(MARK, token_hex(8).encode())
+    return store.leases.board.read(MARK) or b""
 
 
 def _nodes() -> list[dict[str, Any]]:
@@ -310,7 +310,7 @@ def _look(store: Packed, mark: bytes, wanted: str) -> str:
 
 
 def _unseen(store: Store, mark: bytes) -> str:
-    if store.claims.board.read(MARK) == mark:
+    if store.leases.board.read(MARK) == mark:
         return ""
     return (
         f"it does not see {store.root}: what was written there is missing. The folder of runs (--out) must "

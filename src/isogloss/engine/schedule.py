@@ -58,7 +58,7 @@ class Schedule:
     _elsewhere: set[str] = field(default_factory=set)
     """Runs that other processes are making."""
     _expired: dict[str, bytes] = field(default_factory=dict)
-    """Claims of theirs that have ended without a record."""
+    """Leases of theirs that have ended without a record."""
     _died: list[str] = field(default_factory=list)
     """Runs whose process died once: made again, each alone, when nothing else is left to start."""
     _tried_again: set[str] = field(default_factory=set)
@@ -73,7 +73,7 @@ class Schedule:
     def run(self) -> Outcome:
         """Make all runs, or wait until others have made them; Left if this process was asked to leave."""
         self._begin()
-        with heeding(), self.store.kept():
+        with heeding(), self.store.guarded():
             self._make_all()
         return self.outcome
 
@@ -108,7 +108,7 @@ class Schedule:
         for run, key in zip(self.runs, self._ids, strict=True):  # What a run needs stands before it.
             if self.store.is_finished(run):
                 self.store.remove_leftovers(run)
-                self.store.forget_claims(run)
+                self.store.forget_leases(run)
                 self.outcome.done.append(key)
                 continue
             needed = list(map(identity, needs(run)))
@@ -155,12 +155,12 @@ class Schedule:
         heappush(self._ready, self._number[key])
 
     def _may_follow(self, key: str) -> bytes | None:
-        """Return the claim of a run that has ended; None where another process makes it, or has."""
+        """Return the lease of a run that has ended; None where another process makes it, or has."""
         if self.follows:
             return b""
         if self._is_settled(key):
             return None
-        expired = self._expired.pop(key, None) or self.store.claims.expired(key)
+        expired = self._expired.pop(key, None) or self.store.leases.expired(key)
         if expired is None:
             self._elsewhere.add(key)
         return expired
@@ -169,7 +169,7 @@ class Schedule:
         key = identity(run)
         self._running.discard(key)
         # A process dies when a file goes away that is in its memory.
-        if ending.how == "away" or (ending.how == "died" and not self.store.is_there()):
+        if ending.how == "away" or (ending.how == "died" and not self.store.is_reachable()):
             self._absence.begin(ending.why)
             self._put_back(key)
         else:
@@ -217,7 +217,7 @@ class Schedule:
         for key in list(self._elsewhere):
             if self._is_settled(key):
                 self._elsewhere.remove(key)
-            elif (expired := self.store.claims.expired(key)) is not None:
+            elif (expired := self.store.leases.expired(key)) is not None:
                 self._elsewhere.remove(key)
                 self._expired[key] = expired
                 heappush(self._ready, self._number[key])

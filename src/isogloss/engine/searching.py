@@ -183,13 +183,13 @@ def search(
 @contextmanager
 def _one_search(store: Store) -> Iterator[None]:
     """Keep other searches out of this folder: each writes its trials as the plan."""
-    with store.claims.claimed("search") as claim:
-        if claim is None:
+    with store.leases.leased("search") as lease:
+        if lease is None:
             raise StorageError(
-                f"{store.root}: another search ({store.claims.holder('search')}) works in this folder. Wait "
+                f"{store.root}: another search ({store.leases.holder('search')}) works in this folder. Wait "
                 f"until it has ended, or choose another --out."
             )
-        claim.finished = True
+        lease.finished = True
         yield
 
 

@@ -1,4 +1,4 @@
-"""Runs in jobs of Slurm, submitted by submitit: each job claims and makes one run after the other.
+"""Runs in jobs of Slurm, submitted by submitit: each job leases and makes one run after the other.
 
 Jobs and this process share a folder of runs, and one of this user for what submitit writes. This process
 submits as many as there are runs for, follows them, and can end and be started again. A job that is
@@ -74,10 +74,10 @@ def slurm_workers(
 
     ``cluster`` is one of submitit's; "local" are processes of this machine.
     """
-    if context.store.remote:
+    if context.store.url:
         raise ConfigError(
             f"--engine slurm: jobs are told what to do by files in a folder that all nodes see, and --out is "
-            f"{context.store.remote.url}. Name a folder, or let a job array run with this --out."
+            f"{context.store.url}. Name a folder, or let a job array run with this --out."
         )
     logging.getLogger("submitit").setLevel(logging.ERROR)  # It speaks on standard output.
     plan = blake2s("".join(map(identity, runs)).encode(), digest_size=6).hexdigest()
@@ -206,7 +206,7 @@ class SlurmJobs:
             ending = Ending("failed", why)
         else:
             ending = None
-        if key not in self._seen and (ending or self._store.claims.holder(key)):
+        if key not in self._seen and (ending or self._store.leases.holder(key)):
             self._seen.add(key)
             self._begun(run)
         return ending

@@ -2,7 +2,7 @@
 
 Trainings are computed by all of them, each a part of every update's batch; gradients are summed, so that an
 update is that of one process within rounding. Whatever does not train is made by the main process alone,
-which claims runs, decides, writes and reports; a checkpoint may be gone on from in another number of
+which leases runs, decides, writes and reports; a checkpoint may be gone on from in another number of
 processes, or in one. A folder that all of them see is needed.
 
 What fails (a loss that diverges, data that cannot be read) fails in all of them at the same place, and is
@@ -88,7 +88,7 @@ def _made(context: RunContext, run: Run, outcome: Outcome, announce: Callable[[]
             ending = attempt(context, run, begin=begin)
             while ending.how == "elsewhere" and not asked:
                 time.sleep(LOOK_ELSEWHERE)
-                ending = attempt(context, run, store.claims.expired(identity(run)) or b"", begin=begin)
+                ending = attempt(context, run, store.leases.expired(identity(run)) or b"", begin=begin)
     if not asked:
         from_main_process(lambda: False)
     return ending

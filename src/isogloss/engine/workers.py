@@ -47,7 +47,7 @@ class Workers(Protocol):
         ...
 
     def start(self, run: Run, expired: bytes) -> None:
-        """Start a run; ``expired`` is the content of a claim of it that has ended."""
+        """Start a run; ``expired`` is the content of a lease of it that has ended."""
         ...
 
     def ended(self, timeout: float) -> list[tuple[Run, Ending]]:

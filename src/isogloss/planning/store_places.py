@@ -8,6 +8,8 @@ from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.recipes.recipe_text import Source, folder_for
+from isogloss.store.folder_store import FolderStore
+from isogloss.store.mirrored_store import MirroredStore
 from isogloss.store.remote import is_url, remote_at
 from isogloss.store.store import Store
 
@@ -21,11 +23,11 @@ def store_at(place: str | Path) -> Store:
     """Return the store in a folder or below a URL, whose copies are in the user's cache."""
     protocol, _, rest = str(place).partition("://")
     if not is_url(place) or protocol in ("file", "local"):
-        return Store(_folder(rest or place))
+        return FolderStore(_folder(rest or place))
     url = str(place).rstrip("/")
     name = f"{PurePosixPath(rest).name or 'store'}-{sha256(url.encode()).hexdigest()[:12]}"
     root = user_cache() / "stores" / name
-    return Store(root, remote_at(url, root))
+    return MirroredStore(remote_at(url, root))
 
 
 def local_folder(place: str | Path, on_progress: OnProgress = no_progress) -> Path:
@@ -34,7 +36,7 @@ def local_folder(place: str | Path, on_progress: OnProgress = no_progress) -> Pa
         return _folder(place)
     above, _, key = str(place).rstrip("/").rpartition("/")
     store = store_at(above if ID.fullmatch(key) else place)
-    store.bring_records(on_progress)
+    store.download_records(on_progress)
     return store.root / key if ID.fullmatch(key) else store.root
 
 
@@ -53,7 +55,7 @@ def local_model(place: str | Path) -> Path:
     """Return the folder of a run, with its model."""
     folder = local_folder(place)
     return (
-        store_at(str(place).rstrip("/").rpartition("/")[0]).bring_model(folder.name)
+        store_at(str(place).rstrip("/").rpartition("/")[0]).download_model(folder.name)
         if is_url(place)
         else folder
     )

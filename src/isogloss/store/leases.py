@@ -1,17 +1,18 @@
-"""Claims: which process makes a run, where many share a folder, on one machine or on several.
+"""Leases: which process makes a run, where many share a folder, on one machine or on several.
 
-A claim is a small file that exactly one process can create. Its holder writes into it every few seconds, and
-whoever waits for it looks whether it changes: no clocks are compared, so it does not matter what they show.
-A claim has ended when its holder has (known at once on the same machine), gave it up, or let it be for the
-length of a lease. Then the next one is claimed: ``RUN.2`` after ``RUN.1``, which again exactly one process
-can create, so that no claim is ever removed while somebody could still rely on it. The claims of a run are
-removed when it has a record: from then on nobody asks for them.
+A lease is a small file that exactly one process can create. Its holder writes into it every few seconds, and
+a process that waits for it checks whether it changes: no clocks are compared, so clocks may differ. A lease
+ends when its holder exits (known at once on the same machine), gives it up, or does not renew it for its
+duration. Then the next one is created, ``RUN.2`` after ``RUN.1``, again by exactly one process, so that no
+lease is ever removed while a process could still rely on it. The leases of a run are removed when it has a
+record: from then on they have no readers.
 
 It takes no locks, which network file systems have or have not: only that a file is created by one process
 alone (O_EXCL; on NFS since version 3), and that a file opened again shows what others wrote (close-to-open).
-A holder that was paused for longer than a lease (a laptop that slept, a mount that did not answer) finds the
-next claim, or its own gone, and leaves the run: it looks before it gives anything a name. Should it be paused
-between the look and that, the file has the same bytes as the other's, and an equal folder stays as it is.
+A holder that was paused for longer than that (a laptop that slept, a mount that did not answer) finds the
+next lease, or its own gone, and leaves the run: it checks its lease before each rename. Should it be paused
+between the check and the rename, the file has the same bytes as the other's, and an equal folder stays as it
+is.
 """
 
 import json
@@ -34,25 +35,28 @@ from isogloss.core.presence import make_folder
 from isogloss.core.processes import has_ended, this_process
 from isogloss.core.records import writing
 
-FOLDER, LOG = ".claims", "log"
-LEASE = 60.0
-"""Seconds without a sign of life after which the claim of a process on another machine has ended."""
+LEASES, LOG = ".claims", "log"
+"""Folder of leases, and its folder of logs. Their names and the fields of both are those of older versions of
+isogloss: machines with different versions may share a folder of runs."""
 
-BEATS = 6
-"""Signs of life in that time."""
+LEASE_DURATION = 60.0
+"""Seconds without a sign of life after which the lease of a process on another machine has ended."""
 
-AGAIN = 0.5
-"""Seconds between two attempts of a process that waits for a claim."""
+RENEWALS = 6
+"""Renewals in that time."""
+
+RETRY_EVERY = 0.5
+"""Seconds between two attempts of a process that waits for a lease."""
 
 
 IsOwn: TypeAlias = Callable[[bytes], object]
-"""Tells from the content of a file whether this process wrote it."""
+"""Returns, from the content of a file, whether this process wrote it."""
 
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class Board(Protocol):
-    """Small files that all who share a store see."""
+    """Small files that all processes with the same store see."""
 
     def create(self, name: str, content: bytes) -> bool:
         """Write a file unless it is there; False if it is. No two processes create the same one."""
@@ -76,7 +80,7 @@ class Board(Protocol):
 
     @property
     def interruptions(self) -> int:
-        """How often the board could not be seen from here."""
+        """How often the board could not be reached."""
         ...
 
 
@@ -121,7 +125,7 @@ class FolderBoard:
         try:
             if not S_ISREG(path.stat().st_mode):  # One look: it may be removed at any time.
                 raise StorageError(
-                    f"{path}: this is no ordinary file, as a claim is. Remove it, and run again."
+                    f"{path}: expected a lease, which is a regular file. Remove it, and run again."
                 )
             return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):  # The latter where a file stands in a folder's place.
@@ -139,24 +143,24 @@ class FolderBoard:
 
 
 @dataclass
-class Claim:
-    """A claim that this process holds."""
+class Lease:
+    """A lease of this process."""
 
     key: str
     number: int
     token: str = field(default_factory=lambda: token_hex(4))
-    """What tells it from every other claim."""
+    """Random text that no other lease has."""
     beat: int = 0
     renewed: float = 0.0
-    """When its last sign of life was written, by a clock that goes on while the machine sleeps."""
+    """When it was renewed last, by a clock that goes on while the machine sleeps."""
     lost: bool = False
-    """Whether another process has claimed it since, or finished it, while this one gave no sign of life."""
+    """Whether another process has leased the run since, or finished it, while this one could not renew it."""
     silent: bool = False
-    """Whether no sign of life could be written for the length of a lease: others may claim it by now."""
+    """Whether it could not be renewed for its duration: another process may lease the run."""
     finished: bool = False
-    """Whether the run has a record: then its claims are removed, else this one is given up."""
+    """Whether the run has a record: then its leases are removed, otherwise this one is given up."""
     was_finished: bool = False
-    """Whether another process had made that before the run was claimed."""
+    """Whether another process finished the run before this one leased it."""
 
     @property
     def name(self) -> str:
@@ -168,81 +172,81 @@ class Claim:
         return _read(content).get("token", self.token) == self.token
 
     def content(self, *, held: bool = True) -> bytes:
-        """Return what its file holds."""
-        about = {"process": this_process(), "machine": node(), "pid": os.getpid(), "token": self.token}
-        return json.dumps({**about, "beat": self.beat, "held": held}).encode()
+        """Return the content of its file."""
+        holder = {"process": this_process(), "machine": node(), "pid": os.getpid(), "token": self.token}
+        return json.dumps({**holder, "beat": self.beat, "held": held}).encode()
 
 
 @dataclass
-class Claims:
-    """The claims on a board, as one process sees them."""
+class Leases:
+    """The leases on a board, as one process sees them."""
 
     board: Board
     log: str = ""
-    """Folder on the board for lines about what this process claimed, in a file of its own."""
-    lease: float = LEASE
+    """Folder on the board for lines about what this process leased, in a file of its own."""
+    duration: float = LEASE_DURATION
     clock: Callable[[], float] = time.monotonic
     """For the silence of others: it stands still while this machine sleeps, as they may with it."""
     _seen: dict[str, tuple[bytes, int, float]] = field(default_factory=dict)
-    """By name of a claim: its content, and when that was seen first since the last interruption."""
-    _held: dict[str, Claim] = field(default_factory=dict)
-    _not_given_up: list[Claim] = field(default_factory=list)
-    """Claims that have ended while their board could not be written: to be given up as soon as it can."""
-    _beating: threading.Thread | None = None
+    """By name of a lease: its content, and when that was seen first since the last interruption."""
+    _held: dict[str, Lease] = field(default_factory=dict)
+    _not_given_up: list[Lease] = field(default_factory=list)
+    """Leases that have ended while their board could not be written: to be given up as soon as it can."""
+    _renewing: threading.Thread | None = None
     _writing: threading.Lock = field(default_factory=threading.Lock)
-    """Held by whoever writes or removes a claim of this process, so that no sign of life outlives one."""
+    """Taken to write or remove a lease of this process, so that none is renewed after it was removed."""
 
     @contextmanager
-    def claimed(self, key: str, *, expired: bytes = b"") -> Iterator[Claim | None]:
-        """Hold the claim of a run; None if another process holds it.
+    def leased(self, key: str, *, expired: bytes = b"") -> Iterator[Lease | None]:
+        """Hold the lease of a run; None if another process holds it.
 
-        ``expired`` is the content of a claim that another part of this program has waited for in vain.
+        ``expired`` is the content of a lease that another part of this program has waited for in vain.
         """
-        claim = self._claim(key, expired)
-        if claim is None:
+        lease = self._lease(key, expired)
+        if lease is None:
             yield None
             return
-        self._note(claim, "claimed")
-        self._held[key] = claim
-        self._beat_along()
+        self._note(lease, "claimed")
+        self._held[key] = lease
+        self._start_renewing()
         try:
-            yield claim
+            yield lease
         finally:
-            self.look(claim, if_over=True)
+            self.renew(lease, if_over=True)
             with self._writing:
                 del self._held[key]
-                self._end(claim)
+                self._end(lease)
 
     @contextmanager
-    def alone(self, what: str) -> Iterator[None]:
-        """Wait until no other process does ``what``, then do it."""
+    def alone(self, task: str) -> Iterator[None]:
+        """Wait until no other process does a task, then do it in this context."""
         while True:
-            with self.claimed(what) as claim:
-                if claim:
+            with self.leased(task) as lease:
+                if lease:
                     try:
                         yield
                     finally:
-                        claim.finished = True  # There is no more to it than that nobody else is at it.
+                        lease.finished = True  # There is no more to it than that nobody else is at it.
                     return
-            time.sleep(AGAIN)
+            time.sleep(RETRY_EVERY)
 
     def holder(self, key: str) -> str:
-        """Return who holds the claim of a run, for people; empty where nobody does."""
+        """Return who holds the lease of a run, for messages; empty where no process does."""
         _, content = self._last(key)
         if content is None or self._has_ended(key, content):
             return ""
-        found = _read(content)
-        return f"{found.get('pid', 'unknown')} on {found.get('machine', 'an unknown machine')}"
+        owner = _read(content)
+        return f"{owner.get('pid', 'unknown')} on {owner.get('machine', 'an unknown machine')}"
 
     def expired(self, key: str) -> bytes | None:
-        """Return the last claim's content if that has ended, b"" without a claim, None while one is held."""
+        """Return the last lease's content if that has ended, b"" without a lease, None while one is held."""
         _, content = self._last(key)
         if content is None:
             return b""
         return content if self._has_ended(key, content) else None
 
     def forget(self, key: str) -> None:
-        """Remove the claims of a finished run that a process left which was killed before it could."""
+        """Remove the leases of a finished run that a killed process could not remove."""
         number, _ = self._last(key)
         self._remove(key, number)
 
@@ -251,104 +255,104 @@ class Claims:
             self.board.remove(_name(key, number))
 
     def left_by(self, key: str, process: str) -> bytes:
-        """Return the last claim's content if it is that of a process known to have died, else b""."""
+        """Return the last lease's content if it is that of a process known to have died, else b""."""
         _, content = self._last(key)
         return content if content is not None and _read(content).get("process") == process else b""
 
-    def _claim(self, key: str, expired: bytes) -> Claim | None:
+    def _lease(self, key: str, expired: bytes) -> Lease | None:
         self._give_up()
         number, content = self._last(key)
-        # A claim is empty while its holder writes it: that is not one of which nothing is known.
+        # A lease is empty while its holder writes it: that is not one of which nothing is known.
         waited_for = bool(expired) and content == expired
         if content is not None and not waited_for and not self._has_ended(key, content):
             return None
-        claim = Claim(key, number + 1, renewed=_now())
-        return claim if self.board.create(claim.name, claim.content()) else None
+        lease = Lease(key, number + 1, renewed=_now())
+        return lease if self.board.create(lease.name, lease.content()) else None
 
     def _last(self, key: str) -> tuple[int, bytes | None]:
-        """Return the number of the last claim of a run and its content; 0 and None where there is none."""
+        """Return the number of the last lease of a run and its content; 0 and None where there is none."""
         number, content = 0, None
-        while (found := self.board.read(_name(key, number + 1))) is not None:
-            number, content = number + 1, found
+        while (following := self.board.read(_name(key, number + 1))) is not None:
+            number, content = number + 1, following
         return number, content
 
     def _has_ended(self, key: str, content: bytes) -> bool:
-        found = _read(content)
-        if found.get("held") is False or has_ended(str(found.get("process", ""))):
+        owner = _read(content)
+        if owner.get("held") is False or has_ended(str(owner.get("process", ""))):
             return True
         now = content, self.board.interruptions  # While nothing could be seen, nobody was silent.
         seen = self._seen.get(key)
         if seen is None or seen[:2] != now:
             self._seen[key] = *now, self.clock()
             return False
-        return self.clock() - seen[2] > self.lease
+        return self.clock() - seen[2] > self.duration
 
-    def _end(self, claim: Claim) -> None:
-        """Remove the claims of a finished run; give up that of another."""
-        ending = "there" if claim.was_finished else "finished" if claim.finished else "given up"
-        self._note(claim, "lost" if claim.lost else ending)
-        self._seen.pop(claim.key, None)
+    def _end(self, lease: Lease) -> None:
+        """Remove the leases of a finished run; give up that of another."""
+        ending = "there" if lease.was_finished else "finished" if lease.finished else "given up"
+        self._note(lease, "lost" if lease.lost else ending)
+        self._seen.pop(lease.key, None)
         try:
-            if claim.was_finished or (claim.finished and not claim.lost):
-                self._remove(claim.key, claim.number)
-            elif not claim.lost:
-                self.board.write(claim.name, claim.content(held=False), claim.is_own)
+            if lease.was_finished or (lease.finished and not lease.lost):
+                self._remove(lease.key, lease.number)
+            elif not lease.lost:
+                self.board.write(lease.name, lease.content(held=False), lease.is_own)
         except (OSError, StorageError):  # Until then, whoever waits for it sees no more signs of life.
-            self._not_given_up.append(claim)
+            self._not_given_up.append(lease)
 
-    def _beat_along(self) -> None:
-        if self._beating is None or not self._beating.is_alive():
-            self._beating = threading.Thread(target=self._beat, name="claims", daemon=True)
-            self._beating.start()
+    def _start_renewing(self) -> None:
+        if self._renewing is None or not self._renewing.is_alive():
+            self._renewing = threading.Thread(target=self._renew_all, name="leases", daemon=True)
+            self._renewing.start()
 
-    def _beat(self) -> None:
-        """Give signs of life, as long as this process lives."""
+    def _renew_all(self) -> None:
+        """Renew all leases of this process, as long as it lives."""
         while True:
-            time.sleep(self.lease / BEATS)
-            for claim in list(self._held.values()):
-                self.look(claim)
+            time.sleep(self.duration / RENEWALS)
+            for lease in list(self._held.values()):
+                self.renew(lease)
             self._give_up()
 
-    def look(self, claim: Claim, *, if_over: bool = False) -> None:
-        """Give a sign of life unless another process has claimed the same by now; or only after a lease."""
-        if if_over and _now() - claim.renewed <= self.lease:
+    def renew(self, lease: Lease, *, if_over: bool = False) -> None:
+        """Renew a lease unless another process has taken it over; ``if_over``: only after its duration."""
+        if if_over and _now() - lease.renewed <= self.duration:
             return
         with self._writing:
             with suppress(OSError, StorageError):  # A board that is away may come back.
-                self._renew(claim)
-            claim.silent = _now() - claim.renewed > self.lease
+                self._write_renewal(lease)
+            lease.silent = _now() - lease.renewed > self.duration
 
-    def _renew(self, claim: Claim) -> None:
-        if self._held.get(claim.key) is not claim or claim.lost:
+    def _write_renewal(self, lease: Lease) -> None:
+        if self._held.get(lease.key) is not lease or lease.lost:
             return
-        claim.beat += 1
+        lease.beat += 1
         now = _now()  # Before it is written: this process may be paused any time.
         # Its own file is removed when the run has a record.
-        is_there = self.board.write(claim.name, claim.content(), claim.is_own)
-        claim.lost = not is_there or self.board.read(_name(claim.key, claim.number + 1)) is not None
-        if not claim.lost:
-            claim.renewed = now
+        is_there = self.board.write(lease.name, lease.content(), lease.is_own)
+        lease.lost = not is_there or self.board.read(_name(lease.key, lease.number + 1)) is not None
+        if not lease.lost:
+            lease.renewed = now
 
     def _give_up(self) -> None:
         """Give up what could not be given up when it ended."""
         with self._writing:
-            waiting, self._not_given_up = self._not_given_up, []
-            for claim in waiting:
-                self._end(claim)
+            pending, self._not_given_up = self._not_given_up, []
+            for lease in pending:
+                self._end(lease)
 
-    def _note(self, claim: Claim, event: str) -> None:
+    def _note(self, lease: Lease, event: str) -> None:
         if self.log:
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
-            line = {"run": claim.key, "claim": claim.number, "event": event, "at": at}
+            line = {"run": lease.key, "claim": lease.number, "event": event, "at": at}
             with suppress(OSError, StorageError):  # It is for people to read: nothing depends on it.
                 name = f"{self.log}/{this_process()}.jsonl"
                 self.board.append(name, json.dumps(line) + "\n", begins=event == "claimed")
 
 
 @cache
-def claims_in(root: Path) -> Claims:
-    """Return the claims of a folder of runs, the same ones for all of this process."""
-    return Claims(FolderBoard(root / FOLDER), log=LOG)
+def leases_in(root: Path) -> Leases:
+    """Return the leases of a folder of runs, the same ones for all of this process."""
+    return Leases(FolderBoard(root / LEASES), log=LOG)
 
 
 def _now() -> float:
@@ -361,9 +365,9 @@ def _name(key: str, number: int) -> str:
 
 
 def _read(content: bytes) -> dict[str, object]:
-    """Read a claim; empty while its holder is writing it."""
+    """Read a lease; empty while its holder is writing it."""
     try:
-        found = json.loads(content)
+        fields = json.loads(content)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return fields if isinstance(fields, dict) else {}

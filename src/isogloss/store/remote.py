@@ -1,7 +1,7 @@
 """Files below a URL, through fsspec, and their copies in a folder here. Nothing else knows fsspec.
 
 Object stores write a file whole or not at all, but know no group of files: a group (of a run, of its
-checkpoints, of a report) is told of by a manifest with sizes and checksums, which is written last. It is
+checkpoints, of a report) is listed in a manifest with sizes and checksums, which is written last. It is
 there when its manifest is, and what arrives here is compared with it before it gets its name.
 
 A store that does not answer is waited for. Credentials are whatever the package of the file system finds
@@ -26,7 +26,7 @@ from isogloss.core.locking import locked
 from isogloss.core.paths import below, within
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FULL, MADE, storage_error, temporary_beside, write_bytes, writing
-from isogloss.store.leases import FOLDER as CLAIMS
+from isogloss.store.leases import LEASES
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -41,7 +41,7 @@ AT_ONCE = 256
 """Files asked for in one call."""
 
 ATTEMPTS = 3
-"""How often a file is brought down that arrives damaged."""
+"""How often a file is downloaded that arrives damaged."""
 
 CREATING = {
     **dict.fromkeys(("s3", "s3a"), "isogloss[s3]"),
@@ -73,8 +73,8 @@ class Remote:
     """How often the store has not answered."""
     listed: dict[str, int] = field(default_factory=dict)
     """The files that were there at the last look or were written since, with their sizes."""
-    sending: threading.Lock = field(default_factory=threading.Lock)
-    """Held while checkpoints go up, or are removed."""
+    uploading: threading.Lock = field(default_factory=threading.Lock)
+    """Held while checkpoints are uploaded, or removed."""
     answered: bool = False
     """Whether the store has answered: until then whoever waits for it had better look at the URL."""
 
@@ -84,16 +84,16 @@ class Remote:
 
     def check(self) -> None:
         """Raise ConfigError or StorageError unless processes can share runs here; leave nothing behind."""
-        protocol, name = self.url.partition("://")[0], f"{CLAIMS}/check.{token_hex(8)}"
+        protocol, name = self.url.partition("://")[0], f"{LEASES}/check.{token_hex(8)}"
         if protocol not in CREATING:
             raise ConfigError(
                 f"{self.url}: runs cannot be shared here: it is not known of {protocol}:// that it creates a "
                 f"file for one process alone. Use a folder, or one of {', '.join(CREATING)}."
             )
-        self._ask(lambda files, path: files.pipe_file(path, b"1", mode="create"), name, waits=False)
+        self._call(lambda files, path: files.pipe_file(path, b"1", mode="create"), name, waits=False)
         try:
             with suppress(StorageError):  # It should be refused, in whatever words.
-                self._ask(lambda files, path: files.pipe_file(path, b"2", mode="create"), name, waits=False)
+                self._call(lambda files, path: files.pipe_file(path, b"2", mode="create"), name, waits=False)
             if self.read(name) != b"1":
                 raise ConfigError(
                     f"{self.url}: runs cannot be shared here: this server writes over a file that was to be "
@@ -116,15 +116,15 @@ class Remote:
                 return found == content
             return True
 
-        return self._ask(create, name)
+        return self._call(create, name)
 
     def read(self, name: str, *, waits: bool = True) -> bytes | None:
         """Return the content of a file; None where there is none."""
-        return self._ask(_read, name, waits=waits)
+        return self._call(_read, name, waits=waits)
 
     def write(self, name: str, content: bytes, *, waits: bool = True) -> None:
         """Write a file, whether it is there or not."""
-        self._ask(lambda files, path: files.pipe_file(path, content), name, waits=waits)
+        self._call(lambda files, path: files.pipe_file(path, content), name, waits=waits)
 
     def remove(self, names: Iterable[str], *, waits: bool = True) -> None:
         """Remove files, as far as they are there."""
@@ -134,7 +134,7 @@ class Remote:
                 files.rm_file(path)
 
         for name in names:
-            self._ask(remove, name, waits=waits)
+            self._call(remove, name, waits=waits)
 
     def exists(self, name: str) -> bool:
         """Return whether there is a file, looked up afresh."""
@@ -146,7 +146,7 @@ class Remote:
                 return False
             return True
 
-        return self._ask(look, name)
+        return self._call(look, name)
 
     def listing(self, inside: str = "") -> dict[str, int]:
         """Return the sizes of all files below a name (or of all), by name; StorageError for an unsafe one."""
@@ -157,7 +157,7 @@ class Remote:
             start = path.removesuffix(inside).rstrip("/") + "/"
             return {name.removeprefix(start): int(one["size"]) for name, one in found.items()}
 
-        listed = self._ask(find, inside)
+        listed = self._call(find, inside)
         for name in filter(None, listed):
             below(self.root, name.removesuffix("/"), self.url)  # Some clients make an object for a folder.
         return listed
@@ -165,23 +165,23 @@ class Remote:
     def is_here(self, manifest: str) -> bool:
         """Return whether the copies of all files of a manifest are here, by their sizes."""
         try:
-            told = self.files_of(manifest, (self.root / manifest).read_bytes())
+            checksums = self.files_of(manifest, (self.root / manifest).read_bytes())
         except FileNotFoundError:
             return False
-        return bool(told) and not self._lacking(told, self.root)
+        return bool(checksums) and not self._missing(checksums, self.root)
 
-    def bring(self, manifest: str) -> bool:
-        """Bring down the files of a manifest that are not here, then the manifest; False if there is none."""
+    def download(self, manifest: str) -> bool:
+        """Download the files of a manifest that are not here, then the manifest; False if there is none."""
         if self.is_here(manifest):
             return True
         with _one_at_a_time(self.root / manifest):
             content = None if self.is_here(manifest) else self.read(manifest)
             if content is None:
                 return self.is_here(manifest)
-            told = self.files_of(manifest, content)
-            self.copy(told)
+            checksums = self.files_of(manifest, content)
+            self.download_files(checksums)
             write_bytes(self.root / manifest, content)
-        return bool(told)
+        return bool(checksums)
 
     def files_of(self, manifest: str, content: bytes) -> dict[str, Checksum]:
         """Return the files that a manifest lists; empty for a damaged one.
@@ -201,40 +201,40 @@ class Remote:
                 )
         return checksums
 
-    def send(self, names: Iterable[str], manifest: str, *, last: str = "") -> None:
+    def upload(self, names: Iterable[str], manifest: str, *, last: str = "") -> None:
         """Write files that are here, their manifest, and the ``last`` one of them after it.
 
-        What an earlier manifest told of is not sent again, or is removed where it is no longer here.
+        Files in an earlier manifest are not uploaded again, and are removed where they are no longer here.
         """
-        told = {name: Checksum.of_file(self.root / name) for name in sorted(names)}
-        content = as_text(told).encode()
+        checksums = {name: Checksum.of_file(self.root / name) for name in sorted(names)}
+        content = as_text(checksums).encode()
         if last:  # What is here is whole, whether it arrives or not.
             write_bytes(self.root / manifest, content)
-        known = self.read(manifest) or b""
-        before = self.files_of(manifest, known)
-        new = [name for name, one in told.items() if one != before.get(name) and name != last]
-        self._upload([name for name in new if not name.endswith(MADE)])
+        uploaded = self.read(manifest) or b""
+        earlier = self.files_of(manifest, uploaded)
+        new = [name for name, checksum in checksums.items() if checksum != earlier.get(name) and name != last]
+        self._put([name for name in new if not name.endswith(MADE)])
         if last and self.exists(last):  # Another process was quicker, and its circumstances are others.
             return
-        self._upload([name for name in new if name.endswith(MADE)])
-        if content != known:
+        self._put([name for name in new if name.endswith(MADE)])
+        if content != uploaded:
             self.write(manifest, content)
         if last:
-            self._upload([last])
+            self._put([last])
         else:
             write_bytes(self.root / manifest, content)
-        self.remove(before.keys() - told.keys())
+        self.remove(earlier.keys() - checksums.keys())
 
-    def copy(
-        self, told: Mapping[str, Checksum], to: Path | None = None, on_progress: OnProgress = no_progress
+    def download_files(
+        self, checksums: Mapping[str, Checksum], to: Path | None = None, on_progress: OnProgress = no_progress
     ) -> None:
-        """Bring files down that are not here by their sizes, into the folder of copies or another one."""
+        """Download files that are not here by their sizes, into the folder of copies or another one."""
         root = to or self.root
-        left = {name: told[name] for name in self._lacking(told, root)}
+        left = {name: checksums[name] for name in self._missing(checksums, root)}
         for _ in range(ATTEMPTS):
             names = list(left)
             for first in one_by_one(range(0, len(names), AT_ONCE), "copying records", on_progress):
-                for name in self._brought(
+                for name in self._downloaded(
                     {name: left[name] for name in names[first : first + AT_ONCE]}, root
                 ):
                     del left[name]
@@ -245,9 +245,9 @@ class Remote:
                 f"run is repeated."
             )
 
-    def _brought(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
-        """Bring files down under temporary names, and give those that are right their own; return these."""
-        parts = {name: temporary_beside(root / name, "tmp") for name in told}
+    def _downloaded(self, checksums: Mapping[str, Checksum], root: Path) -> list[str]:
+        """Download files under temporary names, rename those that are right, and return their names."""
+        parts = {name: temporary_beside(root / name, "tmp") for name in checksums}
         with writing(root):
             for part in parts.values():
                 part.parent.mkdir(parents=True, exist_ok=True)
@@ -257,9 +257,9 @@ class Remote:
 
         right = []
         try:
-            self._ask(get, "")
+            self._call(get, "")
             for name, part in parts.items():
-                if not difference(Checksum.of_file(part), told[name]):
+                if not difference(Checksum.of_file(part), checksums[name]):
                     part.replace(root / name)
                     right.append(name)
         finally:
@@ -267,17 +267,17 @@ class Remote:
                 part.unlink(missing_ok=True)
         return right
 
-    def _upload(self, names: Collection[str]) -> None:
+    def _put(self, names: Collection[str]) -> None:
         def put(files: "AbstractFileSystem", path: str) -> None:
             files.put([str(self.root / name) for name in names], [f"{path}/{name}" for name in names])
 
         if names:
-            self._ask(put, "")
+            self._call(put, "")
 
-    def _lacking(self, told: Mapping[str, Checksum], root: Path) -> list[str]:
-        return [name for name, one in told.items() if _size(within(root, name, self.url)) != one.size]
+    def _missing(self, checksums: Mapping[str, Checksum], root: Path) -> list[str]:
+        return [name for name, one in checksums.items() if _size(within(root, name, self.url)) != one.size]
 
-    def _ask(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
+    def _call(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
         files, root = _opened(self.url, os.getpid())
         path, began, wait = f"{root}/{name}".rstrip("/"), time.monotonic(), FIRST_WAIT
@@ -367,10 +367,10 @@ def _read(files: "AbstractFileSystem", path: str) -> bytes | None:
 
 @contextmanager
 def _one_at_a_time(path: Path) -> Iterator[None]:
-    """Keep other processes of this machine from bringing down the same, where the cache can be locked."""
+    """Keep other processes of this machine from downloading the same, where the cache can be locked."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        with suppress(OSError):  # Without a lock each brings it down for itself.
+        with suppress(OSError):  # Without a lock each downloads it for itself.
             stack.enter_context(locked(path.with_name(f".{path.name}.lock"), wait=True))
         yield

@@ -31,7 +31,7 @@ from isogloss.encoders.added.task_adapter import TASK_FILE, task_adapter
 from isogloss.encoders.annotations import Model as Network
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces
-from isogloss.store.leases import FOLDER as CLAIMS
+from isogloss.store.leases import LEASES
 from isogloss.tasks.classification import PAIR
 from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, exported_entry
 from isogloss.using.front_matter import corpus_of, front_matter, non_commercial, of_built_in
@@ -120,7 +120,7 @@ def _is_protected(folder: Path) -> bool:
     """Return whether a folder holds anything that no export may ever replace."""
     outer = any(folder == path or folder in path.parents for path in (Path.cwd(), Path.home().resolve()))
     of_run = exported_entry(folder) is None and any((path / RECORD).exists() for path in folder.parents)
-    return outer or of_run or any(any(folder.rglob(name)) for name in (RECORD, CLAIMS))
+    return outer or of_run or any(any(folder.rglob(name)) for name in (RECORD, LEASES))
 
 
 def _complete(folder: Path, model: FineTuned) -> None:

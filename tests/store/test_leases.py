@@ -1,4 +1,4 @@
-"""Exactly one process holds the claim of a run; one that ended, gave up, or is silent too long holds none."""
+"""Exactly one process holds the lease of a run; one that ended, gave up, or is silent too long holds none."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import has_ended, host, this_process
 from isogloss.store import leases as module
-from isogloss.store.leases import Claim, Claims, FolderBoard
+from isogloss.store.leases import FolderBoard, Lease, Leases
 
 ELSEWHERE = "another-7-7"
 
@@ -32,7 +32,7 @@ class Clock:
 
 @pytest.fixture
 def board(tmp_path):
-    return FolderBoard(tmp_path / "claims")
+    return FolderBoard(tmp_path / "leases")
 
 
 def held_elsewhere(board: FolderBoard, key: str, number: int = 1, beat: int = 0, process: str = ELSEWHERE):
@@ -45,57 +45,57 @@ def left(board: FolderBoard) -> list[str]:
     return sorted(path.name for path in board.folder.iterdir())
 
 
-def test_a_claim_is_held_by_one_alone_and_removed_when_its_run_is_finished(board):
-    first, second = Claims(board), Claims(board)
-    with first.claimed("run") as claim, second.claimed("run") as other:
-        assert (claim.number, other) == (1, None)
+def test_a_lease_is_held_by_one_alone_and_removed_when_its_run_is_finished(board):
+    first, second = Leases(board), Leases(board)
+    with first.leased("run") as lease, second.leased("run") as other:
+        assert (lease.number, other) == (1, None)
         assert first.holder("run").startswith(f"{os.getpid()} on ")
-        claim.finished = True
+        lease.finished = True
     assert left(board) == []
     assert (first.holder("run"), first.expired("run")) == ("", b"")
 
 
-def test_a_claim_that_was_given_up_is_followed_by_the_next(board):
-    claims = Claims(board)
-    with pytest.raises(KeyError), claims.claimed("run"):
+def test_a_lease_that_was_given_up_is_followed_by_the_next(board):
+    leases = Leases(board)
+    with pytest.raises(KeyError), leases.leased("run"):
         raise KeyError
     assert left(board) == ["run.1"]
-    assert json.loads(claims.expired("run"))["held"] is False
-    with Claims(board).claimed("run") as claim:
-        assert claim.number == 2
-        claim.finished = True
+    assert json.loads(leases.expired("run"))["held"] is False
+    with Leases(board).leased("run") as lease:
+        assert lease.number == 2
+        lease.finished = True
     assert left(board) == []
 
 
-def test_signs_of_life_keep_a_claim_and_silence_for_a_lease_ends_it(board):
+def test_signs_of_life_keep_a_lease_and_silence_for_a_lease_ends_it(board):
     clock = Clock()
-    claims = Claims(board, lease=60, clock=clock)
+    leases = Leases(board, duration=60, clock=clock)
     held_elsewhere(board, "run")
     for beat in range(4):
         held_elsewhere(board, "run", beat=beat)
-        with claims.claimed("run") as claim:
-            assert claim is None
-        assert claims.expired("run") is None
+        with leases.leased("run") as lease:
+            assert lease is None
+        assert leases.expired("run") is None
         clock.now += 59
     clock.now += 2
-    assert claims.expired("run") is not None
-    with claims.claimed("run") as claim:
-        assert claim.number == 2
-        claim.finished = True
+    assert leases.expired("run") is not None
+    with leases.leased("run") as lease:
+        assert lease.number == 2
+        lease.finished = True
 
 
 def test_what_was_waited_for_here_need_not_be_waited_for_there(board):
     clock = Clock()
-    here = Claims(board, clock=clock)
+    here = Leases(board, clock=clock)
     held_elsewhere(board, "run")
     assert here.expired("run") is None
-    clock.now += module.LEASE + 1
+    clock.now += module.LEASE_DURATION + 1
     expired = here.expired("run")
-    with Claims(board).claimed("run", expired=expired) as claim:
-        assert claim.number == 2
+    with Leases(board).leased("run", expired=expired) as lease:
+        assert lease.number == 2
     held_elsewhere(board, "other", beat=1)
-    with Claims(board).claimed("other", expired=expired) as claim:
-        assert claim is None
+    with Leases(board).leased("other", expired=expired) as lease:
+        assert lease is None
 
 
 def test_silence_is_not_counted_while_the_board_could_not_be_seen(board):
@@ -103,118 +103,118 @@ def test_silence_is_not_counted_while_the_board_could_not_be_seen(board):
         interruptions = 0
 
     clock, seen = Clock(), Seen(board.folder)
-    claims = Claims(seen, lease=60, clock=clock)
+    leases = Leases(seen, duration=60, clock=clock)
     held_elsewhere(board, "run")
-    assert claims.expired("run") is None
+    assert leases.expired("run") is None
     clock.now += 61
     object.__setattr__(seen, "interruptions", 1)
-    assert claims.expired("run") is None
+    assert leases.expired("run") is None
     clock.now += 61
-    assert claims.expired("run") is not None
+    assert leases.expired("run") is not None
 
 
 def test_a_dead_process_of_this_machine_holds_nothing(board):
     ended = subprocess.Popen(["true"])
     ended.wait()
     held_elsewhere(board, "run", process=f"{host()}-{ended.pid}-1")
-    with Claims(board).claimed("run") as claim:
-        assert claim.number == 2
+    with Leases(board).leased("run") as lease:
+        assert lease.number == 2
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'"text"', b"\xff"])
-def test_a_claim_that_cannot_be_read_is_waited_for_as_any_other(board, content):
+def test_a_lease_that_cannot_be_read_is_waited_for_as_any_other(board, content):
     clock = Clock()
-    claims = Claims(board, clock=clock)
+    leases = Leases(board, clock=clock)
     board.create("run.1", content)
-    assert claims.expired("run") is None
-    clock.now += module.LEASE + 1
-    with claims.claimed("run") as claim:
-        assert claim.number == 2
+    assert leases.expired("run") is None
+    clock.now += module.LEASE_DURATION + 1
+    with leases.leased("run") as lease:
+        assert lease.number == 2
 
 
 def test_where_a_file_stands_in_the_place_of_a_folder_there_is_nothing_to_read(tmp_path):
     (tmp_path / "runs").write_bytes(b"")  # As on a machine that has something else under this path.
-    assert FolderBoard(tmp_path / "runs" / "claims").read("run.1") is None
+    assert FolderBoard(tmp_path / "runs" / "leases").read("run.1") is None
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names there")
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_what_is_no_file_in_the_place_of_a_claim_is_said_at_once(board, make):
+def test_what_is_no_file_in_the_place_of_a_lease_is_said_at_once(board, make):
     board.folder.mkdir()
     make(board.folder / "run.1")
-    with pytest.raises(StorageError, match=r"run\.1: this is no ordinary file, as a claim is. Remove it"):
-        Claims(board).expired("run")
+    with pytest.raises(StorageError, match=r"run\.1: expected a lease, which is a regular file\. Remove it"):
+        Leases(board).expired("run")
 
 
-def test_a_claim_that_is_being_written_is_held(board):
+def test_a_lease_that_is_being_written_is_held(board):
     """Between the creation of its file and the first byte in it."""
     board.create("run.1", b"")
-    with Claims(board).claimed("run") as claim:
-        assert claim is None
+    with Leases(board).leased("run") as lease:
+        assert lease is None
 
 
 @pytest.mark.slow
 def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
-    claims = Claims(board, lease=0.06)
-    with claims.claimed("run") as claim:
-        seen = {board.read(claim.name)}
+    leases = Leases(board, duration=0.06)
+    with leases.leased("run") as lease:
+        seen = {board.read(lease.name)}
         for _ in range(200):
             time.sleep(0.01)
-            seen.add(board.read(claim.name))
+            seen.add(board.read(lease.name))
             if len(seen) > 3:
                 break
         assert len(seen) > 3
-        claim.finished = True
+        lease.finished = True
     time.sleep(0.1)
     assert left(board) == []
 
 
 @pytest.mark.slow
 def test_a_holder_that_was_frozen_finds_that_it_lost(board):
-    claims = Claims(board, lease=0.06)
-    with claims.claimed("run") as claim:
+    leases = Leases(board, duration=0.06)
+    with leases.leased("run") as lease:
         held_elsewhere(board, "run", number=2)
         for _ in range(200):
-            if claim.lost:
+            if lease.lost:
                 break
             time.sleep(0.01)
-        assert claim.lost
+        assert lease.lost
     assert left(board) == ["run.1", "run.2"]  # The next holder removes both.
 
 
-def test_who_slept_for_a_lease_finds_that_the_run_was_finished_and_writes_no_claim_anew(board, monkeypatch):
+def test_who_slept_for_a_lease_finds_that_the_run_was_finished_and_writes_no_lease_anew(board, monkeypatch):
     now = 0.0
     monkeypatch.setattr(module, "_now", lambda: now)
-    claims = Claims(board)
-    with claims.claimed("run") as claim:
+    leases = Leases(board)
+    with leases.leased("run") as lease:
         board.remove("run.1")  # As another process does that has made the run.
-        claims.look(claim, if_over=True)
-        assert not claim.lost  # Nobody can have: no lease is over.
-        now = module.LEASE + 1
-        claims.look(claim, if_over=True)
-        assert claim.lost
-        claims.look(claim)
-        assert claim.lost
+        leases.renew(lease, if_over=True)
+        assert not lease.lost  # Nobody can have: no lease is over.
+        now = module.LEASE_DURATION + 1
+        leases.renew(lease, if_over=True)
+        assert lease.lost
+        leases.renew(lease)
+        assert lease.lost
     assert left(board) == []
 
 
 def test_what_one_process_does_at_a_time_is_not_freed_by_who_lost_it(board, monkeypatch):
-    with Claims(board).alone("report"):
+    with Leases(board).alone("report"):
         held_elsewhere(board, "report", number=2)
         monkeypatch.setattr(module, "_now", lambda: 10**9)
     assert left(board) == ["report.1", "report.2"]
-    assert Claims(board).expired("report") is None
+    assert Leases(board).expired("report") is None
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_a_claim_that_is_no_ordinary_file_is_an_error_that_names_it(board, make):
+def test_a_lease_that_is_no_ordinary_file_is_an_error_that_names_it(board, make):
     board.folder.mkdir()
     make(board.folder / "run.1")
-    with pytest.raises(StorageError, match=r"run\.1: this is no ordinary file"):
-        Claims(board).expired("run")
+    with pytest.raises(StorageError, match=r"run\.1: expected a lease, which is a regular file"):
+        Leases(board).expired("run")
 
 
-def test_a_claim_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatch):
+def test_a_lease_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatch):
     board.create("run.1", b"")
     path, stat = board.folder / "run.1", Path.stat
 
@@ -227,48 +227,48 @@ def test_a_claim_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatc
     assert board.read("run.1") is None
 
 
-def test_a_claim_is_not_written_where_the_board_has_gone_away(board, tmp_path):
-    with Claims(board).claimed("run") as claim:
+def test_a_lease_is_not_written_where_the_board_has_gone_away(board, tmp_path):
+    with Leases(board).leased("run") as lease:
         board.folder.rename(tmp_path / "away")
         with pytest.raises(FileNotFoundError):
-            board.write(claim.name, b"")
+            board.write(lease.name, b"")
         (tmp_path / "away").rename(board.folder)
 
 
 def test_a_lease_begins_before_its_sign_of_life_is_written(board, monkeypatch):
     """A process may be paused between the two."""
-    claims, write = Claims(board), FolderBoard.write
+    leases, write = Leases(board), FolderBoard.write
     monkeypatch.setattr(module, "_now", lambda: 0.0)
 
     def paused(*arguments):
         is_there = write(*arguments)
-        monkeypatch.setattr(module, "_now", lambda: module.LEASE + 1)
+        monkeypatch.setattr(module, "_now", lambda: module.LEASE_DURATION + 1)
         return is_there
 
-    with claims.claimed("run") as claim:
+    with leases.leased("run") as lease:
         monkeypatch.setattr(FolderBoard, "write", paused)
-        claims.look(claim)
-        assert (claim.renewed, claim.silent) == (0.0, True)
-        claim.finished = True
+        leases.renew(lease)
+        assert (lease.renewed, lease.silent) == (0.0, True)
+        lease.finished = True
 
 
-def test_the_claim_of_another_under_the_same_name_is_not_written_over(board):
+def test_the_lease_of_another_under_the_same_name_is_not_written_over(board):
     """The run was finished, then set aside as damaged, and is made again."""
-    claims = Claims(board)
-    with claims.claimed("run") as claim:
+    leases = Leases(board)
+    with leases.leased("run") as lease:
         board.remove("run.1")
-        with Claims(board).claimed("run") as other:
-            claims.look(claim)
-            assert (claim.lost, board.read("run.1")) == (True, other.content())
+        with Leases(board).leased("run") as other:
+            leases.renew(lease)
+            assert (lease.lost, board.read("run.1")) == (True, other.content())
 
 
 def test_what_is_done_alone_waits_for_others(board, monkeypatch):
-    monkeypatch.setattr(module, "AGAIN", 0.001)
+    monkeypatch.setattr(module, "RETRY_EVERY", 0.001)
     at_once, most = 0, 0
 
     def work() -> None:
         nonlocal at_once, most
-        with Claims(board).alone("report"):
+        with Leases(board).alone("report"):
             at_once += 1
             most = max(most, at_once)
             time.sleep(0.005)
@@ -285,18 +285,18 @@ def test_what_is_done_alone_waits_for_others(board, monkeypatch):
 MANY = """
 import sys, time
 from pathlib import Path
-from isogloss.store.leases import Claims, FolderBoard
+from isogloss.store.leases import Leases, FolderBoard
 folder = Path(sys.argv[1])
-claims = Claims(FolderBoard(folder / "claims"))
+leases = Leases(FolderBoard(folder / "leases"))
 for key in map(str, range(300)):
-    with claims.claimed(key) as claim:
-        if claim is not None and not (folder / key).exists():
+    with leases.leased(key) as lease:
+        if lease is not None and not (folder / key).exists():
             with (folder / f"made-{sys.argv[2]}").open("a") as file:
                 file.write(key + "\\n")
             (folder / key).touch()
-            claim.finished = True
-        elif claim is not None:
-            claim.finished = True
+            lease.finished = True
+        elif lease is not None:
+            lease.finished = True
 """
 
 
@@ -307,25 +307,25 @@ def test_processes_that_race_make_each_run_once(tmp_path):
     assert [one.wait() for one in racing] == [0] * 4
     made = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().split())
     assert made == dict.fromkeys(map(str, range(300)), 1)
-    assert not list((tmp_path / "claims").iterdir())
+    assert not list((tmp_path / "leases").iterdir())
 
 
 HOST = """
 import sys, time
 from pathlib import Path
-from isogloss.store.leases import Claims, FolderBoard
+from isogloss.store.leases import Leases, FolderBoard
 folder, name = Path(sys.argv[1]), sys.argv[2]
-claims, left = Claims(FolderBoard(folder / "claims"), lease=2.0), set(map(str, range(20)))
+leases, left = Leases(FolderBoard(folder / "leases"), duration=2.0), set(map(str, range(20)))
 while left:
     for key in sorted(left):
-        with claims.claimed(key) as claim:
-            if claim is not None:
+        with leases.leased(key) as lease:
+            if lease is not None:
                 with (folder / name).open("a") as file:
                     file.write(key + "\\n")
                 if name == "first":
                     time.sleep(1000)
                 left.remove(key)
-                claim.finished = True
+                lease.finished = True
     time.sleep(0.01)
 """
 
@@ -342,7 +342,7 @@ UNSHARE = ("unshare", "--uts", "--pid", "--mount", "--fork")
 
 
 @pytest.mark.slow
-def test_what_a_machine_held_that_died_is_claimed_by_another_after_a_lease(tmp_path):
+def test_what_a_machine_held_that_died_is_leased_by_another_after_a_lease(tmp_path):
     if not shutil.which("unshare") or subprocess.run([*UNSHARE, "true"], check=False).returncode:
         pytest.skip("no machine can be made up here")
     folder = tmp_path / "shared"
@@ -360,7 +360,7 @@ def test_what_a_machine_held_that_died_is_claimed_by_another_after_a_lease(tmp_p
     first.wait()
     assert second.wait(timeout=60) == 0
     assert Counter(made("second")) == dict.fromkeys(map(str, range(20)), 1)
-    assert not list((folder / "claims").iterdir())
+    assert not list((folder / "leases").iterdir())
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -377,8 +377,8 @@ def wait_until(condition: Callable[[], bool]) -> None:
         max_size=24,
     )
 )
-def test_no_two_hold_a_claim_whatever_happens(steps):
-    """A model of the protocol: three processes that claim, give up, finish, fall silent, and wake up."""
+def test_no_two_hold_a_lease_whatever_happens(steps):
+    """A model of the protocol: three processes that lease, give up, finish, fall silent, and wake up."""
 
     class Memory(dict):
         interruptions = 0
@@ -398,20 +398,20 @@ def test_no_two_hold_a_claim_whatever_happens(steps):
             self.pop(name, None)
 
     board, clock, finished = Memory(), Clock(), False
-    processes = [Claims(board, lease=60, clock=clock) for _ in range(3)]
-    holding: dict[int, Claim] = {}
-    frozen: dict[int, Claim] = {}
+    processes = [Leases(board, duration=60, clock=clock) for _ in range(3)]
+    holding: dict[int, Lease] = {}
+    frozen: dict[int, Lease] = {}
     for who, what in steps:
         if what == "claim" and who not in {**holding, **frozen} and not finished:
-            claim = processes[who]._claim("run", b"")
-            if claim is not None:
+            lease = processes[who]._lease("run", b"")
+            if lease is not None:
                 assert not holding
-                holding[who] = claim
-                processes[who]._held["run"] = claim
+                holding[who] = lease
+                processes[who]._held["run"] = lease
         elif who in holding and what in ("end", "finish"):
-            claim = holding.pop(who)
-            claim.finished = finished = what == "finish"
-            processes[who]._end(claim)
+            lease = holding.pop(who)
+            lease.finished = finished = what == "finish"
+            processes[who]._end(lease)
         elif what == "freeze" and holding:
             for one in processes:
                 one.expired("run")
@@ -419,22 +419,22 @@ def test_no_two_hold_a_claim_whatever_happens(steps):
             frozen |= holding
             holding.clear()
         elif what == "wake" and who in frozen:
-            claim = frozen.pop(who)
-            processes[who].look(claim)
-            if claim.lost:
-                processes[who]._end(claim)
+            lease = frozen.pop(who)
+            processes[who].renew(lease)
+            if lease.lost:
+                processes[who]._end(lease)
             else:
                 assert not holding
                 assert not finished
-                holding[who] = claim
+                holding[who] = lease
     assert not finished or not board
 
 
-def test_the_log_says_what_was_claimed_and_how_it_ended(board):
-    claims = Claims(board, log="log")
-    with claims.claimed("one") as claim:
-        claim.finished = True
-    with claims.claimed("two"):
+def test_the_log_says_what_was_leased_and_how_it_ended(board):
+    leases = Leases(board, log="log")
+    with leases.leased("one") as lease:
+        lease.finished = True
+    with leases.leased("two"):
         pass
     (path,) = (board.folder / "log").iterdir()
     lines = [json.loads(line) for line in path.read_text().splitlines()]

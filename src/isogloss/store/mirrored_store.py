@@ -1,0 +1,314 @@
+"""Runs in a bucket, below a URL, with copies in a folder of this machine.
+
+What a run needs is downloaded before it is made; all it made is uploaded when it is finished, its record
+last, and its checkpoints every few minutes, for whoever continues it. The bucket decides which runs are
+finished.
+"""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from isogloss.core.atomic_files import atomic_folder
+from isogloss.core.checksums import Checksum
+from isogloss.core.errors import StorageError
+from isogloss.core.identity import ID, identity
+from isogloss.core.leaving import Left, leave_if_lost
+from isogloss.core.paths import within
+from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Record, write_bytes, write_text
+from isogloss.core.run_files import Plan, base_of
+from isogloss.store.folder_store import FolderStore, failure_in, json_or_empty, precision_measured_once
+from isogloss.store.leases import LEASES, LOG, IsOwn, Lease, Leases
+from isogloss.store.remote import Remote
+from isogloss.store.store import DAMAGED, PRECISION, WORK, Run
+
+FILES, CHECKPOINTS, REPORT = "files.json", "work.json", ".report.json"
+"""Manifests in the bucket: files of a finished run, its uploaded checkpoints, the report."""
+
+CHECKPOINT_FILES = ("checkpoint-*/*", "chunk-*.jsonl", "mask.safetensors", "tokenizer.json")
+"""Files of an unfinished run that are uploaded, at any depth; all others are quickly made again."""
+
+UPLOAD_EVERY = 180.0
+"""Seconds between two uploads of new checkpoints."""
+
+NOT_MADE = (WORK, FAILED, FILES, CHECKPOINTS)
+"""What is in a run's folder and is not the result of the run."""
+
+SLOW_READ = 5.0
+"""Seconds after which a small file that was read at last counts as one that could not be seen."""
+
+LINES = 100
+"""Lines of a log file: object stores only write whole files, so that long ones grow expensive."""
+
+
+@dataclass(frozen=True)
+class MirroredStore:
+    """Runs below a URL, and their copies in a folder."""
+
+    remote: Remote
+
+    @property
+    def copies(self) -> FolderStore:
+        """The folder of copies."""
+        return FolderStore(self.remote.root)
+
+    @property
+    def root(self) -> Path:  # noqa: D102
+        return self.remote.root
+
+    @property
+    def url(self) -> str:  # noqa: D102
+        return self.remote.url
+
+    @property
+    def leases(self) -> Leases:  # noqa: D102
+        return leases_of(self.remote)
+
+    def guarded(self) -> AbstractContextManager[None]:  # noqa: D102
+        return nullcontext()
+
+    def is_reachable(self) -> bool:
+        """Return True: each request waits for a bucket that does not answer."""
+        return True
+
+    def is_outage(self, error: BaseException) -> bool:  # noqa: ARG002, D102
+        return False
+
+    def folder(self, run: Run) -> Path:  # noqa: D102
+        return self.copies.folder(run)
+
+    def model(self, run: Run) -> Path:  # noqa: D102
+        return self.copies.model(run)
+
+    def refresh(self) -> None:  # noqa: D102
+        self.remote.listed = self.remote.listing()
+
+    def is_finished(self, run: Run, *, afresh: bool = False) -> bool:  # noqa: D102
+        name = f"{identity(run)}/{RECORD}"
+        if afresh and self.remote.exists(name):
+            self.remote.listed.setdefault(name, 0)
+        return name in self.remote.listed
+
+    def finished_meanwhile(self, run: Run) -> bool:  # noqa: D102
+        if self.is_finished(run, afresh=True):
+            return True
+        key = identity(run)
+        if not self.remote.is_here(f"{key}/{FILES}") or not self.copies.is_finished(run):
+            return False
+        self._upload_run(key)
+        return True
+
+    def record(self, run: Run) -> Record:  # noqa: D102
+        if not self.copies.is_finished(run):
+            self._download_file(f"{identity(run)}/{RECORD}")
+        return self.copies.record(run)
+
+    def start(self, run: Run) -> Path:  # noqa: D102
+        folder = self.copies.start(run)
+        self.remote.remove([f"{identity(run)}/{FAILED}"])
+        return folder
+
+    def finish(self, record: Record, made: Mapping[str, object]) -> None:  # noqa: D102
+        self.copies.finish(record, made)
+        self._upload_run(record.id)
+
+    def fail(self, run: Run, message: str, *, needs: str = "") -> None:  # noqa: D102
+        self.copies.fail(run, message, needs=needs)
+        self._upload_file(f"{identity(run)}/{FAILED}")
+
+    def failure(self, run: Run, *, afresh: bool = False) -> str:  # noqa: D102
+        name = f"{identity(run)}/{FAILED}"
+        return failure_in(self.remote.read(name)) if afresh or name in self.remote.listed else ""
+
+    def forget_failure(self, run: Run) -> None:  # noqa: D102
+        self.copies.forget_failure(run)
+        self.remote.remove([f"{identity(run)}/{FAILED}"])
+
+    def write_plan(self, runs: Sequence[Run], facts: Mapping[str, object]) -> None:  # noqa: D102
+        self.remote.check()
+        self.copies.write_plan(runs, facts)
+        self._upload_file(PLAN)
+
+    def plan(self) -> Plan:  # noqa: D102
+        return json_or_empty(self.remote.read(PLAN), Plan)
+
+    def precision(self, device: str, measure: Callable[[], str]) -> str:  # noqa: D102
+        return precision_measured_once(
+            device, measure, self.leases, lambda: self.remote.read(PRECISION), self._write_precision
+        )
+
+    def remove_leftovers(self, run: Run) -> None:  # noqa: D102
+        leave_if_lost()
+        shutil.rmtree(self.folder(run) / WORK, ignore_errors=True)
+
+    def forget_leases(self, run: Run) -> None:  # noqa: D102
+        key = identity(run)
+        if f"{LEASES}/{key}.1" in self.remote.listed:
+            self.leases.forget(key)
+
+    def download(self, runs: Iterable[Run]) -> None:  # noqa: D102
+        for run in runs:
+            if not self._download_run(identity(run)):
+                raise StorageError(
+                    f"{self.url}/{identity(run)}: this run is not there, or not whole. Remove its {RECORD}, "
+                    f"if there is one, and run again: only this run is repeated."
+                )
+
+    def download_model(self, key: str) -> Path:  # noqa: D102
+        self._download_run(key)
+        return self.root / key
+
+    def download_records(self, on_progress: OnProgress = no_progress) -> None:  # noqa: D102
+        from isogloss.core.result_files import PREDICTIONS
+
+        self.refresh()
+        listed = self.remote.listed
+        for path in self.root.glob(f"*/{FAILED}"):
+            if f"{path.parent.name}/{FAILED}" not in listed:
+                path.unlink(missing_ok=True)
+        keys = {key for name in listed if ID.fullmatch(key := name.partition("/")[0])}
+        for name in {PLAN, *(f"{key}/{FAILED}" for key in keys)} & {*listed}:  # They may change meanwhile.
+            self._download_file(name)
+        finished = sorted(key for key in keys if f"{key}/{RECORD}" in listed)
+        names = [f"{key}/{file}" for key in finished for file in (MADE, PREDICTIONS, RECORD)]
+        self.remote.download_files(
+            {name: Checksum(listed[name]) for name in names if name in listed}, on_progress=on_progress
+        )
+
+    def download_checkpoints(self, run: Run) -> str:  # noqa: D102
+        folder, key = self.folder(run), identity(run)
+        content, local = self.remote.read(f"{key}/{CHECKPOINTS}"), folder / CHECKPOINTS
+        if content is None or (local.exists() and local.read_bytes() == content):
+            return ""
+        manifest = self.remote.files_of(f"{key}/{CHECKPOINTS}", content)
+        try:
+            with atomic_folder(folder / WORK) as fresh:
+                self.remote.download_files(manifest, to=fresh)
+                for path in (fresh / key / WORK).iterdir():
+                    path.rename(fresh / path.name)
+        except (StorageError, FileNotFoundError):
+            return f"{self.url}/{key}/{WORK}: these checkpoints are not whole, and were left aside."
+        write_bytes(local, content)
+        return ""
+
+    @contextmanager
+    def uploading_checkpoints(self, run: Run, lease: Lease) -> Iterator[None]:  # noqa: D102
+        ended, key = threading.Event(), identity(run)
+
+        def upload() -> None:
+            while not ended.wait(UPLOAD_EVERY):
+                self._upload_checkpoints(key, lease)
+
+        threading.Thread(target=upload, name="checkpoints", daemon=True).start()
+        try:
+            yield
+        except Left:
+            self._upload_checkpoints(key, lease)
+            raise
+        finally:
+            ended.set()
+
+    def upload_report(self, files: Iterable[Path]) -> None:  # noqa: D102
+        self.remote.upload([file.relative_to(self.root).as_posix() for file in files], REPORT)
+
+    def _upload_checkpoints(self, key: str, lease: Lease) -> None:
+        # One that is removed meanwhile has a successor; a store that is away gets a later one.
+        with self.remote.uploading, suppress(StorageError, FileNotFoundError):
+            paths = {path for pattern in CHECKPOINT_FILES for path in (self.root / key / WORK).rglob(pattern)}
+            names = [path.relative_to(self.root).as_posix() for path in paths]
+            if names and not lease.lost and f"{key}/{RECORD}" not in self.remote.listed:
+                self.remote.upload(names, f"{key}/{CHECKPOINTS}")
+
+    def _upload_run(self, key: str) -> None:
+        """Upload a finished run, unless another process was quicker; then remove its checkpoints."""
+        record = f"{key}/{RECORD}"
+        if not self.remote.exists(record):
+            self.remote.upload(_made(self.root, key), f"{key}/{FILES}", last=record)
+        with self.remote.uploading:
+            self.remote.listed[record] = 0
+            self.remote.remove([f"{key}/{CHECKPOINTS}", *self.remote.listing(f"{key}/{WORK}")])
+        (self.root / key / CHECKPOINTS).unlink(missing_ok=True)
+
+    def _download_run(self, key: str) -> bool:
+        """Download a run, then those whose models its own is a difference from, each once."""
+        downloaded = set[str]()
+        while key and key not in downloaded and self.remote.download(f"{key}/{FILES}"):
+            self.remote.listed.setdefault(f"{key}/{RECORD}", 0)
+            downloaded.add(key)
+            key = base_of(self.root / key / "model")
+        return bool(downloaded)
+
+    def _download_file(self, name: str) -> None:
+        """Download a small file, whatever its size is now; one that has not changed is not touched."""
+        content, path = self.remote.read(name), within(self.root, name)
+        if content is not None and not (path.is_file() and path.read_bytes() == content):
+            write_bytes(path, content)
+
+    def _upload_file(self, name: str) -> None:
+        with suppress(FileNotFoundError):  # Another process of this machine has removed it.
+            self.remote.write(name, (self.root / name).read_bytes())
+
+    def _write_precision(self, text: str) -> None:
+        write_text(self.root / PRECISION, text)
+        self._upload_file(PRECISION)
+
+
+def _made(root: Path, key: str) -> Iterator[str]:
+    """Yield the files that a finished run made, without those of this machine alone."""
+    for path in (root / key).rglob("*"):
+        first = path.relative_to(root / key).parts[0]
+        if path.is_file() and first not in NOT_MADE and not first.startswith((".", DAMAGED)):
+            yield path.relative_to(root).as_posix()
+
+
+@dataclass
+class RemoteBoard:
+    """The files of leases in a store."""
+
+    remote: Remote
+    _lines: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def interruptions(self) -> int:  # noqa: D102
+        return self.remote.interruptions
+
+    def create(self, name: str, content: bytes) -> bool:  # noqa: D102
+        return self.remote.create(f"{LEASES}/{name}", content)
+
+    def read(self, name: str) -> bytes | None:  # noqa: D102
+        began = time.monotonic()
+        content = self.remote.read(f"{LEASES}/{name}")
+        if time.monotonic() - began > SLOW_READ:  # The package has waited by itself.
+            self.remote.interruptions += 1
+        return content
+
+    def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
+        """Write a file that is there; a sign of life that comes late is none, so nothing is waited for."""
+        before = self.remote.read(f"{LEASES}/{name}", waits=False)
+        if before is None or not is_own(before):
+            return False
+        self.remote.write(f"{LEASES}/{name}", content, waits=False)
+        return True
+
+    def remove(self, name: str) -> None:  # noqa: D102
+        self.remote.remove([f"{LEASES}/{name}"], waits=False)
+
+    def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: ARG002, D102
+        lines = self._lines.setdefault(name, [])
+        lines.append(line)
+        part = (len(lines) - 1) // LINES
+        stem, dot, ending = name.partition(".")
+        text = "".join(lines[part * LINES :])
+        self.remote.write(f"{LEASES}/{stem}{f'-{part + 1}' if part else ''}{dot}{ending}", text.encode())
+
+
+@cache
+def leases_of(remote: Remote) -> Leases:
+    """Return the leases of a store, the same ones for all of this process."""
+    return Leases(RemoteBoard(remote), log=LOG)
