@@ -59,13 +59,13 @@ def twice(made: Counter[str]) -> int:
 def seconds(engine: str, runs: int, out: Path) -> float:
     """Make a plan in this process; return how long that took without planning."""
     from isogloss.engine.engine import make_planned
-    from isogloss.engine.engines import Making
+    from isogloss.engine.engines import Execution
     from isogloss.planning.plan import plan_recipe
     from millisecond import quick
 
     planned = plan_recipe(recipe(runs), out=out)
     planned = replace(planned, sources=quick(planned.sources))
-    how = Making(engine=engine, jobs=2)
+    how = Execution(engine=engine, jobs=2)
     begin = time.perf_counter()
     outcome = make_planned(planned, how)
     if outcome.failed:

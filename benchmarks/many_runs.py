@@ -51,7 +51,7 @@ def simulate(count: int) -> list[str]:
     from isogloss.engine import attempts
     from isogloss.runs.context import RunContext
     from isogloss.engine.engine import make_planned
-    from isogloss.engine.engines import Making
+    from isogloss.engine.engines import Execution
     from isogloss.planning.plan import plan_recipe
     from isogloss.runs.runs import Measure, Run
     from isogloss.reports import write_report
@@ -68,8 +68,8 @@ def simulate(count: int) -> list[str]:
         out = Path(folder)
         plan, planning = timed(lambda: plan_recipe(recipe(count), out=out))
         plan.write("many runs")
-        outcome, making = timed(lambda: make_planned(plan, Making(jobs=1)))
-        again, looking = timed(lambda: make_planned(plan, Making(jobs=1)))
+        outcome, making = timed(lambda: make_planned(plan, Execution(jobs=1)))
+        again, looking = timed(lambda: make_planned(plan, Execution(jobs=1)))
         if len(outcome.made) != len(plan.runs) or again.made:
             raise StorageError(f"{len(outcome.made)} of {len(plan.runs)} runs made, {len(again.made)} twice.")
         _, reporting = timed(lambda: write_report(out))

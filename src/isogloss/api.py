@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
-from isogloss.engine.engines import ExecutionOptions, making
+from isogloss.engine.engines import ExecutionOptions, parse_execution
 from isogloss.planning.store_places import local_folder, store_at, store_for
 from isogloss.recipes.asking import request
 from isogloss.recipes.recipe_text import Source, folder_for, recipe_folder, recipe_text
@@ -179,7 +179,7 @@ def run(
     - ``retry_failed``: also make runs that failed in an earlier call;
     - ``track``: trackers that follow the runs while they train: tensorboard, mlflow, wandb.
     """
-    options = making(**execution)
+    options = parse_execution(**execution)
     recipes: list[Source] = [*recipe] if isinstance(recipe, list | tuple) else [cast("Source", recipe)]
     if len(recipes) == 1 and (
         result := finished(recipes[0], out=out, data=data, changes=changes, scale=scale)
@@ -303,7 +303,7 @@ def search(
     ordinary runs in the folder, so the same call, or one with more ``trials``, goes on where it was. The
     best one's recipe is written ``to`` a file that extends the recipe. All else is as for ``run``.
     """
-    options = making(**execution)
+    options = parse_execution(**execution)
     from isogloss.engine.engine import make_planned
     from isogloss.engine.searching import SearchRequest
     from isogloss.engine.searching import search as search_plans
@@ -321,7 +321,7 @@ def search(
         changes=changes or {},
         scale=scale,
     )
-    make = partial(make_planned, how=options, announce=announce, on_progress=on_progress)
+    make = partial(make_planned, execution=options, announce=announce, on_progress=on_progress)
     target = Path(to) if to else None
     result = search_plans(request, make, to=target, command=command, on_trial=on_trial)
     _reported(store_for(recipe, out), on_progress)

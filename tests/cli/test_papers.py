@@ -11,7 +11,7 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError, InputError
 from isogloss.core.identity import identity
 from isogloss.engine.engine import make_planned
-from isogloss.engine.engines import Making
+from isogloss.engine.engines import Execution
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.recipe_text import packaged_recipes, published_file, recipe_text
 from made_up_papers import NUMBERS, ONE, made_up_papers
@@ -98,7 +98,7 @@ def test_a_plan_without_the_data_is_neither_written_nor_run(papers, tmp_path):
     with pytest.raises(ConfigError, match="Plan again without it"):
         planned.write("a command")
     with pytest.raises(ConfigError, match="Plan again without it"):
-        make_planned(planned, Making(jobs=1))
+        make_planned(planned, Execution(jobs=1))
     assert not (tmp_path / "out").exists()
 
 

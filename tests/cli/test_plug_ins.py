@@ -17,7 +17,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of, plugged_names
 from isogloss.engine.engine import make_planned
-from isogloss.engine.engines import Making
+from isogloss.engine.engines import Execution
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.asking import request
 from isogloss.reports.checks import Check
@@ -136,7 +136,7 @@ def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_i
     text = RECIPE + '[[grid.method]]\nname = "transfer_failing:LabelSmoothing"\n'
     planned = plan_recipe(str(recipe(tmp_path, text)), out=tmp_path / "runs")
     planned.write("")
-    outcome = make_planned(planned, Making(jobs=2))
+    outcome = make_planned(planned, Execution(jobs=2))
     (failed,) = outcome.failed.values()
     assert re.fullmatch(
         r"KeyError: 7 \(transfer_failing.py:\d+\), in a run with plug-ins of [0-9a-f]{12}. Mend them, or .*",
@@ -160,7 +160,7 @@ def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_i
         labels = [label for tags in said for label in tags]
         assert row["share"] == max(map(labels.count, labels)) / len(labels)
         assert labels.count(row["label"]) == max(map(labels.count, labels))
-    assert make_planned(planned, Making(jobs=1)).made == []
+    assert make_planned(planned, Execution(jobs=1)).made == []
 
 
 def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(there, monkeypatch):

@@ -13,7 +13,7 @@ import typer
 from isogloss.cli.app import app
 from isogloss.cli.display import emit, show_line
 from isogloss.cli.lists import LISTS
-from isogloss.core.leaving import asked_to_leave
+from isogloss.core.interruption import interruption_requested
 from tiny import TINY
 
 RECIPE = ("--out", "--data", "--scale", "--set")
@@ -278,7 +278,7 @@ def test_an_interruption_says_what_the_same_command_does(
         assert ended.err.strip().splitlines()[-1].startswith("isogloss: interrupted. ")
         assert ended.err.endswith(f"{said}\n")
         assert signal.getsignal(sign) == before
-        assert not asked_to_leave()  # Nothing heeded it, and nothing later in this process is to.
+        assert not interruption_requested()  # Nothing heeded it, and nothing later in this process is to.
 
 
 def test_nothing_printed_on_a_terminal_steers_it(capsys, monkeypatch):

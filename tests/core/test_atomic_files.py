@@ -9,7 +9,7 @@ import pytest
 
 from isogloss.core.atomic_files import atomic_file, atomic_folder
 from isogloss.core.errors import StorageError
-from isogloss.core.leaving import Left, leaving
+from isogloss.core.interruption import Interrupted, stopping_if_lost
 from isogloss.core.processes import host
 
 
@@ -110,9 +110,9 @@ def test_a_folder_that_another_process_makes_at_the_same_time_is_taken(tmp_path,
 @pytest.mark.parametrize("whole", [atomic_file, atomic_folder])
 def test_what_was_lost_to_another_process_gets_no_name(tmp_path, whole):
     def check():
-        raise Left
+        raise Interrupted
 
-    with pytest.raises(Left), leaving(check), whole(tmp_path / "lost"):
+    with pytest.raises(Interrupted), stopping_if_lost(check), whole(tmp_path / "lost"):
         pass
     assert names(tmp_path) == []
 

@@ -14,7 +14,7 @@ from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import StorageError
 from isogloss.core.foreign_json import DEEPEST
 from isogloss.core.identity import identity
-from isogloss.core.leaving import Left, leaving
+from isogloss.core.interruption import Interrupted, stopping_if_lost
 from isogloss.core.processes import host
 from isogloss.core.records import (
     MADE,
@@ -208,10 +208,10 @@ def test_what_a_process_left_that_was_killed_while_it_wrote_is_removed(tmp_path)
 
 def test_who_lost_a_run_sweeps_nothing_of_who_makes_it_elsewhere(tmp_path):
     def check():
-        raise Left
+        raise Interrupted
 
     (tmp_path / ".file.another-7-7.tmp").touch()
-    with pytest.raises(Left), leaving(check):
+    with pytest.raises(Interrupted), stopping_if_lost(check):
         sweep_folder(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".file.another-7-7.tmp"]
     sweep_folder(tmp_path)

@@ -8,7 +8,7 @@ from isogloss.core.identity import identity
 from isogloss.core.records import RECORD
 from isogloss.data.sources import Sources
 from isogloss.engine import damage as damage_module
-from isogloss.engine.damage import set_checkpoints_aside, set_damage_aside
+from isogloss.engine.damage import quarantine_checkpoints, quarantine_damage
 from isogloss.engine.single import BitextToAlign, align_bitext
 from isogloss.runs.context import EXAMPLES, LINKS, RunContext
 from isogloss.runs.execute import make
@@ -69,15 +69,15 @@ def test_damaged_translations_are_made_again(translated, damage):
     context, there, back = translated
     store, examples = context.store, context.store.folder(there) / EXAMPLES
     whole = examples.read_bytes()
-    assert set_damage_aside(store, [there, back]) == {}
+    assert quarantine_damage(store, [there, back]) == {}
     examples.write_bytes(damage(whole))
-    (said,) = set_damage_aside(store, [there, back]).values()
+    (said,) = quarantine_damage(store, [there, back]).values()
     assert said.startswith(f"{examples}: damaged (")
     assert said.endswith(f" written). Set aside as damaged-{EXAMPLES}, and made again.")
     assert (store.is_finished(there), store.is_finished(back)) == (False, True)
     make(context, there)
     assert examples.read_bytes() == whole
-    assert set_damage_aside(store, [there, back]) == {}
+    assert quarantine_damage(store, [there, back]) == {}
 
 
 def test_large_files_are_read_where_an_unfinished_run_needs_them(translated, monkeypatch):
@@ -85,9 +85,9 @@ def test_large_files_are_read_where_an_unfinished_run_needs_them(translated, mon
     store, examples = context.store, context.store.folder(there) / EXAMPLES
     monkeypatch.setattr(damage_module, "SMALL", 0)
     examples.write_bytes(flipped(examples.read_bytes()))
-    assert set_damage_aside(store, [there, back]) == {}
+    assert quarantine_damage(store, [there, back]) == {}
     (store.folder(back) / RECORD).unlink()
-    assert list(set_damage_aside(store, [there, back])) == [identity(there)]
+    assert list(quarantine_damage(store, [there, back])) == [identity(there)]
 
 
 def test_what_was_removed_is_made_again_where_an_unfinished_run_needs_it(translated):
@@ -96,9 +96,9 @@ def test_what_was_removed_is_made_again_where_an_unfinished_run_needs_it(transla
     store = context.store
     for run in (there, back):
         (store.folder(run) / EXAMPLES).unlink()
-    assert set_damage_aside(store, [there, back]) == {}
+    assert quarantine_damage(store, [there, back]) == {}
     (store.folder(back) / RECORD).unlink()
-    (said,) = set_damage_aside(store, [there, back]).values()
+    (said,) = quarantine_damage(store, [there, back]).values()
     assert said == f"{store.folder(there) / EXAMPLES}: damaged (it is missing). It is made again."
     assert not store.is_finished(there)
 
@@ -108,7 +108,7 @@ def test_a_record_in_which_a_digit_changed_is_made_again(translated):
     path = context.store.folder(back) / RECORD
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b'"translated": 9', b'"translated": 8'))
-    (said,) = set_damage_aside(context.store, [there, back]).values()
+    (said,) = quarantine_damage(context.store, [there, back]).values()
     assert f"{path}: this record is damaged (checksum " in said
     make(context, back)
     assert path.read_bytes() == whole
@@ -121,10 +121,10 @@ def test_a_checkpoint_in_which_a_bit_changed_is_set_aside(translated, name):
     model = torch.nn.Linear(8, 8)
     checkpoints = Checkpoints(work, 1)
     checkpoints.save(model, torch.optim.AdamW(model.parameters()), State(7, {"rows": [{"loss": 0.5}]}, None))
-    assert set_checkpoints_aside(context.store, there) == ""
+    assert quarantine_checkpoints(context.store, there) == ""
     path = work / "checkpoint-000000007" / name
     path.write_bytes(flipped(path.read_bytes()))
-    said = set_checkpoints_aside(context.store, there)
+    said = quarantine_checkpoints(context.store, there)
     assert said.startswith(f"{path.parent}: this checkpoint is damaged (")
     assert said.endswith(". Set aside as damaged-checkpoint-000000007, and made again.")
     assert checkpoints.notes() is None
@@ -134,7 +134,7 @@ def test_a_checkpoint_without_checksums_is_set_aside(translated):
     context, there, _ = translated
     checkpoint = context.store.folder(there) / WORK / "checkpoint-000000007"
     checkpoint.mkdir(parents=True)
-    assert f"this checkpoint is damaged (it has no {CHECKSUMS})" in set_checkpoints_aside(
+    assert f"this checkpoint is damaged (it has no {CHECKSUMS})" in quarantine_checkpoints(
         context.store, there
     )
 
@@ -143,7 +143,7 @@ def test_what_damaged_files_were_made_from_is_checked_too(translated):
     context, there, back = translated
     for run in (there, back):
         (context.store.folder(run) / EXAMPLES).write_text("{")
-    assert len(set_damage_aside(context.store, [there, back])) == 2
+    assert len(quarantine_damage(context.store, [there, back])) == 2
 
 
 def test_what_another_process_has_set_aside_meanwhile_is_no_error(tmp_path):

@@ -20,17 +20,17 @@ from isogloss.engine.devices import (
     CPU,
     RESERVED,
     Device,
-    Needs,
+    MemoryNeeds,
+    assign_devices,
+    choose_device,
     chosen,
     in_new_process,
     numbered,
-    of_each,
-    place,
     precision_on,
     starting,
 )
 from isogloss.engine.engine import default_jobs, make_planned
-from isogloss.engine.engines import Making
+from isogloss.engine.engines import Execution
 from isogloss.engine.workers import Processes
 from isogloss.runs.context import RunContext
 from isogloss.runs.memory import peak_memory
@@ -94,28 +94,28 @@ def test_gpus_are_numbered_among_those_that_this_process_was_given():
 
 
 def test_processes_get_gpus_in_turn_and_take_memory_of_theirs():
-    each = of_each(FOUR[:2], 3)
+    each = assign_devices(FOUR[:2], 3)
     assert [one.visible for one in each] == ["0", "1", "0"]
     assert [one.memory for one in each] == [80 * GB - count * CONTEXT for count in (2, 1, 2)]
-    assert of_each([CPU], 2) == [CPU, CPU]
+    assert assign_devices([CPU], 2) == [CPU, CPU]
 
 
 def test_a_run_is_started_where_the_fewest_are_and_there_is_room():
     first, second = FOUR[:2]
-    assert place(50 * GB, {first: [], second: []}) == first
-    assert place(50 * GB, {first: [GB], second: []}) == second
-    assert place(50 * GB, {first: [40 * GB], second: [20 * GB, 10 * GB]}) == second
-    assert place(50 * GB, {first: [40 * GB], second: [31 * GB]}) is None
-    assert place(50 * GB, {}) is None
+    assert choose_device(50 * GB, {first: [], second: []}) == first
+    assert choose_device(50 * GB, {first: [GB], second: []}) == second
+    assert choose_device(50 * GB, {first: [40 * GB], second: [20 * GB, 10 * GB]}) == second
+    assert choose_device(50 * GB, {first: [40 * GB], second: [31 * GB]}) is None
+    assert choose_device(50 * GB, {}) is None
 
 
 def test_a_run_that_fits_nowhere_or_whose_size_is_unknown_is_alone_on_a_gpu():
     first, second = FOUR[:2]
     for need in (500 * GB, None):
-        assert place(need, {first: [1], second: []}) == second
-        assert place(need, {first: [1]}) is None
-        assert place(1, {first: [need]}) is None
-    assert place(None, {CPU: [None, 5]}) == CPU
+        assert choose_device(need, {first: [1], second: []}) == second
+        assert choose_device(need, {first: [1]}) is None
+        assert choose_device(1, {first: [need]}) is None
+    assert choose_device(None, {CPU: [None, 5]}) == CPU
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def context_of():
 def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(planned, context_of):
     planned = planned()
     first, second, *_ = [run for run in planned.runs if isinstance(run, FineTune)]
-    needs = Needs(context_of(planned))
+    needs = MemoryNeeds(context_of(planned))
     estimate = peak_memory(first, planned.sources.encoders, on=Machine(gpu=True))
     assert needs.of(first) == needs.of(second) == round(RESERVED * estimate)
     folder = planned.store.start(first)
@@ -204,11 +204,11 @@ def test_a_run_fails_for_want_of_memory_unless_it_shared_its_gpu(planned, contex
     store = Scarce(planned.store.root, always=identity(run), error=error)
     (store.root / LEASES).mkdir(parents=True)
     context = replace(context_of(planned), store=store)
-    for shares, how in ((True, "crowded"), (False, "failed")):
+    for shares, how in ((True, "out_of_memory"), (False, "failed")):
         with pytest.raises(RuntimeError, match="no luck") if error == "no luck" else nullcontext():
             ending = attempt(context, run, shares=shares)
-            assert ending.how == how
-            assert error in ending.why
+            assert ending.state == how
+            assert error in ending.reason
             assert (store.folder(run) / FAILED).exists() == (not shares)
 
 
@@ -223,13 +223,13 @@ def test_a_run_that_waits_for_a_gpu_is_given_back_when_all_are_asked_to_leave(pl
         assert workers.is_free()
         workers.start(second, b"")
         assert not workers.is_free()
-        workers.ask_to_leave()
+        workers.interrupt()
         ended = []
         while len(ended) < 2:
             ended += workers.ended(0.2)
     finally:
         workers.close()
-    assert {identity(run): ending.how for run, ending in ended} == {
+    assert {identity(run): ending.state for run, ending in ended} == {
         identity(first): "left",
         identity(second): "left",
     }
@@ -255,9 +255,9 @@ def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_n
     """No two trainings have room; for one of them it does not help to be alone."""
     planned, tuned, precision = scarce
     store = planned.store
-    need = max(map(Needs(replace(context_of(planned), precision=precision)).of, tuned))
+    need = max(map(MemoryNeeds(replace(context_of(planned), precision=precision)).of, tuned))
     monkeypatch.setattr(engine, "devices_of", lambda _: [Device("5", "Small", 2 * CONTEXT + need)])
-    outcome = make_planned(planned, Making(jobs=2))
+    outcome = make_planned(planned, Execution(jobs=2))
 
     for key in (store.once, store.always):
         assert outcome.died[key] == (
@@ -286,7 +286,7 @@ def test_each_process_sees_one_gpu_alone_and_its_progress_says_which(scarce, mon
     two = (Device("3", "Small", GB, 0), Device("MIG-a", "Small", GB))
     monkeypatch.setattr(engine, "devices_of", lambda _: two)
     told = []
-    assert len(make_planned(planned, Making(), on_progress=told.append).made) == 2
+    assert len(make_planned(planned, Execution(), on_progress=told.append).made) == 2
     assert {gpu for _, gpu, _ in planned.store.log()} == {"3", "MIG-a"}
     assert {one.what.rpartition(" on ")[2] for one in told} == {"GPU 0", "GPU MIG-a"}
     assert VARIABLE not in os.environ
@@ -298,4 +298,4 @@ def test_a_script_of_ones_own_is_told_why_it_cannot_compute_on_a_device_elsewher
     monkeypatch.setattr(engine, "devices_of", {"cpu": (CPU,)}.get)
     monkeypatch.setattr(type(planned.runs[0]), "__module__", "__main__")
     with pytest.raises(ConfigError, match=r"make one run at a time \(jobs=1, without devices\)\.$"):
-        make_planned(planned, Making(devices="cpu"))
+        make_planned(planned, Execution(devices="cpu"))

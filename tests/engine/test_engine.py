@@ -24,7 +24,7 @@ from isogloss.core.identity import identity
 from isogloss.core.records import RECORD, read_record
 from isogloss.core.result_files import PREDICTIONS
 from isogloss.engine import attempts, workers
-from isogloss.engine.engines import Making
+from isogloss.engine.engines import Execution
 from isogloss.runs import execute
 from isogloss.store.leases import LEASES
 from tiny import RUNS, TINY, as_precise_as, tiny
@@ -342,4 +342,4 @@ def test_numbers_of_jobs_and_threads_are_whole_and_not_too_small(how):
     with pytest.raises(
         ConfigError, match=rf"^{name}: found {value!r}; expected a whole number, [01] or more"
     ):
-        Making(**how)
+        Execution(**how)

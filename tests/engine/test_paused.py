@@ -72,7 +72,7 @@ def left(context: RunContext) -> list[str]:
 def finished_files(context: RunContext, tmp_path: Path) -> Path:
     """Give the folder of the run as an undisturbed process leaves it."""
     undisturbed = within(tmp_path / "undisturbed")
-    assert attempt(undisturbed, RUN).how == "made"
+    assert attempt(undisturbed, RUN).state == "made"
     return undisturbed.store.folder(RUN)
 
 
@@ -81,7 +81,7 @@ def test_who_sleeps_and_finds_the_run_taken_writes_nothing_and_leaves_it(context
         taken_over(context)
         asleep()
 
-    assert attempt(context, RUN, begin=begin).how == "elsewhere"
+    assert attempt(context, RUN, begin=begin).state == "elsewhere"
     assert left(context) == [f"{KEY}.1", f"{KEY}.2"]
     assert another(context).holder(KEY)
 
@@ -95,7 +95,7 @@ def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_pat
         others._remove(KEY, lease.number)
         asleep()
 
-    assert attempt(context, RUN, begin=begin).how == "there"
+    assert attempt(context, RUN, begin=begin).state == "finished"
     assert left(context) == sorted(path.name for path in whole.iterdir())
     assert (context.store.folder(RUN) / RECORD).read_bytes() == (whole / RECORD).read_bytes()
 
@@ -109,10 +109,10 @@ def test_who_sleeps_and_finds_the_run_finished_in_a_bucket_takes_it(asleep, tmp_
 
     def begin():
         held = ours.store.remote.read(f"{LEASES}/{KEY}.1")
-        assert attempt(theirs, RUN, held).how == "made"
+        assert attempt(theirs, RUN, held).state == "made"
         asleep()
 
-    assert attempt(ours, RUN, begin=begin).how == "there"
+    assert attempt(ours, RUN, begin=begin).state == "finished"
     names = ours.store.remote.listing()
     assert [name for name in names if name.startswith(f"{LEASES}/{KEY}") or WORK in name] == []
     assert f"{KEY}/{RECORD}" in names
@@ -132,7 +132,7 @@ def test_what_goes_wrong_in_a_run_that_is_anothers_is_no_error(context, tmp_path
             others._remove(KEY, lease.number)
         raise error
 
-    assert attempt(context, RUN, begin=begin).how == ("there" if is_done else "elsewhere")
+    assert attempt(context, RUN, begin=begin).state == ("finished" if is_done else "elsewhere")
     assert not (context.store.folder(RUN) / FAILED).exists()
     if is_done:
         assert left(context) == sorted(path.name for path in whole.iterdir())
@@ -145,7 +145,7 @@ def test_what_goes_wrong_in_a_run_whose_record_a_paused_process_wrote_is_no_erro
         shutil.copytree(whole, context.store.folder(RUN))
         raise StorageError("its work has gone")
 
-    assert attempt(context, RUN, begin=begin).how == "there"
+    assert attempt(context, RUN, begin=begin).state == "finished"
     assert left(context) == sorted(path.name for path in whole.iterdir())
 
 
@@ -165,7 +165,7 @@ def left_leases(context: RunContext) -> list[bool]:
 
 
 def test_what_is_wrong_because_a_needed_folder_has_gone_is_not_recorded(context):
-    assert attempt(context, RUN).how == "made"
+    assert attempt(context, RUN).state == "made"
 
     def begin():
         shutil.rmtree(context.store.folder(RUN))
@@ -174,16 +174,16 @@ def test_what_is_wrong_because_a_needed_folder_has_gone_is_not_recorded(context)
     with pytest.raises(StorageError, match=f"{KEY}/record.json: it went away while another run needed it"):
         attempt(context, BACK, begin=begin)
     assert context.store.failure(BACK) == ""
-    assert [attempt(context, run).how for run in (RUN, BACK)] == ["made", "made"]
+    assert [attempt(context, run).state for run in (RUN, BACK)] == ["made", "made"]
 
 
 def test_what_is_wrong_though_all_that_is_needed_is_there_is_recorded(context):
-    assert attempt(context, RUN).how == "made"
+    assert attempt(context, RUN).state == "made"
 
     def begin():
         raise ModelError("too wide")
 
-    assert attempt(context, BACK, begin=begin).how == "failed"
+    assert attempt(context, BACK, begin=begin).state == "failed"
     assert context.store.failure(BACK) == "too wide"
 
 
@@ -194,7 +194,7 @@ def test_a_run_is_looked_after_only_once_a_lease_may_be_over(context, monkeypatc
     monkeypatch.setattr(
         Leases, "_write_renewal", lambda self, lease: looks.append(lease) or renew(self, lease)
     )
-    assert attempt(context, RUN).how == "made"
+    assert attempt(context, RUN).state == "made"
     assert looks == []
     assert attempts.leave_if_lost() is None
 

@@ -10,7 +10,7 @@ import pytest
 
 import isogloss
 from isogloss.core.errors import ConfigError
-from isogloss.core.leaving import Left, ask_to_leave
+from isogloss.core.interruption import Interrupted, request_interruption
 from isogloss.store.leases import LEASES, leases_in
 from isogloss.store.store import WORK
 from killed import RECIPE, command, descendants, is_alive, left, made, records, wait_until
@@ -43,7 +43,7 @@ class Failing(Method):
 
 
 def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cluster, whole):
-    folder, undisturbed = whole
+    folder, uninterruptible = whole
     out, killed, told, said = as_precise_as(folder, folder / "task"), [], [], []
 
     def kill_once(progress):
@@ -66,8 +66,8 @@ def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cl
     assert list(outcome.died) == [key]
     why = r"its process was ended from outside \(WorkerCrashedError on .+\); it was made again."
     assert re.fullmatch(why, outcome.died[key])
-    assert records(out) == undisturbed
-    assert made(out) == dict.fromkeys(undisturbed, 1)
+    assert records(out) == uninterruptible
+    assert made(out) == dict.fromkeys(uninterruptible, 1)
     assert left(out) == []
     makers = {path.name for path in (out / LEASES / "log").iterdir() if "finished" in path.read_text()}
     assert len(makers) >= 2
@@ -84,9 +84,9 @@ def test_asked_to_leave_tasks_write_a_checkpoint(cluster, whole):
 
     def leave(progress):
         if progress.what.startswith("fine-tuning") and progress.done:
-            ask_to_leave()
+            request_interruption()
 
-    with pytest.raises(Left):
+    with pytest.raises(Interrupted):
         isogloss.run(recipe, out=out, engine="ray", report=False, on_progress=leave)
     assert list(out.glob(f"*/{WORK}/checkpoint-*"))
 
@@ -139,7 +139,7 @@ def titled(pid: int) -> str:
 
 
 def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_same(cluster, whole):
-    folder, undisturbed = whole
+    folder, uninterruptible = whole
     out = folder / "driver"
     running = subprocess.Popen(command(folder, out.name, "ray"), stdout=subprocess.PIPE)
     wait_until(lambda: any(out.glob(f"*/{WORK}/checkpoint-*")) or running.poll() is not None)
@@ -149,9 +149,9 @@ def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_sam
     assert (running.returncode, said) == (-signal.SIGKILL, b"")
     wait_until(lambda: not any(map(is_alive, children)))
     assert len(children) > 5
-    assert records(out) != undisturbed
+    assert records(out) != uninterruptible
     isogloss.run(folder / "r.toml", out=out, engine="ray", report=False)
-    assert records(out) == undisturbed
+    assert records(out) == uninterruptible
     assert left(out) == []
 
 

@@ -11,7 +11,7 @@ import pytest
 import isogloss
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.engine.engine import make_planned
-from isogloss.engine.engines import Making
+from isogloss.engine.engines import Execution
 from isogloss.planning.plan import plan_recipe
 from isogloss.store.leases import leases_in
 from isogloss.store.store import WORK
@@ -35,7 +35,7 @@ def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_q
         gone = beside.submit(pre_empt_one, out)
         outcome = make_planned(
             plan_recipe(recipe, out=out),
-            Making(engine="slurm", jobs=2, slurm={"time": 10}),
+            Execution(engine="slurm", jobs=2, slurm={"time": 10}),
             announce=lambda begun: said.append((begun.number, begun.total)),
         )
     assert (len(outcome.made), outcome.done, outcome.failed) == (3, [], {})

@@ -9,7 +9,7 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.engine.engine import make_planned
-from isogloss.engine.engines import Making
+from isogloss.engine.engines import Execution
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.encoder_runs import Align
 from isogloss.runs.measuring import _bitext
@@ -158,5 +158,5 @@ def test_a_broken_row_beyond_the_limit_is_found_before_anything_is_made(tmp_path
         file.write("no label\n")
     planned = plan_recipe(str(tiny(tmp_path, RECIPE)), out=tmp_path / "runs", data=data)
     with pytest.raises(DataError, match=r"dev-de\.tsv:21: "):
-        make_planned(planned, Making(jobs=1))
+        make_planned(planned, Execution(jobs=1))
     assert not list((tmp_path / "runs").glob("*/record.json"))

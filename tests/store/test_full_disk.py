@@ -78,7 +78,7 @@ def test_a_run_is_not_finished_on_a_full_disk_and_is_when_there_is_space(disk):
     assert not context.store.is_finished(RUN)
     assert not list(disk.rglob("*.tmp"))
     ballast.unlink()
-    assert attempt(context, RUN).how == "made"
+    assert attempt(context, RUN).state == "made"
 
 
 def test_the_last_checkpoint_stays_on_a_full_disk(disk):

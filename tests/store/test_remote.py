@@ -15,7 +15,7 @@ import isogloss
 from isogloss.core.checksums import Checksum
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import content, identity
-from isogloss.core.leaving import Left
+from isogloss.core.interruption import Interrupted
 from isogloss.core.records import MADE, RECORD, Record
 from isogloss.planning.store_places import local_folder, local_model, store_at
 from isogloss.runs.encoder_runs import Pretrained
@@ -280,13 +280,13 @@ def checkpoint(store: Store, step: int) -> Path:
 
 def test_the_last_checkpoint_goes_up_when_a_run_is_left_and_comes_down_elsewhere(store, tmp_path):
     first, lease = checkpoint(store, 5), Lease(KEY, 1)
-    with pytest.raises(Left), store.uploading_checkpoints(RUN, lease):
-        raise Left
+    with pytest.raises(Interrupted), store.uploading_checkpoints(RUN, lease):
+        raise Interrupted
     first.unlink()
     first.parent.rmdir()
     last = checkpoint(store, 10)
-    with pytest.raises(Left), store.uploading_checkpoints(RUN, lease):
-        raise Left
+    with pytest.raises(Interrupted), store.uploading_checkpoints(RUN, lease):
+        raise Interrupted
     other = elsewhere(store, tmp_path)
     assert other.download_checkpoints(RUN) == ""
     work = other.folder(RUN) / "work"
@@ -318,8 +318,8 @@ def test_checkpoints_go_up_while_a_run_is_made_unless_it_was_lost(store, monkeyp
 
 def test_a_checkpoint_that_is_not_whole_is_none(store, tmp_path):
     checkpoint(store, 5)
-    with pytest.raises(Left), store.uploading_checkpoints(RUN, Lease(KEY, 1)):
-        raise Left
+    with pytest.raises(Interrupted), store.uploading_checkpoints(RUN, Lease(KEY, 1)):
+        raise Interrupted
     store.remote.write(f"{KEY}/{WORK}/inner/checkpoint-000000005/state.json", b"50")
     other = elsewhere(store, tmp_path)
     assert "these checkpoints are not whole" in other.download_checkpoints(RUN)

@@ -10,7 +10,7 @@ from toys import UPDATES, Drawn, loss, toy
 from each import each
 from isogloss.core.checksums import CHECKSUMS, Checksum, read_checksums
 from isogloss.core.errors import StorageError
-from isogloss.core.leaving import Left, leaving
+from isogloss.core.interruption import Interrupted, stopping_if_lost
 from isogloss.core.processes import host
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.fit import Callbacks, fit
@@ -114,9 +114,9 @@ def test_who_lost_a_run_while_a_checkpoint_got_its_name_removes_none(tmp_path):
 
     def check():
         if (tmp_path / "checkpoint-000000006").exists():
-            raise Left
+            raise Interrupted
 
-    with pytest.raises(Left), leaving(check):
+    with pytest.raises(Interrupted), stopping_if_lost(check):
         store.save(model, optimizer, State(6, {}, None))
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "checkpoint-000000003",

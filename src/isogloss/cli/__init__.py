@@ -16,7 +16,7 @@ import typer
 from isogloss.cli.app import app
 from isogloss.cli.display import print_nowhere, terminals
 from isogloss.core.errors import IsoglossError, did_you_mean, one_line, shortened
-from isogloss.core.leaving import Left, ask_to_leave
+from isogloss.core.interruption import Interrupted, request_interruption
 from isogloss.core.plain_text import plain
 from isogloss.core.secrets import masked
 
@@ -74,7 +74,7 @@ def _ended_by_signals() -> Iterator[list[int]]:
             print_nowhere(shown)
             if len(received) > 1:  # A shell passes on what its terminal has sent already.
                 return
-        if not ask_to_leave():
+        if not request_interruption():
             raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():  # Signals reach it alone.
@@ -99,7 +99,7 @@ def _status(words: list[str], *, debug: bool) -> int:
         return _explain(str(error), error.exit_code, debug)
     except _USAGE_ERROR as error:
         return _explain(_usage(error, words), 2, debug)
-    except (KeyboardInterrupt, Left, typer.Abort):
+    except (KeyboardInterrupt, Interrupted, typer.Abort):
         status = INTERRUPTED
     except (BrokenPipeError, SystemExit):  # typer exits at a broken pipe, and at nothing else here.
         print_nowhere([1])

@@ -100,9 +100,9 @@ def run(
     0 all is done, 1 some runs failed, 2 invalid input, 130 Ctrl-C, 143 asked to end (SIGTERM; 129 SIGHUP).
     """
     from isogloss.cli import runs
-    from isogloss.engine.engines import making
+    from isogloss.engine.engines import parse_execution
 
-    options = making(**execution.options())
+    options = parse_execution(**execution.options())
     if dry_run:
         runs.print_plan(recipes, setup, speed=speed, as_json=output.as_json)
         return

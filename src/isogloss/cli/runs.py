@@ -13,7 +13,7 @@ from isogloss.cli.options import ExecutionGroup, Output, RecipeGroup
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
-from isogloss.engine.engines import Making
+from isogloss.engine.engines import Execution
 
 if TYPE_CHECKING:
     from isogloss.api import Result
@@ -77,7 +77,7 @@ def _exit_if(failed: Mapping[str, str]) -> None:
         raise typer.Exit(1)
 
 
-def were_started_together(execution: Making) -> bool:
+def were_started_together(execution: Execution) -> bool:
     """Return whether this is one of several processes; torch is imported only if a launcher says so.
 
     ConfigError if all are to make runs beyond this machine.
@@ -107,12 +107,12 @@ def run_together(
 ) -> None:
     """Run recipes as one of several processes; only the main one prints, and writes the report."""
     from isogloss import api
-    from isogloss.engine.engines import making
+    from isogloss.engine.engines import parse_execution
     from isogloss.engine.together import make_together
     from isogloss.planning.plan import plan_recipes
     from isogloss.training.distributed import is_main_process, prepare_sharding, world_size
 
-    options = making(**execution.options())
+    options = parse_execution(**execution.options())
     if options.devices:
         raise ConfigError(
             "--devices: under a launcher each process has a GPU of its own. Leave it out; set "

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import IO
 
 from isogloss.core.errors import StorageError
-from isogloss.core.leaving import leave_if_lost
-from isogloss.core.presence import make_folder
+from isogloss.core.interruption import stop_if_lost
 from isogloss.core.records import open_atomically, sweep, temporary_beside, writing
+from isogloss.core.storage import make_folder
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         make_folder(temporary)
     try:
         yield temporary
-        leave_if_lost()
+        stop_if_lost()
         with writing(path):
             as_umask_says(temporary)
             if not _are_equal(path, temporary):

@@ -21,11 +21,11 @@ from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, re
 from isogloss.core.errors import StorageError, one_line
 from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.identity import identity
-from isogloss.core.leaving import leave_if_lost
-from isogloss.core.presence import make_folder
+from isogloss.core.interruption import stop_if_lost
 from isogloss.core.processes import has_ended, host, this_process
 from isogloss.core.run_files import Made
 from isogloss.core.secrets import masked
+from isogloss.core.storage import make_folder
 
 RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
 PLAN = "plan.json"
@@ -159,7 +159,7 @@ def open_atomically(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
         finally:
             with writing(path):
                 file.close()
-        leave_if_lost()
+        stop_if_lost()
         with writing(path):
             temporary.replace(path)
     finally:
@@ -183,7 +183,7 @@ def sweep(path: Path) -> None:
 
 def sweep_folder(folder: Path) -> None:
     """Remove temporary files and folders in a folder, but for those of living processes of this machine."""
-    leave_if_lost()
+    stop_if_lost()
     for left in folder.glob(".*.tmp"):
         process = left.name.removesuffix(".tmp").rpartition(".")[2]
         if has_ended(process) or not process.startswith(f"{host()}-"):

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from isogloss.core.atomic_files import atomic_folder
-from isogloss.core.presence import system_error
 from isogloss.core.records import storage_error
+from isogloss.core.storage import system_error
 from isogloss.encoders.added.language_context import (
     language_maps_of,
     without_added_modules,

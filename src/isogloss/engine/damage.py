@@ -25,7 +25,7 @@ ADVICE = re.compile(r"\. Delete .*", re.DOTALL)
 """What the error of a record advises the user to do, and is done here."""
 
 
-def set_damage_aside(store: Store, runs: Sequence[Run]) -> dict[str, str]:
+def quarantine_damage(store: Store, runs: Sequence[Run]) -> dict[str, str]:
     """Set damaged records, models and other files of finished runs aside; return what was wrong, by run.
 
     A run whose record or files were set aside has no record any more.
@@ -35,18 +35,18 @@ def set_damage_aside(store: Store, runs: Sequence[Run]) -> dict[str, str]:
     for run in reversed(runs):  # A run comes after those it needs.
         key = identity(run)
         if store.is_finished(run):
-            found[key] = " ".join(_all_set_aside(_damage(store, run, is_needed=key in read_later)))
+            found[key] = " ".join(_quarantine_all(_damage(store, run, is_needed=key in read_later)))
         if not store.is_finished(run):
             read_later |= set(map(identity, needs(run)))
     return {key: why for key, why in reversed(found.items()) if why}
 
 
-def set_checkpoints_aside(store: Store, run: Run) -> str:
+def quarantine_checkpoints(store: Store, run: Run) -> str:
     """Set damaged checkpoints of an unfinished run aside, so that it starts over; return what was wrong."""
-    return " ".join(_all_set_aside(_checkpoints(store.folder(run) / WORK)))
+    return " ".join(_quarantine_all(_checkpoints(store.folder(run) / WORK)))
 
 
-def gone(store: Store, runs: Iterable[Run]) -> str:
+def missing_file(store: Store, runs: Iterable[Run]) -> str:
     """Name a file that finished runs have lost since they were made; empty where all are there."""
     for folder in map(store.folder, runs):
         with suppress(ValueError):  # Damaged checksums are found at the next start.
@@ -56,10 +56,10 @@ def gone(store: Store, runs: Iterable[Run]) -> str:
     return ""
 
 
-def _all_set_aside(damage: Iterable[tuple[Path, str]]) -> Iterator[str]:
+def _quarantine_all(damage: Iterable[tuple[Path, str]]) -> Iterator[str]:
     for path, why in damage:
         if path.exists():
-            _set_aside(path)
+            _quarantine(path)
             yield f"{why} Set aside as {DAMAGED}{path.name}, and made again."
         else:
             yield f"{why} It is made again."
@@ -77,7 +77,7 @@ def _damage(store: Store, run: Run, *, is_needed: bool) -> Iterator[tuple[Path, 
         for name, why in _differing(folder, read_checksums(folder), is_needed=is_needed):
             damaged.setdefault(folder / Path(name).parts[0], f"{folder / name}: damaged ({why}).")
     if damaged:
-        _set_aside(folder / RECORD)  # Without a record the run is unfinished.
+        _quarantine(folder / RECORD)  # Without a record the run is unfinished.
     yield from damaged.items()
 
 
@@ -124,7 +124,7 @@ def _unreadable(checkpoint: Path) -> str:
     return next(differing, "" if written else f"it has no {CHECKSUMS}")
 
 
-def _set_aside(path: Path) -> None:
+def _quarantine(path: Path) -> None:
     """Rename a file or folder; what was set aside earlier is removed."""
     aside = path.with_name(f"{DAMAGED}{path.name}")
     with writing(aside), suppress(FileNotFoundError):  # Another process may have been quicker.

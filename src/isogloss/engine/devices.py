@@ -187,7 +187,7 @@ def precision_on(devices: Sequence[Device], store: Store) -> str:
     return found.pop() if len(found) == 1 else "float32"
 
 
-def of_each(devices: Sequence[Device], jobs: int) -> list[Device]:
+def assign_devices(devices: Sequence[Device], jobs: int) -> list[Device]:
     """Return the device of each of so many processes, in turn; memory without what processes take of it."""
     given = list(islice(cycle(devices), jobs))
     return [
@@ -196,7 +196,7 @@ def of_each(devices: Sequence[Device], jobs: int) -> list[Device]:
     ]
 
 
-def place(need: int | None, running: Mapping[Device, Sequence[int | None]]) -> Device | None:
+def choose_device(need: int | None, running: Mapping[Device, Sequence[int | None]]) -> Device | None:
     """Return the device to start a run on that takes so many bytes; None: it has to wait.
 
     ``running`` tells what the runs on each device take, None where that is not known. It is the device with
@@ -214,7 +214,7 @@ def _has_room(device: Device, beside: Sequence[int | None], need: int | None) ->
 
 
 @dataclass
-class Needs:
+class MemoryNeeds:
     """How much of a GPU runs take: as measured of runs of the same kind and sizes, else as estimated.
 
     What has the same estimate has the same sizes: only the lengths of rows differ.

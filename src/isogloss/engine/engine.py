@@ -22,10 +22,10 @@ from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.run_parts import Updates
 from isogloss.data.sources import Sources
 from isogloss.encoders.hub import unreachable
-from isogloss.engine.damage import set_damage_aside
+from isogloss.engine.damage import quarantine_damage
 from isogloss.engine.devices import CPU, Device, devices_of, precision_on
-from isogloss.engine.engines import Making
-from isogloss.engine.packing import check_importable, of_script
+from isogloss.engine.engines import Execution
+from isogloss.engine.pickling import check_importable, classes_in_main
 from isogloss.engine.schedule import Schedule
 from isogloss.engine.workers import Processes, ThisProcess, Workers
 from isogloss.planning.plan import Announce, Planned
@@ -41,7 +41,7 @@ from isogloss.training.optimizer import check_optimizer_states
 
 def make_planned(
     planned: Planned,
-    how: Making,
+    execution: Execution,
     *,
     announce: Announce = lambda *_: None,
     on_progress: OnProgress = no_progress,
@@ -51,19 +51,21 @@ def make_planned(
     def begins(run: Run, number: int, total: int) -> None:
         announce(planned.begun(run, number, total))
 
-    beyond, jobs = how.beyond, 1 if how.engine == "serial" else how.jobs
-    devices = devices_of(how.devices) if not beyond and (how.devices or jobs != 1) else ()
-    context, damaged = prepared(planned, how, on_progress, devices)
+    beyond, jobs = execution.beyond, 1 if execution.engine == "serial" else execution.jobs
+    devices = devices_of(execution.devices) if not beyond and (execution.devices or jobs != 1) else ()
+    context, damaged = prepared(planned, execution, on_progress, devices)
     runs = planned.runs
     missing = [run for run in runs if not planned.store.is_finished(run)]
     if beyond and beyond.workers and missing:
         check_importable(missing, "engine='serial'")
-        begun, begins = _numbered(begins, len(runs) - len(missing), len(runs)), lambda *_: None
-        opened = beyond.workers(how, context, runs, begun)
+        on_start, begins = _numbered(begins, len(runs) - len(missing), len(runs)), lambda *_: None
+        opened = beyond.workers(execution, context, runs, on_start)
     else:
-        jobs = jobs or (1 if of_script(missing) else default_jobs(missing, how.threads, devices))
+        jobs = jobs or (1 if classes_in_main(missing) else default_jobs(missing, execution.threads, devices))
         jobs = min(jobs, max(1, len(missing)))
-        asked = devices if how.devices or jobs > 1 else ()  # One job alone computes where the caller does.
+        asked = (
+            devices if execution.devices or jobs > 1 else ()
+        )  # One job alone computes where the caller does.
         opened = _workers(context, missing, jobs, asked)
     with opened as workers:
         schedule = Schedule(planned.store, runs, workers, begins, follows=bool(beyond and beyond.follows))
@@ -78,14 +80,14 @@ def _numbered(begins: Callable[[Run, int, int], None], done: int, total: int) ->
 
 
 def prepared(
-    planned: Planned, how: Making, on_progress: OnProgress, devices: Sequence[Device] = ()
+    planned: Planned, execution: Execution, on_progress: OnProgress, devices: Sequence[Device] = ()
 ) -> tuple[RunContext, dict[str, str]]:
     """Find what is damaged, missing or broken before anything trains; return what runs have in common."""
     planned.check_looked_at()
     store = planned.store
-    damaged = _looked_through(planned)
+    damaged = _inspect(planned)
     missing = [run for run in planned.runs if not store.is_finished(run)]
-    for run in missing if how.retry_failed else ():
+    for run in missing if execution.retry_failed else ():
         store.forget_failure(run)
     _check_packages(missing)
     _fetch(missing)
@@ -95,23 +97,23 @@ def prepared(
         store=store,
         sources=planned.sources,
         on_progress=on_progress,
-        threads=how.threads,
-        track=how.track,
+        threads=execution.threads,
+        track=execution.track,
     )
-    if missing and not how.beyond:  # Else it is found where they are made.
+    if missing and not execution.beyond:  # Else it is found where they are made.
         precision = precision_on(devices, store) if devices else precision_here(store)
         context = replace(context, precision=precision)
     return context, damaged
 
 
-def _looked_through(planned: Planned) -> dict[str, str]:
+def _inspect(planned: Planned) -> dict[str, str]:
     """Look what is finished and set damaged files aside; copies of what lies elsewhere are brought anew."""
     store = planned.store
     if store.url:
         store.refresh()
         return {}
     with store.leases.alone("damage"):
-        return set_damage_aside(store, planned.runs)
+        return quarantine_damage(store, planned.runs)
 
 
 @contextmanager

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from isogloss.runs.context import RunContext
     from isogloss.runs.runs import Run
 
-Begun: TypeAlias = "Callable[[Run], None]"
+OnStart: TypeAlias = "Callable[[Run], None]"
 """Called once a run is being made."""
 
 Opened: TypeAlias = "AbstractContextManager[Workers]"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Making:
+class Execution:
     """How runs are made; their records do not depend on it, but for ``threads`` in the last digits."""
 
     engine: str = "processes"
@@ -68,7 +68,7 @@ class Making:
     def _check_options(self) -> None:
         """Raise ConfigError for options of another engine."""
         for option in ("address", "slurm"):
-            engine = next(name for name, one in ENGINES.items() if one.option == option)
+            engine = next(name for name, engine in ENGINES.items() if engine.option == option)
             if getattr(self, option) and self.engine != engine:
                 raise ConfigError(
                     f"--{option} is for --engine {engine}; found --engine {self.engine}. Change either."
@@ -90,7 +90,7 @@ class Making:
 
 
 class ExecutionOptions(TypedDict, total=False):
-    """The fields of ``Making`` as ``isogloss.run`` takes them: trackers may be one text, devices numbers."""
+    """The fields of ``Execution`` as ``isogloss.run`` takes them: one tracker as text, devices as numbers."""
 
     engine: str
     jobs: int
@@ -102,8 +102,8 @@ class ExecutionOptions(TypedDict, total=False):
     retry_failed: bool
 
 
-def making(**options: Unpack[ExecutionOptions]) -> Making:
-    """Return how runs are made; ConfigError for options that do not fit."""
+def parse_execution(**options: Unpack[ExecutionOptions]) -> Execution:
+    """Return how runs are made; ConfigError for options that do not fit together."""
     devices, track = options.get("devices", ""), options.get("track", ())
     fields: dict[str, Any] = {
         **options,
@@ -111,7 +111,7 @@ def making(**options: Unpack[ExecutionOptions]) -> Making:
         "slurm": options.get("slurm") or {},
         "track": tuple(filter(None, (track,) if isinstance(track, str) else track)),
     }
-    return Making(**fields)
+    return Execution(**fields)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,22 +123,22 @@ class Engine:
     """What has to be installed for it."""
     option: str = ""
     """The option that is its own."""
-    workers: "Callable[[Making, RunContext, Sequence[Run], Begun], Opened] | None" = None
+    workers: "Callable[[Execution, RunContext, Sequence[Run], OnStart], Opened] | None" = None
     """Opens workers for the runs of a plan."""
     follows: bool = False
     """Whether its workers follow what other processes make."""
 
 
-def _ray(how: Making, context: "RunContext", _: "Sequence[Run]", begun: Begun) -> Opened:
+def _ray(execution: Execution, context: "RunContext", _: "Sequence[Run]", on_start: OnStart) -> Opened:
     from isogloss.engine.ray_workers import ray_workers
 
-    return ray_workers(context, begun, address=how.address, jobs=how.jobs)
+    return ray_workers(context, on_start, address=execution.address, jobs=execution.jobs)
 
 
-def _slurm(how: Making, context: "RunContext", runs: "Sequence[Run]", begun: Begun) -> Opened:
+def _slurm(execution: Execution, context: "RunContext", runs: "Sequence[Run]", on_start: OnStart) -> Opened:
     from isogloss.engine.slurm_jobs import slurm_workers
 
-    return slurm_workers(context, runs, begun, jobs=how.jobs or 1, parameters=how.slurm)
+    return slurm_workers(context, runs, on_start, jobs=execution.jobs or 1, parameters=execution.slurm)
 
 
 ENGINES: Mapping[str, Engine] = {

@@ -30,12 +30,12 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.identity import identity
-from isogloss.core.leaving import ask_to_leave, heeding
+from isogloss.core.interruption import interruptible, request_interruption
 from isogloss.core.processes import cores, this_process
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.version import VERSION
-from isogloss.engine.attempts import Ending, answer
-from isogloss.engine.packing import Packed, packed
+from isogloss.engine.attempts import AttemptResult, answer
+from isogloss.engine.pickling import Pickled, pickled
 from isogloss.engine.workers import Workers
 from isogloss.runs.context import RunContext, precision_here
 from isogloss.runs.memory import peak_memory
@@ -65,11 +65,11 @@ LOST_NODES = 3
 
 @contextmanager
 def ray_workers(
-    context: RunContext, begun: Callable[[Run], None], *, address: str, jobs: int
+    context: RunContext, on_start: Callable[[Run], None], *, address: str, jobs: int
 ) -> Iterator[Workers]:
     """Yield workers on the nodes of a cluster; with the block ends whatever they still make."""
     with _connected(address, places=max(jobs, 1) * context.threads):
-        workers = RayWorkers(context, begun, jobs)
+        workers = RayWorkers(context, on_start, jobs)
         try:
             workers.check_nodes()
             yield workers
@@ -158,14 +158,14 @@ class _Ear:
 class RayWorkers:
     """Tasks of a Ray cluster, which end with this process."""
 
-    def __init__(self, context: RunContext, begun: Callable[[Run], None], jobs: int) -> None:
+    def __init__(self, context: RunContext, on_start: Callable[[Run], None], jobs: int) -> None:
         self._on_progress = context.on_progress
         self._context = replace(context, on_progress=no_progress)
-        self._begun, self._jobs = begun, jobs
+        self._on_start, self._jobs = on_start, jobs
         self._tasks: dict[ray.ObjectRef, _Task] = {}
         self._lost: Counter[str] = Counter()
         """By run: how many nodes were lost that made it."""
-        self._leaving = self._is_waiting = False
+        self._interrupted = self._is_waiting = False
         self._mark = _mark_of(context.store)
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
         self._ear = ray.remote(num_cpus=0, scheduling_strategy=here)(_Ear).remote()
@@ -179,7 +179,7 @@ class RayWorkers:
         looks = {
             node["NodeManagerHostname"]: ray.remote(num_cpus=0, max_retries=0)(_look)
             .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
-            .remote(packed(self._context.store), self._mark, VERSION)
+            .remote(pickled(self._context.store), self._mark, VERSION)
             for node in _nodes()
             if node["Resources"].get("CPU")
         }
@@ -201,7 +201,7 @@ class RayWorkers:
 
     def start(self, run: Run, expired: bytes) -> None:  # noqa: D102
         task = ray.remote(max_retries=0)(_make).options(**self._needs(run))
-        sent = task.remote(packed((self._context, run)), self._ear, self._mark, expired)
+        sent = task.remote(pickled((self._context, run)), self._ear, self._mark, expired)
         self._tasks[sent] = _Task(run)
 
     def _needs(self, run: Run) -> dict[str, float]:
@@ -212,7 +212,7 @@ class RayWorkers:
         most = max((node["Resources"].get("memory", 0) for node in _nodes()), default=0)
         return {"num_cpus": self._context.threads, "memory": int(min(memory or 0, most))}
 
-    def ended(self, timeout: float) -> list[tuple[Run, Ending]]:  # noqa: D102
+    def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:  # noqa: D102
         if not self._tasks:
             time.sleep(timeout)
             return []
@@ -221,15 +221,15 @@ class RayWorkers:
         self._hear()
         return [self._ended(task) for task in ended]
 
-    def ask_to_leave(self) -> None:  # noqa: D102
-        self._leaving = True
+    def interrupt(self) -> None:  # noqa: D102
+        self._interrupted = True
         for task in self._tasks:
             ray.cancel(task)
 
     def close(self) -> None:
         """End what still runs: with a checkpoint, if that does not take too long."""
         try:
-            self.ask_to_leave()
+            self.interrupt()
             if self._tasks:
                 ray.wait([*self._tasks], num_returns=len(self._tasks), timeout=GRACE)
         finally:
@@ -249,20 +249,20 @@ class RayWorkers:
                 self.on_progress(task.last)
             else:
                 task.process, task.node = told
-                self._begun(task.run)
+                self._on_start(task.run)
         is_waiting = not any(task.process for task in by_run.values())
         if is_waiting is not self._is_waiting:
             self._is_waiting = is_waiting
             self.on_progress(Progress(PLACE, int(not is_waiting), 1, _sizes()))
 
-    def _ended(self, sent: ray.ObjectRef) -> tuple[Run, Ending]:
+    def _ended(self, sent: ray.ObjectRef) -> tuple[Run, AttemptResult]:
         task = self._tasks.pop(sent)
         if task.last and task.last.done < task.last.total:  # Nobody is to wait for the rest of it.
             self.on_progress(replace(task.last, done=task.last.total, remark="ended", rows=()))
         try:
             found = ray.get(sent)
         except TaskCancelledError:
-            found = Ending("left")
+            found = AttemptResult("interrupted")
         except (WorkerCrashedError, OutOfMemoryError, NodeDiedError) as error:
             found = self._died(task, error)
         except RayError as error:
@@ -271,7 +271,7 @@ class RayWorkers:
             raise found
         return task.run, found
 
-    def _died(self, task: _Task, error: RayError) -> Ending:
+    def _died(self, task: _Task, error: RayError) -> AttemptResult:
         """Return how a run ended whose process is gone, with its lease, so that nobody waits for it.
 
         A node that is lost is nothing against its runs, unless that happens to one again and again.
@@ -281,7 +281,9 @@ class RayWorkers:
         is_unlucky = isinstance(error, NodeDiedError) and self._lost[key] < LOST_NODES
         why = f"{type(error).__name__} on {task.node}" if task.node else type(error).__name__
         expired = self._context.store.leases.left_by(key, task.process) if task.process else b""
-        return Ending("left" if self._leaving or is_unlucky else "died", why, expired=expired)
+        return AttemptResult(
+            "interrupted" if self._interrupted or is_unlucky else "died", why, expired=expired
+        )
 
 
 def _mark_of(store: Store) -> bytes:
@@ -302,11 +304,11 @@ def _sizes() -> str:
 # In the processes of the cluster
 
 
-def _look(store: Packed, mark: bytes, wanted: str) -> str:
+def _look(store: Pickled, mark: bytes, wanted: str) -> str:
     """Return what keeps runs from being made on this node; empty if nothing does."""
     if wanted != VERSION:
         return f"it has isogloss {VERSION}, and this machine {wanted}. Install the same on all."
-    return _unseen(store.opened(), mark)
+    return _unseen(store.loaded(), mark)
 
 
 def _unseen(store: Store, mark: bytes) -> str:
@@ -318,10 +320,10 @@ def _unseen(store: Store, mark: bytes) -> str:
     )
 
 
-def _make(sent: Packed, ear: ActorHandle, mark: bytes, expired: bytes) -> Ending | Exception:
+def _make(sent: Pickled, ear: ActorHandle, mark: bytes, expired: bytes) -> AttemptResult | Exception:
     """Make a run; return how it ended, or an error that concerns all runs."""
     try:
-        context, run = sent.opened()
+        context, run = sent.loaded()
     except ConfigError as error:
         return error
     if problem := _unseen(context.store, mark):
@@ -357,9 +359,9 @@ class _Telling:
 def _heeding_signals() -> Iterator[None]:
     """Leave when the task is cancelled, which comes as Ctrl-C, or the node is stopped (SIGTERM)."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    with heeding():
+    with interruptible():
         for number in before:
-            signal.signal(number, lambda *_: ask_to_leave())
+            signal.signal(number, lambda *_: request_interruption())
         try:
             yield
         finally:

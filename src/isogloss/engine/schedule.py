@@ -11,23 +11,23 @@ from math import inf
 from time import monotonic
 
 from isogloss.core.identity import identity
-from isogloss.core.leaving import Left, asked_to_leave, heeding
+from isogloss.core.interruption import Interrupted, interruptible, interruption_requested
 from isogloss.core.progress import Progress
-from isogloss.engine.absence import Absence
-from isogloss.engine.attempts import Ending
+from isogloss.engine.attempts import AttemptResult
+from isogloss.engine.storage_outage import StorageOutage
 from isogloss.engine.workers import Workers
 from isogloss.runs.needs import needs
 from isogloss.runs.runs import Run
 from isogloss.store.store import Outcome, Store
 
-LOOK_AGAIN, LOOK_ELSEWHERE = 0.2, 1.0
+POLL_WORKERS, POLL_OTHERS = 0.2, 1.0
 """Seconds between two looks at the workers, and at runs that other processes make."""
 
 MADE_AGAIN = {
     "died": "its process was ended from outside",
-    "crowded": "the memory of the GPU that it shared ran out",
+    "out_of_memory": "the memory of the GPU that it shared ran out",
 }
-"""Endings after which a run is made once more, alone, in words."""
+"""Results after which a run is made once more, alone, in words."""
 
 FAILED_BEFORE = "in an earlier call; --retry-failed makes it again"
 
@@ -39,7 +39,7 @@ class Schedule:
     store: Store
     runs: Sequence[Run]
     workers: Workers
-    begins: Callable[[Run, int, int], None]
+    on_start: Callable[[Run, int, int], None]
     """Called before a run starts, with its number, counted from 1, and how many there are."""
     patience: float = inf
     """Seconds after which it ends, if others make all that is left."""
@@ -51,7 +51,7 @@ class Schedule:
     _number: dict[str, int] = field(default_factory=dict)
     _waits_for: dict[str, int] = field(default_factory=dict)
     """How many of its needs each unfinished run waits for."""
-    _heirs: dict[str, list[str]] = field(default_factory=dict)
+    _dependents: dict[str, list[str]] = field(default_factory=dict)
     _ready: list[int] = field(default_factory=list)
     """A heap of the numbers of runs that can be made: first those that stand first in the plan."""
     _running: set[str] = field(default_factory=set)
@@ -62,37 +62,37 @@ class Schedule:
     _died: list[str] = field(default_factory=list)
     """Runs whose process died once: made again, each alone, when nothing else is left to start."""
     _tried_again: set[str] = field(default_factory=set)
-    _looked: float = 0.0
+    _checked: float = 0.0
     _idle_since: float = inf
-    _absence: Absence = field(init=False)
+    _outage: StorageOutage = field(init=False)
 
     def __post_init__(self) -> None:
         """Take the folder of runs to be there."""
-        self._absence = Absence(self.store)
+        self._outage = StorageOutage(self.store)
 
     def run(self) -> Outcome:
-        """Make all runs, or wait until others have made them; Left if this process was asked to leave."""
+        """Make all runs, or wait until others have made them; Interrupted on request."""
         self._begin()
-        with heeding(), self.store.guarded():
+        with interruptible(), self.store.guarded():
             self._make_all()
         return self.outcome
 
     def _make_all(self) -> None:
-        leaves = False
+        stopping = False
         while self._running or self._ready or self._elsewhere or self._died:
-            if asked_to_leave() and not leaves:
-                leaves = True
-                self.workers.ask_to_leave()
-            if leaves and not self._running:
-                raise Left
-            if self._absence.why:
-                self._absence.look(self.workers.on_progress)
-            elif not leaves:
+            if interruption_requested() and not stopping:
+                stopping = True
+                self.workers.interrupt()
+            if stopping and not self._running:
+                raise Interrupted
+            if self._outage.reason:
+                self._outage.check(self.workers.on_progress)
+            elif not stopping:
                 self._start()
-            for run, ending in self.workers.ended(LOOK_AGAIN):
-                self._end(run, ending)
-            with self._absence.noticed():
-                self._look_elsewhere()
+            for run, result in self.workers.ended(POLL_WORKERS):
+                self._end(run, result)
+            with self._outage.noticed():
+                self._check_elsewhere()
             if self._has_waited_enough():
                 return
 
@@ -115,9 +115,9 @@ class Schedule:
             waits_for = [one for one in needed if one in self._waits_for or one in self.outcome.failed]
             self._waits_for[key] = len(waits_for)
             for one in waits_for:
-                self._heirs.setdefault(one, []).append(key)
+                self._dependents.setdefault(one, []).append(key)
             if broken := next((one for one in needed if one in self.outcome.failed), ""):
-                self._fail_heir(key, broken)
+                self._fail_dependent(key, broken)
             elif why := self.store.failure(run):
                 self._fail(key, f"{why} ({FAILED_BEFORE})")
             elif not waits_for:
@@ -133,20 +133,20 @@ class Schedule:
             else:
                 return
             self._start_one(key)
-            if self._absence.why:
+            if self._outage.reason:
                 self._put_back(key)
                 return
 
     def _start_one(self, key: str) -> None:
         expired = None
-        with self._absence.noticed():
+        with self._outage.noticed():
             expired = self._may_follow(key)
         if expired is None:
             return
         # An error of who is told is none of the folder's.
-        self.begins(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
+        self.on_start(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
         self._running.add(key)
-        with self._absence.noticed():
+        with self._outage.noticed():
             self.workers.start(self._run(key), expired)
 
     def _put_back(self, key: str) -> None:
@@ -165,55 +165,55 @@ class Schedule:
             self._elsewhere.add(key)
         return expired
 
-    def _end(self, run: Run, ending: Ending) -> None:
+    def _end(self, run: Run, result: AttemptResult) -> None:
         key = identity(run)
         self._running.discard(key)
         # A process dies when a file goes away that is in its memory.
-        if ending.how == "away" or (ending.how == "died" and not self.store.is_reachable()):
-            self._absence.begin(ending.why)
+        if result.state == "outage" or (result.state == "died" and not self.store.is_reachable()):
+            self._outage.begin(result.reason)
             self._put_back(key)
         else:
-            self._absence.end()
-            self._ended(key, run, ending)
+            self._outage.end()
+            self._ended(key, run, result)
 
-    def _ended(self, key: str, run: Run, ending: Ending) -> None:
-        if ending.damaged:
-            self.outcome.damaged[key] = ending.damaged
-        if ending.how == "made":
+    def _ended(self, key: str, run: Run, result: AttemptResult) -> None:
+        if result.damaged:
+            self.outcome.damaged[key] = result.damaged
+        if result.state == "made":
             self.outcome.made.append(key)
             self._release(key)
-        elif ending.how == "there":
+        elif result.state == "finished":
             self._is_settled(key)
-        elif ending.how == "failed":
-            self._fail(key, ending.why)
-        elif ending.how == "elsewhere":
+        elif result.state == "failed":
+            self._fail(key, result.reason)
+        elif result.state == "elsewhere":
             self._elsewhere.add(key)
-        elif ending.how in MADE_AGAIN:
-            self._note_death(run, ending)
+        elif result.state in MADE_AGAIN:
+            self._record_death(run, result)
         else:
-            self._expired[key] = ending.expired
+            self._expired[key] = result.expired
             heappush(self._ready, self._number[key])
 
-    def _note_death(self, run: Run, ending: Ending) -> None:
+    def _record_death(self, run: Run, result: AttemptResult) -> None:
         """Let a run be made again whose process died; if it did twice, the run has failed."""
         key = identity(run)
         if key in self._tried_again:
             why = (
-                f"{MADE_AGAIN[ending.how]} twice ({ending.why}), the second time with no other run "
+                f"{MADE_AGAIN[result.state]} twice ({result.reason}), the second time with no other run "
                 f"beside it. Did the memory run out? Lower batch_size, or use a larger machine."
             )
             self.store.fail(run, why)
             self._fail(key, why)
         else:
-            self.outcome.died[key] = f"{MADE_AGAIN[ending.how]} ({ending.why}); it was made again."
-            self._expired[key] = ending.expired
+            self.outcome.died[key] = f"{MADE_AGAIN[result.state]} ({result.reason}); it was made again."
+            self._expired[key] = result.expired
             self._died.append(key)
 
-    def _look_elsewhere(self) -> None:
+    def _check_elsewhere(self) -> None:
         """Look after the runs that other processes make: which are finished, failed, or free again."""
-        if not self._elsewhere or monotonic() - self._looked < LOOK_ELSEWHERE:
+        if not self._elsewhere or monotonic() - self._checked < POLL_OTHERS:
             return
-        self._looked = monotonic()
+        self._checked = monotonic()
         for key in list(self._elsewhere):
             if self._is_settled(key):
                 self._elsewhere.remove(key)
@@ -240,21 +240,21 @@ class Schedule:
 
     def _release(self, key: str) -> None:
         """Let the runs go on that wait for one that is finished."""
-        for heir in self._heirs.pop(key, ()):
-            self._waits_for[heir] -= 1
-            if not self._waits_for[heir] and heir not in self.outcome.failed:
-                heappush(self._ready, self._number[heir])
+        for dependent in self._dependents.pop(key, ()):
+            self._waits_for[dependent] -= 1
+            if not self._waits_for[dependent] and dependent not in self.outcome.failed:
+                heappush(self._ready, self._number[dependent])
 
     def _fail(self, key: str, why: str) -> None:
         """Note a failure, and with it that of all runs that need the failed one."""
         self.outcome.failed[key] = why
-        for heir in self._heirs.pop(key, ()):
-            if heir not in self.outcome.failed:
-                self._fail_heir(heir, key)
+        for dependent in self._dependents.pop(key, ()):
+            if dependent not in self.outcome.failed:
+                self._fail_dependent(dependent, key)
 
-    def _fail_heir(self, key: str, needed: str) -> None:
+    def _fail_dependent(self, key: str, needed: str) -> None:
         why = f"needs run {needed}, which failed"
-        with self._absence.noticed():  # The next call writes it, too.
+        with self._outage.noticed():  # The next call writes it, too.
             self.store.fail(self._run(key), why, needs=needed)
         self._fail(key, why)
 

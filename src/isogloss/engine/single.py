@@ -11,7 +11,7 @@ from isogloss.core.records import Record, Row
 from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.sources import Sources
 from isogloss.engine.engine import make_planned
-from isogloss.engine.engines import Making
+from isogloss.engine.engines import Execution
 from isogloss.planning.plan import Planned
 from isogloss.planning.store_places import store_at
 from isogloss.planning.translations import (
@@ -112,7 +112,7 @@ def _split(name: str) -> Split:
 
 def _make(planned: Planned, command: str, what: str, on_progress: OnProgress) -> None:
     planned.write(command)
-    outcome = make_planned(planned, Making(jobs=1, retry_failed=True), on_progress=on_progress)
+    outcome = make_planned(planned, Execution(jobs=1, retry_failed=True), on_progress=on_progress)
     for key, message in outcome.failed.items():
         raise StorageError(f"{what} {key}: {message}")
 

@@ -22,11 +22,11 @@ import submitit
 from isogloss.core.caches import user_cache
 from isogloss.core.errors import ConfigError, RunError, StorageError, unknown_name
 from isogloss.core.identity import identity
-from isogloss.core.leaving import Left, ask_to_leave, asked_to_leave
+from isogloss.core.interruption import Interrupted, interruption_requested, request_interruption
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
-from isogloss.engine.attempts import Ending
-from isogloss.engine.packing import Packed, packed
+from isogloss.engine.attempts import AttemptResult
+from isogloss.engine.pickling import Pickled, pickled
 from isogloss.engine.schedule import Schedule
 from isogloss.engine.workers import Processes, Workers
 from isogloss.runs.context import RunContext, precision_here
@@ -64,7 +64,7 @@ def check_parameters(given: Mapping[str, object]) -> None:
 def slurm_workers(
     context: RunContext,
     runs: Sequence[Run],
-    begun: Callable[[Run], None],
+    on_start: Callable[[Run], None],
     *,
     jobs: int,
     parameters: Mapping[str, object],
@@ -82,7 +82,7 @@ def slurm_workers(
     logging.getLogger("submitit").setLevel(logging.ERROR)  # It speaks on standard output.
     plan = blake2s("".join(map(identity, runs)).encode(), digest_size=6).hexdigest()
     executor = _executor(context, parameters, cluster, private_folder(context.store.root) / plan)
-    workers = SlurmJobs(context, runs, begun, executor, jobs)
+    workers = SlurmJobs(context, runs, on_start, executor, jobs)
     if cluster == "slurm":
         workers.find_again()
     yield workers
@@ -128,12 +128,12 @@ class SlurmJobs:
         self,
         context: RunContext,
         runs: Sequence[Run],
-        begun: Callable[[Run], None],
+        on_start: Callable[[Run], None],
         executor: submitit.AutoExecutor,
         most: int,
     ) -> None:
-        self._store, self._on_progress, self._begun = context.store, context.on_progress, begun
-        self._job = PlanJob(packed((replace(context, on_progress=no_progress), [*runs])))
+        self._store, self._on_progress, self._on_start = context.store, context.on_progress, on_start
+        self._job = PlanJob(pickled((replace(context, on_progress=no_progress), [*runs])))
         self._executor, self._most = executor, most
         self._jobs: list[submitit.Job[None]] = []
         """Jobs that have not ended, as far as is known."""
@@ -144,7 +144,7 @@ class SlurmJobs:
         """Runs that can be made, by id, and have not ended."""
         self._seen: set[str] = set()
         """Those of them that a job has begun."""
-        self._is_leaving = False
+        self._interrupted = False
         self._looked = 0.0
 
     @property
@@ -166,15 +166,15 @@ class SlurmJobs:
         """Let a run be made by whatever job comes to it."""
         self._waiting[identity(run)] = run
 
-    def ended(self, timeout: float) -> list[tuple[Run, Ending]]:  # noqa: D102
-        if self._is_leaving:
+    def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:  # noqa: D102
+        if self._interrupted:
             left, self._waiting = self._waiting, {}
-            return [(run, Ending("left")) for run in left.values()]
+            return [(run, AttemptResult("interrupted")) for run in left.values()]
         if time.monotonic() - self._looked < LOOK:
             time.sleep(timeout)
             return []
         self._looked = time.monotonic()
-        found = [(run, ending) for run in self._first() if (ending := self._looked_at(run))]
+        found = [(run, result) for run in self._first() if (result := self._looked_at(run))]
         for run, _ in found:
             del self._waiting[identity(run)]
             self._left.discard(identity(run))
@@ -182,9 +182,9 @@ class SlurmJobs:
         self._submit()
         return found
 
-    def ask_to_leave(self) -> None:
+    def interrupt(self) -> None:
         """Stop looking; the jobs go on."""
-        self._is_leaving = True
+        self._interrupted = True
 
     def close(self) -> None:
         """Take jobs that have not begun from the queue: there is nothing left to make."""
@@ -197,19 +197,19 @@ class SlurmJobs:
         """Return the runs among which are those being made: jobs take them in the order of the plan."""
         return list(self._waiting.values())[: 4 * self._most + 16]
 
-    def _looked_at(self, run: Run) -> Ending | None:
+    def _looked_at(self, run: Run) -> AttemptResult | None:
         """Return how a run ended, if it has; tell once that it is being made."""
         key = identity(run)
         if self._store.is_finished(run):
-            ending = Ending("made")
+            result = AttemptResult("made")
         elif why := self._store.failure(run):
-            ending = Ending("failed", why)
+            result = AttemptResult("failed", why)
         else:
-            ending = None
-        if key not in self._seen and (ending or self._store.leases.holder(key)):
+            result = None
+        if key not in self._seen and (result or self._store.leases.holder(key)):
             self._seen.add(key)
-            self._begun(run)
-        return ending
+            self._on_start(run)
+        return result
 
     def _has_ended(self, job: submitit.Job[None]) -> bool:
         """Return whether a job has; RunError, with its own, for one that failed as all others would."""
@@ -253,7 +253,7 @@ class SlurmJobs:
 class PlanJob:
     """What a job does: runs of a plan, until there are none for it."""
 
-    sent: Packed
+    sent: Pickled
 
     def __call__(self) -> None:
         """Make runs; asked to end, let what is made write a checkpoint; out of time, queue the job again.
@@ -266,12 +266,12 @@ class PlanJob:
 
         def leave(number: int, _: object) -> None:
             received.append(number)
-            if not asked_to_leave() and not ask_to_leave():
-                raise Left
+            if not interruption_requested() and not request_interruption():
+                raise Interrupted
 
         try:
             self._make(lambda: [signal.signal(one, leave) for one in (in_time, signal.SIGTERM)])
-        except Left:
+        except Interrupted:
             for one in (in_time, signal.SIGTERM):
                 signal.signal(one, lambda number, _: received.append(number))
             while in_time not in received:
@@ -280,7 +280,7 @@ class PlanJob:
                 queue_again(in_time, None)
 
     def _make(self, heed: Callable[[], object]) -> None:
-        context, runs = self.sent.opened()
+        context, runs = self.sent.loaded()
         workers = Processes(replace(context, precision=precision_here(context.store)), 1)
         try:
             heed()

@@ -17,13 +17,13 @@ from functools import partial
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, RunError, StorageError
 from isogloss.core.identity import identity
-from isogloss.core.leaving import heeding
+from isogloss.core.interruption import interruptible
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.engine.absence import GONE
-from isogloss.engine.attempts import Ending, attempt
+from isogloss.engine.attempts import AttemptResult, attempt
 from isogloss.engine.engine import prepared
-from isogloss.engine.engines import Making
-from isogloss.engine.schedule import FAILED_BEFORE, LOOK_ELSEWHERE
+from isogloss.engine.engines import Execution
+from isogloss.engine.schedule import FAILED_BEFORE, POLL_OTHERS
+from isogloss.engine.storage_outage import GONE
 from isogloss.planning.plan import Announce, Planned
 from isogloss.runs.context import RunContext
 from isogloss.runs.execute import compute_without_recording, trains
@@ -35,7 +35,7 @@ from isogloss.training.distributed import alone, barrier, from_main_process, is_
 
 def make_together(
     planned: Planned,
-    how: Making,
+    execution: Execution,
     *,
     announce: Announce = lambda *_: None,
     on_progress: OnProgress = no_progress,
@@ -46,26 +46,26 @@ def make_together(
     """
     if is_main_process():
         with alone():
-            context, damaged = prepared(planned, how, on_progress)
+            context, damaged = prepared(planned, execution, on_progress)
     barrier()  # Now what is damaged is gone, and the precision is known.
     if not is_main_process():
-        context, damaged = prepared(planned, replace(how, retry_failed=False), no_progress)
+        context, damaged = prepared(planned, replace(execution, retry_failed=False), no_progress)
     outcome = Outcome(damaged=damaged)
-    with heeding():
+    with interruptible():
         for number, run in enumerate(planned.runs, 1):
             begin = partial(announce, planned.begun(run, number, len(planned.runs)))
-            ending = _made(context, run, outcome, begin) if is_main_process() else _helped(context, run)
-            if ending.how == "away":  # The others may be amid a training, and cannot begin it again.
-                raise StorageError(f"{ending.why} {GONE}")
-            how_it_ended, why = from_main_process(partial(_said, ending))
-            if how_it_ended == "failed":
-                outcome.failed[identity(run)] = why
+            result = _made(context, run, outcome, begin) if is_main_process() else _helped(context, run)
+            if result.state == "outage":  # The others may be amid a training, and cannot begin it again.
+                raise StorageError(f"{result.reason} {GONE}")
+            state, reason = from_main_process(partial(_state_and_reason, result))
+            if state == "failed":
+                outcome.failed[identity(run)] = reason
             else:
-                (outcome.made if how_it_ended == "made" else outcome.done).append(identity(run))
+                (outcome.made if state == "made" else outcome.done).append(identity(run))
     return outcome
 
 
-def _made(context: RunContext, run: Run, outcome: Outcome, announce: Callable[[], None]) -> Ending:
+def _made(context: RunContext, run: Run, outcome: Outcome, announce: Callable[[], None]) -> AttemptResult:
     """Make a run as the main process: with all others if it trains, else while they wait."""
     store, asked = context.store, False
 
@@ -75,32 +75,32 @@ def _made(context: RunContext, run: Run, outcome: Outcome, announce: Callable[[]
         if trains(run):
             asked = from_main_process(lambda: True)
 
-    failed = next((one for one in map(identity, needs(run)) if one in outcome.failed), "")
+    failed = next((key for key in map(identity, needs(run)) if key in outcome.failed), "")
     if failed:
-        ending = Ending("failed", f"needs run {failed}, which failed")
-        store.fail(run, ending.why, needs=failed)
+        result = AttemptResult("failed", f"needs run {failed}, which failed")
+        store.fail(run, result.reason, needs=failed)
     elif store.is_finished(run):
-        ending = Ending("there")
-    elif why := store.failure(run, afresh=True):
-        ending = Ending("failed", f"{why} ({FAILED_BEFORE})")
+        result = AttemptResult("finished")
+    elif reason := store.failure(run, afresh=True):
+        result = AttemptResult("failed", f"{reason} ({FAILED_BEFORE})")
     else:
         with nullcontext() if trains(run) else alone():
-            ending = attempt(context, run, begin=begin)
-            while ending.how == "elsewhere" and not asked:
-                time.sleep(LOOK_ELSEWHERE)
-                ending = attempt(context, run, store.leases.expired(identity(run)) or b"", begin=begin)
+            result = attempt(context, run, begin=begin)
+            while result.state == "elsewhere" and not asked:
+                time.sleep(POLL_OTHERS)
+                result = attempt(context, run, store.leases.expired(identity(run)) or b"", begin=begin)
     if not asked:
         from_main_process(lambda: False)
-    return ending
+    return result
 
 
-def _helped(context: RunContext, run: Run) -> Ending:
+def _helped(context: RunContext, run: Run) -> AttemptResult:
     """Compute along with the main process where it asks for that."""
     if from_main_process(lambda: False):
         with suppress(ConfigError, DataError, ModelError, RunError):  # The main process meets it, too.
             compute_without_recording(context, run)
-    return Ending("there")
+    return AttemptResult("finished")
 
 
-def _said(ending: Ending) -> list[str]:
-    return [ending.how, ending.why]
+def _state_and_reason(result: AttemptResult) -> list[str]:
+    return [result.state, result.reason]

@@ -19,10 +19,10 @@ import torch
 
 from isogloss.core.errors import RunError
 from isogloss.core.identity import identity
-from isogloss.core.leaving import asked_to_leave, leave_at_sigterm
+from isogloss.core.interruption import interruption_requested, stop_at_sigterm
 from isogloss.core.progress import OnProgress, Progress
-from isogloss.engine.attempts import Ending, answer, attempt
-from isogloss.engine.devices import Device, Needs, of_each, place, starting
+from isogloss.engine.attempts import AttemptResult, answer, attempt
+from isogloss.engine.devices import Device, MemoryNeeds, assign_devices, choose_device, starting
 from isogloss.runs.context import RunContext
 from isogloss.runs.runs import Run
 
@@ -50,11 +50,11 @@ class Workers(Protocol):
         """Start a run; ``expired`` is the content of a lease of it that has ended."""
         ...
 
-    def ended(self, timeout: float) -> list[tuple[Run, Ending]]:
+    def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:
         """Return runs that have ended, and tell of progress; wait up to ``timeout`` seconds for them."""
         ...
 
-    def ask_to_leave(self) -> None:
+    def interrupt(self) -> None:
         """Ask all to leave what they do."""
         ...
 
@@ -64,7 +64,7 @@ class ThisProcess:
     """Makes one run at a time, here."""
 
     context: RunContext
-    _ended: list[tuple[Run, Ending]] = field(default_factory=list)
+    _ended: list[tuple[Run, AttemptResult]] = field(default_factory=list)
 
     @property
     def on_progress(self) -> OnProgress:  # noqa: D102
@@ -76,13 +76,13 @@ class ThisProcess:
     def start(self, run: Run, expired: bytes) -> None:  # noqa: D102
         self._ended.append((run, attempt(self.context, run, expired)))
 
-    def ended(self, timeout: float) -> list[tuple[Run, Ending]]:  # noqa: D102
+    def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:  # noqa: D102
         if not self._ended:
             threading.Event().wait(timeout)
         ended, self._ended = self._ended, []
         return ended
 
-    def ask_to_leave(self) -> None:
+    def interrupt(self) -> None:
         """Do nothing: what is made here looks for itself."""
 
 
@@ -109,14 +109,14 @@ class Processes:
         self._on_progress = context.on_progress
         self._context = replace(context, on_progress=_tell)
         self._starting = _start_method(devices)
-        self._leaving = False
+        self._interrupted = False
         self._waiting: tuple[Run, bytes] | None = None
         self._tried: set[str] = set()
         """Runs that ended with their process, or for want of memory: what comes again is made alone."""
         shared = jobs > len(devices) and any(one.memory for one in devices)
-        self._needs = Needs(self._context) if shared else None
+        self._needs = MemoryNeeds(self._context) if shared else None
         self._lost_starts = 0
-        self._workers = [self._begin(one) for one in of_each(devices or [Device()], jobs)]
+        self._workers = [self._begin(one) for one in assign_devices(devices or [Device()], jobs)]
 
     @property
     def on_progress(self) -> OnProgress:  # noqa: D102
@@ -129,24 +129,24 @@ class Processes:
         self._waiting = run, expired
         self._place()
 
-    def ended(self, timeout: float) -> list[tuple[Run, Ending]]:  # noqa: D102
-        found: list[tuple[Run, Ending]] = []
+    def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:  # noqa: D102
+        found: list[tuple[Run, AttemptResult]] = []
         by_channel = {one.channel: one for one in self._workers}
         for channel in wait_for(list(by_channel), timeout):
             if isinstance(channel, Connection):
                 found += self._heard(by_channel[channel])
         if self._needs:
-            made = [run for run, ending in found if ending.how == "made"]
+            made = [run for run, result in found if result.state == "made"]
             self._needs.learn(made, [one.device.name for one in self._workers])
-        self._tried |= {identity(run) for run, ending in found if ending.how in ("died", "crowded")}
-        if self._waiting and self._leaving:
-            found.append((self._waiting[0], Ending("left")))
+        self._tried |= {identity(run) for run, result in found if result.state in ("died", "out_of_memory")}
+        if self._waiting and self._interrupted:
+            found.append((self._waiting[0], AttemptResult("interrupted")))
             self._waiting = None
         self._place()
         return found
 
-    def ask_to_leave(self) -> None:  # noqa: D102
-        self._leaving = True
+    def interrupt(self) -> None:  # noqa: D102
+        self._interrupted = True
         for one in self._workers:
             one.process.terminate()
 
@@ -193,7 +193,7 @@ class Processes:
             for device in reversed(free)  # So that the first is the first process's.
         }
         need = self._needs.of(run) if self._needs else None
-        device = place(need, beside)
+        device = choose_device(need, beside)
         if device is None:
             return
         worker, self._waiting = free[device], None
@@ -202,7 +202,7 @@ class Processes:
         with suppress(OSError):  # It has died; ``ended`` finds that.
             worker.channel.send((self._context, run, expired, not alone))
 
-    def _heard(self, worker: _Worker) -> list[tuple[Run, Ending]]:
+    def _heard(self, worker: _Worker) -> list[tuple[Run, AttemptResult]]:
         """Return how a worker's run ended, if it has; pass its progress on."""
         while True:
             try:
@@ -213,7 +213,7 @@ class Processes:
                 return self._died(worker)
             if isinstance(told, Progress):
                 self.on_progress(self._placed(told, worker))
-            elif isinstance(told, Ending):
+            elif isinstance(told, AttemptResult):
                 run, worker.run = worker.run, None
                 return [(run, told)] if run is not None else []
             elif isinstance(told, BaseException):
@@ -225,20 +225,20 @@ class Processes:
         several = any(one.device != worker.device for one in self._workers)
         return replace(told, what=f"{told.what} on {worker.device}") if several else told
 
-    def _died(self, worker: _Worker) -> list[tuple[Run, Ending]]:
+    def _died(self, worker: _Worker) -> list[tuple[Run, AttemptResult]]:
         """Put another process in the place of one that died."""
         worker.process.join()
         code = worker.process.exitcode or 0
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        if self._leaving:
+        if self._interrupted:
             self._workers.remove(worker)
-            return [] if worker.run is None else [(worker.run, Ending("left"))]
+            return [] if worker.run is None else [(worker.run, AttemptResult("interrupted"))]
         if not worker.has_begun:
             self._lose_start(how)
         worker.channel.close()
         self._workers[self._workers.index(worker)] = self._begin(worker.device)
-        ending = Ending("died", how) if worker.has_begun else Ending("left")
-        return [] if worker.run is None else [(worker.run, ending)]
+        result = AttemptResult("died", how) if worker.has_begun else AttemptResult("interrupted")
+        return [] if worker.run is None else [(worker.run, result)]
 
 
 def _start_method(devices: Sequence[Device]) -> BaseContext:
@@ -275,17 +275,17 @@ def _serve(channel: Connection) -> None:
     """Make runs as they are sent, until nobody sends any more."""
     for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):  # They reach all; the parent ends others.
         signal.signal(number, signal.SIG_IGN)
-    leave_at_sigterm()
+    stop_at_sigterm()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _channel[:] = [channel]
     with suppress(EOFError, OSError):
         channel.send("begun")
-        while not asked_to_leave():
-            ending = answer(*channel.recv())
+        while not interruption_requested():
+            result = answer(*channel.recv())
             if torch.cuda.is_available():  # Others may need what torch keeps for later.
                 gc.collect()
                 torch.cuda.empty_cache()
-            channel.send(ending)
+            channel.send(result)
 
 
 def _tell(progress: Progress) -> None:

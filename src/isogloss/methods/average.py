@@ -31,10 +31,10 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.core.presence import make_folder
 from isogloss.core.progress import Progress
 from isogloss.core.rows import AveragedModel, as_row
 from isogloss.core.seeds import derive
+from isogloss.core.storage import make_folder
 from isogloss.encoders import fastest_attention, load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.family import encoder_prefix

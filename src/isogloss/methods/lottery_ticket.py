@@ -21,7 +21,7 @@ from pydantic import Field
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from isogloss.core.leaving import leave_if_lost
+from isogloss.core.interruption import stop_if_lost
 from isogloss.core.records import write_bytes
 from isogloss.encoders.added.differences import write_sparse
 from isogloss.encoders.added.sparse_deltas import (
@@ -59,7 +59,7 @@ class LotteryTicket(Peft):
             with main_process_first():
                 if is_main_process():
                     _write_mask(path, changed)
-                    leave_if_lost()  # Else another process may be training there.
+                    stop_if_lost()  # Else another process may be training there.
                     shutil.rmtree(setting.folder / "whole", ignore_errors=True)
         masks = {name: one.to(torch.bool) for name, one in load_file(path).items()}
         add_masks(setting.model, masks)

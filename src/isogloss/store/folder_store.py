@@ -11,9 +11,8 @@ from isogloss.core.checksums import CHECKSUMS, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.foreign_json import T, fitting, parse_json, read_regular
 from isogloss.core.identity import identity
-from isogloss.core.leaving import leave_if_lost
+from isogloss.core.interruption import stop_if_lost
 from isogloss.core.paths import within
-from isogloss.core.presence import is_there, kept, make_folder, went_away
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
     FAILED,
@@ -30,6 +29,7 @@ from isogloss.core.records import (
 )
 from isogloss.core.run_files import Plan
 from isogloss.core.secrets import masked
+from isogloss.core.storage import guarded, is_outage, is_reachable, make_folder
 from isogloss.data.files import some
 from isogloss.store.leases import LEASES, Lease, Leases, leases_in
 from isogloss.store.store import DAMAGED, PRECISION, WORK, Run
@@ -53,13 +53,13 @@ class FolderStore:
         return leases_in(self.root)
 
     def guarded(self) -> AbstractContextManager[None]:  # noqa: D102
-        return kept(self.root, LEASES)
+        return guarded(self.root, LEASES)
 
     def is_reachable(self) -> bool:  # noqa: D102
-        return is_there(self.root, LEASES)
+        return is_reachable(self.root, LEASES)
 
     def is_outage(self, error: BaseException) -> bool:  # noqa: D102
-        return went_away(error, self.root, LEASES)
+        return is_outage(error, self.root, LEASES)
 
     def folder(self, run: Run) -> Path:  # noqa: D102
         return self.root / identity(run)
@@ -134,7 +134,7 @@ class FolderStore:
         raise StorageError(f"{self.root}: {what} {prefix!r}. Finished runs: {names}.")
 
     def remove_leftovers(self, run: Run) -> None:  # noqa: D102
-        leave_if_lost()
+        stop_if_lost()
         sweep_folder(self.folder(run))
         shutil.rmtree(self.folder(run) / WORK, ignore_errors=True)
 

@@ -18,7 +18,7 @@ from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.checksums import Checksum
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID, identity
-from isogloss.core.leaving import Left, leave_if_lost
+from isogloss.core.interruption import Interrupted, stop_if_lost
 from isogloss.core.paths import within
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Record, write_bytes, write_text
@@ -144,7 +144,7 @@ class MirroredStore:
         )
 
     def remove_leftovers(self, run: Run) -> None:  # noqa: D102
-        leave_if_lost()
+        stop_if_lost()
         shutil.rmtree(self.folder(run) / WORK, ignore_errors=True)
 
     def forget_leases(self, run: Run) -> None:  # noqa: D102
@@ -208,7 +208,7 @@ class MirroredStore:
         threading.Thread(target=upload, name="checkpoints", daemon=True).start()
         try:
             yield
-        except Left:
+        except Interrupted:
             self._upload_checkpoints(key, lease)
             raise
         finally:

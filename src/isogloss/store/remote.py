@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from isogloss.core.checksums import Checksum, as_text, difference, from_text
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError, one_line
-from isogloss.core.leaving import asked_to_leave
+from isogloss.core.interruption import interruption_requested
 from isogloss.core.locking import locked
 from isogloss.core.paths import below, within
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
@@ -294,7 +294,7 @@ class Remote:
                 if getattr(error, "errno", None) in FULL:
                     raise storage_error(self.root, OSError(*error.args)) from error
                 self.interruptions += 1
-                patience = min(self.patience, WHEN_LEAVING) if asked_to_leave() else self.patience
+                patience = min(self.patience, WHEN_LEAVING) if interruption_requested() else self.patience
                 if not (waits and self.answered) or time.monotonic() - began + wait > patience:
                     raise self._away(error) from error
             time.sleep(wait)

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from isogloss.core.errors import DataError
-from isogloss.core.leaving import leave_if_lost
-from isogloss.core.presence import make_folder
+from isogloss.core.interruption import stop_if_lost
 from isogloss.core.records import sweep_folder, temporary_beside, writing
+from isogloss.core.storage import make_folder
 from isogloss.encoders.annotations import Tokenizer
 
 LINES_AT_ONCE = 2000
@@ -57,7 +57,7 @@ def write_stream(lines: Iterable[str], tokenizer: Tokenizer, folder: Path, *, lo
         total += len(flat)
     if not total:
         raise DataError(f"{folder.name}: the text of this language is empty. Leave the language out.")
-    leave_if_lost()
+    stop_if_lost()
     with writing(folder):
         starts.replace(folder / "starts.bin")
         subwords.replace(folder / "subwords.bin")

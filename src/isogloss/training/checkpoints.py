@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
-from isogloss.core.leaving import leave_if_lost
+from isogloss.core.interruption import stop_if_lost
 from isogloss.core.records import storage_error, sweep_folder
 from isogloss.nn.frozen import unfrozen
 from isogloss.training.distributed import is_main_process
@@ -77,7 +77,7 @@ class Checkpoints:
             raise storage_error(
                 final, error if isinstance(error, OSError) else OSError(str(error))
             ) from error
-        leave_if_lost()  # Else another process may be going on from the one before.
+        stop_if_lost()  # Else another process may be going on from the one before.
         for old in before:
             shutil.rmtree(old, ignore_errors=True)
 

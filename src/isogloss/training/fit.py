@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import DivergedError
-from isogloss.core.leaving import Left, asked_to_leave, undisturbed
+from isogloss.core.interruption import Interrupted, interruption_requested, uninterruptible
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
@@ -139,7 +139,7 @@ class _Fit:
         self.model.train()
         generators = [torch.cuda.current_device()] if self.device.type == "cuda" else []
         # The process gets its random state back: each step seeds its own.
-        with quick_dropout(self.model), torch.random.fork_rng(devices=generators), undisturbed():
+        with quick_dropout(self.model), torch.random.fork_rng(devices=generators), uninterruptible():
             self._train(start, total)
         if self.best is not None:
             _put(self.model, self.best)
@@ -171,7 +171,7 @@ class _Fit:
             if remark:
                 self._report(done, total, remark)
             if leaves:
-                raise Left
+                raise Interrupted
 
     def _update(self, step: int) -> Tensor:
         """Make one update; return the loss of the parts that were computed here."""
@@ -286,8 +286,8 @@ class _Fit:
     def _leaves(self, *, recorded: bool) -> bool:
         """Return whether to leave; several processes ask one another where they meet anyway."""
         if world_size() == 1:
-            return asked_to_leave()
-        asked = torch.tensor(float(asked_to_leave()), device=self.device)
+            return interruption_requested()
+        asked = torch.tensor(float(interruption_requested()), device=self.device)
         return recorded and bool(all_reduced(asked))
 
     def _is_stopped(self) -> bool:

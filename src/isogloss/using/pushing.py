@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from isogloss.core.caches import user_cache
 from isogloss.core.errors import ConfigError, RunError, one_line
-from isogloss.core.presence import make_folder
 from isogloss.core.records import sweep, temporary_beside, writing
+from isogloss.core.storage import make_folder
 from isogloss.core.version import VERSION
 from isogloss.using.exporting import CARD, card, export
 from isogloss.using.fine_tuned import FineTuned

@@ -3,12 +3,12 @@ import errno
 import pytest
 
 from isogloss.core.errors import StorageError
-from isogloss.core.presence import is_there, kept, make_folder, went_away
+from isogloss.core.storage import guarded, is_outage, is_reachable, make_folder
 
 
 def test_no_folder_is_made_in_the_place_of_one_that_went_away(tmp_path):
     (tmp_path / "runs" / "mark").mkdir(parents=True)
-    with kept(tmp_path / "runs", "mark"):
+    with guarded(tmp_path / "runs", "mark"):
         make_folder(tmp_path / "runs" / "one" / "deep")
         (tmp_path / "runs").rename(tmp_path / "away")
         for missing in ("runs", "runs/one/deep", "runs/two"):
@@ -27,6 +27,6 @@ def test_an_error_of_a_folder_that_answers_says_whether_it_may_go_by(tmp_path, k
     (tmp_path / "mark").touch()
     error = StorageError("cannot read")
     error.__cause__ = OSError(getattr(errno, kind), "no")
-    assert went_away(error, tmp_path, "mark") is may_go_by
-    assert went_away(error, tmp_path / "elsewhere", "mark")
-    assert not is_there(tmp_path / "elsewhere", "mark")
+    assert is_outage(error, tmp_path, "mark") is may_go_by
+    assert is_outage(error, tmp_path / "elsewhere", "mark")
+    assert not is_reachable(tmp_path / "elsewhere", "mark")

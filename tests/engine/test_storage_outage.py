@@ -10,9 +10,9 @@ import isogloss
 from isogloss.core.errors import StorageError
 from isogloss.core.records import RECORD
 from isogloss.data.sources import Sources
-from isogloss.engine import absence as module
-from isogloss.engine.absence import Absence, wait_while_silent
+from isogloss.engine import storage_outage as module
 from isogloss.engine.attempts import attempt
+from isogloss.engine.storage_outage import StorageOutage, wait_while_silent
 from isogloss.runs.context import RunContext
 from isogloss.runs.runs import Translate
 from isogloss.store.folder_store import FolderStore
@@ -34,51 +34,51 @@ def context(tmp_path):
 
 def test_a_run_whose_folder_goes_away_is_made_when_it_is_back(context, tmp_path):
     store = context.store
-    ending = attempt(context, RUN, begin=lambda: store.root.rename(tmp_path / "away") and None)
-    assert (ending.how, "runs has gone away" in ending.why) == ("away", True)
+    result = attempt(context, RUN, begin=lambda: store.root.rename(tmp_path / "away") and None)
+    assert (result.state, "runs has gone away" in result.reason) == ("outage", True)
     assert not store.root.exists()
-    assert attempt(context, RUN).how == "away"
+    assert attempt(context, RUN).state == "outage"
     (tmp_path / "away").rename(store.root)
     assert not list(store.root.glob("*/failed.json"))
-    assert attempt(context, RUN).how == "made"
+    assert attempt(context, RUN).state == "made"
     assert [path.name for path in (store.root / LEASES).iterdir()] == ["log"]
 
 
-@pytest.mark.parametrize(("kind", "how"), [("EIO", "away"), ("ESTALE", "away"), ("ENOSPC", "")])
+@pytest.mark.parametrize(("kind", "how"), [("EIO", "outage"), ("ESTALE", "outage"), ("ENOSPC", "")])
 def test_an_error_that_may_go_by_is_no_failure(context, kind, how):
     def begin():
         raise StorageError("cannot read") from OSError(getattr(errno, kind), "no")
 
     try:
-        ended = attempt(context, RUN, begin=begin).how
+        ended = attempt(context, RUN, begin=begin).state
     except StorageError:
         ended = ""
     assert ended == how
     assert context.store.failure(RUN) == ""
-    assert attempt(context, RUN).how == "made"
+    assert attempt(context, RUN).state == "made"
 
 
-def test_an_absence_is_told_of_and_ends_or_is_an_error_in_the_end(context, tmp_path, monkeypatch):
+def test_an_outage_is_reported_and_ends_or_is_an_error_in_the_end(context, tmp_path, monkeypatch):
     told = []
-    absence = Absence(context.store)
+    outage = StorageOutage(context.store)
     context.store.root.rename(tmp_path / "away")
-    monkeypatch.setattr(module, "AGAIN", 0)
-    absence.begin("runs/x: cannot read.")
-    absence.look(told.append)
-    assert (absence.why, len(told)) == ("runs/x: cannot read.", 1)
+    monkeypatch.setattr(module, "CHECK_EVERY", 0)
+    outage.begin("runs/x: cannot read.")
+    outage.check(told.append)
+    assert (outage.reason, len(told)) == ("runs/x: cannot read.", 1)
     assert told[0].what == "waiting for the folder of runs, which has gone away"
     (tmp_path / "away").rename(context.store.root)
-    absence.look(told.append)
-    assert absence.why == ""
-    absence.begin("runs/y: cannot read.")  # It can be seen, and not be used: that is the same absence.
+    outage.check(told.append)
+    assert outage.reason == ""
+    outage.begin("runs/y: cannot read.")  # It can be seen, and not be used: that is the same outage.
     monkeypatch.setattr(module, "PATIENCE", -1)
     with pytest.raises(StorageError, match=r"runs/y: cannot read. .tried for . s. The folder of runs has"):
-        absence.look(told.append)
+        outage.check(told.append)
 
 
 @pytest.mark.slow
 def test_a_holder_that_cannot_be_seen_waits_and_goes_on_if_nobody_took_its_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "AGAIN", 0.01)
+    monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
     leases, told = Leases(FolderBoard(tmp_path / "leases"), duration=0.06), []
     with leases.leased("run") as lease:
         (tmp_path / "leases").rename(tmp_path / "away")

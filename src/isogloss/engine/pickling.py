@@ -15,14 +15,14 @@ from isogloss.runs.runs import Run
 
 
 @dataclass(frozen=True)
-class Packed:
+class Pickled:
     """A value as bytes, with the places its classes and relative paths are looked for in."""
 
     content: bytes
     modules: tuple[str, ...]
     folder: str
 
-    def opened(self) -> Any:
+    def loaded(self) -> Any:
         """Return the value; ConfigError where a module of it, such as a plug-in's, cannot be imported."""
         sys.path += [place for place in self.modules if place not in sys.path]
         with suppress(OSError):  # Then all paths have to be absolute.
@@ -36,14 +36,14 @@ class Packed:
             ) from error
 
 
-def packed(value: object) -> Packed:
+def pickled(value: object) -> Pickled:
     """Pack a value for a process on another machine."""
-    return Packed(pickle.dumps(value), tuple(str(Path(one).absolute()) for one in sys.path), str(Path.cwd()))
+    return Pickled(pickle.dumps(value), tuple(str(Path(one).absolute()) for one in sys.path), str(Path.cwd()))
 
 
 def check_importable(runs: Sequence[Run], instead: str) -> None:
     """Raise ConfigError where other processes cannot read a class of the runs."""
-    if own := of_script(runs):
+    if own := classes_in_main(runs):
         raise ConfigError(
             f"{own}: it is defined in the script that was started, which other processes do not read. Put it "
             f"into a module of its own beside the script and import it there, or make one run at a time "
@@ -51,7 +51,7 @@ def check_importable(runs: Sequence[Run], instead: str) -> None:
         )
 
 
-def of_script(runs: Sequence[Run]) -> str:
+def classes_in_main(runs: Sequence[Run]) -> str:
     """Return the name of a class among the runs' parts that the started script defines; empty if none."""
     kinds = (type(part) for part in parts_within(tuple(runs)))
     return next((kind.__qualname__ for kind in kinds if kind.__module__ == "__main__"), "")
