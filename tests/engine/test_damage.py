@@ -148,5 +148,5 @@ def test_what_damaged_files_were_made_from_is_checked_too(translated):
 
 def test_what_another_process_has_set_aside_meanwhile_is_no_error(tmp_path):
     """Of two that look for damage one may have been paused, so that the other did it, too."""
-    damage_module._set_aside(tmp_path / RECORD)
+    damage_module._quarantine(tmp_path / RECORD)
     assert list(tmp_path.iterdir()) == []

@@ -196,7 +196,7 @@ def test_a_run_is_looked_after_only_once_a_lease_may_be_over(context, monkeypatc
     )
     assert attempt(context, RUN).state == "made"
     assert looks == []
-    assert attempts.leave_if_lost() is None
+    assert attempts.stop_if_lost() is None
 
 
 @pytest.fixture(scope="module")
