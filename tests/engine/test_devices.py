@@ -230,8 +230,8 @@ def test_a_run_that_waits_for_a_gpu_is_given_back_when_all_are_asked_to_leave(pl
     finally:
         workers.close()
     assert {identity(run): ending.state for run, ending in ended} == {
-        identity(first): "left",
-        identity(second): "left",
+        identity(first): "interrupted",
+        identity(second): "interrupted",
     }
 
 
