@@ -119,7 +119,7 @@ def _html(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def read(out: str | Path) -> Study:
-    """Read a folder of runs, or those below a URL; ConfigError where there is neither a plan nor a record."""
+    """Read a folder of runs, or those below a URL; ConfigError without a plan or a record."""
     store = store_at(out)
     store.download_records()
     study = Study(store.root, out)
@@ -160,7 +160,7 @@ def run(
     command: str = "",
     **execution: Unpack[ExecutionOptions],
 ) -> Result:
-    """Run a recipe; what has a record is not made again.
+    """Run a recipe; runs with a record are not made again.
 
     It is a TOML file, the name of a packaged one, or, with ``out``, a dict of the same tables or a
     ``Recipe``, whose methods and measurements may be values of their classes; or several of them, whose runs
@@ -297,9 +297,9 @@ def search(
 ) -> "Search":
     """Search for the setting of a recipe whose models score highest on the source's dev set.
 
-    ``over`` holds dotted keys of the recipe, each with a range ("1e-5..1e-3:log") or a list of values; ``by``
+    ``over`` maps dotted keys of the recipe to a range ("1e-5..1e-3:log") or a list of values; ``by``
     is a measure (the task's metric when left out). A trial's score is the mean over the recipe's seeds. With
-    ``target_dev`` the targets' dev sets choose: what is found then is no zero-shot transfer. Trials are
+    ``target_dev`` the targets' dev sets choose, which is no zero-shot transfer. Trials are
     ordinary runs in the folder, so the same call, or one with more ``trials``, goes on where it was. The
     best one's recipe is written ``to`` a file that extends the recipe. All else is as for ``run``.
     """
@@ -342,9 +342,9 @@ def corpus(
     the description or the rows that labels are read from do not fit.
 
     >>> topics = isogloss.corpus("topics.toml")                         # doctest: +SKIP
-    >>> told = {"name": "own", "kind": "text", "labels": ["weather"]}
+    >>> description = {"name": "own", "kind": "text", "labels": ["weather"]}
     >>> rows = {"sw": {"test": [{"text": "Mvua ilinyesha.", "label": "weather"}]}}
-    >>> own = isogloss.corpus(told, rows=rows)                          # doctest: +SKIP
+    >>> own = isogloss.corpus(description, rows=rows)                   # doctest: +SKIP
     >>> model.evaluate(own.name, ["sw"])                                # doctest: +SKIP
     """
     from isogloss.data.corpora.described import KNOWN

@@ -18,7 +18,7 @@ examples = 8
 
 def test_choose_needs_measurements_by_label_free(command, tiny_runs):
     message = command("choose", tiny_runs).message
-    assert "there is nothing to choose among" in message
+    assert "nothing to choose among" in message
     assert '[[measure]] name = "label-free"' in message
 
 

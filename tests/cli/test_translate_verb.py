@@ -106,19 +106,19 @@ def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_pat
             "xnli --from qaa --into qab --translator built-in --set nosie=1",
             "nosie: translator built-in has no such field",
         ),
-        ("xnli --from qaa --into qab --set name=built-in", "--set name=…: this is said by --translator"),
+        ("xnli --from qaa --into qab --set name=built-in", "--set name=…: --translator sets this field"),
         (
             "xnli --from qaa --into qab --translator built-in --set noise=[0.1,0.2]",
             "--set: several translators",
         ),
         (
             "--text nothere.txt --from qaa --into qab --translator built-in",
-            "nothere.txt: there is no such file",
+            "nothere.txt: no such file",
         ),
         ("--text x --from eng_Latn --into en --translator built-in", "--into: en is what --from says, too."),
         ("--text x --from qaa --into qab --model ./nothere", "nothere: no such folder"),
         ("--text x --from qaa --into qab --translator built-in --examples 1", "--text is translated whole"),
-        ("--text x --from qaa --into qab --translator built-in --out y.gz", "what is written is not packed"),
+        ("--text x --from qaa --into qab --translator built-in --out y.gz", "output is not packed"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(command, arguments, said, tmp_path, monkeypatch):

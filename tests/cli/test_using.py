@@ -83,13 +83,13 @@ def test_predict_refuses_what_it_cannot_do(command, fine_tuned, tmp_path):
     (tmp_path / "text.txt").touch()
     text = tmp_path / "text.txt"
     assert (
-        "there is no such file. Did you mean 'text.txt'?"
+        "no such file. Did you mean 'text.txt'?"
         in command("predict", fine_tuned, tmp_path / "txt.txt").message
     )
     said = command("predict", fine_tuned, tmp_path).message
     assert said == f"{tmp_path}: this is a folder. Give a file, or - for standard input."
     said = command("predict", fine_tuned, text, "--out", tmp_path / "out.txt.gz").message
-    assert said.endswith("out.txt.gz: what is written is not packed. Leave .gz out of the name.")
+    assert said.endswith("out.txt.gz: output is not packed. Leave .gz out of the name.")
     assert (
         "--format: no format of task ner 'squad'"
         in command("predict", fine_tuned, text, "--format", "squad").message

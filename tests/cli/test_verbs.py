@@ -149,7 +149,10 @@ def test_no_verb_at_all_shows_the_help(command):
         ("run tiny.toml --threads 0", "--threads: found 0; expected a whole number, 1 or more."),
         ("compare a --points 101", "--points: found 101; expected a number, 100 or less."),
         ("run tiny.toml --speed fast", "--speed: found 'fast'; expected a number."),
-        ("run quickstart --speed 3", "--speed is for --dry-run, which tells the hours. Add it, or leave --s"),
+        (
+            "run quickstart --speed 3",
+            "--speed is for --dry-run, which prints the hours. Add it, or leave --s",
+        ),
         ("run quickstart --dry-run --speed inf", "--speed: found inf; expected a number, 1e+09 or less."),
         ("run quickstart --engine serial --jobs 2", "--jobs 2: --engine serial makes one run after the o"),
         ("translate xnli --from en --into sw --out -", "--out - is for --text: a corpus goes into a folder"),

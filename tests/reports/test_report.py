@@ -420,7 +420,7 @@ def test_a_plan_without_any_record_still_gives_a_page(tmp_path: Path) -> None:
     write_plan(tmp_path, ["a", "b"], title="Nothing yet")
     found = write_report(tmp_path)
     assert (found.figures, found.claims) == ((), ())
-    assert found.found == "These runs hold 0 scores, none of a source-only model on its source and targets."
+    assert found.found == "These runs have 0 scores, none of a source-only model on its source and targets."
     assert "0 of 2 finished" in text_of(tmp_path)
 
 

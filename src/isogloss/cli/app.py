@@ -107,7 +107,7 @@ def run(
         runs.print_plan(recipes, setup, speed=speed, as_json=output.as_json)
         return
     if speed:
-        raise ConfigError("--speed is for --dry-run, which tells the hours. Add it, or leave --speed out.")
+        raise ConfigError("--speed is for --dry-run, which prints the hours. Add it, or leave --speed out.")
     make = runs.run_together if runs.were_started_together(options) else runs.run_and_report
     command = f"isogloss {' '.join(sys.argv[1:])}"
     make(recipes, setup, execution, output, report=write_report, command=command)

@@ -25,7 +25,7 @@ def print_choices(address: str, languages: Sequence[str], *, output: Output) -> 
             display.say(f"isogloss: {text}")
     if not candidates:
         raise ConfigError(
-            f"{folder}: there is nothing to choose among: no two models were measured by label-free in one "
+            f"{folder}: nothing to choose among: no two models were measured by label-free in one "
             f'target language of one test set. Add [[measure]] name = "label-free" (split = "dev") to the '
             f"recipe, which measures every model in every target language, and run it again."
         )

@@ -73,7 +73,7 @@ def recipe_table(changes: Sequence[str], named: Mapping[str, tuple[str, str]]) -
     table: dict[str, object] = once_each("--set", map(parse_change, changes))
     for field, (option, _) in named.items():
         if field in table:
-            raise ConfigError(f"--set {field}=…: this is said by {option}. Leave it out.")
+            raise ConfigError(f"--set {field}=…: {option} sets this field. Leave either out.")
     return {field: value for field, (_, value) in named.items() if value or field == "name"} | table
 
 
@@ -139,7 +139,7 @@ def _cell(value: object) -> object:
 
 
 def print_corpus(path: Path, *, data: str, output: Output) -> None:
-    """Print what a described corpus holds; DataError, with the first broken row, where one does not fit."""
+    """Print the contents of a described corpus; DataError, with the first broken row, if one does not fit."""
     from isogloss.data.corpora.described import shipped
     from isogloss.recipes.described_contents import looked_through
     from isogloss.recipes.descriptions import described

@@ -211,7 +211,7 @@ def show_record(record: Record, *, as_json: bool) -> None:
 
 
 def _widths(heads: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return widths that cut no word, and keep short cells on one line first; none where there is no room."""
+    """Return widths that cut no word, and keep short cells on one line first; none without enough room."""
     from rich.cells import cell_len
 
     columns = [(head, *(row[number] for row in rows)) for number, head in enumerate(heads)]

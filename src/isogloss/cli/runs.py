@@ -217,7 +217,7 @@ def _operations(count: float | None) -> str:
 
 
 def _not_looked_at(planned: "Planned") -> Iterator[str]:
-    """Yield what was not looked at, as it is not on this machine or has no labels: corpora, hub encoders."""
+    """Yield the corpora and hub encoders that could not be read: not on this machine, or without labels."""
     from isogloss.runs.memory import ASSUMED_SHAPES
     from isogloss.runs.needs import not_looked_up
 

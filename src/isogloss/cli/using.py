@@ -186,7 +186,7 @@ def _with_translations(
 
 
 def open_file(name: str) -> File:
-    """Return a file to read, or standard input; DataError with the nearest name if there is no such file."""
+    """Return a file to read, or standard input; DataError with the nearest name for a missing file."""
     if name == STANDARD_INPUT:
         return byte_stream("standard input", sys.stdin.buffer)
     path = Path(name)
@@ -195,14 +195,14 @@ def open_file(name: str) -> File:
             raise DataError(f"{path}: this is a folder. Give a file, or - for standard input.")
         names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
         near = did_you_mean(path.name, names)
-        raise DataError(f"{path}: there is no such file.{near} Give a file, or - for standard input.")
+        raise DataError(f"{path}: no such file.{near} Give a file, or - for standard input.")
     return disk_file(path)
 
 
 def check_out(out: Path | None, *names: str) -> None:
-    """Raise ConfigError for a file to write that is packed by its name, or is one of those that are read."""
+    """Raise ConfigError for an output file that is packed by its name, or that is one of the input files."""
     if out is not None and out.suffix in SUFFIXES[1:]:
-        raise ConfigError(f"--out {out}: what is written is not packed. Leave {out.suffix} out of the name.")
+        raise ConfigError(f"--out {out}: output is not packed. Leave {out.suffix} out of the name.")
     for path in map(Path, names):
         if out is not None and out.is_file() and path.is_file() and out.samefile(path):
             raise ConfigError(f"--out {out}: this is the file that is read ({path}). Choose another name.")

@@ -58,7 +58,7 @@ class Candidates:
     estimated: Array
     """[language] what the candidates estimate their mean score to be."""
     scores: Array
-    """Scores on the test split; nan where there are no labels."""
+    """Scores on the test split; nan without labels."""
     metric: str = ""
 
     @property

@@ -39,7 +39,7 @@ class ComparisonRequest:
     measure: str = ""
     """The measure compared; empty: each task's main metric."""
     split: str = ""
-    """The split compared; empty: each task's test split, or its dev split if there is no other."""
+    """The split compared; empty: each task's test split, or its dev split without one."""
     points: float = 1.0
     """The difference for which the number of seeds is computed, in percentage points."""
 
@@ -98,7 +98,7 @@ def compare_runs(
     ]
     if not rows:
         raise ConfigError(
-            f"compare: nothing to hold against {request.against}: no other system was scored on the same "
+            f"compare: nothing to compare with {request.against}: no other system was scored on the same "
             f"corpus, source, split and language with the same seeds."
         )
     return Compared(rows, _notes(m))

@@ -108,4 +108,4 @@ def _caption(test_set: ScoredSet, data: pd.DataFrame, groups: Groups) -> str:
             test_set.unseen
         ),
     }
-    return " ".join(text for text, holds in parts.items() if holds)
+    return " ".join(text for text, applies in parts.items() if applies)

@@ -1,7 +1,8 @@
 """The measurements of a folder of runs: the state of each run, and one tidy frame for each kind of row.
 
-A row of a record has ids and numbers; what a model is stands in its run. Here every model and encoder becomes
-one row of facts (method and each of its fields, encoder, seed, languages …), and a frame is the rows of one
+A row of a record has ids and numbers; the facts of a model are in its run. Here every model and encoder
+becomes one row of facts (method and each of its fields, encoder, seed, languages …), and a frame is the rows of
+one
 kind joined with the facts of their models. Nothing is parsed from names.
 """
 
@@ -140,15 +141,15 @@ class Measurements:
 
     @property
     def frames(self) -> list[str]:
-        """The names of the kinds of rows that there are."""
+        """The names of the frames with rows."""
         return list(self._rows)
 
     def has_rows(self, name: str) -> bool:
-        """Return whether there are rows of a kind, be it known here or not."""
+        """Return whether a frame has rows; False for an unknown one."""
         return (name in FRAMES or name in self._rows) and len(self.frame(name)) > 0
 
     def predictions(self, run: str, language: str) -> StoredPredictions | None:
-        """Return the recorded predictions of a score run on a language; None where there are none."""
+        """Return the recorded predictions of a score run on a language, or None."""
         if run not in self._predictions:
             self._predictions[run] = {}
             with suppress(StorageError, KeyError):
@@ -254,7 +255,7 @@ P = ParamSpec("P")
 def cached(
     function: Callable[Concatenate[Measurements, P], Result],
 ) -> Callable[Concatenate[Measurements, P], Result]:
-    """Cache the result of a function on the measurements that it is given, whoever is told of progress."""
+    """Cache the result of a function on its measurements; later calls report no progress."""
 
     @wraps(function)
     def wrapper(m: Measurements, /, *args: P.args, **kwargs: P.kwargs) -> Result:
@@ -275,7 +276,7 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
     present = sorted(path.parent.name for name in (RECORD, FAILED) for path in out.glob(f"*/{name}"))
     if plan == Plan() and not present:
         raise ConfigError(
-            f"{out}: there is nothing to report on: neither {PLAN} nor a finished run. "
+            f"{out}: nothing to report on: neither {PLAN} nor a finished run. "
             f"Name the folder given to `isogloss run … --out`."
         )
     ids = dict.fromkeys(plan.runs or present)

@@ -29,7 +29,7 @@ Facts = Mapping[Hashable, Any]
 def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     """Return the rows with three names added: ``system`` (of method and inputs), ``encoder.label``, ``name``.
 
-    ``labels`` are the recipe's names of encoders, by id. ``name`` is the system's, after the encoder's where
+    ``labels`` are the recipe's names of encoders, by id. ``name`` is the system's, after the encoder's if
     there are several; different systems have different names.
     """
     if rows.empty:
@@ -138,7 +138,7 @@ def _text(value: object) -> str:
 
 
 def _readers(readers: pd.Series) -> dict[str, str]:
-    """Return words for the translators of inputs where there are several, by the fields that differ."""
+    """Name the translators of inputs by the fields that differ; empty for a single one."""
     several = [reader for reader in readers.unique() if reader]
     parts = pd.DataFrame([json.loads(reader) for reader in several], index=several)
     texts = _distinguish(parts, all_fields=True) if len(several) > 1 else {}
@@ -182,7 +182,7 @@ def and_list(parts: Iterable[str]) -> str:
 
 
 def language(code: str) -> str:
-    """Write a language with its English name where there is one: "English (en)"."""
+    """Write a language with its English name, if any: "English (en)"."""
     name = language_name(code)
     return code if name == code else f"{name} ({code})"
 

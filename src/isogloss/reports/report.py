@@ -132,7 +132,7 @@ class Report:
 def write_report(out: Path, on_progress: OnProgress = no_progress) -> Report:
     """Write ``report.html``, ``figures/`` and ``tables/`` into a folder of runs, unless they are up to date.
 
-    Raises ConfigError where there is neither a plan nor a record, StorageError where nothing can be written.
+    ConfigError without a plan or a record, StorageError where nothing can be written.
     Missing, failed and damaged runs are named in the report.
     """
     state = _last_report(out)
@@ -259,7 +259,7 @@ def headline(m: Measurements) -> str:
     best = main_scores(scores).index
     sentences = (_headline(test_set) for test_set in scored_sets(m) if test_set.rows.index.isin(best).all())
     scored = count(len(scores), "score")
-    none = f"These runs hold {scored}, none of a source-only model on its source and targets."
+    none = f"These runs have {scored}, none of a source-only model on its source and targets."
     free = m.frame("label-free")
     if lacking := sorted({*free["language"]} - {*scores["language"]}) if len(free) and len(scores) else []:
         none += (

@@ -77,7 +77,7 @@ def _way(run: Content) -> Facts:
 
 
 def _parts_facts(fields: Content) -> Facts:
-    """Return what an average is of: each way of training and each encoder once, with its whole weight."""
+    """Return the parts of an average: each way of training and each encoder once, with its total weight."""
     weights = fields_of(fields["method"]).get("weights") or [None] * len(fields["parts"])
     ways, totals, names = dict[str, Facts](), dict[str, float](), list[str]()
     for part, weight in zip(fields["parts"], weights, strict=True):
@@ -156,7 +156,7 @@ def _first(encoder: Content) -> Content:
 
 @dataclass(frozen=True)
 class Read:
-    """What tables read of runs besides facts, where there is any."""
+    """The fields of runs that tables read besides facts."""
 
     corpus: str = ""
     languages: str | list[str] = ""

@@ -75,7 +75,7 @@ class ScoredSet:
     """Scores on the models' languages, with names of systems, and whether the split is the ``best``."""
     sources: tuple[str, ...]
     targets: tuple[str, ...]
-    """Languages that models or adjusted encoders were made for; if there are none, all but the sources."""
+    """Languages that models or adjusted encoders were made for; without any, all but the sources."""
     unseen: tuple[str, ...]
     unit: str
 
@@ -164,7 +164,7 @@ def _scored_set(columns: Mapping[str, str], rows: pd.DataFrame, m: Measurements)
 
 
 def reference_of(system: Facts, systems: Sequence[Facts]) -> Facts | None:
-    """Return the reference of a system, which differs from it in one thing; None where there is none.
+    """Return the reference of a system, which differs from it in one thing, or None.
 
     - on an adjusted encoder: the same way of training on the original one;
     - on one of several encoders pretrained here: the same way on the joint one (``_joint``);
@@ -335,7 +335,7 @@ def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.Data
 
 
 def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[Cell, ...]]:
-    """Return a line per system; the best of a column is highlighted where there are several."""
+    """Return a line per system; the best of several in a column is highlighted."""
     rounded, column = data["mean"].round(3), data["column"]
     by = rounded.groupby(column)
     best = (rounded == by.transform("max")) & (by.transform("size") > 1) & (column != GAP)
@@ -381,7 +381,7 @@ def _caption(test_set: ScoredSet, data: pd.DataFrame) -> str:
         "too).": test_names,
         f"No predictions were kept: tests know {unit}s alone.": len(tests) and not test_names,
     }
-    return " ".join(text for text, holds in parts.items() if holds)
+    return " ".join(text for text, applies in parts.items() if applies)
 
 
 def _significance(tests: pd.DataFrame) -> list[Table]:

@@ -190,7 +190,7 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
     ),
     "others": ("Other measurements", "Diagnostics without a form of their own in this report."),
 }
-"""Title and text of every section, in their order; the text says what to look at."""
+"""Title and text of every section, in their order."""
 
 SECTIONS = tuple(
     Section(key, title, text, tuple(entry.show for entry in ENTRIES if entry.section == key))

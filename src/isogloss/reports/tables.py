@@ -44,7 +44,7 @@ class Number:
     digits: int = 2
 
     def of(self, rows: pd.DataFrame) -> str:
-        """Format it; a dash where there is no number."""
+        """Format it; a dash without a number."""
         values = pd.Series(rows[self.column].to_numpy(dtype=float, na_value=math.nan))
         return plus_minus(values.mean(), values.std(), scale=self.scale, digits=self.digits)
 

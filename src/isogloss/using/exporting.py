@@ -68,7 +68,7 @@ EXAMPLE = (2, 7)
 def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = False) -> Path:
     """Write the model to a folder, completely or not at all, and return the folder.
 
-    StorageError if the folder holds anything but an earlier export, unless ``force`` is set, and where the
+    StorageError if the folder contains anything but an earlier export, unless ``force`` is set, and where the
     model has symbolic links: what they lead to may be anything, and would be published.
     """
     if model.links:
@@ -117,7 +117,7 @@ def check_free(folder: Path, *, force: bool) -> None:
 
 
 def _is_protected(folder: Path) -> bool:
-    """Return whether a folder holds anything that no export may ever replace."""
+    """Return whether a folder contains anything that no export may replace."""
     outer = any(folder == path or folder in path.parents for path in (Path.cwd(), Path.home().resolve()))
     of_run = exported_entry(folder) is None and any((path / RECORD).exists() for path in folder.parents)
     return outer or of_run or any(any(folder.rglob(name)) for name in (RECORD, LEASES))
@@ -152,7 +152,7 @@ def _change(path: Path, values: Mapping[str, object], without: tuple[str, ...] =
 
 
 def card(model: FineTuned, *, onnx: bool, place: str = "FOLDER") -> str:
-    """Return the model card: what the model is, its scores, and how to load it from ``place``."""
+    """Return the model card: the model's provenance, its scores, and how to load it from ``place``."""
     from jinja2 import Environment, StrictUndefined
 
     engine = Environment(  # noqa: S701 (Markdown, not HTML)
@@ -296,7 +296,7 @@ def _difference(forward: _Forward, path: Path, inputs: tuple[Tensor, ...]) -> fl
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the exporter: what matters is checked afterwards."""
+    """Silence the exporter: its result is checked afterwards."""
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -61,7 +61,7 @@ Translations = Sequence[Example | None] | None
 
 
 class FineTuned(Protocol):
-    """A fine-tuned model in use: what ``model.Model`` is to the functions that it calls with itself."""
+    """A fine-tuned model in use: ``model.Model`` as the functions see it that it calls with itself."""
 
     @property
     def network(self) -> Network:

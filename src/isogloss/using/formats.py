@@ -43,7 +43,7 @@ class Entry:
     lines: tuple[str, ...]
 
     example: Example | None = None
-    """None if there is nothing to predict."""
+    """None for a unit without an example."""
 
     about: Mapping[str, object] | None = None
     """Keys of its JSON object besides the answer; None if it is left out of JSON lines."""
@@ -52,7 +52,7 @@ class Entry:
     """The object that its line is in JSON, if it is one."""
 
     translation: Example | None = None
-    """The example's translation, for a model that mixes the two, if there is one."""
+    """The example's translation, for a model that mixes the two, if any."""
 
     separator: str = "\t"
     """What stands between a line and the labels that are added to it."""
@@ -119,16 +119,16 @@ class Kind:
     """From an example and its answer to a JSON object."""
 
     answered: Callable[[Any, Answer], Example] | None
-    """Returns an example with the answer as its labels; None if examples do not hold their labels."""
+    """Returns an example with the answer as its labels; None if examples do not have their labels."""
 
     auto_class: str
-    """Class of transformers that loads encoder and head; empty if there is none."""
+    """Class of transformers that loads encoder and head; empty if none does."""
 
     hub_tag: str = ""
     """What a model of this kind does, as the Hugging Face hub calls it; empty without ``auto_class``."""
 
     pipeline: str = ""
-    """Pipeline of transformers with the same predictions; empty if there is none."""
+    """Pipeline of transformers with the same predictions; empty if none has."""
 
     probabilities: Probabilities | None = None
     """Probabilities of answers: softmax of the raw outputs; None if answers have none."""

@@ -66,7 +66,7 @@ def corpus_of(provenance: Provenance) -> Corpus | None:
 
 
 def datasets_of(provenance: Provenance) -> list[str]:
-    """List the datasets of the hub that hold what a model was trained on."""
+    """List the datasets of the hub that a model was trained on."""
     repositories = (
         split.repository
         for split in hub_splits().values()

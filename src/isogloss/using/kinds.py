@@ -39,7 +39,7 @@ TEXTS = (("text", "text_pair"), ("first", "second"))
 
 
 def probabilities_of(task: Task) -> Probabilities:
-    """Return the function that computes a task's probabilities; ConfigError if there is none."""
+    """Return the function that computes a task's probabilities; ConfigError for a task without any."""
     probabilities = kind_of(task).probabilities
     if probabilities is None:
         having = sorted(name for name, task_ in ALL_TASKS.items() if kind_of(task_).probabilities)

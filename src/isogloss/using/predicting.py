@@ -1,7 +1,7 @@
-"""Predicting for a file: read, predicted and written a few entries at a time, so memory stays what it is.
+"""Predicting for a file: read, predicted and written a few entries at a time, in constant memory.
 
 A model that mixes (X-Mixup) takes each input together with its translation, in the order of the inputs or by
-id. An input without one is predicted unmixed, of which there is a single warning that says what to do.
+id. An input without one is predicted unmixed, with a single warning that says what to do.
 """
 
 import warnings
@@ -70,7 +70,7 @@ class PredictOptions:
     """Translates the inputs while they are read, instead of a file."""
 
     warn: Warn = python_warning
-    """Called once if there are inputs without a translation."""
+    """Called once if any input has no translation."""
 
 
 def predict_file(
@@ -338,6 +338,6 @@ def _check_translation_languages(model: FineTuned, language: str) -> None:
         raise ConfigError("--translator: into which language? The model's record names no source language.")
     if language in model.provenance.source:
         raise ConfigError(
-            f"--translator: {language} is the language the model was trained on; there is nothing to "
-            f"translate. Leave --translator away."
+            f"--translator: {language} is the language the model was trained on; nothing has to be "
+            f"translated. Leave --translator away."
         )

@@ -139,7 +139,7 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
     except (client_error, ConnectionError) as error:
         raise RunError(
             f"push: the Hugging Face hub ({endpoint}) cannot be reached ({one_line(error)}). "
-            f"Run the same command again where it can; what was uploaded already is not uploaded twice."
+            f"Run the same command again where it can; nothing is uploaded twice."
         ) from error
 
 

@@ -90,7 +90,7 @@ def _table(
         return _Table(separator, max(len(cells), 2), (0, 1))
     if not all(names):
         lacking = " or ".join(columns[names.index("")][:2])
-        expected = f"the texts' column; there are {some(cells)}"
+        expected = f"the texts' column; the header has {some(cells)}"
         advice = "Say which: --text COLUMN (of pairs with a comma; numbers from 0 without a header)"
         raise file.broken(number, f"a header without {lacking}", expected, advice)
     added = tuple(next((name for name in pair if name not in header), "") for pair in ADDED)
@@ -148,7 +148,7 @@ def _with_cells(entry: Entry, width: int, cells: Sequence[str] = ()) -> str:
 
 
 def answer_cells(prediction: Prediction | None) -> list[str]:
-    """Return the label, several with commas between, and the probabilities of all if there are any."""
+    """Return the label, several with commas between, and the probabilities of all, if any."""
     if prediction is None:
         return []
     answer = prediction.answer

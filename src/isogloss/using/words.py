@@ -240,7 +240,7 @@ def _write_columns(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]
 
 
 def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str]]:
-    """Return the columns of labels, and of their probabilities if there are any."""
+    """Return the columns of labels, and of their probabilities, if any."""
     if prediction is None:
         return []
     lists = [[str(value) for value in values] for values in labels.lists(prediction.answer)]
