@@ -1,9 +1,8 @@
 """The measurements of a folder of runs: the state of each run, and one tidy frame for each kind of row.
 
 A row of a record has ids and numbers; the facts of a model are in its run. Here every model and encoder
-becomes one row of facts (method and each of its fields, encoder, seed, languages …), and a frame is the rows of
-one
-kind joined with the facts of their models. Nothing is parsed from names.
+becomes one row of facts (method and each of its fields, encoder, seed, languages …), and a frame is the rows
+of one kind joined with the facts of their models. Nothing is parsed from names.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
