@@ -103,7 +103,7 @@ def test_pairs_have_two_columns(names, make_model):
 @pytest.mark.parametrize(
     ("task", "text", "message"),
     [
-        (TEXTS, "Said,id\na,b\n", "input:1: a header without text or sentence; .* there are Said, id"),
+        (TEXTS, "Said,id\na,b\n", "input:1: a header without text or sentence; .* the header has Said, id"),
         ("nli", "claim,second\na,b\n", "input:1: a header without first or sentence1; expected"),
         (TEXTS, "text,label,predicted\n", "input:1: the columns label and predicted; expected one of them"),
         (TEXTS, 'text,id\n"a\nb",1\nc\n', "input:4: 'c'; expected 2 columns as in the first row"),
