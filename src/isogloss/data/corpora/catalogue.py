@@ -19,7 +19,6 @@ PARAPHRASE = ("0", "1")
 
 CAD_NLI = LabelledCorpus(
     name="cad-nli",
-    kind="pair",
     tasks=("nli",),
     about="""CAD-NLI: pairs of SNLI that people changed as little as turns the label, in English. Kaushik et
     al. (2020), "Learning the Difference that Makes a Difference with Counterfactually-Augmented Data". It
@@ -68,7 +67,6 @@ MLQA = QuestionCorpus(
 
 MRPC = LabelledCorpus(
     name="mrpc",
-    kind="pair",
     tasks=("paraphrase",),
     about="""MRPC, the Microsoft Research Paraphrase Corpus: do two English sentences of the news say the
     same. Dolan and Brockett (2005), "Automatically Constructing a Corpus of Sentential Paraphrases".
@@ -99,7 +97,6 @@ _MULTINLI: Mapping[Split, str] = {"train": "train", "dev": "dev_matched", "test"
 
 MULTINLI = LabelledCorpus(
     name="multinli",
-    kind="pair",
     tasks=("nli",),
     about="""MultiNLI: SNLI's question about English of ten genres, the training data of XNLI. Williams et
     al. (2018), "A Broad-Coverage Challenge Corpus for Sentence Understanding through Inference". Dev is the
@@ -130,7 +127,6 @@ MULTINLI = LabelledCorpus(
 
 PAWSX = LabelledCorpus(
     name="pawsx",
-    kind="pair",
     tasks=("paraphrase",),
     about="""PAWS-X: do two sentences made of much the same words mean the same, in seven languages. Yang et
     al. (2019), "PAWS-X: A Cross-lingual Adversarial Dataset for Paraphrase Identification". Layouts: the
@@ -173,7 +169,6 @@ _SICK: Mapping[Split, str] = {"train": "SICK_train", "dev": "SICK_trial", "test"
 
 SICK = LabelledCorpus(
     name="sick",
-    kind="pair",
     tasks=("nli",),
     about="""SICK: SNLI's question about English sentences made from captions by rule, with negation and
     passives. Marelli et al. (2014), "A SICK cure for the evaluation of compositional distributional
@@ -206,7 +201,6 @@ SICK = LabelledCorpus(
 
 SNLI = LabelledCorpus(
     name="snli",
-    kind="pair",
     tasks=("nli",),
     about="""SNLI: does one English sentence entail another, contradict it, or neither; captions of
     photographs. Bowman et al. (2015), "A large annotated corpus for learning natural language inference".
@@ -352,7 +346,6 @@ _XNLI_TRAIN = "XNLI-MT-1.0/multinli/multinli.train.{into}.tsv"
 
 XNLI = LabelledCorpus(
     name="xnli",
-    kind="pair",
     tasks=("nli",),
     about="""XNLI: does a premise entail a hypothesis, contradict it, or neither, in fifteen languages.
     Conneau et al. (2018), "XNLI: Evaluating Cross-lingual Sentence Representations". Layouts: the official

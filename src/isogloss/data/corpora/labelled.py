@@ -58,13 +58,13 @@ class LabelledCorpus:
     """A corpus of labelled pairs of texts, or of words with a tag each."""
 
     name: str
-    kind: Literal["pair", "tagging"]
     tasks: tuple[str, ...]
     about: str
     url: str
     licence: str
     labels: tuple[str, ...]
     layouts: Layouts
+    kind: Literal["pair", "tagging"] = "pair"
     columns: Mapping[str, Place] = field(default_factory=lambda: PAIRS)
     """The columns of pairs, by any name in use; that of the first text makes a header of a first row."""
     spelled: Mapping[str, str] = field(default_factory=dict)

@@ -90,42 +90,41 @@ Rows = Iterator[Row | DataError]
 
 
 class _Cells(NamedTuple):
-    """A row before its parts are known: its cells by key, and the key of each column."""
+    """A row before its parts are known: its cells by column."""
 
     line: int
-    cells: Any
-    find: "_Find"
-    columns: Collection[Column]
+    cells: Mapping[Any, Any]
     lines: Sequence[int] = ()
 
 
-_Find = Callable[[Column], Any]
-"""Return the key of a column, or None for one that is not there."""
+_CellRows = Iterator[_Cells | DataError]
+_ABSENT = object()
 
 
 def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
     """Yield the chosen rows of a file; of CoNLL, which has a ``layout``, the sentences."""
     is_conll = table.format == "conll"
-    cells = _conll(file, table, layout) if is_conll else _READERS[table.format](file, table)
-    find: _Find | None = None
-    for number, row in enumerate(cells):
+    cell_rows = _conll(file, table, layout) if is_conll else _READERS[table.format](file, table)
+    needed, places = {*table.chosen} - {*table.optional}, table.columns.items()
+    for number, row in enumerate(cell_rows):
         if isinstance(row, DataError):
             yield row
             continue
-        if row.find is not find:
-            find = row.find
-            keys, chosen = _keys(table.columns, find), {column: find(column) for column in table.chosen}
-        lacking = [column for column, key in chosen.items() if key is None and column not in table.optional]
-        if lacking:
-            yield no_column(file, row.line, f"{lacking[0]!r} for where", row.columns)
-        elif all(
-            key is None or str(row.cells[key]) in table.chosen[column] for column, key in chosen.items()
-        ):
-            parts = {
-                part: tuple(row.cells[one] for one in key) if isinstance(key, tuple) else row.cells[key]
-                for part, key in keys.items()
-            }
-            yield Row(number, row.line, parts, row.lines, row.columns)
+        line, cells, lines = row
+        if missing := [column for column in needed if column not in cells]:
+            yield no_column(file, line, f"{missing[0]!r} for where", cells)
+        elif all(str(cells[column]) in texts for column, texts in table.chosen.items() if column in cells):
+            parts = {part: cell for part, place in places if (cell := _part(cells, place)) is not _ABSENT}
+            yield Row(number, line, parts, lines, cells)
+
+
+def _part(cells: Mapping[Any, Any], place: Place) -> Any:
+    """Return the cell of a part, or those of several columns."""
+    if isinstance(place, tuple):
+        found = tuple(cells.get(column, _ABSENT) for column in place)
+        return _ABSENT if _ABSENT in found else found
+    names = place.names if isinstance(place, AnyOf) else (place,)
+    return next((cells[name] for name in names if name in cells), _ABSENT)
 
 
 OFFICIAL = "Take the official file; only a test split may lack labels"
@@ -141,82 +140,50 @@ def no_column(
 
 def header_of(file: File, form: FileFormat) -> list[str]:
     """Return the cells of the first row, or the keys of the first object."""
-    for row in _READERS[form](file, Table(format=form, columns={"": 0})):
-        if not isinstance(row, DataError):
-            return [str(cell).strip() for cell in (row.cells if form in ("csv", "tsv") else row.columns)]
-    return []
+    table = Table(format=form, columns={})
+    if form in ("csv", "tsv"):
+        cells: Iterable[Any] = next((cells for _, cells in _lines_of_cells(file, table)), ())
+    else:
+        rows_of_cells = _READERS[form](file, table)
+        cells = next((row.cells for row in rows_of_cells if not isinstance(row, DataError)), ())
+    return [str(cell).strip() for cell in cells]
 
 
-def _keys(columns: Mapping[str, Place], find: _Find) -> dict[str, Any]:
-    """Return the key of each part that is there, or those of its columns."""
-    keys: dict[str, Any] = {}
-    for part, place in columns.items():
-        if isinstance(place, tuple):
-            keys[part] = tuple(map(find, place))
-        else:
-            names = place.names if isinstance(place, AnyOf) else (place,)
-            keys[part] = next((key for name in names if (key := find(name)) is not None), None)
-    return {
-        part: key for part, key in keys.items() if key is not None and key != () and None not in [*_all(key)]
-    }
-
-
-def _all(key: Any) -> Iterable[Any]:
-    return key if isinstance(key, tuple) else (key,)
-
-
-def _numbered(width: int, column: Column) -> int | None:
-    return column if isinstance(column, int) and -width <= column < width else None
-
-
-def _delimited(file: File, table: Table) -> Iterator[_Cells | DataError]:
+def _delimited(file: File, table: Table) -> _CellRows:
     """Yield rows of cells; where columns are named, the first row is a header."""
-    lines = _csv(file, table.separator) if table.format == "csv" else _tabbed(file, table)
-    width, find, named = 0, cast(_Find, None), False
-    columns: Sequence[Column] = ()
-    for number, cells in lines:
+    columns = [column for part in table.columns for column in table.columns_of(part)] + [*table.chosen]
+    width, has_header, places = 0, False, dict[Column, int]()
+    for number, cells in _lines_of_cells(file, table):
         if not width:
             header = [cell.strip() for cell in cells]
-            named = _is_header(table, header)
-            width, columns = len(cells), header if named else range(len(cells))
-            if not named and table.headerless:
+            has_header, width = _is_header(table, header, columns), len(cells)
+            if table.headerless and not has_header:
                 width = width if width in table.headerless else next(iter(table.headerless))
-            find = _finder(table, header, width, named=named)
-            if named:
+                parts = [(place, part) for place, part in enumerate(table.headerless[width]) if part]
+                places = {table.columns_of(part)[0]: place for place, part in parts if part in table.columns}
+            else:
+                places = {column: header.index(column) for column in columns if column in header}
+                numbers = (column for column in columns if isinstance(column, int))
+                places |= {column: column for column in numbers if -width <= column < width}
+            if has_header:
                 _check_header(file, number, header, table)
                 continue
         if len(cells) == width:
-            yield _Cells(number, cells, find, columns)
+            yield _Cells(number, {column: cells[place] for column, place in places.items()})
         elif table.lossy:
-            yield _Cells(number, [""] * width, find, columns)
+            yield _Cells(number, dict.fromkeys(places, ""))
         else:
             csv_advice = '; cells in quotation marks are CSV (format = "csv", separator = "\\t")'
             advice = f"Correct the line{'' if table.headerless else csv_advice}"
-            expected = f"{width} as in the {'header' if named else 'first row'}"
+            expected = f"{width} as in the {'header' if has_header else 'first row'}"
             yield file.broken(number, f"{len(cells)} cell{'s' * (len(cells) != 1)}", expected, advice)
 
 
-def _finder(table: Table, header: Sequence[str], width: int, *, named: bool) -> _Find:
-    """Return where each column stands in the rows of a file."""
-    if named:
-        return lambda column: header.index(column) if column in header else _numbered(width, column)
-    if table.headerless:
-        positions = {
-            name: place
-            for place, part in enumerate(table.headerless[width])
-            if part in table.columns
-            for name in table.columns_of(part)
-        }
-        return positions.get
-    return lambda column: _numbered(width, column)
-
-
-def _is_header(table: Table, cells: Sequence[str]) -> bool:
+def _is_header(table: Table, cells: Sequence[str], columns: Sequence[Column]) -> bool:
     """Return whether a first row is a header."""
     if table.headerless:
         return not {*cells}.isdisjoint(table.columns_of(next(iter(table.columns))))
-    places = [column for part in table.columns for column in table.columns_of(part)]
-    return any(isinstance(column, str) for column in (*places, *table.chosen))
+    return any(isinstance(column, str) for column in columns)
 
 
 def _check_header(file: File, number: int, header: Sequence[str], table: Table) -> None:
@@ -244,10 +211,11 @@ def _check_header(file: File, number: int, header: Sequence[str], table: Table) 
             )
 
 
-def _tabbed(file: File, table: Table) -> Iterator[tuple[int, list[str]]]:
-    return (
-        (number, line.split("\t")) for number, line in file.lines() if not table.skip_blank or line.strip()
-    )
+def _lines_of_cells(file: File, table: Table) -> Iterator[tuple[int, list[str]]]:
+    if table.format == "csv":
+        return _csv(file, table.separator)
+    lines = ((number, line) for number, line in file.lines() if not table.skip_blank or line.strip())
+    return ((number, line.split("\t")) for number, line in lines)
 
 
 def _csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -263,7 +231,7 @@ def _csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
         raise file.broken(begin, str(error), "cells as CSV writes them") from error
 
 
-def _conll(file: File, table: Table, layout: Layout | None) -> Iterator[_Cells | DataError]:
+def _conll(file: File, table: Table, layout: Layout | None) -> _CellRows:
     """Yield sentences: lines of columns separated by tabs or spaces, an empty line after each."""
     label = table.columns.get("label")
     layout = layout or layout_of(file, label if isinstance(label, int) else None)
@@ -273,32 +241,23 @@ def _conll(file: File, table: Table, layout: Layout | None) -> Iterator[_Cells |
             yield words
         else:
             lines = [number for number, _ in words]
-            cells = {column: [row[column] for _, row in words] for column in columns}
-            yield _Cells(lines[0], cells, _same, columns, lines)
+            yield _Cells(lines[0], {column: [row[column] for _, row in words] for column in columns}, lines)
 
 
-def _same(column: Column) -> Column:
-    return column
-
-
-def _conllu(file: File, table: Table) -> Iterator[_Cells | DataError]:
+def _conllu(file: File, table: Table) -> _CellRows:
     """Yield sentences without multi-word ranges, empty nodes and comments."""
     columns = [cast(Column, place) for place in table.columns.values()]
     places = {one: NAMES.index(one) if isinstance(one, str) else one for one in columns}
     for block in read_sentences(file):
         cells = {column: [row[at] for _, row in block.rows] for column, at in places.items()}
-        yield _Cells(block.number, cells, _same, columns, [number for number, _ in block.rows])
+        yield _Cells(block.number, cells, [number for number, _ in block.rows])
 
 
-def _object(line: int, body: Mapping[str, Any]) -> _Cells:
-    return _Cells(line, body, lambda column: column if column in body else None, body)
-
-
-def _objects(file: File, _: Table) -> Iterator[_Cells | DataError]:
+def _objects(file: File, _: Table) -> _CellRows:
     for number, line in file.lines():
         if line.strip():
             try:
-                yield _object(number, parsed_object(file, number, line))
+                yield _Cells(number, parsed_object(file, number, line))
             except DataError as error:
                 yield error
 
@@ -307,7 +266,7 @@ _OPENS, _COMMA, _CLOSES = re.compile(r"\s*\[\s*"), re.compile(r"\s*,\s*"), re.co
 _LIST = "a list of JSON objects and nothing else"
 
 
-def _array(file: File, _: Table) -> Iterator[_Cells | DataError]:
+def _array(file: File, _: Table) -> _CellRows:
     """Yield the objects of one JSON list, each with the line it begins in."""
     text, read, line, closed = "".join(file.read()), 0, 1, None
     step, decode = _OPENS.match(text), json.JSONDecoder().raw_decode
@@ -319,22 +278,18 @@ def _array(file: File, _: Table) -> Iterator[_Cells | DataError]:
             raise file.broken(line, f"{text[read : read + 60]!r} ({error})", _LIST) from error
         if not isinstance(body, dict):
             raise file.broken(line, f"{text[read : read + 60]!r}", _LIST)
-        yield _object(line, body)
+        yield _Cells(line, body)
         step, closed = _COMMA.match(text, end), _CLOSES.match(text, end)
     if not closed:
         raise file.broken(line, "no list, or one that does not end", _LIST)
 
 
-def _lines(file: File, _: Table) -> Iterator[_Cells | DataError]:
+def _lines(file: File, _: Table) -> _CellRows:
     for number, line in file.lines():
-        yield _Cells(number, (line,), _first, (0,))
+        yield _Cells(number, {0: line})
 
 
-def _first(_: Column) -> int:
-    return 0
-
-
-def _parquet(file: File, _: Table) -> Iterator[_Cells | DataError]:
+def _parquet(file: File, _: Table) -> _CellRows:
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -348,12 +303,12 @@ def _parquet(file: File, _: Table) -> Iterator[_Cells | DataError]:
         for batch in ParquetFile(file.name).iter_batches():
             for body in batch.to_pylist():
                 number += 1
-                yield _object(number, body)
+                yield _Cells(number, body)
     except (ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{file.name}: this is no parquet file, or a damaged one ({error}).") from error
 
 
-_READERS: Mapping[FileFormat, Callable[[File, Table], Iterator[_Cells | DataError]]] = {
+_READERS: Mapping[FileFormat, Callable[[File, Table], _CellRows]] = {
     "conllu": _conllu,
     "tsv": _delimited,
     "csv": _delimited,
