@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import DataError, located
 from isogloss.core.languages import language_name
 from isogloss.data.corpus import (
     Layouts,
@@ -158,20 +158,22 @@ def repairs_message(examples: Iterable[Example], where: str) -> str:
 
 
 def _questions(file: File, language: str, answers: Answers) -> Iterator[Question]:
-    seen: set[str] = set()
-    document = _is(file, _parsed(file), dict, "the file")
-    for i, item in enumerate(_take(file, document, "data", list, "the file")):
-        where = f"data[{i}]"
-        article = _is(file, item, dict, where)
-        title = _is(file, article.get("title", ""), str, f"{where}.title")
-        for j, paragraph in enumerate(_take(file, article, "paragraphs", list, where)):
-            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]", answers):
-                if question.id in seen:
-                    raise _broken(
-                        file, f"question {question.id}", "this id a second time", "an id of its own"
-                    )
-                seen.add(question.id)
-                yield replace(question, language=language, title=title, place=(i, j))
+    seen = set[str]()
+    parsed = _parsed(file)
+    with located(file.name):
+        with located("the file"):
+            articles = _member(_typed(parsed, dict), "data", list)
+        for i, article in enumerate(articles):
+            with located(f"data[{i}]"):
+                title = _member({"title": "", **_typed(article, dict)}, "title", str)
+                for j, paragraph in enumerate(_member(article, "paragraphs", list)):
+                    with located(f".paragraphs[{j}]"):
+                        for question in _paragraph(paragraph, answers):
+                            if question.id in seen:
+                                with located(f"question {question.id}"):
+                                    raise _broken("this id a second time", "an id of its own")
+                            seen.add(question.id)
+                            yield replace(question, language=language, title=title, place=(i, j))
 
 
 def write_questions(questions: Iterable[Question], *, version: str | float) -> Iterator[str]:
@@ -224,47 +226,39 @@ def _parsed(file: File) -> object:
         raise file.broken(1, f"no JSON ({error})", "SQuAD's JSON", "Fetch the file again") from error
 
 
-def _paragraph(file: File, paragraph: object, where: str, answers: Answers) -> Iterator[Question]:
-    paragraph = _is(file, paragraph, dict, where)
-    passage = _take(file, paragraph, "context", str, where)
-    for i, item in enumerate(_take(file, paragraph, "qas", list, where)):
-        place = f"{where}.qas[{i}]"
-        qa = _is(file, item, dict, place)
-        name = _take(file, qa, "id", str, place)
-        named = f"{place} (question {name})"
-        given = [] if answers == "ignored" else _answers(file, qa, named, answers)
-        located = [_located(file, answer, passage, named) for answer in given]
-        wrong = [one for one in located if isinstance(one, DataError)]
-        if wrong and answers in ("needed", "there"):
-            raise wrong[0]
-        found = [one for one in located if not isinstance(one, DataError)]
+def _paragraph(paragraph: object, answers: Answers) -> Iterator[Question]:
+    passage = _member(_typed(paragraph, dict), "context", str)
+    for i, item in enumerate(_member(paragraph, "qas", list)):
+        with located(f".qas[{i}]"):
+            qa = _typed(item, dict)
+            name = _member(qa, "id", str)
+            question = _member(qa, "question", str)
+        with located(f".qas[{i}] (question {name})"):
+            placed = [] if answers == "ignored" else [*_placed(qa, passage, answers)]
         yield Question(
             id=name,
             passage=passage,
-            question=_take(file, qa, "question", str, place),
-            answers=tuple((start, text) for start, text, _ in found),
-            repaired=", ".join(remark for *_, remark in found if remark),
+            question=question,
+            answers=tuple((start, text) for start, text, _ in placed),
+            repaired=", ".join(repair for *_, repair in placed if repair),
         )
 
 
-def _answers(file: File, qa: dict[str, object], where: str, answers: Answers) -> list[object]:
-    """Return a question's answers; DataError for none where answers are needed."""
-    given = _take(file, qa, "answers", list, where)
-    if not given and answers == "needed":
-        kind = (
-            "an impossible question (SQuAD 2.0)" if qa.get("is_impossible") else "a question without answers"
-        )
-        raise _broken(file, where, kind, "at least one answer, as in version 1.1", "Leave such questions out")
-    return given
-
-
-def _located(file: File, answer: object, passage: str, where: str) -> tuple[int, str, str] | DataError:
-    """Return offset, text and repair of an answer, or the error where it cannot be located."""
-    answer = _is(file, answer, dict, where)
-    text = _take(file, answer, "text", str, where)
-    start = _take(file, answer, "answer_start", int, where)
-    found = place_answer(passage, text, start)
-    return _broken(file, where, found, "the answer at its offset") if isinstance(found, str) else found
+def _placed(qa: dict[str, object], passage: str, answers: Answers) -> Iterator[tuple[int, str, str]]:
+    """Yield offset, text and repair of each answer; those lost in translation are dropped."""
+    items = _member(qa, "answers", list)
+    if not items and answers == "needed":
+        impossible = "an impossible question (SQuAD 2.0)"
+        found = impossible if qa.get("is_impossible") else "a question without answers"
+        raise _broken(found, "at least one answer, as in version 1.1", "Leave such questions out")
+    for item in items:
+        answer = _typed(item, dict)
+        text, start = _member(answer, "text", str), _member(answer, "answer_start", int)
+        placed = place_answer(passage, text, start)
+        if not isinstance(placed, str):
+            yield placed
+        elif answers != "translated":
+            raise _broken(placed, "the answer at its offset")
 
 
 def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, str] | str:
@@ -294,17 +288,20 @@ def _stands(text: str, start: int, passage: str) -> bool:
     return bool(text) and start >= 0 and passage.startswith(text, start)
 
 
-def _take(file: File, thing: dict[str, object], key: str, kind: type[Kind], where: str) -> Kind:
+def _member(thing: Any, key: str, kind: type[Kind]) -> Kind:
     if key not in thing:
-        raise _broken(file, where, f"no {key!r} among {', '.join(map(repr, thing)) or 'nothing'}", f"{key!r}")
-    return _is(file, thing[key], kind, f"{where}.{key}")
+        raise _broken(f"no {key!r} among {', '.join(map(repr, thing)) or 'nothing'}", f"{key!r}")
+    if type(thing[key]) is kind and kind is not str:
+        return thing[key]  # type: ignore[no-any-return]
+    with located(f".{key}"):
+        return _typed(thing[key], kind)
 
 
-def _is(file: File, thing: object, kind: type[Kind], where: str) -> Kind:
+def _typed(thing: object, kind: type[Kind]) -> Kind:
     if not isinstance(thing, kind) or isinstance(thing, bool):
-        raise _broken(file, where, _shown(thing), _NAMES[kind])
+        raise _broken(_shown(thing), _NAMES[kind])
     if isinstance(thing, str) and not is_unicode(thing):
-        raise _broken(file, where, f"{thing[:40]!r} with half a surrogate pair", "whole Unicode characters")
+        raise _broken(f"{thing[:40]!r} with half a surrogate pair", "whole Unicode characters")
     return thing
 
 
@@ -315,10 +312,8 @@ def _shown(thing: object) -> str:
     return json.dumps(thing)[:40]
 
 
-def _broken(
-    file: File, where: str, found: str, expected: str, advice: str = "Correct it or fetch the file again"
-) -> DataError:
-    return DataError(f"{file.name}: {where}: {short(found)}; expected {expected}. {advice}.")
+def _broken(found: str, expected: str, advice: str = "Correct it or fetch the file again") -> DataError:
+    return DataError(f"{short(found)}; expected {expected}. {advice}.")
 
 
 def _places(passage: str, answer: str) -> list[tuple[int, str]]:
