@@ -4,7 +4,6 @@
 >>> result = isogloss.run("quickstart", out="runs/quickstart")      # doctest: +SKIP
 >>> result.frame("scores")                                          # doctest: +SKIP
 >>> isogloss.read("runs/quickstart").frame("cka")                   # doctest: +SKIP
->>> isogloss.compare("runs/quickstart", against="source-only").frame # doctest: +SKIP
 >>> model = isogloss.load_model("runs/quickstart/<id>")             # doctest: +SKIP
 >>> model.predict([["tuki", "mirne", "baboza", "."]])               # doctest: +SKIP
 >>> model.evaluate("ud", ["qab", "qad"])                            # doctest: +SKIP
@@ -13,7 +12,6 @@
 What needs torch or pandas is imported where it is used.
 """
 
-import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.processes import launched
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
 from isogloss.engine.engines import ExecutionOptions, parse_execution
@@ -222,11 +221,10 @@ def compare(
     method's own), "ENCODER / METHOD", or the id of a run. ``measure`` is each task's main metric and
     ``split`` its test split (else dev), unless named.
 
-    The ``frame`` of the result has a row for each system and language: scores and ``difference`` (0 to 1),
-    its 95 % interval (``low``, ``high``), Cohen's d (``effect``), p over seeds (``p_units``), over examples
-    (``p_examples``), over both (``p_value``) and after Holm's correction (``p_holm``), and how many seeds
-    would detect a difference of ``points`` percentage points (``seeds_needed``). The ``notes`` say what
-    could not be tested. ConfigError if a name is unknown, or nothing can be compared.
+    The ``frame`` of the result has a row for each system and language: ``difference`` (0 to 1), its 95 %
+    interval (``low``, ``high``), Cohen's d (``effect``), p over seeds (``p_units``), examples
+    (``p_examples``), both (``p_value``) and corrected (``p_holm``), and the seeds that would detect
+    ``points`` percentage points (``seeds_needed``). ConfigError if nothing can be compared.
 
     >>> compared = isogloss.compare("runs/quickstart", against="source-only")   # doctest: +SKIP
     >>> compared.frame[["language", "method", "difference", "p_holm"]]          # doctest: +SKIP
@@ -258,8 +256,7 @@ def compare_outputs(
     out. ``measure`` is the main one of the answers' kind, unless named.
 
     The ``frame`` of the result has a row for each file and language, and for the mean of several. DataError,
-    with file and line, where a line is no output or files are not about the same examples; ConfigError for
-    a single file or an unknown measure.
+    with file and line, where files do not fit; ConfigError for a single file or an unknown measure.
 
     >>> compared = isogloss.compare_outputs(["ours.jsonl", "theirs.jsonl"])     # doctest: +SKIP
     >>> compared.frame[["system", "language", "difference", "p_examples_holm"]] # doctest: +SKIP
@@ -267,13 +264,12 @@ def compare_outputs(
     from isogloss.data.files import disk_file
     from isogloss.reports.compared_outputs import compare_outputs as compare_files
 
-    names = [*map(str, files)]
-    baseline = str(against) or names[-1]
-    others = [disk_file(Path(name)) for name in names if name != baseline]
+    baseline = str(against or next(reversed(files), ""))
+    others = [disk_file(Path(name)) for name in files if str(name) != baseline]
     if not others:
         raise ConfigError("compare: one file alone. Give two: what is compared, and the baseline.")
-    gold_file = disk_file(Path(gold)) if str(gold) else None
-    return compare_files(others, disk_file(Path(baseline)), gold=gold_file, by=by, measure=measure)
+    right = disk_file(Path(gold)) if gold else None
+    return compare_files(others, disk_file(Path(baseline)), gold=right, by=by, measure=measure)
 
 
 def search(
@@ -297,11 +293,11 @@ def search(
 ) -> "Search":
     """Search for the setting of a recipe whose models score highest on the source's dev set.
 
-    ``over`` maps dotted keys of the recipe to a range ("1e-5..1e-3:log") or a list of values; ``by``
-    is a measure (the task's metric when left out). A trial's score is the mean over the recipe's seeds. With
-    ``target_dev`` the targets' dev sets choose, which is no zero-shot transfer. Trials are
-    ordinary runs in the folder, so the same call, or one with more ``trials``, goes on where it was. The
-    best one's recipe is written ``to`` a file that extends the recipe. All else is as for ``run``.
+    ``over`` maps dotted keys of the recipe to a range ("1e-5..1e-3:log") or a list of values; ``by`` is a
+    measure (the task's metric when left out). A trial's score is the mean over the recipe's seeds. With
+    ``target_dev`` the targets' dev sets choose, which is no zero-shot transfer. Trials are ordinary runs in
+    the folder, so the same call, or one with more ``trials``, goes on where it was. The best one's recipe is
+    written ``to`` a file that extends the recipe. All else is as for ``run``.
     """
     options = parse_execution(**execution)
     from isogloss.engine.engine import make_planned
@@ -322,8 +318,7 @@ def search(
         scale=scale,
     )
     make = partial(make_planned, execution=options, announce=announce, on_progress=on_progress)
-    target = Path(to) if to else None
-    result = search_plans(request, make, to=target, command=command, on_trial=on_trial)
+    result = search_plans(request, make, to=Path(to) if to else None, command=command, on_trial=on_trial)
     _reported(store_for(recipe, out), on_progress)
     return result
 
@@ -388,15 +383,6 @@ def finished(
     if not finished_report(store.root):
         return None
     return Result(store.root, Outcome(done=[*plan.runs]), plan.runs)
-
-
-SEVERAL = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
-"""Environment variables in which launchers say how many processes they started (as Accelerate reads them)."""
-
-
-def launched() -> bool:
-    """Return whether, by the environment, a launcher started this process as one of several."""
-    return any(os.environ.get(name, "1") != "1" for name in SEVERAL)
 
 
 def refuse_several_processes() -> None:

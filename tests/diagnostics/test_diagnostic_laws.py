@@ -7,7 +7,8 @@ import pytest
 from measuring import WORDS, equal, load, measure_setting, subject, translations, weights
 
 from in_translation import sentences
-from isogloss.core.rows import ROWS, Score, as_row
+from isogloss.core.rows import ROWS, as_row
+from isogloss.core.rows.scores import Score
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.diagnostics import DIAGNOSTICS, ON_PAIRS
 from isogloss.encoders.mixup import Mixup

@@ -12,7 +12,8 @@ from measuring import load, measure_setting, modular
 import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
-from isogloss.core.rows import MaskPerplexity, as_row
+from isogloss.core.rows import as_row
+from isogloss.core.rows.weights import MaskPerplexity
 from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.language_gates import (
     LanguageGates,

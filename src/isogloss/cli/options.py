@@ -87,7 +87,7 @@ class RecipeGroup:
 
 @dataclass(frozen=True)
 class ExecutionGroup:
-    """How runs are executed: the fields of ``engine.engines.Making``."""
+    """How runs are executed: the fields of ``engine.engines.Execution``."""
 
     engine: Annotated[
         str,

@@ -82,7 +82,7 @@ def were_started_together(execution: Execution) -> bool:
 
     ConfigError if all are to make runs beyond this machine.
     """
-    from isogloss.api import launched
+    from isogloss.core.processes import launched
 
     if not launched():
         return False

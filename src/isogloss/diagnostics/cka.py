@@ -19,7 +19,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
-from isogloss.core.rows import Cka as CkaRow
+from isogloss.core.rows.representations import Cka as CkaRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import Progress
 from isogloss.core.result_files import MASKS
-from isogloss.core.rows import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
+from isogloss.core.rows.weights import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
 from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole
 from isogloss.core.seeds import derive
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
-from isogloss.core.rows import LinkAttention as LinkAttentionRow
+from isogloss.core.rows.mixing import LinkAttention as LinkAttentionRow
 from isogloss.core.run_parts import Positive
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
 from isogloss.encoders.mixup import Mixup, mixing

@@ -19,8 +19,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.core.progress import Progress
-from isogloss.core.rows import MixupRatio as MixupRatioRow
-from isogloss.core.rows import SweepPoint
+from isogloss.core.rows.mixing import MixupRatio as MixupRatioRow
+from isogloss.core.rows.mixing import SweepPoint
 from isogloss.core.run_parts import Positive, Share
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, role_of
 from isogloss.encoders.mixup import check_mixup

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import DataError
-from isogloss.core.rows import MapPoint
+from isogloss.core.rows.representations import MapPoint
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.parallel_states import layer_numbers
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting

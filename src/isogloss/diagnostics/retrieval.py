@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.rows import Retrieval as RetrievalRow
+from isogloss.core.rows.representations import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting

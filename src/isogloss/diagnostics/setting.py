@@ -13,7 +13,7 @@ from isogloss.core.contributions import ByMeasure
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
 from isogloss.core.result_files import Predictions
-from isogloss.core.rows import Score
+from isogloss.core.rows.scores import Score
 from isogloss.core.run_parts import Named
 from isogloss.data.examples import ComparableText, Translation
 from isogloss.encoders.annotations import Tokenizer

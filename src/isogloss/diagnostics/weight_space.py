@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.core.progress import Progress
-from isogloss.core.rows import Delta, PathPoint, PlanePoint
+from isogloss.core.rows.weights import Delta, PathPoint, PlanePoint
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, role_of
 from isogloss.encoders.mixup import Mixup
 from isogloss.nn.mixup_ratio import MixupRatio

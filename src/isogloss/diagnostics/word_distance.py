@@ -21,8 +21,8 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
 from isogloss.core.progress import Progress
-from isogloss.core.rows import DistanceBin
-from isogloss.core.rows import WordDistance as WordDistanceRow
+from isogloss.core.rows.representations import DistanceBin
+from isogloss.core.rows.representations import WordDistance as WordDistanceRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation

@@ -32,7 +32,8 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.progress import Progress
-from isogloss.core.rows import AveragedModel, as_row
+from isogloss.core.rows import as_row
+from isogloss.core.rows.training import AveragedModel
 from isogloss.core.seeds import derive
 from isogloss.core.storage import make_folder
 from isogloss.encoders import fastest_attention, load_encoder_config, load_model, load_tokenizer

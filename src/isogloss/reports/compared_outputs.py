@@ -309,9 +309,9 @@ def _system(contributions: Contributions) -> System:
 def _measures(file: File, outputs: Sequence[Output]) -> ByMeasure:
     """Return the contribution of each example to each measure, the main one first."""
     kinds = {output.kind for output in outputs}
-    if len(kinds) > 1:
+    kind, *others = sorted(kinds)
+    if others:
         raise ConfigError(f"{file.name}: its lines have {' and '.join(sorted(kinds))}. Give one kind a file.")
-    (kind,) = kinds
     if kind == SAMPLE:
         return _of_samples([output.values or {} for output in outputs])
     for output in outputs:
@@ -368,10 +368,8 @@ def _kind_of(label: object) -> type:
 def _of_words(file: File, outputs: Sequence[Output]) -> ByMeasure:
     gold, answers = [output.gold for output in outputs], [output.answer for output in outputs]
     if not are_bio({tag for tags in gold for tag in tags}):
-        return {
-            "accuracy": label_contributions(gold, answers),
-            "seqeval_f1": chunk_contributions(gold, answers),
-        }
+        accuracy, f1 = label_contributions(gold, answers), chunk_contributions(gold, answers)
+        return {"accuracy": accuracy, "seqeval_f1": f1}
     for output in outputs:
         nameless = {"", "B-", "I-"} & {*output.gold, *output.answer}
         if nameless or (output.answer and not are_bio({*output.answer, "B-X"})):

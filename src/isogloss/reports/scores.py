@@ -103,14 +103,8 @@ def _order(system: Facts, joint: str) -> tuple[bool | float | str | Key, ...]:
     size = float("inf") if pd.isna(system["encoder.size"]) else float(system["encoder.size"])
     encoder = system["encoder"] != joint, system["encoder.adjusted"], size, system["encoder.label"]
     method = system["method"]
-    return (
-        *encoder,
-        method != "source-only",
-        method != "translate-train",
-        method,
-        system["system"],
-        key_of(system),
-    )
+    references_first = method != "source-only", method != "translate-train"
+    return *encoder, *references_first, method, system["system"], key_of(system)
 
 
 def key_of(facts: Facts) -> Key:
@@ -231,13 +225,12 @@ def _joint(systems: Sequence[Facts]) -> str:
 
 def _settings(system: Facts) -> dict[str, object]:
     """Return optimization and peft, and the translator of the training data or else of the inputs."""
-    settings = {
-        name: system[name] for name in system if name.split(".")[0] in ("translator", "optimization", "peft")
-    }
+    parts = ("translator", "optimization", "peft")
+    settings = {name: value for name, value in system.items() if name.split(".")[0] in parts}
     settings = {name: value for name, value in settings.items() if not pd.isna(value) and value != ""}
-    return (
-        settings if "translator" in settings else settings | json.loads(system["inputs.translator"] or "{}")
-    )
+    if "translator" in settings:
+        return settings
+    return {**settings, **json.loads(system["inputs.translator"] or "{}")}
 
 
 COMPARED = [*SYSTEM, "seed", "encoder.seed", "run", "language", "metric", "score", "source", "target"]
@@ -270,10 +263,8 @@ def score_tables(m: Measurements) -> list[Table]:
 
 def values_of(test_set: ScoredSet) -> pd.DataFrame:
     """Return each system's scores per unit and column, and the gap."""
-    values, sides = (
-        mean_scores(test_set, test_set.columns),
-        mean_scores(test_set, {"high": test_set.sources, "low": test_set.targets}),
-    )
+    values = mean_scores(test_set, test_set.columns)
+    sides = mean_scores(test_set, {"high": test_set.sources, "low": test_set.targets})
     values[GAP] = sides["high"] - sides["low"]
     return values[sorted(values, key=lambda name: name == UNSEEN)].dropna(axis=1, how="all")
 
@@ -325,12 +316,10 @@ def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.Data
         key = key_of(facts)
         numbers = scores[key][column].dropna()
         if len(numbers):
-            row = {**test_set.about, **{name: facts[name] for name in shown}, "column": column}
+            line = {**test_set.about, **{name: facts[name] for name in shown}, "column": column}
+            line |= {"mean": numbers.mean(), "std": numbers.std(), "units": len(numbers)}
             test = tests.get((key, column))
-            tested_by = {"against": against[key]["name"], **test.numbers()} if test else {}
-            lines.append(
-                {**row, "mean": numbers.mean(), "std": numbers.std(), "units": len(numbers), **tested_by}
-            )
+            lines.append(line | ({"against": against[key]["name"], **test.numbers()} if test else {}))
     return pd.DataFrame(lines).reindex(columns=list(dict.fromkeys([*lines[0], "against", *NUMBERS])))
 
 
@@ -394,18 +383,8 @@ def _significance(tests: pd.DataFrame) -> list[Table]:
         "that crosses both, and those corrected over their table; the least difference that so many units "
         "and examples show with 80 % power."
     )
-    columns = [
-        "corpus",
-        "treebank",
-        "mixed",
-        "task",
-        "source",
-        "split",
-        "metric",
-        "column",
-        "name",
-        "against",
-    ]
+    test_set = ["corpus", "treebank", "mixed", "task", "source", "split", "metric"]
+    columns = [*test_set, "column", "name", "against"]
     title = f"Tests of differences ({count(len(tests), 'comparison')})"
     table = plain_table("significance", title, tests[[*columns, *NUMBERS]], shown=len(tests))
     return [replace(table, caption=caption, folded=True)]

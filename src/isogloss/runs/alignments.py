@@ -7,7 +7,8 @@ from isogloss.aligners import ALIGNERS, Aligned, Aligner, AlignSetting
 from isogloss.aligners.given import Unlinked
 from isogloss.core.errors import ConfigError, DataError, located
 from isogloss.core.records import write_text
-from isogloss.core.rows import Alignment, as_row
+from isogloss.core.rows import as_row
+from isogloss.core.rows.training import Alignment
 from isogloss.core.run_parts import Named, values_of
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Translation

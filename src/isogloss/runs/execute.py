@@ -19,7 +19,8 @@ from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, Row
 from isogloss.core.result_files import PREDICTIONS, write_predictions
-from isogloss.core.rows import Parameters, as_row
+from isogloss.core.rows import as_row
+from isogloss.core.rows.training import Parameters
 from isogloss.core.run_parts import is_nested, parts_within, with_fields
 from isogloss.core.secrets import masked
 from isogloss.core.seeds import derive

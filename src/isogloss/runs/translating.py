@@ -7,7 +7,8 @@ from typing import cast
 
 from isogloss.aligners import Aligner, AlignSetting
 from isogloss.core.errors import RunError
-from isogloss.core.rows import TranslatedSplit, as_row
+from isogloss.core.rows import as_row
+from isogloss.core.rows.training import TranslatedSplit
 from isogloss.core.run_parts import with_fields
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example, TaggedSentence, Translation, write_examples

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.records import Value
-from isogloss.core.rows import TrainedParameters, as_row
+from isogloss.core.rows import as_row
+from isogloss.core.rows.training import TrainedParameters
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Per, shots

@@ -14,41 +14,7 @@ from itertools import groupby
 from types import NoneType
 from typing import Any, ClassVar, Protocol, get_args
 
-from isogloss.core.rows.mixing import LinkAttention, MixupRatio, SweepPoint
-from isogloss.core.rows.representations import (
-    Anisotropy,
-    Cka,
-    DistanceBin,
-    MapPoint,
-    Mining,
-    Retrieval,
-    WordDistance,
-)
-from isogloss.core.rows.scores import Gap, LabelFree, Score, SeedSpread
-from isogloss.core.rows.training import (
-    Alignment,
-    AveragedModel,
-    BitextRead,
-    ConflictStep,
-    Epoch,
-    Parameters,
-    Perplexity,
-    Stopping,
-    SubwordsAdded,
-    TrainedParameters,
-    TrainingStep,
-    TranslatedSplit,
-)
-from isogloss.core.rows.weights import (
-    Conflict,
-    Delta,
-    MaskKept,
-    MaskPerplexity,
-    MaskSimilarity,
-    PathPoint,
-    PlanePoint,
-    SpecificGates,
-)
+from isogloss.core.rows import mixing, representations, scores, training, weights
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -67,34 +33,39 @@ class RowClass(Protocol):
 
 
 ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
-    "scores": (Score,),
-    "interpolation": (PathPoint,),
-    "plane": (PlanePoint,),
-    "deltas": (Delta,),
-    "run-variance": (SeedSpread,),
-    "transfer-gap": (Gap,),
-    "label-free": (LabelFree,),
-    "retrieval": (Retrieval,),
-    "mining": (Mining,),
-    "anisotropy": (Anisotropy,),
-    "word-distance": (WordDistance, DistanceBin),
-    "cka": (Cka,),
-    "representation-map": (MapPoint,),
-    "mixup-ratio": (MixupRatio,),
-    "mixup-sweep": (SweepPoint,),
-    "link-attention": (LinkAttention,),
-    "gradient-conflict": (Conflict,),
-    "task-gradient-conflict": (Conflict,),
-    "language-gates": (MaskSimilarity, MaskPerplexity, MaskKept, SpecificGates),
-    "pretrain": (TrainingStep, Perplexity, SubwordsAdded, Parameters, ConflictStep),
-    "adjust": (TrainingStep, BitextRead),
-    "fine-tune": (
-        *(TrainingStep, Epoch, Stopping, BitextRead, ConflictStep),
-        *(TrainedParameters, AveragedModel),
+    "scores": (scores.Score,),
+    "interpolation": (weights.PathPoint,),
+    "plane": (weights.PlanePoint,),
+    "deltas": (weights.Delta,),
+    "run-variance": (scores.SeedSpread,),
+    "transfer-gap": (scores.Gap,),
+    "label-free": (scores.LabelFree,),
+    "retrieval": (representations.Retrieval,),
+    "mining": (representations.Mining,),
+    "anisotropy": (representations.Anisotropy,),
+    "word-distance": (representations.WordDistance, representations.DistanceBin),
+    "cka": (representations.Cka,),
+    "representation-map": (representations.MapPoint,),
+    "mixup-ratio": (mixing.MixupRatio,),
+    "mixup-sweep": (mixing.SweepPoint,),
+    "link-attention": (mixing.LinkAttention,),
+    "gradient-conflict": (weights.Conflict,),
+    "task-gradient-conflict": (weights.Conflict,),
+    "language-gates": (
+        *(weights.MaskSimilarity, weights.MaskPerplexity, weights.MaskKept, weights.SpecificGates),
     ),
-    "align": (Alignment,),
-    "translate": (TranslatedSplit,),
-    "train-translator": (TrainingStep,),
+    "pretrain": (
+        *(training.TrainingStep, training.Perplexity, training.SubwordsAdded, training.Parameters),
+        training.ConflictStep,
+    ),
+    "adjust": (training.TrainingStep, training.BitextRead),
+    "fine-tune": (
+        *(training.TrainingStep, training.Epoch, training.Stopping, training.BitextRead),
+        *(training.ConflictStep, training.TrainedParameters, training.AveragedModel),
+    ),
+    "align": (training.Alignment,),
+    "translate": (training.TranslatedSplit,),
+    "train-translator": (training.TrainingStep,),
 }
 """The classes of rows in records, by the diagnostic of a measurement or else by the kind of run."""
 
@@ -144,49 +115,3 @@ def _allowed_types(kind: str, columns: tuple[str, ...]) -> list[set[type[Any]]]:
         name: allowed | {int, NoneType} if float in allowed else allowed for name, allowed in types.items()
     }
     return [types.get(name, {str, int, float, bool, NoneType}) for name in columns]
-
-
-__all__ = [
-    "FRAMES",
-    "ROWS",
-    "Alignment",
-    "Anisotropy",
-    "AveragedModel",
-    "BitextRead",
-    "Cka",
-    "Conflict",
-    "ConflictStep",
-    "Delta",
-    "DistanceBin",
-    "Epoch",
-    "Gap",
-    "LabelFree",
-    "LinkAttention",
-    "MapPoint",
-    "MaskKept",
-    "MaskPerplexity",
-    "MaskSimilarity",
-    "Mining",
-    "MixupRatio",
-    "Parameters",
-    "PathPoint",
-    "Perplexity",
-    "PlanePoint",
-    "Retrieval",
-    "Row",
-    "RowClass",
-    "Score",
-    "SeedSpread",
-    "SpecificGates",
-    "Stopping",
-    "SubwordsAdded",
-    "SweepPoint",
-    "TrainedParameters",
-    "TrainingStep",
-    "TranslatedSplit",
-    "Value",
-    "WordDistance",
-    "as_row",
-    "row_class",
-    "wrong_value",
-]
