@@ -63,7 +63,7 @@ def test_devices_are_those_named_and_all_where_none_is():
 def test_a_gpu_that_is_not_there_is_refused_with_those_that_are(asked):
     wrong = asked.rpartition(",")[2]
     refused = (
-        rf"^devices {asked}: there is no GPU '{wrong}' here, but 0 \(Made-up 80, 75 GiB\), 1 .*, "
+        rf"^devices {asked}: found no GPU '{wrong}' here, but 0 \(Made-up 80, 75 GiB\), 1 .*, "
         r"3 \(Made-up 80, 75 GiB\). Name some of these, by number or UUID, all, or cpu alone.$"
     )
     with pytest.raises(ConfigError, match=refused):
@@ -86,7 +86,7 @@ def test_gpus_are_numbered_among_those_that_this_process_was_given():
     assert [one.visible for one in numbered("", seen)] == ["0", "1"]
     few = numbered("6,3", seen)
     assert [(one.visible, one.number, str(one)) for one in few] == [("6", 0, "GPU 0"), ("3", 1, "GPU 1")]
-    with pytest.raises(ConfigError, match="there is no GPU '6'"):
+    with pytest.raises(ConfigError, match="found no GPU '6'"):
         chosen("6", few, lambda _: None)
     parts = numbered("MIG-a,MIG-b", seen)  # Each is seen only by a process that sees no other.
     assert [(one.visible, one.here) for one in parts] == [("MIG-a", True), ("MIG-b", False)]

@@ -291,7 +291,7 @@ def test_a_run_whose_memory_runs_out_fails_alone(tmp_path):
 
 def killing(monkeypatch, method: str, times: int) -> list[str]:
     """Kill the process that makes a method's model, so many times; return the run's id, as often."""
-    heard, killed = workers.Processes._heard, []
+    heard, killed = workers.Processes._received, []
 
     def kill(self, worker):
         run = worker.run
@@ -305,7 +305,7 @@ def killing(monkeypatch, method: str, times: int) -> list[str]:
                     worker.channel.recv()
         return heard(self, worker)
 
-    monkeypatch.setattr(workers.Processes, "_heard", kill)
+    monkeypatch.setattr(workers.Processes, "_received", kill)
     return killed
 
 

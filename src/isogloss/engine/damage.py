@@ -30,15 +30,15 @@ def quarantine_damage(store: Store, runs: Sequence[Run]) -> dict[str, str]:
 
     A run whose record or files were set aside has no record any more.
     """
-    found: dict[str, str] = {}
+    damage: dict[str, str] = {}
     read_later = set[str]()
     for run in reversed(runs):  # A run comes after those it needs.
         key = identity(run)
         if store.is_finished(run):
-            found[key] = " ".join(_quarantine_all(_damage(store, run, is_needed=key in read_later)))
+            damage[key] = " ".join(_quarantine_all(_damage(store, run, is_needed=key in read_later)))
         if not store.is_finished(run):
             read_later |= set(map(identity, needs(run)))
-    return {key: why for key, why in reversed(found.items()) if why}
+    return {key: why for key, why in reversed(damage.items()) if why}
 
 
 def quarantine_checkpoints(store: Store, run: Run) -> str:

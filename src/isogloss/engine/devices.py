@@ -35,7 +35,7 @@ HIDDEN = "-1"
 """What hides every GPU; an empty value does not with ROCm."""
 
 CONTEXT = 700_000_000
-"""Bytes of a GPU that a process takes beside tensors: its context, the kernels of libraries."""
+"""Bytes of a GPU that a process takes in addition to tensors: its context, the kernels of libraries."""
 
 RESERVED = 1.2
 """What torch takes of a GPU, times what tensors take at most."""
@@ -66,35 +66,38 @@ CPU = Device(HIDDEN)
 """The processor of a machine that has GPUs."""
 
 
-def devices_of(asked: str) -> tuple[Device, ...]:
-    """Return the devices that were asked for, all GPUs if none was; empty where there is no choice: no GPU.
+def devices_of(requested: str) -> tuple[Device, ...]:
+    """Return the requested devices, all GPUs by default; empty on a machine without a GPU.
 
     ConfigError for what is not there.
     """
-    return chosen(asked, gpus(), _named)
+    return chosen(requested, gpus(), _named)
 
 
-def chosen(asked: str, found: Sequence[Device], named: Callable[[str], Device | None]) -> tuple[Device, ...]:
-    """Choose among the GPUs that were found; ``named`` looks for one that this process does not see."""
-    if not found and asked not in ("", CPU_NAME):
+def chosen(
+    requested: str, gpus_here: Sequence[Device], named: Callable[[str], Device | None]
+) -> tuple[Device, ...]:
+    """Choose among the GPUs of this machine; ``named`` looks for one that this process does not see."""
+    if not gpus_here and requested not in ("", CPU_NAME):
         raise ConfigError(
-            f"devices {asked}: torch {torch.__version__} finds no GPU here. Name {CPU_NAME}, or leave it out."
+            f"devices {requested}: torch {torch.__version__} finds no GPU here. Name {CPU_NAME}, or "
+            "leave it out."
         )
-    if asked in ("", ALL) or not found:
-        return tuple(found)
-    if asked == CPU_NAME:
+    if requested in ("", ALL) or not gpus_here:
+        return tuple(gpus_here)
+    if requested == CPU_NAME:
         return (CPU,)
-    by_name = {str(one.number): one for one in found}
-    by_name |= {one.visible: one for one in found if not one.visible.isdigit()}
-    names = [name.strip() for name in asked.split(",")]
+    by_name = {str(gpu.number): gpu for gpu in gpus_here}
+    by_name |= {gpu.visible: gpu for gpu in gpus_here if not gpu.visible.isdigit()}
+    names = [name.strip() for name in requested.split(",")]
     picked = [by_name.get(name) or named(name) for name in names]
     if None in picked:
-        there = ", ".join(f"{one.number} ({described(one)})" for one in found)
+        available = ", ".join(f"{gpu.number} ({described(gpu)})" for gpu in gpus_here)
         raise ConfigError(
-            f"devices {asked}: there is no GPU {names[picked.index(None)]!r} here, but {there}. Name some of "
-            f"these, by number or UUID, {ALL}, or {CPU_NAME} alone."
+            f"devices {requested}: found no GPU {names[picked.index(None)]!r} here, but {available}. "
+            f"Name some of these, by number or UUID, {ALL}, or {CPU_NAME} alone."
         )
-    return tuple(dict.fromkeys(one for one in picked if one))
+    return tuple(dict.fromkeys(gpu for gpu in picked if gpu))
 
 
 def described(device: Device) -> str:
@@ -112,14 +115,14 @@ def _gpus(visible: str) -> tuple[Device, ...]:
     return numbered(visible, _seen)
 
 
-def numbered(visible: str, seen: Callable[..., Sequence[Device]]) -> tuple[Device, ...]:
-    """Return the GPUs that this process was given; ``seen`` gives those that other processes see."""
+def numbered(visible: str, list_gpus: Callable[..., Sequence[Device]]) -> tuple[Device, ...]:
+    """Return the GPUs that this process was given; ``list_gpus`` lists those that a new process sees."""
     names = visible.split(",") if visible else []
     if any(name.startswith(MIG) for name in names):
-        return tuple(replace(one, number=n, here=not n) for n, one in enumerate(seen(*names)))
+        return tuple(replace(gpu, number=n, here=not n) for n, gpu in enumerate(list_gpus(*names)))
     return tuple(
-        replace(one, visible=names[n] if names else str(n), number=n, here=True)
-        for n, one in enumerate(seen(visible))
+        replace(gpu, visible=names[n] if names else str(n), number=n, here=True)
+        for n, gpu in enumerate(list_gpus(visible))
     )
 
 
@@ -130,16 +133,16 @@ def _named(uuid: str) -> Device | None:
 
 def _seen(*values: str) -> list[Device]:
     """Return the GPUs that processes see with some values of the variable."""
-    asked = [(value, in_new_process(value, _names_and_memory)) for value in values]
-    return [Device(value, *about) for value, answer in asked for about in answer.result()]
+    answers = [(value, in_new_process(value, _names_and_memory)) for value in values]
+    return [Device(value, *properties) for value, answer in answers for properties in answer.result()]
 
 
 def _names_and_memory() -> list[tuple[str, int]]:
     if not torch.cuda.is_available():
         return []
     torch.cuda.init()  # type: ignore[no-untyped-call]  # Before that, it counts GPUs that it cannot use.
-    found = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
-    return [(one.name, one.total_memory) for one in found]
+    properties = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
+    return [(gpu.name, gpu.total_memory) for gpu in properties]
 
 
 def _variables() -> tuple[str, ...]:
@@ -164,7 +167,7 @@ def in_new_process(visible: str, compute: Callable[[], T]) -> "Future[T]":
 def starting(visible: str) -> Iterator[None]:
     """Let processes that begin now see some GPUs alone, and not run the user's script again."""
     name, main = _variables()[0], sys.modules["__main__"]
-    before = os.environ.get(name)
+    previous = os.environ.get(name)
     sys.modules["__main__"] = ModuleType("__main__")
     os.environ |= {name: visible} if visible else {}
     try:
@@ -172,45 +175,52 @@ def starting(visible: str) -> Iterator[None]:
     finally:
         sys.modules["__main__"] = main
         os.environ.pop(name, None)
-        os.environ |= {} if before is None else {name: before}
+        os.environ |= {} if previous is None else {name: previous}
 
 
 def precision_on(devices: Sequence[Device], store: Store) -> str:
-    """Return what precision "auto" comes to on all devices alike: bfloat16 where that pays on each."""
+    """Return what precision "auto" comes to on all devices: bfloat16 where that pays on every one."""
 
     def measured(kind: str, visible: str) -> str:
         return in_new_process(visible, partial(measured_precision, kind)).result()
 
     cpu = torch.backends.cpu.get_cpu_capability()
-    asked = {("cpu", cpu, "") if one == CPU else ("cuda", one.name, one.visible) for one in devices}
-    found = {store.precision(name, partial(measured, kind, visible)) for kind, name, visible in sorted(asked)}
-    return found.pop() if len(found) == 1 else "float32"
+    kinds = {
+        ("cpu", cpu, "") if device == CPU else ("cuda", device.name, device.visible) for device in devices
+    }
+    precisions = {
+        store.precision(name, partial(measured, kind, visible)) for kind, name, visible in sorted(kinds)
+    }
+    return precisions.pop() if len(precisions) == 1 else "float32"
 
 
 def assign_devices(devices: Sequence[Device], jobs: int) -> list[Device]:
-    """Return the device of each of so many processes, in turn; memory without what processes take of it."""
-    given = list(islice(cycle(devices), jobs))
+    """Assign devices to processes round-robin, reserving the CUDA context of each process."""
+    assigned = list(islice(cycle(devices), jobs))
     return [
-        one if one.memory is None else replace(one, memory=one.memory - CONTEXT * given.count(one))
-        for one in given
+        device
+        if device.memory is None
+        else replace(device, memory=device.memory - CONTEXT * assigned.count(device))
+        for device in assigned
     ]
 
 
 def choose_device(need: int | None, running: Mapping[Device, Sequence[int | None]]) -> Device | None:
     """Return the device to start a run on that takes so many bytes; None: it has to wait.
 
-    ``running`` tells what the runs on each device take, None where that is not known. It is the device with
+    ``running`` has the memory of the runs on each device, None where it is unknown. It is the device with
     the fewest runs among those with room; a device without any has room for everything.
     """
-    with_room = [device for device, beside in running.items() if _has_room(device, beside, need)]
-    return min(with_room, key=lambda one: len(running[one]), default=None)
+    with_room = [device for device, needs in running.items() if _has_room(device, needs, need)]
+    return min(with_room, key=lambda device: len(running[device]), default=None)
 
 
-def _has_room(device: Device, beside: Sequence[int | None], need: int | None) -> bool:
-    if not beside or device.memory is None:
+def _has_room(device: Device, running: Sequence[int | None], need: int | None) -> bool:
+    if not running or device.memory is None:
         return True
-    known = [one for one in (need, *beside) if one is not None]
-    return len(known) == 1 + len(beside) and sum(known) <= device.memory
+    if need is None or None in running:
+        return False
+    return need + sum(filter(None, running)) <= device.memory
 
 
 @dataclass

@@ -63,10 +63,10 @@ def make_planned(
     else:
         jobs = jobs or (1 if classes_in_main(missing) else default_jobs(missing, execution.threads, devices))
         jobs = min(jobs, max(1, len(missing)))
-        asked = (
+        requested = (
             devices if execution.devices or jobs > 1 else ()
         )  # One job alone computes where the caller does.
-        opened = _workers(context, missing, jobs, asked)
+        opened = _workers(context, missing, jobs, requested)
     with opened as workers:
         schedule = Schedule(planned.store, runs, workers, begins, follows=bool(beyond and beyond.follows))
         outcome = schedule.run()
@@ -139,11 +139,14 @@ def _fetch(runs: Sequence[Run]) -> None:
     for model in not_looked_up(runs):
         raise unreachable(model.source)
     parts = [
-        one for run in runs for one in parts_of(run) if not (isinstance(run, Translate) and one is run.model)
+        part
+        for run in runs
+        for part in parts_of(run)
+        if not (isinstance(run, Translate) and part is run.model)
     ]
     # One with a fingerprint lies in a folder of this machine.
-    on_hub = {one for one in parts if isinstance(one, Pretrained) and not one.data}
-    for encoder in sorted(on_hub, key=lambda one: one.pinned):
+    on_hub = {part for part in parts if isinstance(part, Pretrained) and not part.data}
+    for encoder in sorted(on_hub, key=lambda encoder: encoder.pinned):
         fetch(encoder)
 
 

@@ -28,7 +28,7 @@ class Execution:
 
     engine: str = "processes"
     jobs: int = 0
-    """Runs made side by side; 0: as many as there is room for: on this machine, cores or GPUs."""
+    """Runs made side by side; 0: as many as fit: on this machine, cores or GPUs."""
     devices: str = ""
     """What they are made on, on this machine: all GPUs if empty, some by number or UUID, or the processor
     (cpu)."""

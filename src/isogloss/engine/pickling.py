@@ -24,7 +24,7 @@ class Pickled:
 
     def loaded(self) -> Any:
         """Return the value; ConfigError where a module of it, such as a plug-in's, cannot be imported."""
-        sys.path += [place for place in self.modules if place not in sys.path]
+        sys.path += [path for path in self.modules if path not in sys.path]
         with suppress(OSError):  # Then all paths have to be absolute.
             os.chdir(self.folder)
         try:
@@ -38,15 +38,17 @@ class Pickled:
 
 def pickled(value: object) -> Pickled:
     """Pack a value for a process on another machine."""
-    return Pickled(pickle.dumps(value), tuple(str(Path(one).absolute()) for one in sys.path), str(Path.cwd()))
+    return Pickled(
+        pickle.dumps(value), tuple(str(Path(path).absolute()) for path in sys.path), str(Path.cwd())
+    )
 
 
 def check_importable(runs: Sequence[Run], instead: str) -> None:
     """Raise ConfigError where other processes cannot read a class of the runs."""
-    if own := classes_in_main(runs):
+    if name := classes_in_main(runs):
         raise ConfigError(
-            f"{own}: it is defined in the script that was started, which other processes do not read. Put it "
-            f"into a module of its own beside the script and import it there, or make one run at a time "
+            f"{name}: it is defined in the script that was started, which other processes do not read. Put "
+            f"it into a module of its own next to the script and import it there, or make one run at a time "
             f"({instead})."
         )
 

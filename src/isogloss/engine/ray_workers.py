@@ -51,15 +51,15 @@ GRACE = 15.0
 ANSWER = 10.0
 """Seconds in which a cluster has to answer."""
 
-TELLING = 0.5
-"""Seconds between two words about the progress of a run."""
+PROGRESS_EVERY = 0.5
+"""Seconds between two reports of the progress of a run."""
 
 MARK = "folder"
 """Name of the file by which a folder of runs is known on other machines."""
 
 PLACE = "waiting for a place in the Ray cluster"
 
-LOST_NODES = 3
+MAX_LOST_NODES = 3
 """Nodes that may be lost under a run before it is taken for the reason."""
 
 
@@ -85,21 +85,21 @@ def _connected(address: str, places: int) -> Iterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    own = {"num_cpus": max(cores(), places), "object_store_memory": OBJECTS, "include_dashboard": False}
+    local = {"num_cpus": max(cores(), places), "object_store_memory": OBJECTS, "include_dashboard": False}
     handler = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(
             address=address or "local",
             log_to_driver=False,
             logging_level="ERROR",
-            **({} if address else own),
+            **({} if address else local),
         )
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise _no_cluster(address, error) from error
     finally:
         with suppress(ValueError):  # This is not the main thread, and so Ray set none either.
             signal.signal(signal.SIGTERM, handler)  # Ray puts its own there.
-    # What dies is told by the outcome; Ray would print it on standard output, and has no option against that.
+    # What dies stands in the outcome; Ray would print it on standard output, and has no option against that.
     ray._private.worker._worker_logs_enabled = False
     try:
         yield
@@ -138,21 +138,21 @@ class _Task:
     """The process that makes it, once one does."""
     node: str = ""
     last: Progress | None = None
-    """The last one told of it."""
+    """Its last progress."""
 
 
-class _Ear:
-    """What runs have told since the last time somebody asked; an actor."""
+class _ProgressRelay:
+    """Events of runs since the last call of ``take``; an actor."""
 
     def __init__(self) -> None:
-        self._told: list[tuple[str, object]] = []
+        self._events: list[tuple[str, object]] = []
 
-    def tell(self, key: str, what: object) -> None:
-        self._told.append((key, what))
+    def add(self, key: str, event: object) -> None:
+        self._events.append((key, event))
 
-    def told(self) -> list[tuple[str, object]]:
-        told, self._told = self._told, []
-        return told
+    def take(self) -> list[tuple[str, object]]:
+        events, self._events = self._events, []
+        return events
 
 
 class RayWorkers:
@@ -168,7 +168,7 @@ class RayWorkers:
         self._interrupted = self._is_waiting = False
         self._mark = _mark_of(context.store)
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
-        self._ear = ray.remote(num_cpus=0, scheduling_strategy=here)(_Ear).remote()
+        self._relay = ray.remote(num_cpus=0, scheduling_strategy=here)(_ProgressRelay).remote()
 
     @property
     def on_progress(self) -> OnProgress:  # noqa: D102
@@ -176,16 +176,16 @@ class RayWorkers:
 
     def check_nodes(self) -> None:
         """Raise ConfigError for a node that lacks the folder of runs, or has another version of isogloss."""
-        looks = {
-            node["NodeManagerHostname"]: ray.remote(num_cpus=0, max_retries=0)(_look)
+        problems = {
+            node["NodeManagerHostname"]: ray.remote(num_cpus=0, max_retries=0)(_problem_here)
             .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
             .remote(pickled(self._context.store), self._mark, VERSION)
             for node in _nodes()
             if node["Resources"].get("CPU")
         }
-        for node, look in looks.items():
+        for node, task in problems.items():
             try:
-                problem = ray.get(look)
+                problem = ray.get(task)
             except NodeDiedError:
                 continue
             except RayError as error:
@@ -195,13 +195,13 @@ class RayWorkers:
 
     def is_free(self) -> bool:
         """Return whether no more runs wait for a place than the cluster has processors for."""
-        waiting = sum(not one.process for one in self._tasks.values())
+        waiting = sum(not task.process for task in self._tasks.values())
         room = int(ray.cluster_resources().get("CPU", 0)) // self._context.threads
         return waiting < max(1, room) and (not self._jobs or len(self._tasks) < self._jobs)
 
     def start(self, run: Run, expired: bytes) -> None:  # noqa: D102
         task = ray.remote(max_retries=0)(_make).options(**self._needs(run))
-        sent = task.remote(pickled((self._context, run)), self._ear, self._mark, expired)
+        sent = task.remote(pickled((self._context, run)), self._relay, self._mark, expired)
         self._tasks[sent] = _Task(run)
 
     def _needs(self, run: Run) -> dict[str, float]:
@@ -218,7 +218,7 @@ class RayWorkers:
             return []
         ray.wait([*self._tasks], timeout=timeout)
         ended, _ = ray.wait([*self._tasks], num_returns=len(self._tasks), timeout=0)
-        self._hear()
+        self._relay_events()
         return [self._ended(task) for task in ended]
 
     def interrupt(self) -> None:  # noqa: D102
@@ -235,20 +235,20 @@ class RayWorkers:
         finally:
             for task in self._tasks:
                 ray.cancel(task, force=True)
-            ray.kill(self._ear)
+            ray.kill(self._relay)
 
-    def _hear(self) -> None:
-        """Pass on what runs have told: that they are being made, and how far they are."""
+    def _relay_events(self) -> None:
+        """Pass on the events of runs: that they are being made, and their progress."""
         by_run = {identity(task.run): task for task in self._tasks.values()}
-        for key, told in ray.get(self._ear.told.remote()):
+        for key, event in ray.get(self._relay.take.remote()):
             task = by_run.get(key)
             if task is None:
                 continue
-            if isinstance(told, Progress):
-                task.last = replace(told, what=f"{told.what} ({key} on {task.node})")
+            if isinstance(event, Progress):
+                task.last = replace(event, what=f"{event.what} ({key} on {task.node})")
                 self.on_progress(task.last)
             else:
-                task.process, task.node = told
+                task.process, task.node = event
                 self._on_start(task.run)
         is_waiting = not any(task.process for task in by_run.values())
         if is_waiting is not self._is_waiting:
@@ -260,16 +260,16 @@ class RayWorkers:
         if task.last and task.last.done < task.last.total:  # Nobody is to wait for the rest of it.
             self.on_progress(replace(task.last, done=task.last.total, remark="ended", rows=()))
         try:
-            found = ray.get(sent)
+            result = ray.get(sent)
         except TaskCancelledError:
-            found = AttemptResult("interrupted")
+            result = AttemptResult("interrupted")
         except (WorkerCrashedError, OutOfMemoryError, NodeDiedError) as error:
-            found = self._died(task, error)
+            result = self._died(task, error)
         except RayError as error:
             raise RunError(f"Ray could not make run {identity(task.run)}: {error}") from error
-        if isinstance(found, Exception):
-            raise found
-        return task.run, found
+        if isinstance(result, Exception):
+            raise result
+        return task.run, result
 
     def _died(self, task: _Task, error: RayError) -> AttemptResult:
         """Return how a run ended whose process is gone, with its lease, so that nobody waits for it.
@@ -278,7 +278,7 @@ class RayWorkers:
         """
         key = identity(task.run)
         self._lost[key] += isinstance(error, NodeDiedError)
-        is_unlucky = isinstance(error, NodeDiedError) and self._lost[key] < LOST_NODES
+        is_unlucky = isinstance(error, NodeDiedError) and self._lost[key] < MAX_LOST_NODES
         why = f"{type(error).__name__} on {task.node}" if task.node else type(error).__name__
         expired = self._context.store.leases.left_by(key, task.process) if task.process else b""
         return AttemptResult(
@@ -287,7 +287,7 @@ class RayWorkers:
 
 
 def _mark_of(store: Store) -> bytes:
-    """Return what stands in that file, which lies beside the leases."""
+    """Return the content of that file, which lies among the leases."""
     store.leases.board.create(MARK, token_hex(8).encode())
     return store.leases.board.read(MARK) or b""
 
@@ -297,17 +297,17 @@ def _nodes() -> list[dict[str, Any]]:
 
 
 def _sizes() -> str:
-    found = ray.cluster_resources()
-    return f"it has {found.get('CPU', 0):g} processors and {found.get('GPU', 0):g} GPUs"
+    resources = ray.cluster_resources()
+    return f"it has {resources.get('CPU', 0):g} processors and {resources.get('GPU', 0):g} GPUs"
 
 
 # In the processes of the cluster
 
 
-def _look(store: Pickled, mark: bytes, wanted: str) -> str:
+def _problem_here(store: Pickled, mark: bytes, version: str) -> str:
     """Return what keeps runs from being made on this node; empty if nothing does."""
-    if wanted != VERSION:
-        return f"it has isogloss {VERSION}, and this machine {wanted}. Install the same on all."
+    if version != VERSION:
+        return f"it has isogloss {VERSION}, and this machine {version}. Install the same on all."
     return _unseen(store.loaded(), mark)
 
 
@@ -320,7 +320,7 @@ def _unseen(store: Store, mark: bytes) -> str:
     )
 
 
-def _make(sent: Pickled, ear: ActorHandle, mark: bytes, expired: bytes) -> AttemptResult | Exception:
+def _make(sent: Pickled, relay: ActorHandle, mark: bytes, expired: bytes) -> AttemptResult | Exception:
     """Make a run; return how it ended, or an error that concerns all runs."""
     try:
         context, run = sent.loaded()
@@ -328,11 +328,11 @@ def _make(sent: Pickled, ear: ActorHandle, mark: bytes, expired: bytes) -> Attem
         return error
     if problem := _unseen(context.store, mark):
         return ConfigError(f"Ray node {platform.node()}: {problem}")
-    telling = _Telling(ear, identity(run))
-    ear.tell.remote(identity(run), (this_process(), platform.node()))
-    with _heeding_signals():
-        found = replace(context, on_progress=telling, precision=_precision(context.store))
-        return answer(found, run, expired)
+    throttled = _ThrottledProgress(relay, identity(run))
+    relay.add.remote(identity(run), (this_process(), platform.node()))
+    with _interruptible_by_signals():
+        context = replace(context, on_progress=throttled, precision=_precision(context.store))
+        return answer(context, run, expired)
 
 
 @cache
@@ -341,29 +341,29 @@ def _precision(store: Store) -> str:
 
 
 @dataclass
-class _Telling:
-    """Tells of a run's progress, not too often."""
+class _ThrottledProgress:
+    """Reports a run's progress, not too often."""
 
-    ear: ActorHandle
+    relay: ActorHandle
     key: str
     last: float = 0.0
 
     def __call__(self, progress: Progress) -> None:
-        """Tell, unless there is nothing in it that the next one will not say as well."""
-        if time.monotonic() - self.last > TELLING or progress.rows or progress.done >= progress.total:
+        """Report, unless the next report will say the same and more."""
+        if time.monotonic() - self.last > PROGRESS_EVERY or progress.rows or progress.done >= progress.total:
             self.last = time.monotonic()
-            self.ear.tell.remote(self.key, progress)
+            self.relay.add.remote(self.key, progress)
 
 
 @contextmanager
-def _heeding_signals() -> Iterator[None]:
+def _interruptible_by_signals() -> Iterator[None]:
     """Leave when the task is cancelled, which comes as Ctrl-C, or the node is stopped (SIGTERM)."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     with interruptible():
-        for number in before:
+        for number in handlers:
             signal.signal(number, lambda *_: request_interruption())
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in handlers.items():
                 signal.signal(number, handler)

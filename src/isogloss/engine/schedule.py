@@ -21,7 +21,7 @@ from isogloss.runs.runs import Run
 from isogloss.store.store import Outcome, Store
 
 POLL_WORKERS, POLL_OTHERS = 0.2, 1.0
-"""Seconds between two looks at the workers, and at runs that other processes make."""
+"""Seconds between two checks of the workers, and of runs that other processes make."""
 
 MADE_AGAIN = {
     "died": "its process was ended from outside",
@@ -112,11 +112,11 @@ class Schedule:
                 self.outcome.done.append(key)
                 continue
             needed = list(map(identity, needs(run)))
-            waits_for = [one for one in needed if one in self._waits_for or one in self.outcome.failed]
+            waits_for = [need for need in needed if need in self._waits_for or need in self.outcome.failed]
             self._waits_for[key] = len(waits_for)
-            for one in waits_for:
-                self._dependents.setdefault(one, []).append(key)
-            if broken := next((one for one in needed if one in self.outcome.failed), ""):
+            for need in waits_for:
+                self._dependents.setdefault(need, []).append(key)
+            if broken := next((need for need in needed if need in self.outcome.failed), ""):
                 self._fail_dependent(key, broken)
             elif why := self.store.failure(run):
                 self._fail(key, f"{why} ({FAILED_BEFORE})")
@@ -143,7 +143,7 @@ class Schedule:
             expired = self._may_follow(key)
         if expired is None:
             return
-        # An error of who is told is none of the folder's.
+        # An error of the callback is no outage of the folder.
         self.on_start(self._run(key), self.outcome.ended + len(self._running) + 1, len(self._ids))
         self._running.add(key)
         with self._outage.noticed():

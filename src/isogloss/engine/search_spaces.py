@@ -76,25 +76,25 @@ def parse_over(text: str) -> tuple[str, str]:
     return key.strip(), values.strip()
 
 
-def space_of(key: str, told: str | Sequence[object]) -> Space:
+def space_of(key: str, text: str | Sequence[object]) -> Space:
     """Return the values of a field: of a text, or listed; ConfigError where there are not two."""
-    with located(f"--over {key}={told}"):
-        return _space(told)
+    with located(f"--over {key}={text}"):
+        return _space(text)
 
 
-def _space(told: str | Sequence[object]) -> Space:
-    if isinstance(told, str) and ".." in told and "," not in told:
-        return _range(told)
-    values = tuple(map(_plain, told.split(","))) if isinstance(told, str) else tuple(told)
-    if len(values) < 2 or any(values.count(one) > 1 for one in values):
+def _space(text: str | Sequence[object]) -> Space:
+    if isinstance(text, str) and ".." in text and "," not in text:
+        return _range(text)
+    values = tuple(map(_plain, text.split(","))) if isinstance(text, str) else tuple(text)
+    if len(values) < 2 or any(values.count(value) > 1 for value in values):
         raise ConfigError(f"expected two different values or more, {EXPECTED}. One is for --set.")
     return Choices(values)
 
 
-def _range(told: str) -> Range:
+def _range(text: str) -> Range:
     """Read a range; its ends are both whole, or both fractions."""
-    log = told.endswith(":log")
-    ends = [_plain(text) for text in told.removesuffix(":log").split("..")]
+    log = text.endswith(":log")
+    ends = [_plain(text) for text in text.removesuffix(":log").split("..")]
     if len(ends) == 2 and all(type(end) in (int, float) for end in ends) and ends[0] < ends[1]:
         low, high = ends if all(isinstance(end, int) for end in ends) else map(float, ends)
         if low > 0 or not log:

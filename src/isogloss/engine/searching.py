@@ -1,7 +1,7 @@
 """Hyper-parameter search: trials of a recipe, proposed by Optuna and chosen by a dev set.
 
 Every trial is an ordinary plan of ordinary runs in one folder, so no study is stored: the sampler is seeded
-and told the scores of trials in order, so the same command proposes the same trials and finds their records.
+and given the scores of trials in order, so the same command proposes the same trials and finds their records.
 """
 
 import os
@@ -63,20 +63,20 @@ class SearchRequest:
 
     @property
     def spaces(self) -> dict[str, Space]:
-        """The values of each field, in an order that does not depend on how they were told."""
+        """The values of each field, in an order that does not depend on how they were given."""
         if not self.over:
             raise ConfigError(f"search: nothing to search over. Add --over, {EXPECTED}.")
         within = names(GridTable) - names(Recipe)
-        found = once_each(
+        spaces = once_each(
             "--over",
             (
-                (f"grid.{key}" if key.partition(".")[0] in within else key, space_of(key, told))
-                for key, told in self.over.items()
+                (f"grid.{key}" if key.partition(".")[0] in within else key, space_of(key, values))
+                for key, values in self.over.items()
             ),
         )
-        for key in found.keys() & self.changes.keys():
+        for key in spaces.keys() & self.changes.keys():
             raise ConfigError(f"--set {key}: --over says it, too. Leave one of them out.")
-        return dict(sorted(found.items()))
+        return dict(sorted(spaces.items()))
 
     @property
     def chosen_by(self) -> str:
@@ -121,16 +121,22 @@ class Search:
     @property
     def best(self) -> Trial | None:
         """The first trial with the highest score; None where every trial failed."""
-        scored = [one for one in self.trials if one.score is not None]
-        return max(scored, key=lambda one: one.score or 0.0, default=None)
+        scored = [trial for trial in self.trials if trial.score is not None]
+        return max(scored, key=lambda trial: trial.score or 0.0, default=None)
 
     def frame(self) -> "pd.DataFrame":
         """Return the trials as a DataFrame: a column for each field, score, std and failures."""
         import pandas as pd
 
         return pd.DataFrame(
-            {"trial": one.number, **one.values, "score": one.score, "std": one.std, "failed": len(one.failed)}
-            for one in self.trials
+            {
+                "trial": trial.number,
+                **trial.values,
+                "score": trial.score,
+                "std": trial.std,
+                "failed": len(trial.failed),
+            }
+            for trial in self.trials
         )
 
 
@@ -173,11 +179,11 @@ def search(
                 trials.append(_scored(trial, request, planned, make(planned)))
             on_trial(trials[-1])
             values = proposals.send(trials[-1].score)
-    found = Search(tuple(trials), to, request.chosen_by)
-    if found.best is None:
-        return replace(found, recipe=None)
-    write_text(to, _best_recipe(request, found, found.best, to))
-    return found
+    result = Search(tuple(trials), to, request.chosen_by)
+    if result.best is None:
+        return replace(result, recipe=None)
+    write_text(to, _best_recipe(request, result, result.best, to))
+    return result
 
 
 @contextmanager
@@ -211,11 +217,11 @@ def _check(request: SearchRequest) -> Planned:
             "search: no model of this recipe has a source language whose dev set could choose. Let those of "
             "the targets choose by --target-dev."
         )
-    known = {name for model in models for name in model.solves.contributions([], [])}
-    if request.by and request.by not in known:
-        raise unknown_name("--by", "measure", request.by, known)
-    for key, found in plans.items():
-        if len({tuple(map(identity, plan.runs)) for plan in found}) == 1:
+    measures = {name for model in models for name in model.solves.contributions([], [])}
+    if request.by and request.by not in measures:
+        raise unknown_name("--by", "measure", request.by, measures)
+    for key, ends in plans.items():
+        if len({tuple(map(identity, plan.runs)) for plan in ends}) == 1:
             raise ConfigError(
                 f"search: --over {key}: the models are the same whatever its value, so that none could be "
                 f"chosen. Search over what they are trained with, {EXPECTED}."
@@ -240,7 +246,7 @@ def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
         changes={**request.changes, **values, "measure": [scores]},
         scale=request.scale,
     )
-    deciding = [one for one in planned.runs if isinstance(one, Measure) and request.decides(one)]
+    deciding = [run for run in planned.runs if isinstance(run, Measure) and request.decides(run)]
     return replace(planned, runs=in_order(deciding))
 
 
@@ -252,8 +258,8 @@ def _scored(trial: Trial, request: SearchRequest, planned: Planned, outcome: Out
     by_seed: dict[int, list[float]] = {}
     for run in planned.runs:
         if isinstance(run, Measure) and run.model:
-            own = [row for row in planned.store.record(run).rows if request.takes(row, run)]
-            by_seed.setdefault(run.model.seed, []).extend(float(row["score"] or 0.0) for row in own)
+            rows = [row for row in planned.store.record(run).rows if request.takes(row, run)]
+            by_seed.setdefault(run.model.seed, []).extend(float(row["score"] or 0.0) for row in rows)
     means = [fmean(scores) for scores in by_seed.values()]
     std = stdev(means) if len(means) > 1 else None
     return replace(trial, score=fmean(means), std=std, seeds=len(means))
@@ -273,8 +279,8 @@ def _proposals(request: SearchRequest) -> Generator[dict[str, object], float | N
     An empty one is the end.
     """
     spaces = request.spaces
-    if every := _all(spaces, request.trials):
-        yield from (values for values in [*every, {}])  # A list takes no scores.
+    if settings := _all(spaces, request.trials):
+        yield from (values for values in [*settings, {}])  # A list takes no scores.
         return
     import optuna
 
@@ -290,12 +296,12 @@ def _proposals(request: SearchRequest) -> Generator[dict[str, object], float | N
 
 
 def _beside(request: SearchRequest, folder: Path) -> Path:
-    """Return where the best recipe is written: beside the file it extends, or among the runs."""
+    """Return where the best recipe is written: next to the file it extends, or among the runs."""
     file = Path(request.recipe) if isinstance(request.recipe, str | Path) else Path()
     return file.with_name(f"{file.stem}-best.toml") if file.is_file() else folder / "best.toml"
 
 
-def _best_recipe(request: SearchRequest, found: Search, best: Trial, to: Path) -> str:
+def _best_recipe(request: SearchRequest, result: Search, best: Trial, to: Path) -> str:
     """Return the recipe of a trial: what it changes of the recipe that was searched, which it extends.
 
     Its values stand in the scale that was searched at, too, so that this does not take them back.
@@ -313,10 +319,10 @@ def _best_recipe(request: SearchRequest, found: Search, best: Trial, to: Path) -
         if str(name) not in packaged_recipes():
             name = Path(os.path.relpath(Path(name).resolve(), to.parent.resolve())).as_posix()
         changed = {"extends": str(name), **_difference(body, changed)}
-    about = f"trial {best.number} of {len(found.trials)}, {found.chosen_by} {best.score:.4f}"
+    remark = f"trial {best.number} of {len(result.trials)}, {result.chosen_by} {best.score:.4f}"
     at = f" at --scale {request.scale}" if request.scale else ""
     warning = f"# {NO_ZERO_SHOT}\n" if request.target_dev else ""
-    return f"{WRITTEN}: {about}{at}, mean over {best.seeds} seeds.\n{warning}{to_toml(changed)}"
+    return f"{WRITTEN}: {remark}{at}, mean over {best.seeds} seeds.\n{warning}{to_toml(changed)}"
 
 
 def _set_in_scale(scale: dict[str, Any], key: str, value: object) -> None:

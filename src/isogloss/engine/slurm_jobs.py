@@ -38,26 +38,26 @@ FOLDER = "jobs"
 MINUTES = 60
 """Time of a job, unless it is given; a job that is out of time is queued again."""
 
-OFTEN = 1000
+MAX_TIMEOUTS = 1000
 """How often a job may be out of time."""
 
-IDLE = 60.0
+IDLE_PATIENCE = 60.0
 """Seconds after which a job with nothing to do ends."""
 
 ALIVE = ("PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "STOPPED")
 """States, as sacct names them, of jobs that run or will."""
 
-LOOK = 2.0
-"""Seconds between two looks at runs and jobs."""
+POLL_EVERY = 2.0
+"""Seconds between two checks of runs and jobs."""
 
 
-def check_parameters(given: Mapping[str, object]) -> None:
+def check_parameters(parameters: Mapping[str, object]) -> None:
     """Raise ConfigError for parameters that submitit does not pass to Slurm."""
-    known = submitit.SlurmExecutor._valid_parameters()
-    for name in given.keys() - known:
-        raise unknown_name("--slurm", "parameter", name, known)
-    if not isinstance(given.get("time", MINUTES), int):
-        raise ConfigError(f"--slurm time={given['time']}: expected minutes, a whole number.")
+    valid = submitit.SlurmExecutor._valid_parameters()
+    for name in parameters.keys() - valid:
+        raise unknown_name("--slurm", "parameter", name, valid)
+    if not isinstance(parameters.get("time", MINUTES), int):
+        raise ConfigError(f"--slurm time={parameters['time']}: expected minutes, a whole number.")
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def slurm_workers(
     parameters: Mapping[str, object],
     cluster: str = "slurm",
 ) -> Iterator[Workers]:
-    """Yield what looks after jobs: they go on without this process, unless there is nothing left to make.
+    """Yield workers that submit jobs, which go on without this process unless all runs are finished.
 
     ``cluster`` is one of submitit's; "local" are processes of this machine.
     """
@@ -97,8 +97,8 @@ def private_folder(root: Path) -> Path:
     folder = user_cache() / FOLDER
     with writing(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        about = folder.stat()
-    if hasattr(os, "getuid") and (about.st_uid != os.getuid() or about.st_mode & 0o022):
+        status = folder.stat()
+    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
         raise StorageError(
             f"{folder}: others may write to this folder, and what jobs write there is run as code. Make it "
             f"yours alone (chmod 700), or let XDG_CACHE_HOME name a folder of yours that all nodes see."
@@ -109,13 +109,15 @@ def private_folder(root: Path) -> Path:
 def _executor(
     context: RunContext, parameters: Mapping[str, object], cluster: str, folder: Path
 ) -> submitit.AutoExecutor:
-    """Return what submits jobs; ConfigError where there is no Slurm."""
+    """Return an executor that submits jobs; ConfigError without Slurm."""
     minutes = parameters.get("time", MINUTES)
     usual = {"job_name": f"isogloss-{context.store.root.name}", "cpus_per_task": context.threads}
-    given = {f"slurm_{name}": value for name, value in {**usual, **parameters}.items()}
+    prefixed = {f"slurm_{name}": value for name, value in {**usual, **parameters}.items()}
     try:
-        executor = submitit.AutoExecutor(folder, cluster=cluster, **{f"{cluster}_max_num_timeout": OFTEN})
-        executor.update_parameters(timeout_min=minutes, **given)
+        executor = submitit.AutoExecutor(
+            folder, cluster=cluster, **{f"{cluster}_max_num_timeout": MAX_TIMEOUTS}
+        )
+        executor.update_parameters(timeout_min=minutes, **prefixed)
     except (RuntimeError, ValueError, TypeError) as error:
         raise ConfigError(f"--engine slurm: {error} Start it where jobs are submitted.") from error
     return executor
@@ -145,7 +147,7 @@ class SlurmJobs:
         self._seen: set[str] = set()
         """Those of them that a job has begun."""
         self._interrupted = False
-        self._looked = 0.0
+        self._polled = 0.0
 
     @property
     def on_progress(self) -> OnProgress:  # noqa: D102
@@ -156,7 +158,7 @@ class SlurmJobs:
         folder = self._executor.folder
         names = [path.name.removesuffix("_submitted.pkl") for path in folder.glob("*_submitted.pkl")]
         jobs: list[submitit.Job[None]] = [submitit.SlurmJob(folder, name) for name in names]
-        self._jobs = [one for one in jobs if not one.paths.result_pickle.exists() and one.state in ALIVE]
+        self._jobs = [job for job in jobs if not job.paths.result_pickle.exists() and job.state in ALIVE]
 
     def is_free(self) -> bool:
         """Return True: what cannot be made yet waits for a job."""
@@ -170,24 +172,24 @@ class SlurmJobs:
         if self._interrupted:
             left, self._waiting = self._waiting, {}
             return [(run, AttemptResult("interrupted")) for run in left.values()]
-        if time.monotonic() - self._looked < LOOK:
+        if time.monotonic() - self._polled < POLL_EVERY:
             time.sleep(timeout)
             return []
-        self._looked = time.monotonic()
-        found = [(run, result) for run in self._first() if (result := self._looked_at(run))]
-        for run, _ in found:
+        self._polled = time.monotonic()
+        ended = [(run, result) for run in self._first() if (result := self._result_of(run))]
+        for run, _ in ended:
             del self._waiting[identity(run)]
             self._left.discard(identity(run))
         self._jobs = [job for job in self._jobs if not self._has_ended(job)]
         self._submit()
-        return found
+        return ended
 
     def interrupt(self) -> None:
         """Stop looking; the jobs go on."""
         self._interrupted = True
 
     def close(self) -> None:
-        """Take jobs that have not begun from the queue: there is nothing left to make."""
+        """Remove jobs that have not begun from the queue: all runs are finished."""
         for job in self._jobs:
             job.get_info()
             if job.state == "PENDING":
@@ -197,8 +199,8 @@ class SlurmJobs:
         """Return the runs among which are those being made: jobs take them in the order of the plan."""
         return list(self._waiting.values())[: 4 * self._most + 16]
 
-    def _looked_at(self, run: Run) -> AttemptResult | None:
-        """Return how a run ended, if it has; tell once that it is being made."""
+    def _result_of(self, run: Run) -> AttemptResult | None:
+        """Return the result of a run, if it has ended; report once that it is being made."""
         key = identity(run)
         if self._store.is_finished(run):
             result = AttemptResult("made")
@@ -235,9 +237,9 @@ class SlurmJobs:
         while len(self._jobs) < min(self._most, len(self._waiting)):
             self._jobs.append(self._submitted())
         states = Counter(job.state.lower() for job in self._jobs)
-        about = ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
+        summary = ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
         done = self._total - len(self._left)
-        self.on_progress(Progress("runs in Slurm jobs", done, self._total, f"jobs: {about}"))
+        self.on_progress(Progress("runs in Slurm jobs", done, self._total, f"jobs: {summary}"))
 
     def _submitted(self) -> submitit.Job[None]:
         try:
@@ -270,10 +272,10 @@ class PlanJob:
                 raise Interrupted
 
         try:
-            self._make(lambda: [signal.signal(one, leave) for one in (in_time, signal.SIGTERM)])
+            self._make(lambda: [signal.signal(number, leave) for number in (in_time, signal.SIGTERM)])
         except Interrupted:
-            for one in (in_time, signal.SIGTERM):
-                signal.signal(one, lambda number, _: received.append(number))
+            for handled in (in_time, signal.SIGTERM):
+                signal.signal(handled, lambda number, _: received.append(number))
             while in_time not in received:
                 time.sleep(1)
             if callable(queue_again):
@@ -284,7 +286,7 @@ class PlanJob:
         workers = Processes(replace(context, precision=precision_here(context.store)), 1)
         try:
             heed()
-            Schedule(context.store, runs, workers, _note, patience=IDLE).run()
+            Schedule(context.store, runs, workers, _note, patience=IDLE_PATIENCE).run()
         finally:
             workers.close()
 

@@ -67,13 +67,13 @@ def make_together(
 
 def _made(context: RunContext, run: Run, outcome: Outcome, announce: Callable[[], None]) -> AttemptResult:
     """Make a run as the main process: with all others if it trains, else while they wait."""
-    store, asked = context.store, False
+    store, announced = context.store, False
 
     def begin() -> None:
-        nonlocal asked
+        nonlocal announced
         announce()
         if trains(run):
-            asked = from_main_process(lambda: True)
+            announced = from_main_process(lambda: True)
 
     failed = next((key for key in map(identity, needs(run)) if key in outcome.failed), "")
     if failed:
@@ -86,10 +86,10 @@ def _made(context: RunContext, run: Run, outcome: Outcome, announce: Callable[[]
     else:
         with nullcontext() if trains(run) else alone():
             result = attempt(context, run, begin=begin)
-            while result.state == "elsewhere" and not asked:
+            while result.state == "elsewhere" and not announced:
                 time.sleep(POLL_OTHERS)
                 result = attempt(context, run, store.leases.expired(identity(run)) or b"", begin=begin)
-    if not asked:
+    if not announced:
         from_main_process(lambda: False)
     return result
 

@@ -39,7 +39,7 @@ class Workers(Protocol):
 
     @property
     def on_progress(self) -> OnProgress:
-        """Whom to tell of progress."""
+        """Callback for progress."""
         ...
 
     def is_free(self) -> bool:
@@ -51,7 +51,7 @@ class Workers(Protocol):
         ...
 
     def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:
-        """Return runs that have ended, and tell of progress; wait up to ``timeout`` seconds for them."""
+        """Return runs that have ended, and report progress; wait up to ``timeout`` seconds for them."""
         ...
 
     def interrupt(self) -> None:
@@ -107,57 +107,57 @@ class Processes:
 
     def __init__(self, context: RunContext, jobs: int, devices: Sequence[Device] = ()) -> None:
         self._on_progress = context.on_progress
-        self._context = replace(context, on_progress=_tell)
+        self._context = replace(context, on_progress=_report)
         self._starting = _start_method(devices)
         self._interrupted = False
         self._waiting: tuple[Run, bytes] | None = None
         self._tried: set[str] = set()
         """Runs that ended with their process, or for want of memory: what comes again is made alone."""
-        shared = jobs > len(devices) and any(one.memory for one in devices)
+        shared = jobs > len(devices) and any(device.memory for device in devices)
         self._needs = MemoryNeeds(self._context) if shared else None
         self._lost_starts = 0
-        self._workers = [self._begin(one) for one in assign_devices(devices or [Device()], jobs)]
+        self._workers = [self._begin(device) for device in assign_devices(devices or [Device()], jobs)]
 
     @property
     def on_progress(self) -> OnProgress:  # noqa: D102
         return self._on_progress
 
     def is_free(self) -> bool:  # noqa: D102
-        return self._waiting is None and any(one.run is None for one in self._workers)
+        return self._waiting is None and any(worker.run is None for worker in self._workers)
 
     def start(self, run: Run, expired: bytes) -> None:  # noqa: D102
         self._waiting = run, expired
         self._place()
 
     def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:  # noqa: D102
-        found: list[tuple[Run, AttemptResult]] = []
-        by_channel = {one.channel: one for one in self._workers}
+        ended: list[tuple[Run, AttemptResult]] = []
+        by_channel = {worker.channel: worker for worker in self._workers}
         for channel in wait_for(list(by_channel), timeout):
             if isinstance(channel, Connection):
-                found += self._heard(by_channel[channel])
+                ended += self._received(by_channel[channel])
         if self._needs:
-            made = [run for run, result in found if result.state == "made"]
-            self._needs.learn(made, [one.device.name for one in self._workers])
-        self._tried |= {identity(run) for run, result in found if result.state in ("died", "out_of_memory")}
+            made = [run for run, result in ended if result.state == "made"]
+            self._needs.learn(made, [worker.device.name for worker in self._workers])
+        self._tried |= {identity(run) for run, result in ended if result.state in ("died", "out_of_memory")}
         if self._waiting and self._interrupted:
-            found.append((self._waiting[0], AttemptResult("interrupted")))
+            ended.append((self._waiting[0], AttemptResult("interrupted")))
             self._waiting = None
         self._place()
-        return found
+        return ended
 
     def interrupt(self) -> None:  # noqa: D102
         self._interrupted = True
-        for one in self._workers:
-            one.process.terminate()
+        for worker in self._workers:
+            worker.process.terminate()
 
     def close(self) -> None:
         """Let idle processes end, and end all others at once."""
-        for one in self._workers:
-            one.channel.close()
-            if one.run is not None:
-                one.process.kill()
-        for one in self._workers:
-            one.process.join()
+        for worker in self._workers:
+            worker.channel.close()
+            if worker.run is not None:
+                worker.process.kill()
+        for worker in self._workers:
+            worker.process.join()
 
     def _begin(self, device: Device) -> _Worker:
         while True:
@@ -168,16 +168,16 @@ class Processes:
                     process.start()
                 return _Worker(process, ours, device)
             except (EOFError, ConnectionError) as error:  # The process that forks has died.
-                self._lose_start(type(error).__name__)
+                self._count_lost_start(type(error).__name__)
             finally:
                 theirs.close()
 
-    def _lose_start(self, how: str) -> None:
+    def _count_lost_start(self, cause: str) -> None:
         """Count a process that ended before it could make runs; RunError where that goes on."""
         self._lost_starts += 1
         if self._lost_starts >= STARTS:
             raise RunError(
-                f"{STARTS} processes that were to make runs ended ({how}) before they could. Finished runs "
+                f"{STARTS} processes that were to make runs ended ({cause}) before they could. Finished runs "
                 f"are kept; make one run at a time (--jobs 1) to see why."
             )
         threading.Event().wait(PAUSE)
@@ -187,13 +187,15 @@ class Processes:
         if self._waiting is None:
             return
         run, expired = self._waiting
-        free = {one.device: one for one in reversed(self._workers) if one.run is None}
-        beside = {
-            device: [one.need for one in self._workers if one.run is not None and one.device == device]
+        free = {worker.device: worker for worker in reversed(self._workers) if worker.run is None}
+        running = {
+            device: [
+                other.need for other in self._workers if other.run is not None and other.device == device
+            ]
             for device in reversed(free)  # So that the first is the first process's.
         }
         need = self._needs.of(run) if self._needs else None
-        device = choose_device(need, beside)
+        device = choose_device(need, running)
         if device is None:
             return
         worker, self._waiting = free[device], None
@@ -202,56 +204,56 @@ class Processes:
         with suppress(OSError):  # It has died; ``ended`` finds that.
             worker.channel.send((self._context, run, expired, not alone))
 
-    def _heard(self, worker: _Worker) -> list[tuple[Run, AttemptResult]]:
-        """Return how a worker's run ended, if it has; pass its progress on."""
+    def _received(self, worker: _Worker) -> list[tuple[Run, AttemptResult]]:
+        """Return the result of a worker's run, if it has ended; pass its progress on."""
         while True:
             try:
                 if not worker.channel.poll():
                     return []
-                told = worker.channel.recv()
+                message = worker.channel.recv()
             except (EOFError, OSError):
                 return self._died(worker)
-            if isinstance(told, Progress):
-                self.on_progress(self._placed(told, worker))
-            elif isinstance(told, AttemptResult):
+            if isinstance(message, Progress):
+                self.on_progress(self._with_device(message, worker))
+            elif isinstance(message, AttemptResult):
                 run, worker.run = worker.run, None
-                return [(run, told)] if run is not None else []
-            elif isinstance(told, BaseException):
-                raise told
+                return [(run, message)] if run is not None else []
+            elif isinstance(message, BaseException):
+                raise message
             worker.has_begun = True
 
-    def _placed(self, told: Progress, worker: _Worker) -> Progress:
+    def _with_device(self, progress: Progress, worker: _Worker) -> Progress:
         """Say on which device a run is made, where there are several."""
-        several = any(one.device != worker.device for one in self._workers)
-        return replace(told, what=f"{told.what} on {worker.device}") if several else told
+        several = any(other.device != worker.device for other in self._workers)
+        return replace(progress, what=f"{progress.what} on {worker.device}") if several else progress
 
     def _died(self, worker: _Worker) -> list[tuple[Run, AttemptResult]]:
         """Put another process in the place of one that died."""
         worker.process.join()
         code = worker.process.exitcode or 0
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        cause = f"signal {-code}" if code < 0 else f"exit code {code}"
         if self._interrupted:
             self._workers.remove(worker)
             return [] if worker.run is None else [(worker.run, AttemptResult("interrupted"))]
         if not worker.has_begun:
-            self._lose_start(how)
+            self._count_lost_start(cause)
         worker.channel.close()
         self._workers[self._workers.index(worker)] = self._begin(worker.device)
-        result = AttemptResult("died", how) if worker.has_begun else AttemptResult("interrupted")
+        result = AttemptResult("died", cause) if worker.has_begun else AttemptResult("interrupted")
         return [] if worker.run is None else [(worker.run, result)]
 
 
 def _start_method(devices: Sequence[Device]) -> BaseContext:
     """Return how processes begin: forked from one that has imported everything, where that can be.
 
-    Not with a GPU, as each is told its own before it begins, and not on a Mac, where libraries must not be
-    forked.
+    Not with a GPU, as each process gets its own before it begins, and not on a Mac, where libraries must not
+    be forked.
     """
     if devices or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
         return get_context("spawn")
-    found = get_context("forkserver")
-    found.set_forkserver_preload(list(IMPORTED_ONCE))
-    return found
+    context = get_context("forkserver")
+    context.set_forkserver_preload(list(IMPORTED_ONCE))
+    return context
 
 
 @contextmanager
@@ -260,11 +262,11 @@ def _hangups_blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 _channel: list[Connection] = []
@@ -288,7 +290,7 @@ def _serve(channel: Connection) -> None:
             channel.send(result)
 
 
-def _tell(progress: Progress) -> None:
+def _report(progress: Progress) -> None:
     _channel[0].send(progress)
 
 

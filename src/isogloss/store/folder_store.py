@@ -158,7 +158,7 @@ class FolderStore:
     def upload_report(self, files: Iterable[Path]) -> None: ...  # noqa: D102
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a small file; None where there is none, or it cannot be read."""
+        """Return the content of a small file; None if it is missing, or cannot be read."""
         try:
             return read_regular(self.root / name)
         except OSError:
@@ -197,9 +197,10 @@ def precision_measured_once(
 ) -> str:
     """Return the precision of a device from the file of precisions, measured and added if missing."""
     with leases.alone(PRECISION):
-        known = json_or_empty(read(), dict[str, str])
-        if device not in known:
+        precisions = json_or_empty(read(), dict[str, str])
+        if device not in precisions:
             measured = {device: measure()}
-            known = measured | json_or_empty(read(), dict[str, str])  # Another process may have meanwhile.
-            write(json.dumps(known, indent=1) + "\n")
-    return known[device]
+            # Another process may have measured another device meanwhile.
+            precisions = measured | json_or_empty(read(), dict[str, str])
+            write(json.dumps(precisions, indent=1) + "\n")
+    return precisions[device]

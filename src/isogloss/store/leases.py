@@ -67,7 +67,7 @@ class Board(Protocol):
         ...
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; None where there is none."""
+        """Return the content of a file; None if it is missing."""
         ...
 
     def remove(self, name: str) -> None:
@@ -110,10 +110,10 @@ class FolderBoard:
 
     def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
         """Write a file in its place: that takes no space, and a full disk leaves what was in it."""
-        before = self.read(name)
-        if before is None:
+        content_before = self.read(name)
+        if content_before is None:
             self.folder.stat()  # An error where the whole folder has gone away.
-        if before is None or not is_own(before):
+        if content_before is None or not is_own(content_before):
             return False
         with (self.folder / name).open("r+b", buffering=0) as file:
             file.write(content)
@@ -226,7 +226,7 @@ class Leases:
                     try:
                         yield
                     finally:
-                        lease.finished = True  # There is no more to it than that nobody else is at it.
+                        lease.finished = True  # A task leaves no record: the lease is all it needs.
                     return
             time.sleep(RETRY_EVERY)
 
@@ -270,7 +270,7 @@ class Leases:
         return lease if self.board.create(lease.name, lease.content()) else None
 
     def _last(self, key: str) -> tuple[int, bytes | None]:
-        """Return the number of the last lease of a run and its content; 0 and None where there is none."""
+        """Return the number of the last lease of a run and its content; 0 and None without one."""
         number, content = 0, None
         while (following := self.board.read(_name(key, number + 1))) is not None:
             number, content = number + 1, following
@@ -281,11 +281,11 @@ class Leases:
         if owner.get("held") is False or has_ended(str(owner.get("process", ""))):
             return True
         now = content, self.board.interruptions  # While nothing could be seen, nobody was silent.
-        seen = self._seen.get(key)
-        if seen is None or seen[:2] != now:
+        first = self._seen.get(key)
+        if first is None or first[:2] != now:
             self._seen[key] = *now, self.clock()
             return False
-        return self.clock() - seen[2] > self.duration
+        return self.clock() - first[2] > self.duration
 
     def _end(self, lease: Lease) -> None:
         """Remove the leases of a finished run; give up that of another."""

@@ -290,8 +290,8 @@ class RemoteBoard:
 
     def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
         """Write a file that is there; a sign of life that comes late is none, so nothing is waited for."""
-        before = self.remote.read(f"{LEASES}/{name}", waits=False)
-        if before is None or not is_own(before):
+        current = self.remote.read(f"{LEASES}/{name}", waits=False)
+        if current is None or not is_own(current):
             return False
         self.remote.write(f"{LEASES}/{name}", content, waits=False)
         return True

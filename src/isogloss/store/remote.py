@@ -49,17 +49,17 @@ CREATING = {
     **dict.fromkeys(("az", "abfs", "abfss"), "adlfs"),
     "memory": "fsspec",
 }
-"""Protocols whose file systems create a file only where there is none, in one step: what to install.
+"""Protocols whose file systems create a file only if it does not exist, in one step: what to install.
 
-Others of fsspec look whether there is one, then write, which two processes can do at once.
+Other file systems of fsspec check for a file, then write it, which two processes can do at once.
 """
 
 T = TypeVar("T")
 
 
-def is_url(place: str | Path) -> bool:
-    """Return whether a place is a URL rather than a folder."""
-    return "://" in str(place)
+def is_url(path: str | Path) -> bool:
+    """Return whether a path is a URL rather than a folder."""
+    return "://" in str(path)
 
 
 @dataclass(eq=False)
@@ -76,7 +76,7 @@ class Remote:
     uploading: threading.Lock = field(default_factory=threading.Lock)
     """Held while checkpoints are uploaded, or removed."""
     answered: bool = False
-    """Whether the store has answered: until then whoever waits for it had better look at the URL."""
+    """Whether the store has answered: until then its URL may be wrong, so it is not waited for."""
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let other processes connect by themselves."""
@@ -110,16 +110,16 @@ class Remote:
             try:
                 files.pipe_file(path, content, mode="create")
             except Exception:  # Stores differ in how they refuse, and a lost answer looks like a refusal.
-                found = _read(files, path)
-                if found is None:
+                existing = _read(files, path)
+                if existing is None:
                     raise
-                return found == content
+                return existing == content
             return True
 
         return self._call(create, name)
 
     def read(self, name: str, *, waits: bool = True) -> bytes | None:
-        """Return the content of a file; None where there is none."""
+        """Return the content of a file; None if it is missing."""
         return self._call(_read, name, waits=waits)
 
     def write(self, name: str, content: bytes, *, waits: bool = True) -> None:
@@ -137,25 +137,25 @@ class Remote:
             self._call(remove, name, waits=waits)
 
     def exists(self, name: str) -> bool:
-        """Return whether there is a file, looked up afresh."""
+        """Return whether a file exists, looked up afresh."""
 
-        def look(files: "AbstractFileSystem", path: str) -> bool:
+        def exists(files: "AbstractFileSystem", path: str) -> bool:
             try:
                 files.info(path)
             except FileNotFoundError:
                 return False
             return True
 
-        return self._call(look, name)
+        return self._call(exists, name)
 
     def listing(self, inside: str = "") -> dict[str, int]:
         """Return the sizes of all files below a name (or of all), by name; StorageError for an unsafe one."""
 
         def find(files: "AbstractFileSystem", path: str) -> dict[str, int]:
             files.invalidate_cache()
-            found = files.find(path, detail=True)
+            infos = files.find(path, detail=True)
             start = path.removesuffix(inside).rstrip("/") + "/"
-            return {name.removeprefix(start): int(one["size"]) for name, one in found.items()}
+            return {name.removeprefix(start): int(info["size"]) for name, info in infos.items()}
 
         listed = self._call(find, inside)
         for name in filter(None, listed):
@@ -171,7 +171,7 @@ class Remote:
         return bool(checksums) and not self._missing(checksums, self.root)
 
     def download(self, manifest: str) -> bool:
-        """Download the files of a manifest that are not here, then the manifest; False if there is none."""
+        """Download the files of a manifest that are not here, then the manifest; False without a manifest."""
         if self.is_here(manifest):
             return True
         with _one_at_a_time(self.root / manifest):
@@ -238,10 +238,10 @@ class Remote:
                     {name: left[name] for name in names[first : first + AT_ONCE]}, root
                 ):
                     del left[name]
-        for name, one in left.items():
+        for name, checksum in left.items():
             raise StorageError(
-                f"{self.url}/{name}: this file arrives damaged: these are not the {one.size:,} bytes that "
-                f"were written. Remove {name.partition('/')[0]}/record.json there and run again: only this "
+                f"{self.url}/{name}: this file arrives damaged: these are not the {checksum.size:,} bytes "
+                f"that were written. Remove {name.partition('/')[0]}/record.json there and run again: only this "
                 f"run is repeated."
             )
 
@@ -275,7 +275,11 @@ class Remote:
             self._call(put, "")
 
     def _missing(self, checksums: Mapping[str, Checksum], root: Path) -> list[str]:
-        return [name for name, one in checksums.items() if _size(within(root, name, self.url)) != one.size]
+        return [
+            name
+            for name, checksum in checksums.items()
+            if _size(within(root, name, self.url)) != checksum.size
+        ]
 
     def _call(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
@@ -283,9 +287,9 @@ class Remote:
         path, began, wait = f"{root}/{name}".rstrip("/"), time.monotonic(), FIRST_WAIT
         while True:
             try:
-                found = call(files, path)
+                answer = call(files, path)
                 self.answered = True
-                return found
+                return answer
             except (IsoglossError, TypeError, AttributeError, NotImplementedError):
                 raise
             except (PermissionError, FileNotFoundError) as error:
@@ -351,7 +355,7 @@ def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
 
 
 def _size(path: Path) -> int:
-    """Return the size of a file that is here; −1 where there is none."""
+    """Return the size of a file of this machine; −1 if it is missing."""
     try:
         return path.stat().st_size
     except OSError:

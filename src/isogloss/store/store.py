@@ -134,7 +134,7 @@ class Store(Protocol):
         ...
 
     def plan(self) -> Plan:
-        """Return the plan of the last recipe; empty where there is none."""
+        """Return the plan of the last recipe; empty without one."""
         ...
 
     def precision(self, device: str, measure: Callable[[], str]) -> str:
