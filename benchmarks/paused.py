@@ -1,6 +1,7 @@
 """Pause a process at a rename for longer than its lease, then let it go on: do both processes end well?
 
     python benchmarks/paused.py --rounds 24 --at model --at record.json
+    python benchmarks/paused.py --rounds 8 --bucket
 
 Each round starts a small recipe in two processes that share a folder. The first stops itself (SIGSTOP) right
 before, or right after, a file or folder gets its name: a model, a record, what is written with it, the second
@@ -9,6 +10,9 @@ something, or when it is done, the first goes on. Exit code 1 unless both end wi
 undisturbed run, and nothing is left behind.
 
 Rounds go through all places, sides and moments in turn; the last three of them pause at a random moment.
+With ``--bucket`` the two processes share a bucket, of a server on this machine, and have a cache each; they
+pause around uploads. A run of this recipe is shorter than the time between uploads of checkpoints, so that no
+pause is at one.
 """
 
 import argparse
@@ -21,17 +25,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import partial
 from itertools import cycle, islice, product
 from pathlib import Path
 
 from isogloss.store.leases import LEASES
-from isogloss.store.leases import FolderBoard, leases_in
+from isogloss.store.remote import Remote
+from isogloss.store.store import PRECISION
+from isogloss.core.records import write_bytes
+from isogloss.planning.store_places import store_at
 from kills import RECIPE, STUCK, Found, look, records
 
-PLACES = ("model", "record.json", "made.json", "checksums.json", "checkpoint-*", "claim")
+PLACES = ("model", "record.json", "made.json", "checksums.json", "checkpoint-*", "lease")
+IN_A_BUCKET = ("model", "record.json", "made.json", "files.json", "lease")
 ANYWHERE = "anything"
 """The place of a pause at a random moment."""
 SIDES = ("before", "after")
@@ -64,31 +74,74 @@ class Pause:
         return f"{self.side} {self.place}, until the other is {self.moment}"
 
 
-def pauses() -> list[Pause]:
+def pauses(places: Sequence[str] = PLACES) -> list[Pause]:
     """List every place, side and moment, and random moments; neighbours differ in place and moment."""
-    every = [Pause(*one) for one in product(PLACES, SIDES, MOMENTS)]
-    mixed = [every[number * 7 % len(every)] for number in range(len(every))]
+    ordered = [Pause(*parts) for parts in product(places, SIDES, MOMENTS)]
+    mixed = [ordered[number * 7 % len(ordered)] for number in range(len(ordered))]
     return [*mixed, *(Pause(ANYWHERE, "in", moment) for moment in MOMENTS)]
 
 
-def paused(folder: Path, out: str, pause: Pause) -> tuple[int, int]:
-    """Make the recipe of a folder in two processes, the first of them paused; return their exit codes."""
+@dataclass(frozen=True)
+class Runs:
+    """Runs of the recipe in a folder: in a folder next to it, or in a bucket, with a cache each."""
+
+    folder: Path
+    out: str
+    environment_of: Callable[[str], Mapping[str, str]] | None = None
+    """Returns how a machine finds the bucket."""
+
+    @property
+    def remote(self) -> Remote:
+        return Remote(f"s3://bucket/{self.out}", self.folder / self.out / "copies")
+
+    def start(self, machine: str, *stop: str) -> "subprocess.Popen[bytes]":
+        """Start a process, which stops itself once at a place and side."""
+        cache = {"XDG_CACHE_HOME": str(self.folder / self.out / machine)}
+        environment = {**self.environment_of(machine), **cache} if self.environment_of else {}
+        out = self.remote.url if self.environment_of else str(self.folder / self.out)
+        return _started(self.folder, out, environment, *stop)
+
+    def logs(self) -> dict[str, str]:
+        """Return the logs of leases by name."""
+        if self.environment_of:
+            names = self.remote.listing(f"{LEASES}/log")
+            return {name: (self.remote.read(name) or b"").decode() for name in names}
+        return {path.name: path.read_text() for path in (self.folder / self.out / LEASES / "log").glob("*")}
+
+    def made(self) -> set[str]:
+        """List what the runs have made so far."""
+        if self.environment_of:
+            return {name for name in self.remote.listing() if "/" in name and not name.startswith(LEASES)}
+        out = self.folder / self.out
+        return {str(path) for name in (*PLACES, "work/checkpoint-*") for path in out.glob(f"*/{name}")}
+
+    def copied(self) -> Path:
+        """Return a folder with all files."""
+        for name in self.remote.listing() if self.environment_of else ():
+            write_bytes(self.remote.root / name, self.remote.read(name) or b"")
+        return self.remote.root if self.environment_of else self.folder / self.out
+
+
+def paused(runs: Runs, pause: Pause) -> tuple[int, int]:
+    """Make the recipe in two processes, the first of them paused; return their exit codes."""
     anywhere = pause.place == ANYWHERE
-    first = _started(folder, out, *(() if anywhere else (pause.place, pause.side)))
+    first = runs.start("first", *(() if anywhere else (pause.place, pause.side)))
     second = None
     try:
         if anywhere:
-            _wait(lambda: (folder / out / LEASES).exists() or first.poll() is not None, str(pause))
+            _wait(lambda: bool(runs.logs()) or first.poll() is not None, str(pause))
             time.sleep(random.uniform(0, LONGEST))
             first.send_signal(signal.SIGSTOP)
         _wait(lambda: _is_stopped(first) or first.poll() is not None, f"pause {pause}")
         if first.poll() is not None:
             raise RuntimeError(f"the first process ended with {first.returncode} before it stopped: {pause}")
-        second = _started(folder, out)
-        known, made = _logs(folder / out), _made(folder / out)
+        second = runs.start("second")
+        logs, made = runs.logs().keys(), runs.made()
         come = {
-            "starting": lambda: any(map(_has_leased, _logs(folder / out) - known)),
-            "at work": lambda: _made(folder / out) != made,
+            "starting": lambda: any(
+                CLAIMED.search(text) for name, text in runs.logs().items() if name not in logs
+            ),
+            "at work": lambda: runs.made() != made,
             "done": lambda: False,
         }[pause.moment]
         _wait(lambda: come() or second.poll() is not None, str(pause))
@@ -103,27 +156,30 @@ def paused(folder: Path, out: str, pause: Pause) -> tuple[int, int]:
 
 def undisturbed(folder: Path, out: str) -> dict[str, bytes]:
     """Make the recipe of a folder in one process; return its records."""
-    if code := _started(folder, out).wait():
+    if code := Runs(folder, out).start("alone").wait():
         raise RuntimeError(f"the undisturbed run ended with {code}")
     return records(folder / out)
 
 
-def _started(folder: Path, out: str, *stop: str) -> "subprocess.Popen[bytes]":
-    words = ["run", str(folder / "recipe.toml"), "--out", str(folder / out), "--engine", "serial"]
+def _started(folder: Path, out: str, environment: Mapping[str, str], *stop: str) -> "subprocess.Popen[bytes]":
+    words = ["run", str(folder / "recipe.toml"), "--out", out, "--engine", "serial"]
     words = [sys.executable, __file__, "--child", *(stop or ("", "")), *words, "--quiet", "--no-report"]
-    return subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
+    environment = {**os.environ, **environment}
+    return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
 
 
 def child(place: str, side: str, words: list[str]) -> None:
     """Run isogloss with short leases in a process that stops itself once."""
     from isogloss.cli import main as isogloss
 
-    out = Path(words[words.index("--out") + 1])
-    leases_in(out).duration = LEASE_DURATION
-    if place == "claim":
-        _stop_around(
-            FolderBoard, "create", side, lambda _, name, __: bool(re.match(r"[0-9a-f]{12}\.1$", name))
-        )
+    store = store_at(words[words.index("--out") + 1])
+    store.leases.duration = LEASE_DURATION
+    if place == "lease":
+        board = type(store.leases.board)
+        _stop_around(board, "create", side, lambda _, name, __: bool(re.match(r"[0-9a-f]{12}\.1$", name)))
+    elif place and store.url:
+        _stop_around(Remote, "_put", side, lambda _, names: any(map(partial(_is_at, place), names)))
+        _stop_around(Remote, "write", side, lambda _, name, __, **___: _is_at(place, name))
     elif place:
         number = iter(range(1000))
         nth = 1 if place.startswith("checkpoint") else 0
@@ -159,17 +215,9 @@ def _is_stopped(process: "subprocess.Popen[bytes]") -> bool:
     return stat.rpartition(")")[2].split()[0] == "T"
 
 
-def _logs(out: Path) -> set[Path]:
-    return set((out / LEASES / "log").glob("*"))
-
-
-def _made(out: Path) -> set[Path]:
-    """List what the runs have made so far."""
-    return {path for name in (*PLACES, "work/checkpoint-*") for path in out.glob(f"*/{name}")}
-
-
-def _has_leased(log: Path) -> bool:
-    return bool(CLAIMED.search(log.read_text()))
+def _is_at(place: str, name: str) -> bool:
+    """Return whether an uploaded file is the one of a pause, or a file of the model."""
+    return f"/{place}" in name
 
 
 def _wait(condition: Callable[[], bool], what: str) -> None:
@@ -184,21 +232,32 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, default=len(pauses()))
     parser.add_argument(
-        "--at", action="append", choices=[*PLACES, ANYWHERE], help="where; may be given again; else all"
+        "--at",
+        action="append",
+        choices=[*dict.fromkeys((*PLACES, *IN_A_BUCKET)), ANYWHERE],
+        help="where; may be given again; else all",
     )
+    parser.add_argument("--bucket", action="store_true", help="share a bucket (needs moto), not a folder")
     parser.add_argument("--folder", type=Path, help="where runs are made; else a temporary folder")
     return parser.parse_args()
 
 
 def played(
-    folder: Path, whole: dict[str, bytes], pause: Pause
+    folder: Path,
+    whole: dict[str, bytes],
+    pause: Pause,
+    environment_of: Callable[[str], Mapping[str, str]] | None = None,
 ) -> tuple[tuple[int, int], int, dict[str, int]]:
     """Play a round in a folder with the undisturbed run; return exit codes, what differs and what is left."""
     out = folder / f"{pause.place.strip('-*')}-{pause.side}-{pause.moment.replace(' ', '-')}"
     out.mkdir()
-    shutil.copy(folder / "whole" / "precision.json", out)
-    codes, found = paused(folder, out.name, pause), Found()
-    look(out, found, whole)
+    runs = Runs(folder, out.name, environment_of)
+    if environment_of:
+        runs.remote.write(PRECISION, (folder / "whole" / PRECISION).read_bytes())
+    else:
+        shutil.copy(folder / "whole" / PRECISION, out)
+    codes, found = paused(runs, pause), Found()
+    look(runs.copied(), found, whole)
     shutil.rmtree(out)
     return codes, found.differing, dict(found.left)
 
@@ -206,15 +265,23 @@ def played(
 def main() -> None:
     """Pause as often as is asked for, and print what was found."""
     options = _options()
-    wanted = [one for one in pauses() if not options.at or one.place in options.at]
-    good = 0
-    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+    chosen = pauses(IN_A_BUCKET if options.bucket else PLACES)
+    chosen = [pause for pause in chosen if not options.at or pause.place in options.at]
+    good, environment_of = 0, None
+    with ExitStack() as stack:
+        name = stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder))
+        if options.bucket:
+            sys.path.append(str(Path(__file__).parents[1] / "tests"))
+            from s3_server import s3_server
+
+            environment_of = stack.enter_context(s3_server()).environment_of
+            os.environ.update(environment_of("benchmark"))
         folder = Path(name)
         (folder / "recipe.toml").write_text(SMALL, encoding="utf-8")
         whole = undisturbed(folder, "whole")
-        for number, pause in enumerate(islice(cycle(wanted), options.rounds), 1):
+        for number, pause in enumerate(islice(cycle(chosen), options.rounds), 1):
             began = time.monotonic()
-            codes, differing, left = played(folder, whole, pause)
+            codes, differing, left = played(folder, whole, pause, environment_of)
             is_good = (codes, differing, left) == ((0, 0), 0, {})
             good += is_good
             found = f"exit codes {codes[0]} and {codes[1]}, {differing} differing, left {left or 'nothing'}"

@@ -240,9 +240,9 @@ class Remote:
                     del left[name]
         for name, checksum in left.items():
             raise StorageError(
-                f"{self.url}/{name}: this file arrives damaged: these are not the {checksum.size:,} bytes "
-                f"that were written. Remove {name.partition('/')[0]}/record.json there and run again: only this "
-                f"run is repeated."
+                f"{self.url}/{name}: this file arrives damaged: these are not the {checksum.size:,} "
+                f"bytes that were written. Remove {name.partition('/')[0]}/record.json there and run again: "
+                f"only this run is repeated."
             )
 
     def _downloaded(self, checksums: Mapping[str, Checksum], root: Path) -> list[str]:
