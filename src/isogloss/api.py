@@ -233,7 +233,7 @@ def compare(
 
     default = local_folder(folder, on_progress)
     names_of = [runs] if isinstance(runs, str | Path) else runs
-    folders, names = folders_and_runs([local_folder(place, on_progress) for place in names_of], default)
+    folders, names = folders_and_runs([local_folder(name, on_progress) for name in names_of], default)
     if default not in folders and folder != QUICKSTART:
         raise ConfigError(f"--in {folder}: whatever is compared has a folder of its own. Leave it out.")
     request = ComparisonRequest(against=against, measure=measure, split=split, points=points)

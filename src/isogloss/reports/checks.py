@@ -82,10 +82,10 @@ class Check:
     @property
     def p_value(self) -> float:
         """P of the bound that decides: the least significant bound kept, or the worst one violated."""
-        one = self.estimate
-        ends = [(self.above, one.mean > self.above), (self.below, one.mean < self.below)]
-        found = [(one.p_value(end), kept) for end, kept in ends if math.isfinite(end)]
-        return max([p for p, kept in found if not kept] or [p for p, _ in found])
+        estimate = self.estimate
+        ends = [(self.above, estimate.mean > self.above), (self.below, estimate.mean < self.below)]
+        p_values = [(estimate.p_value(end), inside) for end, inside in ends if math.isfinite(end)]
+        return max([p for p, inside in p_values if not inside] or [p for p, _ in p_values])
 
     @property
     def text(self) -> str:
@@ -103,7 +103,7 @@ def check_of(
     """Return the check of a comparison, of one number per unit, or of a missing measurement."""
     if isinstance(found, Comparison):
         return Check(about=about, values=found.values, comparison=found, unit=unit, **bounds)
-    if not (values := [float(one) for one in (() if found is None else found)]):
+    if not (values := [float(value) for value in (() if found is None else found)]):
         return not_measured(about)
     return Check(about=about, values=values, unit=unit, **{"scale": 1, "digits": 2, **bounds})
 
@@ -140,9 +140,9 @@ def check_correlation(
     """
     from scipy.special import ndtri
 
-    both = pd.concat([x, y], axis=1).dropna()
-    sides = [*both.iloc[:, 0]], [*both.iloc[:, 1]]
-    if (n := len(both)) < least:
+    joined = pd.concat([x, y], axis=1).dropna()
+    sides = [*joined.iloc[:, 0]], [*joined.iloc[:, 1]]
+    if (n := len(joined)) < least:
         return []
     if n < FEWEST_LANGUAGES:
         return [
@@ -162,8 +162,8 @@ def check_correlation(
 
     low, high = bootstrap_interval(*sides)
     rho = Statistic(mean=over.rho, low=low, high=high, p_value=p_value, smallest_seen=smallest_seen)
-    own = Check(about=about, values=sides[1], statistic=rho, unit="language", scale=1, digits=2)
-    return [replace(own, **bounds)]
+    check = Check(about=about, values=sides[1], statistic=rho, unit="language", scale=1, digits=2)
+    return [replace(check, **bounds)]
 
 
 def check_std_ratio(about: str, above: pd.DataFrame, below: pd.DataFrame, least: float) -> Check:

@@ -7,14 +7,11 @@ value of a seed is the mean over all targets; seeds that lack one are left out. 
 pretrained with several seeds, these are the units, and fine-tuning seeds are averaged within them.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
-import numpy as np
 import pandas as pd
 
-from isogloss.metrics.correlation import spearman
 from isogloss.reports.checks import (
     HELPS,
     Bounds,
@@ -24,8 +21,9 @@ from isogloss.reports.checks import (
     check_std_ratio,
     not_measured,
 )
-from isogloss.reports.comparison import FEWEST, TEST_SET, best_split, labelled_groups, rows_of, unit_of
-from isogloss.reports.measurements import Measurements, cached
+from isogloss.reports.comparison import TEST_SET, best_split, labelled_groups, rows_of, unit_of
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.transfer_rows import WHOLE, delta_rows, in_papers_setting, path_rows, plane_rows
 from isogloss.reports.verdicts import Claim
 
 HARDLY = 0.03
@@ -34,23 +32,14 @@ HARDLY = 0.03
 SMOOTH = 0.9
 """Rank correlation of α and score from which a rise is smooth, and R² from which it is linear."""
 
-NEAR = 0.25
-"""What is at the source-only model lies within this α of Eq. 1."""
-
 FAR_LARGER = 3.0
 """A standard deviation that is "far larger" is this many times the other."""
-
-DIGITS = 6
-"""α is compared after rounding, so that 0.1 + 0.2 equals 0.3."""
-
-MEASURED_ON = ["corpus", "treebank", "language", "split", "metric"]
 
 ON_PATH = [*TEST_SET, "encoder", "way", "start.way"]
 
 NO_FILTER: Mapping[str, str] = {}
 PLAIN: Bounds = {"scale": 1, "digits": 2}
 SOURCE, TARGET = {"role": "source"}, {"role": "target"}
-WHOLE = {"part": "all"}
 EQ_1, EQ_2 = ({"start.method": start, **WHOLE} for start in ("source-only", "target-only"))
 
 Part = Callable[[str, pd.DataFrame], list[Check]]
@@ -60,37 +49,37 @@ Part = Callable[[str, pd.DataFrame], list[Check]]
 def compare_stds(m: Measurements) -> list[Check]:
     """Compare standard deviations over fine-tuning seeds on one encoder, of targets and source (1c)."""
     rows = m.frame("scores")
-    rows = rows[_published(rows) & rows["main"].eq(True) & (rows["method"] == "source-only")]
-    found = []
+    rows = rows[in_papers_setting(rows) & rows["main"].eq(True) & (rows["method"] == "source-only")]
+    checks = []
     several = rows.groupby("encoder")["encoder.run"].nunique() > 1
-    for about, own in labelled_groups(m, best_split(rows), [*TEST_SET, "encoder", "way", "encoder.run"]):
-        first = own.iloc[0]
+    for label, group in labelled_groups(m, best_split(rows), [*TEST_SET, "encoder", "way", "encoder.run"]):
+        first = group.iloc[0]
         which = f" pretraining seed {first['encoder.seed']}" if several[first["encoder"]] else ""
-        table = own.pivot_table(index="seed", columns="language", values="score")
+        table = group.pivot_table(index="seed", columns="language", values="score")
         if len(table) == 1:
             continue  # One seed says nothing of their spread.
-        sources = [code for code in table if code in own["source"].iloc[0].split("+")]
+        sources = [code for code in table if code in group["source"].iloc[0].split("+")]
         targets = table.drop(columns=sources).dropna(axis="columns")
         if targets.columns.size and sources:
-            words = f"{about}{which}: std of targets / std of the source"
-            found.append(check_std_ratio(words, targets, table[sources], FAR_LARGER))
-    return found
+            words = f"{label}{which}: std of targets / std of the source"
+            checks.append(check_std_ratio(words, targets, table[sources], FAR_LARGER))
+    return checks
 
 
 def compare_slopes(m: Measurements) -> list[Check]:
     """Compare how steeply target and source rise from the source-only model on, on paths and planes (1k)."""
-    paths, planes = rows_of(_paths(m), EQ_1), _planes(m)
-    found = []
+    paths, planes = rows_of(path_rows(m), EQ_1), plane_rows(m)
+    checks = []
     for name, rows in (("Eq. 1", paths), ("Eq. 3", planes)):
         words = f"slope at the source-only model along {name}, target − source"
         if {"source", "target"} <= {*rows.get("role", ())}:
-            found += _each(m, rows, _mean(words, "slope", HELPS, TARGET, SOURCE))
-    return found
+            checks += _each(m, rows, _mean(words, "slope", HELPS, TARGET, SOURCE))
+    return checks
 
 
 def compare_parts(m: Measurements) -> list[Check]:
     """Compare the gain of moving the encoder alone or the head alone with that of the whole model (1i)."""
-    rows = rows_of(_paths(m), {"start.method": "source-only", **TARGET})
+    rows = rows_of(path_rows(m), {"start.method": "source-only", **TARGET})
     near = {"above": -HARDLY, "below": HARDLY}
     less = _mean("gain of the whole − of the encoder", "gain", near, WHOLE, {"part": "encoder"})
     head = _mean("gain of the head", "gain", near, {"part": "head"})
@@ -99,110 +88,20 @@ def compare_parts(m: Measurements) -> list[Check]:
 
 def check_target_paths(m: Measurements) -> list[Check]:
     """Check that source and target are swapped along Eq. 2 (1j)."""
-    stays, rises = (rows_of(_paths(m), EQ_2 | role) for role in (TARGET, SOURCE))
-    return [*_each(m, stays, lambda about, own: _level(f"{about} targets", own)), *_each(m, rises, *RISES)]
-
-
-def _published(rows: pd.DataFrame) -> "pd.Series[bool]":
-    """Return which rows are as in the paper: unmodified encoders, trained whole, on unmixed inputs."""
-    trained = rows["peft"].isna() | (rows["peft"] == "") if "peft" in rows else True
-    return (rows[["encoder.adjusted", "encoder.modules", "inputs"]] == "").all(axis=1) & trained
-
-
-@cached
-def _paths(m: Measurements) -> pd.DataFrame:
-    """Return one row per path to the bilingual model: its facts and its shape over α in [0, 1]."""
-    rows = m.frame("interpolation")
-    rows = rows[_published(rows) & (rows["method"] == "bilingual")]
-    rows = rows.assign(alpha=rows["alpha"].astype(float).round(DIGITS))
-    paths = rows[rows["alpha"].between(0, 1)].groupby(
-        ["start", "end", "part", "role", *MEASURED_ON], dropna=False
-    )
-    found = [{**own.iloc[0], **_shape(own.groupby("alpha")["score"].mean())} for _, own in paths]
-    return _with_unit(pd.DataFrame(found) if found else rows)
-
-
-def _with_unit(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the unit of replication: the pretraining seed of an encoder that has several, else the seed."""
-    if rows.empty:
-        return rows.assign(unit=pd.Series(dtype=object), units=pd.Series(dtype=object))
-    several = rows.groupby("encoder")["encoder.run"].transform("nunique") > 1
-    return rows.assign(
-        unit=rows["encoder.seed"].where(several, rows["seed"]),
-        units=np.where(several, "pretraining seed", "seed"),
-    )
-
-
-def _shape(scores: "pd.Series[float]") -> dict[str, object]:
-    """Return statistics of scores along a path, by α in [0, 1]; nan where there are too few points.
-
-    ``below_line`` is how far the score at each α lies below the line between the ends (Frankle et al. 2020),
-    and ``drop`` by how much the last score is below the first: both as shares of the bilingual model's score.
-    ``slope`` is the gain in score per unit of α within NEAR of the first model.
-    """
-    line = rho = 0.0 if len(scores) >= FEWEST else math.nan
-    if len(scores) >= FEWEST and scores.max() > scores.min():
-        line = np.corrcoef(scores.index, scores)[0, 1]
-        rho = spearman([*scores.index], [*scores]).rho
-    first, last = scores.get(0.0, math.nan), scores.get(1.0, math.nan)
-    near = [at for at in scores.index if 0 < at <= NEAR]
-    line_between = first + (last - first) * scores.index.to_numpy()
-    return {
-        "points": len(scores),
-        "highest": scores.max(),
-        "below_line": (line_between - scores) / last if last else scores * math.nan,
-        "drop": (first - last) / last if last else math.nan,
-        "first": first,
-        "last": last,
-        "gain": last - first,
-        "rho": rho,
-        "straight": line**2,
-        "slope": (scores[near[-1]] - first) / near[-1] if near else math.nan,
-    }
-
-
-def _triples(m: Measurements, frame: str) -> pd.DataFrame:
-    """Return the rows about the paper's three whole models."""
-    names = {"method": "bilingual", "first.method": "source-only", "second.method": "target-only"}
-    rows = m.frame(frame)
-    rows = rows_of(rows[_published(rows)], names | WHOLE)
-    return rows.assign(**{"start.way": rows["first.way"] + rows["second.way"]})
-
-
-def _deltas(m: Measurements) -> pd.DataFrame:
-    return _with_unit(_triples(m, "deltas").assign(split="", metric=""))
-
-
-@cached
-def _planes(m: Measurements) -> pd.DataFrame:
-    """Return one row per plane: zero-shot score and the slope there."""
-    rows, found = _triples(m, "plane"), []
-    for _, own in rows.groupby(["origin", "first", "second", "role", *MEASURED_ON], dropna=False):
-        grid = own.round(dict.fromkeys(("alpha_first", "alpha_second"), DIGITS)).pivot_table(
-            index="alpha_first", columns="alpha_second", values="score"
-        )
-        found.append({**own.iloc[0], "points": grid.size, **_surface(grid)})
-    return _with_unit(pd.DataFrame(found) if found else rows)
-
-
-def _surface(grid: pd.DataFrame) -> dict[str, float]:
-    """Return the score at the source-only model, at (1, 0), and its slope there.
-
-    The slope is the gain per unit towards the bilingual model, at (0, 0), up to the nearest point measured.
-    """
-    first = grid.loc[1.0, 0.0] if 1.0 in grid.index and 0.0 in grid.columns else math.nan
-    nearest = max((at for at in grid.index if 0 <= at < 1), default=math.nan)
-    known = not math.isnan(first) and not math.isnan(nearest)
-    return {
-        "slope": (grid.loc[nearest, 0.0] - first) / (1 - nearest) if known else math.nan,
-        "first": float(first),
-    }
+    stays, rises = (rows_of(path_rows(m), EQ_2 | role) for role in (TARGET, SOURCE))
+    return [
+        *_each(m, stays, lambda label, group: _level(f"{label} targets", group)),
+        *_each(m, rises, *RISES),
+    ]
 
 
 def _each(m: Measurements, rows: pd.DataFrame, *parts: Part) -> list[Check]:
     """Make the checks of each task, source, encoder and way of training."""
     return [
-        one for about, own in labelled_groups(m, rows, ON_PATH) for part in parts for one in part(about, own)
+        check
+        for label, group in labelled_groups(m, rows, ON_PATH)
+        for part in parts
+        for check in part(label, group)
     ]
 
 
@@ -215,40 +114,40 @@ def _mean(
 ) -> Part:
     """Return a function that checks the mean over seeds of a column: of some rows, minus that of others."""
 
-    def check(about: str, own: pd.DataFrame) -> list[Check]:
-        values, less = (rows_of(own, of).groupby(["unit", "target"])[name].mean() for of in (of, minus))
-        return _check(f"{about}: {words}", values - less if minus else values, bounds, _unit(own))
+    def check(label: str, group: pd.DataFrame) -> list[Check]:
+        values, less = (rows_of(group, of).groupby(["unit", "target"])[name].mean() for of in (of, minus))
+        return _check(f"{label}: {words}", values - less if minus else values, bounds, _unit(group))
 
     return check
 
 
-def _unit(own: pd.DataFrame) -> str:
-    return "pretraining seed" if (own["units"] == "pretraining seed").any() else "seed"
+def _unit(group: pd.DataFrame) -> str:
+    return "pretraining seed" if (group["units"] == "pretraining seed").any() else "seed"
 
 
-def _check(about: str, values: "pd.Series[float]", bounds: Bounds, unit: str = "seed") -> list[Check]:
+def _check(label: str, values: "pd.Series[float]", bounds: Bounds, unit: str = "seed") -> list[Check]:
     """Check the mean over units of values by unit and target."""
     means = values.dropna().unstack("target").dropna().mean(axis=1)
-    return [check_of(means, about, {"scale": 100, "digits": 1, **bounds}, unit)]
+    return [check_of(means, label, {"scale": 100, "digits": 1, **bounds}, unit)]
 
 
-def _level(about: str, own: pd.DataFrame) -> list[Check]:
+def _level(label: str, group: pd.DataFrame) -> list[Check]:
     """Check that scores have no barrier between the ends, and that the last is not below the first."""
-    if not own["highest"].max() > 0:
-        return [Check(about=f"{about}: every score is 0, nothing was learned")]
+    if not group["highest"].max() > 0:
+        return [Check(about=f"{label}: every score is 0, nothing was learned")]
     return [
-        *_check(f"{about}: barrier", _barriers(own), {"below": HARDLY}, _unit(own)),
-        *_mean("drop from end to end", "drop", {"below": HARDLY})(about, own),
+        *_check(f"{label}: barrier", _barriers(group), {"below": HARDLY}, _unit(group)),
+        *_mean("drop from end to end", "drop", {"below": HARDLY})(label, group),
     ]
 
 
-def _barriers(own: pd.DataFrame) -> "pd.Series[float]":
+def _barriers(group: pd.DataFrame) -> "pd.Series[float]":
     """Return by unit and target how far the score is below the line between the ends where it is lowest.
 
     Where that is, is decided by the other units, so that noise is no barrier; by a single unit itself.
     """
-    curves = pd.DataFrame({at: pd.Series(row) for at, row in own["below_line"].items()}).T
-    means = curves.groupby([own["unit"], own["target"]]).mean().dropna(axis=1)
+    curves = pd.DataFrame({at: pd.Series(row) for at, row in group["below_line"].items()}).T
+    means = curves.groupby([group["unit"], group["target"]]).mean().dropna(axis=1)
     units = means.index.get_level_values("unit")
     inner = [at for at in means if 0 < at < 1]
     lowest: dict[tuple[object, ...], float] = {}
@@ -260,11 +159,13 @@ def _barriers(own: pd.DataFrame) -> "pd.Series[float]":
     return pd.Series(lowest.values(), index=index, dtype=float)
 
 
-def _variances(about: str, own: pd.DataFrame) -> list[Check]:
-    starts, ends = (own.pivot_table(index="unit", columns="target", values=at) for at in ("first", "last"))
-    known = starts.columns.size and ends.columns.size
+def _variances(label: str, group: pd.DataFrame) -> list[Check]:
+    starts, ends = (group.pivot_table(index="unit", columns="target", values=at) for at in ("first", "last"))
+    measured = starts.columns.size and ends.columns.size
     return (
-        [check_std_ratio(f"{about}: std of targets at α = 0 / at α = 1", starts, ends, 1.0)] if known else []
+        [check_std_ratio(f"{label}: std of targets at α = 0 / at α = 1", starts, ends, 1.0)]
+        if measured
+        else []
     )
 
 
@@ -276,14 +177,14 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
     """
     if rows["encoder"].nunique() < 2:
         return []
-    found = []
-    for about, own in labelled_groups(m, rows, [*TEST_SET, "way", "start.way", "points"]):
-        unit = unit_of(own)
+    all_checks = []
+    for label, group in labelled_groups(m, rows, [*TEST_SET, "way", "start.way", "points"]):
+        unit = unit_of(group)
         first, slope = (
-            own.pivot_table(index=[unit, "target"], columns="encoder", values=name)
+            group.pivot_table(index=[unit, "target"], columns="encoder", values=name)
             for name in ("first", "slope")
         )
-        names = dict(zip(own["encoder"], own["encoder.label"], strict=True))
+        names = dict(zip(group["encoder"], group["encoder.label"], strict=True))
         order = first.mean().sort_values(kind="stable").index if len(first) else []
         checks = []
         for worse, better in pairwise(order):
@@ -291,11 +192,11 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
             shared = sides[0].columns.intersection(sides[1].columns)
             ours, theirs = (side[shared].dropna().mean(axis=1) for side in sides)
             if len(shared) and len(ours) and len(theirs):
-                words = f"{about}: slope of {names[worse]} − of {names[better]}, which transfers better"
+                words = f"{label}: slope of {names[worse]} − of {names[better]}, which transfers better"
                 scaled = {**HELPS, "scale": 100, "digits": 1}
                 checks.append(check_independent(ours, theirs, words, scaled, UNITS[unit]))
-        found += checks or [not_measured(f"{about}: no paths that two encoders share")]
-    return found
+        all_checks += checks or [not_measured(f"{label}: no paths that two encoders share")]
+    return all_checks
 
 
 UNITS = {"seed": "seed", "encoder.seed": "pretraining seed"}
@@ -321,7 +222,7 @@ CLAIMS = (
             "(barrier), and first minus last: both below 3 %. A rise is no fall."
         ),
         needs=("interpolation",),
-        test=lambda m: _each(m, rows_of(_paths(m), EQ_1 | SOURCE), _level),
+        test=lambda m: _each(m, rows_of(path_rows(m), EQ_1 | SOURCE), _level),
     ),
     Claim(
         id="1b",
@@ -332,7 +233,7 @@ CLAIMS = (
             "gain from α = 0 to α = 1: above 0."
         ),
         needs=("interpolation",),
-        test=lambda m: _each(m, rows_of(_paths(m), EQ_1 | TARGET), *RISES),
+        test=lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), *RISES),
     ),
     Claim(
         id="1c",
@@ -351,7 +252,7 @@ CLAIMS = (
         says="The source-only and the target-only model lie about equally far from the bilingual model.",
         rule="‖δ_S‖ / ‖δ_T‖ of whole models: within .8 and 1.25.",
         needs=("deltas",),
-        test=lambda m: _each(m, _deltas(m), RATIO),
+        test=lambda m: _each(m, delta_rows(m), RATIO),
     ),
     Claim(
         id="1e",
@@ -363,7 +264,7 @@ CLAIMS = (
             "of encoders that exist already, fine-tuning seed. A high start leaves less to climb."
         ),
         needs=("interpolation",),
-        test=lambda m: _flatter(m, rows_of(_paths(m), EQ_1 | TARGET)),
+        test=lambda m: _flatter(m, rows_of(path_rows(m), EQ_1 | TARGET)),
     ),
     Claim(
         id="1f",
@@ -371,7 +272,7 @@ CLAIMS = (
         says="The target score rises linearly.",
         rule="R² of a straight line through the target score over α in [0, 1] of Eq. 1: above .9.",
         needs=("interpolation",),
-        test=lambda m: _each(m, rows_of(_paths(m), EQ_1 | TARGET), STRAIGHT),
+        test=lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), STRAIGHT),
     ),
     Claim(
         id="1g",
@@ -379,7 +280,7 @@ CLAIMS = (
         says="The ways to both single-language models span about 55 degrees.",
         rule="Angle of δ_S and δ_T of whole models: within 45 and 65 degrees.",
         needs=("deltas",),
-        test=lambda m: _each(m, _deltas(m), ANGLE),
+        test=lambda m: _each(m, delta_rows(m), ANGLE),
     ),
     Claim(
         id="1h",
@@ -390,7 +291,7 @@ CLAIMS = (
             "test over 3 seeds or more, root of the mean variance over targets."
         ),
         needs=("interpolation",),
-        test=lambda m: _each(m, rows_of(_paths(m), EQ_1 | TARGET), _variances),
+        test=lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), _variances),
     ),
     Claim(
         id="1i",
@@ -428,6 +329,6 @@ CLAIMS = (
         says="The better encoder has the flatter target surface, in the plane.",
         rule="As 1e, with the slope of 1k over the grid of Eq. 3.",
         needs=("plane",),
-        test=lambda m: _flatter(m, rows_of(_planes(m), TARGET)),
+        test=lambda m: _flatter(m, rows_of(plane_rows(m), TARGET)),
     ),
 )

@@ -95,9 +95,9 @@ def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
     """Return mean and 95 % interval (Student's t) over curves at each α."""
     keys = [*by, "role", "whose", "alpha"]
     groups = along.dropna(subset=[measure]).groupby(keys, sort=False, dropna=False)[measure]
-    over = [(key, mean_std([float(one) for one in values])) for key, values in groups]
+    over = [(key, mean_std([float(score) for score in values])) for key, values in groups]
     return pd.DataFrame(
-        [(measure, *key, one.n, one.mean, one.low, one.high) for key, one in over],
+        [(measure, *key, estimate.n, estimate.mean, estimate.low, estimate.high) for key, estimate in over],
         columns=["measure", *keys, "curves", "mean", "low", "high"],
     )
 
@@ -135,8 +135,8 @@ def _pair_figure(rows: pd.DataFrame) -> list[Figure]:
     }
     pair = (rows["source"] + " → " + rows["target"]).where(rows["target"] != "", rows["source"])
     rows = rows.assign(panel=distinguishing_names(rows.assign(pair=pair), ["pair", "path"]), half=rows["std"])
-    how = replace(ALONG, labels=(ALPHA, f"{first['metric']}, percent"), scale=100)
-    return drawing.line_figure(words, rows, how)
+    style = replace(ALONG, labels=(ALPHA, f"{first['metric']}, percent"), scale=100)
+    return drawing.line_figure(words, rows, style)
 
 
 def _where(first: pd.Series) -> str:
@@ -152,8 +152,8 @@ def _ends(rows: pd.DataFrame) -> str:
     """Return the mean start and end of each kind of line, in words."""
     by = ["role", "path", *rows.columns.intersection(["task"]), "alpha"]
     at = rows.groupby(by, sort=False)["mean"].mean().unstack()
-    known = at.reindex(columns=[0, 1]).dropna().iterrows()
-    ends = [f"{' '.join(filter(None, key))} {a:.3g} at α 0, {b:.3g} at α 1" for key, (a, b) in known]
+    complete = at.reindex(columns=[0, 1]).dropna().iterrows()
+    ends = [f"{' '.join(filter(None, key))} {a:.3g} at α 0, {b:.3g} at α 1" for key, (a, b) in complete]
     return "; ".join(ends) or "no path covers α 0 to 1"
 
 
@@ -171,14 +171,14 @@ def _surfaces(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(**rows[["alpha_first", "alpha_second"]].round(DIGITS))
     keys = [*SETTING, *TRIPLE, *SURFACE, "alpha_first", "alpha_second"]
     over = rows.groupby(keys, sort=False, dropna=False)
-    found = over.agg(seeds=("origin", "nunique"), mean=("score", "mean")).reset_index()
-    at_origin = (found["alpha_first"] == 0) & (found["alpha_second"] == 0) & (found["mean"] > 0)
-    by = found["mean"].where(at_origin).groupby([found[name] for name in SURFACE]).transform("max")
-    pair = found.assign(pair=found["source"] + " → " + found["target"])
+    surfaces = over.agg(seeds=("origin", "nunique"), mean=("score", "mean")).reset_index()
+    at_origin = (surfaces["alpha_first"] == 0) & (surfaces["alpha_second"] == 0) & (surfaces["mean"] > 0)
+    by = surfaces["mean"].where(at_origin).groupby([surfaces[name] for name in SURFACE]).transform("max")
+    pair = surfaces.assign(pair=surfaces["source"] + " → " + surfaces["target"])
     panel = distinguishing_names(pair, ["pair", "role", "language"])
-    found = found.assign(normalised_mean=found["mean"] / by, panel=panel)
-    sides = found.groupby(SURFACE)[["alpha_first", "alpha_second"]].transform("nunique").min(axis=1)
-    return found[sides > 1].sort_values([*SURFACE, "alpha_first", "alpha_second"])
+    surfaces = surfaces.assign(normalised_mean=surfaces["mean"] / by, panel=panel)
+    sides = surfaces.groupby(SURFACE)[["alpha_first", "alpha_second"]].transform("nunique").min(axis=1)
+    return surfaces[sides > 1].sort_values([*SURFACE, "alpha_first", "alpha_second"])
 
 
 def _plane_figure(rows: pd.DataFrame) -> Figure:

@@ -73,16 +73,16 @@ def judge(claims: Iterable[Claim], m: Measurements) -> list[Outcome]:
 
 
 def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
-    p_values = [one.p_value if one.values else math.nan for one in checks]
+    p_values = [check.p_value if check.values else math.nan for check in checks]
     tests = sum(not math.isnan(p) for p in p_values)
     judged = [*zip(checks, holm(p_values), strict=True)]
-    found = "; ".join(_finding(one, p_holm, tests) for one, p_holm in judged)
-    verdict = min((_verdict(*one) for one in judged), key=get_args(Verdict).index)
+    finding = "; ".join(_finding(check, p_holm, tests) for check, p_holm in judged)
+    verdict = min((_verdict(*pair) for pair in judged), key=get_args(Verdict).index)
     supports = any(p_holm < LEVEL and _verdict(check, p_holm) == "supported" for check, p_holm in judged)
     return Outcome(
         claim=claim,
         verdict="mixed" if verdict == "contradicted" and supports else verdict,
-        found=found,
+        found=finding,
         checks=checks,
         p_holm=[p_holm for _, p_holm in judged],
     )
@@ -107,10 +107,10 @@ def check_rows(outcomes: Sequence[Outcome]) -> pd.DataFrame:
             row: dict[str, object] = {"claim": outcome.claim.id, "verdict": _verdict(check, p_holm)}
             row |= {"about": check.about, "unit": check.unit, "units": len(check.values)}
             if check.values:
-                one = check.estimate
-                numbers = {"mean": one.mean, "low": one.low, "high": one.high}
+                estimate = check.estimate
+                numbers = {"mean": estimate.mean, "low": estimate.low, "high": estimate.high}
                 numbers |= {"above": check.above, "below": check.below}
-                numbers["smallest_seen"] = one.smallest_seen(LEVEL / max(tests, 1))
+                numbers["smallest_seen"] = estimate.smallest_seen(LEVEL / max(tests, 1))
                 row |= {name: check.scale * value for name, value in numbers.items() if math.isfinite(value)}
                 row |= {"p": check.p_value, "p_holm": p_holm}
             rows.append(row | {"note": check.note})
@@ -135,7 +135,7 @@ def _finding(check: Check, p_holm: float, tests: int) -> str:
 
 def _numbers(check: Check, p_holm: float, tests: int) -> str:
     """Write mean, interval, every p, the units, and the smallest detectable effect."""
-    one, n, number, by = check.estimate, len(check.values), check.written, check.comparison
+    estimate, n, number, by = check.estimate, len(check.values), check.written, check.comparison
     if n < 2:
         return f"{check.text} (one {check.unit}: says nothing about others)"
     p = f"p = {p_text(check.p_value)} over {check.unit}s"
@@ -143,9 +143,9 @@ def _numbers(check: Check, p_holm: float, tests: int) -> str:
         p = f"p = {p_text(by.p_units)} over {check.unit}s, {p_text(by.p_examples)} over examples, "
         p += f"{p_text(check.p_value)} over both"
     after = [f"{p_text(p_holm)} of {tests} tests"] if tests > 1 else []
-    parts = [f"{check.text} [{number(one.low)}, {number(one.high)}]", p, *after, f"n = {n}"]
+    parts = [f"{check.text} [{number(estimate.low)}, {number(estimate.high)}]", p, *after, f"n = {n}"]
     if _verdict(check, p_holm) == "undecided":
-        smallest = number(one.smallest_seen(LEVEL / max(tests, 1)))
+        smallest = number(estimate.smallest_seen(LEVEL / max(tests, 1)))
         parts.append(f"effects from {smallest} on would have been seen")
     return ", ".join(parts)
 

@@ -68,7 +68,7 @@ PROBLEMS: Mapping[str, str] = {
 
 def _task(config: Config) -> str:
     kinds, labels = config.architectures or (), tuple(config.id2label.values())
-    task = next((task for head, task in HEADS.items() if any(str(one).endswith(head) for one in kinds)), "")
+    task = next((task for head, task in HEADS.items() if any(str(kind).endswith(head) for kind in kinds)), "")
     if task == "word-tagging" and are_bio(labels):
         return "span-tagging"
     return _of_sequences(config, labels) if task == "text-classification" else task

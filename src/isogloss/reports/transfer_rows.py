@@ -1,0 +1,121 @@
+"""Rows for the claims of the first paper: paths, planes and deltas in its setting, each with its shape.
+
+Only the paper's setting counts: unmodified encoders that are trained whole, paths between its three kinds of
+models.
+"""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from isogloss.metrics.correlation import spearman
+from isogloss.reports.comparison import FEWEST, rows_of
+from isogloss.reports.measurements import Measurements, cached
+
+NEAR = 0.25
+"""What is at the source-only model lies within this α of Eq. 1."""
+
+DIGITS = 6
+"""α is compared after rounding, so that 0.1 + 0.2 equals 0.3."""
+
+MEASURED_ON = ["corpus", "treebank", "language", "split", "metric"]
+
+WHOLE = {"part": "all"}
+
+
+def in_papers_setting(rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which rows are as in the paper: unmodified encoders, trained whole, on unmixed inputs."""
+    trained = rows["peft"].isna() | (rows["peft"] == "") if "peft" in rows else True
+    return (rows[["encoder.adjusted", "encoder.modules", "inputs"]] == "").all(axis=1) & trained
+
+
+@cached
+def path_rows(m: Measurements) -> pd.DataFrame:
+    """Return one row per path to the bilingual model: its facts and its shape over α in [0, 1]."""
+    rows = m.frame("interpolation")
+    rows = rows[in_papers_setting(rows) & (rows["method"] == "bilingual")]
+    rows = rows.assign(alpha=rows["alpha"].astype(float).round(DIGITS))
+    paths = rows[rows["alpha"].between(0, 1)].groupby(
+        ["start", "end", "part", "role", *MEASURED_ON], dropna=False
+    )
+    shapes = [{**path.iloc[0], **_shape(path.groupby("alpha")["score"].mean())} for _, path in paths]
+    return _with_unit(pd.DataFrame(shapes) if shapes else rows)
+
+
+def _with_unit(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the unit of replication: the pretraining seed of an encoder that has several, else the seed."""
+    if rows.empty:
+        return rows.assign(unit=pd.Series(dtype=object), units=pd.Series(dtype=object))
+    several = rows.groupby("encoder")["encoder.run"].transform("nunique") > 1
+    return rows.assign(
+        unit=rows["encoder.seed"].where(several, rows["seed"]),
+        units=np.where(several, "pretraining seed", "seed"),
+    )
+
+
+def _shape(scores: "pd.Series[float]") -> dict[str, object]:
+    """Return statistics of scores along a path, by α in [0, 1]; nan where there are too few points.
+
+    ``below_line`` is how far the score at each α lies below the line between the ends (Frankle et al. 2020),
+    and ``drop`` by how much the last score is below the first: both as shares of the bilingual model's score.
+    ``slope`` is the gain in score per unit of α within NEAR of the first model.
+    """
+    line = rho = 0.0 if len(scores) >= FEWEST else math.nan
+    if len(scores) >= FEWEST and scores.max() > scores.min():
+        line = np.corrcoef(scores.index, scores)[0, 1]
+        rho = spearman([*scores.index], [*scores]).rho
+    first, last = scores.get(0.0, math.nan), scores.get(1.0, math.nan)
+    near = [at for at in scores.index if 0 < at <= NEAR]
+    line_between = first + (last - first) * scores.index.to_numpy()
+    return {
+        "points": len(scores),
+        "highest": scores.max(),
+        "below_line": (line_between - scores) / last if last else scores * math.nan,
+        "drop": (first - last) / last if last else math.nan,
+        "first": first,
+        "last": last,
+        "gain": last - first,
+        "rho": rho,
+        "straight": line**2,
+        "slope": (scores[near[-1]] - first) / near[-1] if near else math.nan,
+    }
+
+
+def _triples(m: Measurements, frame: str) -> pd.DataFrame:
+    """Return the rows about the paper's three whole models."""
+    names = {"method": "bilingual", "first.method": "source-only", "second.method": "target-only"}
+    rows = m.frame(frame)
+    rows = rows_of(rows[in_papers_setting(rows)], names | WHOLE)
+    return rows.assign(**{"start.way": rows["first.way"] + rows["second.way"]})
+
+
+def delta_rows(m: Measurements) -> pd.DataFrame:
+    """Return the deltas between the paper's three whole models."""
+    return _with_unit(_triples(m, "deltas").assign(split="", metric=""))
+
+
+@cached
+def plane_rows(m: Measurements) -> pd.DataFrame:
+    """Return one row per plane: zero-shot score and the slope there."""
+    rows, surfaces = _triples(m, "plane"), []
+    for _, group in rows.groupby(["origin", "first", "second", "role", *MEASURED_ON], dropna=False):
+        grid = group.round(dict.fromkeys(("alpha_first", "alpha_second"), DIGITS)).pivot_table(
+            index="alpha_first", columns="alpha_second", values="score"
+        )
+        surfaces.append({**group.iloc[0], "points": grid.size, **_surface(grid)})
+    return _with_unit(pd.DataFrame(surfaces) if surfaces else rows)
+
+
+def _surface(grid: pd.DataFrame) -> dict[str, float]:
+    """Return the score at the source-only model, at (1, 0), and its slope there.
+
+    The slope is the gain per unit towards the bilingual model, at (0, 0), up to the nearest point measured.
+    """
+    first = grid.loc[1.0, 0.0] if 1.0 in grid.index and 0.0 in grid.columns else math.nan
+    nearest = max((at for at in grid.index if 0 <= at < 1), default=math.nan)
+    complete = not math.isnan(first) and not math.isnan(nearest)
+    return {
+        "slope": (grid.loc[nearest, 0.0] - first) / (1 - nearest) if complete else math.nan,
+        "first": float(first),
+    }
