@@ -40,20 +40,20 @@ class Lexicon:
     probabilities: NDArray[np.float32]
 
     @classmethod
-    def of(cls, given: Words, generated: Words, probabilities: NDArray[np.float32]) -> "Lexicon":
+    def of(cls, conditions: Words, generated: Words, probabilities: NDArray[np.float32]) -> "Lexicon":
         """Build a lexicon from entries in any order."""
-        keys = word_pairs(given, generated)
+        keys = word_pairs(conditions, generated)
         order = np.argsort(keys)
         return cls(keys[order], probabilities[order])
 
     def lookup(self, keys: NDArray[np.int64]) -> Floats:
         """Return the probabilities of word pairs; those of unseen ones are UNSEEN."""
-        found = np.full(len(keys), UNSEEN)
+        probabilities = np.full(len(keys), UNSEEN)
         if len(self.keys):
             indices = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-            known = self.keys[indices] == keys
-            found[known] = self.probabilities[indices[known]]
-        return found
+            seen = self.keys[indices] == keys
+            probabilities[seen] = self.probabilities[indices[seen]]
+        return probabilities
 
 
 def joint(
@@ -87,10 +87,10 @@ def prior(given: int, generated: int, tension: float, none: float) -> Floats:
     """Return p(NULL) and p(i) of every generated word [generated, 1 + given]."""
     away = np.abs(np.arange(1, given + 1)[None, :] / given - np.arange(1, generated + 1)[:, None] / generated)
     near = np.exp(-tension * away)
-    before = np.empty((generated, 1 + given))
-    before[:, 0] = none
-    before[:, 1:] = (1 - none) * near / near.sum(axis=1, keepdims=True)
-    return before
+    probabilities = np.empty((generated, 1 + given))
+    probabilities[:, 0] = none
+    probabilities[:, 1:] = (1 - none) * near / near.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 def word_pairs(given: Words, generated: Words) -> NDArray[np.int64]:
@@ -177,14 +177,14 @@ def _expected(table: _Table, generated: Words, blocks: Sequence[Block], training
     """Return the expected number of links of every word pair (E-step)."""
     counts = _Table(np.zeros_like(table.entries), np.zeros_like(table.none))
     for block in blocks:
-        before = prior(block.shape[2], block.shape[1], training.tension, training.none)
-        own = generated[block[:, :, 0]]
-        of_none = table.none[own] * training.none
-        links = table.entries[block] * before[:, 1:]
+        priors = prior(block.shape[2], block.shape[1], training.tension, training.none)
+        words = generated[block[:, :, 0]]
+        of_none = table.none[words] * training.none
+        links = table.entries[block] * priors[:, 1:]
         total = links.sum(axis=2) + of_none
         links /= total[:, :, None]
         np.add.at(counts.entries, block.ravel(), links.ravel())
-        np.add.at(counts.none, own.ravel(), (of_none / total).ravel())
+        np.add.at(counts.none, words.ravel(), (of_none / total).ravel())
     return counts
 
 
@@ -219,24 +219,24 @@ def _pruned(table: _Table, entries: _Entries) -> Lexicon:
 
 def _cooccurrences(pairs: Sequence[tuple[Words, Words]]) -> tuple[NDArray[np.int64], list[Block]]:
     """Return all co-occurring word pairs, sorted, and blocks of indices into them."""
-    known, indices = [], []
+    keys_of_groups, indices = [], []
     for group in _groups(pairs):
         cells = [
             word_pairs(given[:, None, :], generated[:, :, None])
             for given, generated in ([np.array(side) for side in zip(*part, strict=True)] for part in group)
         ]
-        keys, inverse = np.unique(np.concatenate([one.ravel() for one in cells]), return_inverse=True)
-        known.append(keys)
-        indices.append((inverse.astype(np.int32), [one.shape for one in cells]))
-    every = np.sort(np.concatenate(known))
-    every = every[np.insert(every[1:] != every[:-1], 0, values=True)]
+        keys, inverse = np.unique(np.concatenate([cell.ravel() for cell in cells]), return_inverse=True)
+        keys_of_groups.append(keys)
+        indices.append((inverse.astype(np.int32), [cell.shape for cell in cells]))
+    all_keys = np.sort(np.concatenate(keys_of_groups))
+    all_keys = all_keys[np.insert(all_keys[1:] != all_keys[:-1], 0, values=True)]
     blocks: list[Block] = []
-    for own, (numbers, shapes) in zip(known, indices, strict=True):
-        entries: Block = np.searchsorted(every, own).astype(np.int32)[numbers]
+    for group_keys, (numbers, shapes) in zip(keys_of_groups, indices, strict=True):
+        entries: Block = np.searchsorted(all_keys, group_keys).astype(np.int32)[numbers]
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
         parts = zip(np.split(entries, ends), shapes, strict=True)
         blocks += [part.reshape(shape) for part, shape in parts]
-    return every, blocks
+    return all_keys, blocks
 
 
 def _groups(pairs: Sequence[tuple[Words, Words]]) -> Iterator[list[list[tuple[Words, Words]]]]:

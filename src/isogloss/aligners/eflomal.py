@@ -63,8 +63,8 @@ class Eflomal:
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Run the program, and make one of the links of both directions."""
         return [
-            Aligned(links=symmetrized(one.links, other.links, self.symmetrization))
-            for one, other in zip(*self.directions(setting), strict=True)
+            Aligned(links=symmetrized(forward.links, backward.links, self.symmetrization))
+            for forward, backward in zip(*self.directions(setting), strict=True)
         ]
 
     def directions(self, setting: AlignSetting) -> tuple[list[Aligned], list[Aligned]]:
@@ -75,8 +75,8 @@ class Eflomal:
         setting.on_progress(Progress(what="eflomal", done=0, total=1, remark=f"{len(words)} pairs"))
         with TemporaryDirectory(prefix="eflomal-") as folder:
             sides, links = ([Path(folder, name) for name in pair] for pair in (("s", "t"), ("f", "r")))
-            for path, place in zip(sides, (0, 1), strict=True):
-                write_sentences(path, [list(map(shaped, pair[place])) for pair in words])
+            for path, side in zip(sides, (0, 1), strict=True):
+                write_sentences(path, [list(map(shaped, pair[side])) for pair in words])
             files = [text for path in (*sides, *links) for text in (f"-{path.name}", str(path))]
             _run([program, *files, *self._options(len(words))])
             forward, backward = (list(read_pharaoh(disk_file(path), setting.pairs)) for path in links)
@@ -101,9 +101,9 @@ def _run(command: list[str]) -> None:
             f"{command[0]}: cannot be run ({error.strerror or error}). Install eflomal again."
         ) from error
     if done.returncode:
-        said = " ".join(done.stderr.split())[-300:] or "it said nothing"
+        output = " ".join(done.stderr.split())[-300:] or "no output"
         raise RunError(
-            f"{command[0]}: ended with code {done.returncode} ({said}). Align fewer pairs, or use fast-align."
+            f"{command[0]}: exit code {done.returncode} ({output}). Align fewer pairs, or use fast-align."
         )
 
 
@@ -111,22 +111,22 @@ def _program() -> str:
     """Return the path of the program: on the PATH, or in its Python package."""
     spec = find_spec(PROGRAM)
     paths = [Path(folder, "bin", PROGRAM) for folder in (spec and spec.submodule_search_locations) or ()]
-    found = shutil.which(PROGRAM) or next((str(path) for path in paths if path.is_file()), None)
-    if found is None:
+    program = shutil.which(PROGRAM) or next((str(path) for path in paths if path.is_file()), None)
+    if program is None:
         raise ConfigError(
             "aligner eflomal: no program eflomal is on the PATH. pip install eflomal (it is under the GPL, "
             "and needs a C compiler), or choose the aligner fast-align or encoder."
         )
-    return found
+    return program
 
 
 def write_sentences(path: Path, sentences: Sequence[Sequence[str]]) -> None:
     """Write sentences as numbers of words; sentences that are too long become empty."""
-    known: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     rows = [
-        [known.setdefault(word, len(known)) for word in words] if len(words) < TOO_LONG else []
+        [numbers.setdefault(word, len(numbers)) for word in words] if len(words) < TOO_LONG else []
         for words in sentences
     ]
     with path.open("w", encoding="ascii", newline="\n") as file:
-        file.write(f"{len(rows)} {len(known)}\n")
+        file.write(f"{len(rows)} {len(numbers)}\n")
         file.writelines(" ".join(map(str, (len(row), *row))) + "\n" for row in rows)

@@ -76,7 +76,7 @@ class EncoderSimilarity:
         model = load_model(setting.encoder).to(device())
         layers = model.config.num_hidden_layers
         layer = default_layer(layers) if self.layer is None else self.layer
-        found: list[Aligned] = []
+        aligned: list[Aligned] = []
         for start in range(0, len(setting.pairs), BLOCK):
             block = setting.pairs[start : start + BLOCK]
             texts = [words for pair in block for words in pair_words(pair)]
@@ -89,29 +89,29 @@ class EncoderSimilarity:
                 precision=setting.precision,
                 languages=setting.languages * len(block),
             )
-            found += self._block(splits, states)
-            setting.on_progress(Progress(what="alignment", done=len(found), total=len(setting.pairs)))
-        return found
+            aligned += self._block(splits, states)
+            setting.on_progress(Progress(what="alignment", done=len(aligned), total=len(setting.pairs)))
+        return aligned
 
     def _block(self, splits: Sequence[SplitWords], states: Sequence[Tensor]) -> list[Aligned]:
         """Align a block of pairs; their two sides alternate."""
         units = [self._units(split, state) for split, state in zip(splits, states, strict=True)]
         pairs = range(len(splits) // 2)
-        found = [Aligned(links=())] * len(pairs)
+        results = [Aligned(links=())] * len(pairs)
         sizes = [(len(units[2 * pair][1]), len(units[2 * pair + 1][1])) for pair in pairs]
         for group in _groups(sizes):
             links = self._links([(units[2 * pair], units[2 * pair + 1]) for pair in group])
             for pair, aligned in zip(group, links, strict=True):
-                found[pair] = aligned
-        return found
+                results[pair] = aligned
+        return results
 
     def _units(self, split: SplitWords, states: Tensor) -> tuple[tuple[int, ...], Tensor]:
         """Return the word and the unit vector of each unit that is matched."""
         words = split.words
         if self.unit == "word" and words:
-            places = torch.tensor(words, device=states.device)
+            indices = torch.tensor(words, device=states.device)
             sums = torch.zeros(words[-1] + 1, states.shape[1], device=states.device)
-            states = sums.index_add_(0, places, states)  # The mean has the same direction.
+            states = sums.index_add_(0, indices, states)  # The mean has the same direction.
             words = tuple(range(words[-1] + 1))
         return words, torch.nn.functional.normalize(states, dim=1)
 
@@ -122,11 +122,11 @@ class EncoderSimilarity:
         similar = distorted(cosine_similarities(first, second, (lengths[0], lengths[1])), self.distortion)
         matched = linked(similar, self.matching, rounds=self.rounds).nonzero()
         scores = similar.values[matched.unbind(1)].tolist()
-        found: list[dict[tuple[int, int], float]] = [{} for _ in group]
+        scored_links: list[dict[tuple[int, int], float]] = [{} for _ in group]
         for (pair, row, column), score in zip(matched.tolist(), scores, strict=True):
             link = (group[pair][0][0][row], group[pair][1][0][column])
-            found[pair][link] = max(score, found[pair].get(link, 0.0))
-        for links in found:
+            scored_links[pair][link] = max(score, scored_links[pair].get(link, 0.0))
+        for links in scored_links:
             order = sorted(links)
             yield Aligned(links=tuple(order), scores=tuple(links[link] for link in order))
 
@@ -135,15 +135,15 @@ def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
     """Yield groups of pairs of similar size, without those with an empty side, so that little is padded."""
     group: list[int] = []
     longest = (0, 0)
-    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
-        rows, columns = sizes[place]
+    for index in sorted(range(len(sizes)), key=sizes.__getitem__):
+        rows, columns = sizes[index]
         if not rows or not columns:
             continue
         longest = (max(longest[0], rows), max(longest[1], columns))
         if group and (len(group) + 1) * longest[0] * longest[1] > CELLS:
             yield group
             group, longest = [], (rows, columns)
-        group.append(place)
+        group.append(index)
     if group:
         yield group
 
@@ -204,32 +204,32 @@ def itermax(similarities: Similarities, rounds: int) -> Linked:
     side are linked.
     """
     values, real = similarities.values, similarities.real
-    found = _mutual(values, real)
+    links = _mutual(values, real)
     small = torch.minimum(real.any(2).sum(1), real.any(1).sum(1)) <= 2
     for _ in range(rounds - 1):
-        free_first, free_second = real.any(2) & ~found.any(2), real.any(1) & ~found.any(1)
+        free_first, free_second = real.any(2) & ~links.any(2), real.any(1) & ~links.any(1)
         done = small | ~free_first.any(1) | ~free_second.any(1)
         free = free_first[:, :, None].float() + free_second[:, None, :].float()
         allowed = (free > 0) & ~done[:, None, None] & real
         new = _mutual(values * (DISCOUNT * free).clamp(max=1), real) & allowed
-        if not (new & ~found).any():
+        if not (new & ~links).any():
             break
-        found = found | new
-    return found
+        links = links | new
+    return links
 
 
 def match(similarities: Similarities) -> Linked:
     """Return the one-to-one links with the greatest sum of similarities (maximum matching)."""
     from scipy.optimize import linear_sum_assignment
 
-    found = torch.zeros_like(similarities.real)
+    links = torch.zeros_like(similarities.real)
     values = similarities.values.double().cpu().numpy()
     rows = similarities.real.any(2).sum(1).tolist()
     columns = similarities.real.any(1).sum(1).tolist()
     for pair, (m, n) in enumerate(zip(rows, columns, strict=True)):
         first, second = linear_sum_assignment(values[pair, :m, :n], maximize=True)
-        found[pair, torch.from_numpy(first), torch.from_numpy(second)] = True
-    return found
+        links[pair, torch.from_numpy(first), torch.from_numpy(second)] = True
+    return links
 
 
 def _mutual(values: Similarity, real: Linked) -> Linked:

@@ -56,8 +56,8 @@ class FastAlign:
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Learn both lexicons from the pairs, and link the words of the pairs."""
         return [
-            _aligned(one, other, self.symmetrization)
-            for one, other in zip(*self.directions(setting), strict=True)
+            _aligned(forward, backward, self.symmetrization)
+            for forward, backward in zip(*self.directions(setting), strict=True)
         ]
 
     def directions(self, setting: AlignSetting) -> tuple[list[Links], list[Links]]:
@@ -78,8 +78,8 @@ class FastAlign:
         words: tuple[dict[str, int], dict[str, int]] = ({}, {})
         sides: Sentences = ([], [])
         for pair in setting.pairs:
-            for numbers, side, known in zip(sides, pair_words(pair), words, strict=True):
-                numbered = [known.setdefault(word, len(known) + 1) for word in map(shaped, side)]
+            for numbers, side, numbers_of in zip(sides, pair_words(pair), words, strict=True):
+                numbered = [numbers_of.setdefault(word, len(numbers_of) + 1) for word in map(shaped, side)]
                 numbers.append(np.array(numbered, dtype=np.int64))
         return sides
 
@@ -98,13 +98,15 @@ class FastAlign:
 
     def _directed(self, pairs: Sequence[tuple[Words, Words]], lexicon: Lexicon) -> list[Links]:
         """Link each word of the second of two sentences to its most probable word of the first, if any."""
-        full = [(given, made) for given, made in pairs if len(given) and len(made)]
+        full = [(first, second) for first, second in pairs if len(first) and len(second)]
         matrices = joint(lexicon, full, tension=self.tension, none=self.none)
-        return [best_links(next(matrices)) if len(given) and len(made) else {} for given, made in pairs]
+        return [best_links(next(matrices)) if len(first) and len(second) else {} for first, second in pairs]
 
 
-def _aligned(forward: Links, backward: Links, how: Symmetrization) -> Aligned:
-    links = symmetrized(forward, backward, how)
-    directions = [one for name, one in (("backward", forward), ("forward", backward)) if how != name]
-    scores = (sum(one.get(link, 0.0) for one in directions) / len(directions) for link in links)
+def _aligned(forward: Links, backward: Links, symmetrization: Symmetrization) -> Aligned:
+    links = symmetrized(forward, backward, symmetrization)
+    directions = [
+        scored for name, scored in (("backward", forward), ("forward", backward)) if symmetrization != name
+    ]
+    scores = (sum(scored.get(link, 0.0) for scored in directions) / len(directions) for link in links)
     return Aligned(links=links, scores=tuple(scores))

@@ -17,14 +17,14 @@ class Given:
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Return the links of every pair; DataError at a pair without links."""
-        found = []
+        aligned = []
         for pair in setting.pairs:
             if pair.links is None:
                 raise DataError(
                     f"aligner given: translation {pair.id!r} has no links of its own. Choose another aligner."
                 )
-            found.append(Aligned(links=tuple(sorted(pair.links))))
-        return found
+            aligned.append(Aligned(links=tuple(sorted(pair.links))))
+        return aligned
 
 
 @dataclass(frozen=True, kw_only=True)

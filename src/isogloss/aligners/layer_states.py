@@ -59,7 +59,7 @@ def subword_states(
         if sentence.subwords
     ]
     empty = torch.empty(0, model.config.hidden_size, device=next(model.parameters()).device)
-    found = [empty] * len(parts)
+    window_states = [empty] * len(parts)
     lengths = [window.stop - window.start + 2 for _, window in parts]
     with scoring(model, precision) as device:
         for group in in_batches(lengths):
@@ -72,23 +72,25 @@ def subword_states(
                 states = _states(model, rows, tokenizer.pad_token_id, layer, device)
             for index, state in zip(group, states, strict=True):
                 window = parts[index][1]
-                found[index] = state[1 + window.own_start - window.start : 1 + window.own_stop - window.start]
+                window_states[index] = state[
+                    1 + window.own_start - window.start : 1 + window.own_stop - window.start
+                ]
     of_sentences: list[list[Tensor]] = [[empty] for _ in sentences]
-    for (number, _), state in zip(parts, found, strict=True):
+    for (number, _), state in zip(parts, window_states, strict=True):
         of_sentences[number].append(state)
     return [torch.cat(states) for states in of_sentences]
 
 
 def _states(model: Model, rows: list[list[int]], padding: int, layer: int, device: torch.device) -> Tensor:
-    given = pad_rows(rows, padding).to(device)
+    ids = pad_rows(rows, padding).to(device)
     mask = padding_mask([len(row) for row in rows]).to(device)
     encoder = model.base_model
     if layer == model.config.num_hidden_layers:
-        states: Tensor = encoder(input_ids=given, attention_mask=mask).last_hidden_state
+        states: Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
         return states.float()
     sites = family_of(model).sites(model)
     with _stopping(sites[max(layer, 1) - 1].module(model, "block"), before=not layer) as reached:
-        encoder(input_ids=given, attention_mask=mask)
+        encoder(input_ids=ids, attention_mask=mask)
     return reached[0].float()
 
 

@@ -72,14 +72,14 @@ def _replace(path: Path, new: Path) -> None:
 
 def _are_equal(folder: Path, other: Path) -> bool:
     """Return whether two folders have the same files, byte for byte."""
-    names, others = ({path.relative_to(one) for path in one.rglob("*")} for one in (folder, other))
+    names, others = ({path.relative_to(first) for path in first.rglob("*")} for first in (folder, other))
     pairs = [(folder / name, other / name) for name in names]
     return (
         folder.is_dir()
         and names == others
         and all(
-            (one.is_dir() and two.is_dir())
-            or (one.is_file() and two.is_file() and cmp(one, two, shallow=False))
-            for one, two in pairs
+            (first.is_dir() and second.is_dir())
+            or (first.is_file() and second.is_file() and cmp(first, second, shallow=False))
+            for first, second in pairs
         )
     )

@@ -36,11 +36,11 @@ class Checksum:
     @classmethod
     def of_file(cls, path: Path) -> "Checksum":
         """Return the checksum of a file, read block by block."""
-        size, found = 0, 0
+        size, crc = 0, 0
         with path.open("rb") as file:
             while block := file.read(BLOCK):
-                size, found = size + len(block), zlib.crc32(block, found)
-        return cls(size, f"{found:08x}")
+                size, crc = size + len(block), zlib.crc32(block, crc)
+        return cls(size, f"{crc:08x}")
 
 
 def checksums_of(folder: Path, *, without: frozenset[str] = frozenset()) -> dict[str, Checksum]:
@@ -62,14 +62,14 @@ def _files(top: Path) -> Iterator[Path]:
 
 def as_text(checksums: Mapping[str, Checksum]) -> str:
     """Return the content of a file of checksums."""
-    return json.dumps({name: asdict(one) for name, one in checksums.items()}, indent=1) + "\n"
+    return json.dumps({name: asdict(checksum) for name, checksum in checksums.items()}, indent=1) + "\n"
 
 
 def from_text(content: str | bytes, where: str | Path = CHECKSUMS) -> dict[str, Checksum]:
     """Return the checksums in a file; ValueError where it is damaged, StorageError for an unsafe name."""
     try:
         sums = parse_json(content)
-        checksums = {name: Checksum(int(one["size"]), str(one["crc32"])) for name, one in sums.items()}
+        checksums = {name: Checksum(int(entry["size"]), str(entry["crc32"])) for name, entry in sums.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(one_line(error)) from error
     for name in checksums:
@@ -87,9 +87,9 @@ def read_checksums(folder: Path) -> dict[str, Checksum]:
         raise ValueError(f"{CHECKSUMS} cannot be read: {error}") from error
 
 
-def difference(found: Checksum, written: Checksum) -> str:
+def difference(actual: Checksum, written: Checksum) -> str:
     """Say what differs between a file and what was written; empty where nothing does."""
-    if found.size != written.size:
-        return f"{found.size:,} bytes, of {written.size:,} that were written"
-    equal = not written.crc32 or found.crc32 == written.crc32
-    return "" if equal else f"checksum {found.crc32}, not {written.crc32} as it was written"
+    if actual.size != written.size:
+        return f"{actual.size:,} bytes, of {written.size:,} that were written"
+    equal = not written.crc32 or actual.crc32 == written.crc32
+    return "" if equal else f"checksum {actual.crc32}, not {written.crc32} as it was written"

@@ -25,8 +25,8 @@ def total(contributions: Contributions) -> float:
 
     Numbers are added from first to last, so that equal examples give equal bits.
     """
-    part = whole = 0.0
-    for one, other in zip(contributions.part, contributions.whole, strict=True):
-        part += one
-        whole += other
-    return part / whole if whole else 0.0
+    numerator = denominator = 0.0
+    for part, whole in zip(contributions.part, contributions.whole, strict=True):
+        numerator += part
+        denominator += whole
+    return numerator / denominator if denominator else 0.0

@@ -90,9 +90,9 @@ def located(place: str) -> Iterator[None]:
         raise
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the nearest of the known names, or an empty text."""
-    near = get_close_matches(name, list(known), n=1, cutoff=SIMILAR)
+    near = get_close_matches(name, list(names), n=1, cutoff=SIMILAR)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -31,7 +31,7 @@ def parse_json(content: str | bytes) -> Any:
         value = json.loads(text, parse_constant=_finite, parse_float=_finite)
         level: list[Any] = [[value]]
         depth = 0
-        while level := [one for part in level for one in _inside(part) if isinstance(one, dict | list)]:
+        while level := [child for part in level for child in _inside(part) if isinstance(child, dict | list)]:
             depth += 1
             if depth > DEEPEST:
                 raise RecursionError

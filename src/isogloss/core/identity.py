@@ -42,31 +42,31 @@ def content(value: object) -> Any:
 
 def _content_of_part(part: Any) -> dict[str, object]:
     kind: Any = type(part)
-    about, declared = _form(kind)
+    header, declared = _form(kind)
     if package := package_of(kind.__module__):
-        about = {**about, "package": package}
+        header = {**header, "package": package}
     parts: dict[str, object] = {}
     for name, is_fraction, nested in declared:
         value = getattr(part, name)
         if value is None:  # It is not there, so a part can gain a field and its runs keep their ids.
             continue
         # A whole number in a field of fractions is one: 0 and 0.0 are the same weight decay.
-        found = content(float(value) if is_fraction and isinstance(value, int) else value)
+        data = content(float(value) if is_fraction and isinstance(value, int) else value)
         if nested:  # Its fields stand among the others.
-            parts |= {key: inside for key, inside in found.items() if key not in ("kind", "package")}
+            parts |= {key: inside for key, inside in data.items() if key not in ("kind", "package")}
         else:
-            parts[name] = found
+            parts[name] = data
     # Fields of which one is called like what says the kind stand beneath it, so that neither hides the other.
-    return {**about, "fields": parts} if about.keys() & parts.keys() else {**about, **parts}
+    return {**header, "fields": parts} if header.keys() & parts.keys() else {**header, **parts}
 
 
 @cache
 def _form(kind: Any) -> tuple[dict[str, object], list[tuple[str, bool, bool]]]:
     """Return what is said of a dataclass, and its fields: name, whether of fractions, whether nested."""
-    about: dict[str, object] = {"kind": getattr(kind, "name", kind.__name__)}
+    header: dict[str, object] = {"kind": getattr(kind, "name", kind.__name__)}
     version = getattr(kind, "version", 1)
-    about |= {"version": version} if version != 1 else {}
-    return about, [(one.name, _is_fraction(one.type), is_nested(one)) for one in fields(kind)]
+    header |= {"version": version} if version != 1 else {}
+    return header, [(field.name, _is_fraction(field.type), is_nested(field)) for field in fields(kind)]
 
 
 def _is_fraction(kind: object) -> bool:

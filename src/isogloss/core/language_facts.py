@@ -37,10 +37,10 @@ def language_facts(code: str) -> LanguageFacts:
 
     try:
         tag = Language.get(standardize_tag(code, macro=True))
-        found = all_language_facts().get(tag.to_alpha3(), LanguageFacts())
+        facts = all_language_facts().get(tag.to_alpha3(), LanguageFacts())
     except (LanguageTagError, LookupError):
         return LanguageFacts()
-    return found._replace(script=tag.script or found.script)
+    return facts._replace(script=tag.script or facts.script)
 
 
 @cache
@@ -48,4 +48,6 @@ def all_language_facts() -> dict[str, LanguageFacts]:
     """Return the table: facts by ISO 639-3 code."""
     text = (files("isogloss.core") / "languages.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
-    return {code: LanguageFacts(*(UNKNOWN if one == "-" else one for one in facts)) for code, *facts in rows}
+    return {
+        code: LanguageFacts(*(UNKNOWN if fact == "-" else fact for fact in facts)) for code, *facts in rows
+    }

@@ -71,10 +71,10 @@ def languages_named(texts: Iterable[str]) -> tuple[str, ...]:
     ConfigError for texts that name none.
     """
     texts = tuple(texts)
-    found = dict.fromkeys(map(canonical_language, " ".join(texts).replace(",", " ").split()))
-    if texts and not found:
+    languages = dict.fromkeys(map(canonical_language, " ".join(texts).replace(",", " ").split()))
+    if texts and not languages:
         raise ConfigError("--language: none is named. Say which, as in --language de,fr.")
-    return tuple(found)
+    return tuple(languages)
 
 
 @cache
@@ -84,14 +84,16 @@ def _canonical(tag: str) -> str:
     from langcodes import LanguageTagError, standardize_tag  # 40 ms
 
     try:
-        found = str(standardize_tag(tag)).replace("-", "_")
+        standard = str(standardize_tag(tag)).replace("-", "_")
     except LanguageTagError:
         return tag
-    if not _CODE.fullmatch(found):
+    if not _CODE.fullmatch(standard):
         return tag
     if tag.startswith(("tl", "tgl")):
-        found = found.replace("fil", "tl")  # To CLDR Tagalog is Filipino; corpora say tl, tgl and tgl_Latn.
-    plain, _, variety = found.partition("_")
+        standard = standard.replace(
+            "fil", "tl"
+        )  # To CLDR Tagalog is Filipino; corpora say tl, tgl and tgl_Latn.
+    plain, _, variety = standard.partition("_")
     plain = _of_two_letters(plain)
     if len(plain) == len(tag):
         return tag  # Three letters that ISO 639 has replaced by others.
@@ -102,8 +104,8 @@ def _of_two_letters(plain: str) -> str:
     """Return the language of two letters that a code of three is the standard variety of; else the code."""
     from langcodes.data_dicts import NORMALIZED_MACROLANGUAGES
 
-    whole = NORMALIZED_MACROLANGUAGES.get(plain, "") if len(plain) == 3 else ""
-    return whole if len(whole) == 2 and whole != _TWO_STANDARDS else plain
+    macrolanguage = NORMALIZED_MACROLANGUAGES.get(plain, "") if len(plain) == 3 else ""
+    return macrolanguage if len(macrolanguage) == 2 and macrolanguage != _TWO_STANDARDS else plain
 
 
 def is_usual_script(script: str, plain: str) -> bool:
@@ -122,9 +124,9 @@ def spellings(language: str) -> tuple[str, ...]:
 
     ``zh_Hant``, ``zh-Hant``, ``zho_Hant``; ``yo``, ``yor``, ``yor_Latn``; ``en-yo``, ``eng-yor``.
     """
-    one = canonical_language(language)
-    tags = [language, *map("-".join, product(*map(_written, one.split("-"))))]
-    if "-" not in one:
+    canonical = canonical_language(language)
+    tags = [language, *map("-".join, product(*map(_written, canonical.split("-"))))]
+    if "-" not in canonical:
         tags = [same for tag in tags for same in (tag, tag.replace("_", "-"))]
     return tuple(dict.fromkeys(tags))
 
@@ -135,7 +137,7 @@ def _written(language: str) -> list[str]:
     plain, _, variety = language.partition("_")
     codes = (plain, *codes_of_three_letters(plain))
     endings = dict.fromkeys((variety, "", *_usual_scripts(plain)))
-    tags = [f"{code}_{one}" if one else code for one in endings for code in codes]
+    tags = [f"{code}_{ending}" if ending else code for ending in endings for code in codes]
     return [tag for tag in tags if _canonical(tag) == language]
 
 
@@ -148,14 +150,14 @@ def codes_of_three_letters(plain: str) -> tuple[str, ...]:
 def _codes_of_three_letters() -> dict[str, list[str]]:
     from langcodes.data_dicts import LANGUAGE_ALPHA3, LANGUAGE_REPLACEMENTS, NORMALIZED_MACROLANGUAGES
 
-    found: dict[str, list[str]] = {}
+    codes: dict[str, list[str]] = {}
     for code in dict.fromkeys(
         (*LANGUAGE_ALPHA3.values(), *NORMALIZED_MACROLANGUAGES, *LANGUAGE_REPLACEMENTS)
     ):
         if len(code) == 3:
             plain = _canonical(f"{code}_Zyyy").partition("_")[0]  # Any script: als is Albanian with one.
-            found.setdefault(plain, []).append(code)
-    return found
+            codes.setdefault(plain, []).append(code)
+    return codes
 
 
 @cache
@@ -165,8 +167,8 @@ def base_and_script(code: str) -> tuple[str, str]:
     from langcodes.data_dicts import LIKELY_SUBTAGS
 
     tag = Language.get(code.replace("_", "-"))
-    known = {tag.language, tag.prefer_macrolanguage().language} & LIKELY_SUBTAGS.keys()
-    likely = tag.maximize().script if known else tag.script
+    listed = {tag.language, tag.prefer_macrolanguage().language} & LIKELY_SUBTAGS.keys()
+    likely = tag.maximize().script if listed else tag.script
     return str(tag.language), str(likely or "")
 
 

@@ -29,7 +29,7 @@ OURS = "isogloss"
 
 def plugged_names(group: Group) -> list[str]:
     """Return the names that installed packages add to a table, sorted; nothing is imported."""
-    return sorted({one.name for one in _entries(group, tuple(sys.path))})
+    return sorted({entry.name for entry in _entries(group, tuple(sys.path))})
 
 
 def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
@@ -40,11 +40,11 @@ def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
     """
     if ":" in name:
         return _imported(EntryPoint(name, name, OURS), built_in)
-    found = [one for one in _entries(group, tuple(sys.path)) if one.name == name]
-    if len({one.value for one in found}) > 1:
-        several = " and ".join(sorted(f"{one.value} of {_package(one)}" for one in found))
+    entries = [entry for entry in _entries(group, tuple(sys.path)) if entry.name == name]
+    if len({entry.value for entry in entries}) > 1:
+        several = " and ".join(sorted(f"{entry.value} of {_package(entry)}" for entry in entries))
         raise ConfigError(f"{name!r} is added by {several}. Name one of them: module:object.")
-    return _imported(found[0], built_in) if found else None
+    return _imported(entries[0], built_in) if entries else None
 
 
 def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
@@ -59,50 +59,52 @@ def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
     if not hasattr(owner, attribute):
         near = did_you_mean(attribute, vars(owner))
         raise ConfigError(f"{where}: module {module} has no {attribute!r}.{near} Name what it has.")
-    found = getattr(owner, attribute)
-    name = getattr(found, "name", entry.name)
-    for taken in {entry.name, name} & {*built_in}:
-        raise ConfigError(f"{where}: {taken!r} is a name of isogloss's own. Give it another.")
+    value = getattr(owner, attribute)
+    name = getattr(value, "name", entry.name)
+    for reserved in {entry.name, name} & {*built_in}:
+        raise ConfigError(f"{where}: {reserved!r} is a name of isogloss's own. Give it another.")
     if entry.dist and name != entry.name:
         raise ConfigError(
             f"{where}: it calls itself {name!r}, its entry point {entry.name!r}. Make them one."
         )
-    return found
+    return value
 
 
 def look_beside(folder: Path) -> None:
     """Let modules be found in a folder, after all other places; also in processes started later."""
-    place = str(folder.resolve())
-    if place not in sys.path:
-        sys.path.append(place)
+    path = str(folder.resolve())
+    if path not in sys.path:
+        sys.path.append(path)
 
 
-def check_class(found: Any, protocol: type[object], name: str) -> None:
+def check_class(plug_in: Any, protocol: type[object], name: str) -> None:
     """Raise ConfigError unless this is a frozen dataclass with all that a protocol asks for.
 
     Its fields need defaults: titles and names of systems show those that differ from them.
     """
-    frozen = isinstance(found, type) and is_dataclass(found) and found.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    frozen = isinstance(plug_in, type) and is_dataclass(plug_in) and plug_in.__dataclass_params__.frozen  # type: ignore[attr-defined]
     if not frozen:
-        raise ConfigError(f"plug-in {name}: found {found!r:.80}; expected a frozen dataclass.")
-    check_value(found, protocol, name)
+        raise ConfigError(f"plug-in {name}: found {plug_in!r:.80}; expected a frozen dataclass.")
+    check_value(plug_in, protocol, name)
     try:
-        found()
+        plug_in()
     except TypeError as error:
         raise ConfigError(f"plug-in {name}: {error}. Give each of its fields a default.") from error
 
 
 def _members(protocol: type[object]) -> list[str]:
-    own = [one for one in protocol.__mro__ if one not in (object, Protocol) and one.__module__ != "typing"]
-    names = {name for one in own for name in (*vars(one), *inspect.get_annotations(one))}
+    bases = [
+        base for base in protocol.__mro__ if base not in (object, Protocol) and base.__module__ != "typing"
+    ]
+    names = {name for base in bases for name in (*vars(base), *inspect.get_annotations(base))}
     return sorted(name for name in names if not name.startswith("_"))
 
 
-def described(found: type[object]) -> str:
+def described(plug_in: type[object]) -> str:
     """Return what a plug-in's class says of itself: its docstring, and its fields with their defaults."""
-    about = " ".join((found.__doc__ or "").split())
-    values = ", ".join(f"{name} = {value!r}" for name, value in values_of(found()).items())
-    return f"{about} Fields: {values}." if values else about
+    summary = " ".join((plug_in.__doc__ or "").split())
+    values = ", ".join(f"{name} = {value!r}" for name, value in values_of(plug_in()).items())
+    return f"{summary} Fields: {values}." if values else summary
 
 
 @cache
@@ -117,21 +119,23 @@ def package_of(module: str) -> str:
 
 def package_named(group: Group, name: str) -> str:
     """Return the package and version that add a name; empty for a name that none adds."""
-    found = [one for one in _entries(group, tuple(sys.path)) if one.name == name]
-    return _origin(found[0].module.partition(".")[0], found[0].dist) if found else ""
+    entries = [entry for entry in _entries(group, tuple(sys.path)) if entry.name == name]
+    return _origin(entries[0].module.partition(".")[0], entries[0].dist) if entries else ""
 
 
-def check_any(found: object, protocols: Sequence[type[object]], name: str) -> None:
+def check_any(plug_in: object, protocols: Sequence[type[object]], name: str) -> None:
     """Raise ConfigError unless this, a class or a value, is what one of several protocols asks for."""
-    check = check_class if isinstance(found, type) else check_value
-    fitting = [one for one in protocols if all(hasattr(found, name) for name in _members(one))]
-    check(found, (fitting or protocols)[0], name)
+    check = check_class if isinstance(plug_in, type) else check_value
+    fitting = [
+        protocol for protocol in protocols if all(hasattr(plug_in, name) for name in _members(protocol))
+    ]
+    check(plug_in, (fitting or protocols)[0], name)
 
 
-def check_value(found: object, protocol: type[object], name: str) -> None:
+def check_value(plug_in: object, protocol: type[object], name: str) -> None:
     """Raise ConfigError unless this has all that a protocol asks for."""
-    lacking = {one for one in _members(protocol) if not hasattr(found, one)}
-    if missing := sorted(lacking | getattr(found, "__abstractmethods__", frozenset())):
+    lacking = {member for member in _members(protocol) if not hasattr(plug_in, member)}
+    if missing := sorted(lacking | getattr(plug_in, "__abstractmethods__", frozenset())):
         raise ConfigError(
             f"plug-in {name}: it has no {', '.join(missing)}; a {protocol.__name__} has all of: "
             f"{', '.join(_members(protocol))}. Add them, or inherit from {protocol.__name__}."
@@ -141,9 +145,9 @@ def check_value(found: object, protocol: type[object], name: str) -> None:
 def stamp() -> str:
     """Return a text that changes with the plug-ins of installed packages; nothing is imported."""
     return " ".join(
-        f"{one.group} {one.name} {one.value} {_origin(one.module.partition('.')[0], one.dist)}"
+        f"{entry.group} {entry.name} {entry.value} {_origin(entry.module.partition('.')[0], entry.dist)}"
         for group in GROUPS
-        for one in _entries(group, tuple(sys.path))
+        for entry in _entries(group, tuple(sys.path))
     )
 
 
@@ -151,9 +155,9 @@ def _origin(top: str, declared_by: Distribution | None = None) -> str:
     if top == OURS or top in sys.stdlib_module_names:
         return ""
     names = () if declared_by else _all_packages(tuple(sys.path)).get(top, ())
-    found = distribution(names[0]) if names else declared_by
-    name = f"{found.name} {found.version}" if found else ""
-    return name if found and not _is_editable(found) else " ".join(filter(None, (name, _digest(top))))
+    package = distribution(names[0]) if names else declared_by
+    name = f"{package.name} {package.version}" if package else ""
+    return name if package and not _is_editable(package) else " ".join(filter(None, (name, _digest(top))))
 
 
 @cache
@@ -161,9 +165,9 @@ def _all_packages(_path: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
     return packages_distributions()
 
 
-def _is_editable(found: Distribution) -> bool:
-    about = json.loads(found.read_text("direct_url.json") or "{}")
-    return bool(about.get("dir_info", {}).get("editable"))
+def _is_editable(package: Distribution) -> bool:
+    direct_url = json.loads(package.read_text("direct_url.json") or "{}")
+    return bool(direct_url.get("dir_info", {}).get("editable"))
 
 
 def _digest(top: str) -> str:
@@ -179,11 +183,11 @@ def _files(top: str) -> Iterator[Path]:
         file = getattr(sys.modules[top], "__file__", None)
         yield from (Path(file),) if file else ()
         return
-    found = find_spec(top)
-    for folder in (found.submodule_search_locations or ()) if found else ():
+    spec = find_spec(top)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
         yield from Path(folder).rglob("*.py")
-    if found and found.has_location and found.origin and not found.submodule_search_locations:
-        yield Path(found.origin)
+    if spec and spec.has_location and spec.origin and not spec.submodule_search_locations:
+        yield Path(spec.origin)
 
 
 @cache

@@ -34,8 +34,8 @@ def this_process() -> str:
 def host() -> str:
     """Return a hash of this machine since its last start and, in a container, of what numbers processes."""
     parts = [platform.node(), str(getnode())]
-    for place in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
-        path = Path(place)
+    for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        path = Path(source)
         try:
             parts.append(str(path.readlink()) if path.is_symlink() else path.read_text(encoding="utf-8"))
         except OSError:

@@ -5,8 +5,9 @@ the owner: ``learning_rate = 1e-4`` in a method's table goes to the method's ``u
 """
 
 from collections.abc import Iterator, Mapping
+import dataclasses
 from dataclasses import Field as DataclassField
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import Field, model_validator
@@ -36,45 +37,47 @@ NESTED = {"nested": True}
 Owner = TypeVar("Owner")
 
 
-def is_nested(one: "DataclassField[Any]") -> bool:
+def is_nested(field: "DataclassField[Any]") -> bool:
     """Return whether a dataclass's field holds a nested value."""
-    return bool(one.metadata.get("nested"))
+    return bool(field.metadata.get("nested"))
 
 
 def keys_of(kind: type[Any]) -> tuple[str, ...]:
     """Return the names of a dataclass's fields as recipes and records have them."""
     return tuple(
         name
-        for one in fields(kind)
-        for name in (keys_of(type(one.default)) if is_nested(one) else (one.name,))
+        for field in fields(kind)
+        for name in (keys_of(type(field.default)) if is_nested(field) else (field.name,))
     )
 
 
 def with_fields(value: Owner, **changes: object) -> Owner:
     """Return a value with some fields replaced, by the names that recipes and records have."""
-    own: dict[str, object] = dict(changes)
-    for one in fields(value):  # type: ignore[arg-type]
-        if is_nested(one):
-            inside = {name: own.pop(name) for name in keys_of(type(one.default)) if name in own}
+    remaining: dict[str, object] = dict(changes)
+    for field in fields(value):  # type: ignore[arg-type]
+        if is_nested(field):
+            inside = {name: remaining.pop(name) for name in keys_of(type(field.default)) if name in remaining}
             if inside:
-                own[one.name] = with_fields(own.get(one.name, getattr(value, one.name)), **inside)
-    return replace(value, **own)  # type: ignore[type-var]
+                remaining[field.name] = with_fields(
+                    remaining.get(field.name, getattr(value, field.name)), **inside
+                )
+    return replace(value, **remaining)  # type: ignore[type-var]
 
 
 def values_of(value: object) -> dict[str, object]:
     """Return the fields of a dataclass by the names that recipes and records have."""
-    found: dict[str, object] = {}
-    for one in fields(value):  # type: ignore[arg-type]
-        own = getattr(value, one.name)
-        found |= values_of(own) if is_nested(one) else {one.name: own}
-    return found
+    values: dict[str, object] = {}
+    for field in fields(value):  # type: ignore[arg-type]
+        current = getattr(value, field.name)
+        values |= values_of(current) if is_nested(field) else {field.name: current}
+    return values
 
 
 def parts_within(value: object) -> Iterator[object]:
     """Yield every dataclass within a run, or a tuple of runs, each before what stands in its fields."""
     if is_dataclass(value) and not isinstance(value, type):
         yield value
-        value = tuple(getattr(value, one.name) for one in fields(value))
+        value = tuple(getattr(value, field.name) for field in fields(value))
     for part in value if isinstance(value, tuple) else ():
         yield from parts_within(part)
 
@@ -93,14 +96,14 @@ def nested_fields() -> object:
     def nest(cls: type[Any], values: object) -> object:
         if not isinstance(values, Mapping):
             return values
-        found = dict(values)
-        for one in fields(cls):
-            if is_nested(one) and isinstance(found.get(one.name, {}), Mapping):
-                names = keys_of(type(one.default))
-                said = {name: found.pop(name) for name in names if name in found}
-                default = {name: getattr(one.default, name) for name in names}
-                found[one.name] = {**default, **found.get(one.name, {}), **said}
-        return found
+        table = dict(values)
+        for field in fields(cls):
+            if is_nested(field) and isinstance(table.get(field.name, {}), Mapping):
+                names = keys_of(type(field.default))
+                inside = {name: table.pop(name) for name in names if name in table}
+                default = {name: getattr(field.default, name) for name in names}
+                table[field.name] = {**default, **table.get(field.name, {}), **inside}
+        return table
 
     return model_validator(mode="before")(classmethod(nest))  # type: ignore[arg-type]
 
@@ -264,7 +267,7 @@ class Optimization:
     patience: Count | None = None
     """Epochs in a row without a higher dev score after which training stops; the rate falls as if all epochs
     were to come. Never when left out or 0."""
-    updates: Updates = field(default=Updates(), metadata=NESTED)
+    updates: Updates = dataclasses.field(default=Updates(), metadata=NESTED)
     """How weights are updated."""
 
     _nested = nested_fields()

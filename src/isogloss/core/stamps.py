@@ -48,7 +48,7 @@ def _seen(path: Path) -> Iterator[tuple[str, int, int, int]]:
 
 def _file(path: Path) -> tuple[str, int, int, int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return str(path), -1, -1, -1
-    return str(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return str(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -37,13 +37,13 @@ class Anisotropy(Diagnostic):
         """Return a row for each language and layer; sentences are those of the bitext with the first one."""
         loaded = setting.encoder(setting.subjects[0])
         layers = layers_once(loaded[0], self.layers, self.name)
-        wanted = StatesWanted(layers=layers, limit=self.limit, precision=setting.precision)
+        request = StatesWanted(layers=layers, limit=self.limit, precision=setting.precision)
         first, *others = setting.languages
         texts: dict[str, list[str]] = {}
         for other in others:
             pairs = list(setting.bitext(f"{first}-{other}"))
-            texts.setdefault(first, [one.first for one in pairs])
-            texts[other] = [one.second for one in pairs]
+            texts.setdefault(first, [pair.first for pair in pairs])
+            texts[other] = [pair.second for pair in pairs]
         rows: list[AnisotropyRow] = []
         for language, lines in texts.items():
             if len(lines) < 2:
@@ -51,7 +51,7 @@ class Anisotropy(Diagnostic):
                     f"{self.name}: {len(lines)} sentences of {language}: two are compared at least. "
                     f"Choose another split."
                 )
-            states = setting.parallel.states(loaded, lines, language, wanted)
+            states = setting.parallel.states(loaded, lines, language, request)
             rows += [
                 AnisotropyRow(
                     model=setting.subjects[0].id,

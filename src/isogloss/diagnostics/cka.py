@@ -63,8 +63,8 @@ class Cka(Diagnostic):
                 f"needed, and more than the states have dimensions are better. Choose another split."
             )
         streamed = StreamedCka()
-        wanted = StatesWanted(layers=tuple(layers), limit=self.limit, precision=setting.precision)
-        blocks = parallel_states(loaded, setting.parallel, pairs, languages, wanted)
+        request = StatesWanted(layers=tuple(layers), limit=self.limit, precision=setting.precision)
+        blocks = parallel_states(loaded, setting.parallel, pairs, languages, request)
         for number, (x, y) in enumerate(blocks, start=1):
             streamed.add(x, y)
             setting.on_progress(Progress(self.name, number, -(-len(pairs) // BLOCK), name))
@@ -104,10 +104,10 @@ class StreamedCka:
     def _ratio(self, estimator: str) -> Float[Tensor, "layer"]:
         if self._kept is None:
             raise ValueError("no states were added yet.")
-        xx, xy, yy = (getattr(one, estimator)() for one in self._kept)
+        xx, xy, yy = (getattr(moments, estimator)() for moments in self._kept)
         vary = self._kept[0].varies() & self._kept[2].varies()
-        found: Tensor = xy / (xx * yy).clamp(min=0).sqrt()
-        return torch.where(vary & (xx > 0) & (yy > 0), found, torch.nan)
+        ratio: Tensor = xy / (xx * yy).clamp(min=0).sqrt()
+        return torch.where(vary & (xx > 0) & (yy > 0), ratio, torch.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,13 +170,13 @@ def co_moments(x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer ite
     )
 
 
-def merged(one: CoMoments, other: CoMoments) -> CoMoments:
+def merged(first: CoMoments, second: CoMoments) -> CoMoments:
     """Return the sums of two blocks about their common mean (Chan et al. 1979, in all orders)."""
-    items = one.items + other.items
-    mean_x = (one.items * one.mean_x + other.items * other.mean_x) / items
-    mean_y = (one.items * one.mean_y + other.items * other.mean_y) / items
-    first, second = (_about(part, mean_x, mean_y) for part in (one, other))
-    sums = {name: getattr(first, name) + getattr(second, name) for name in SUMS}
+    items = first.items + second.items
+    mean_x = (first.items * first.mean_x + second.items * second.mean_x) / items
+    mean_y = (first.items * first.mean_y + second.items * second.mean_y) / items
+    shifted_first, shifted_second = (_about(part, mean_x, mean_y) for part in (first, second))
+    sums = {name: getattr(shifted_first, name) + getattr(shifted_second, name) for name in SUMS}
     return CoMoments(items=items, mean_x=mean_x, mean_y=mean_y, **sums)
 
 

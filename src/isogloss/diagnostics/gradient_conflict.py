@@ -86,14 +86,14 @@ class GradientConflict(Diagnostic):
             return text_losses(model, batches, precision=setting.precision)
 
         pool = Pool({language: len(rows) for language, rows in text.items()}, losses)
-        how = ConflictSampling(batch=self.batch, count=self.draws, seed=self.seed)
+        sampling = ConflictSampling(batch=self.batch, count=self.draws, seed=self.seed)
         common = {
             frozenset(pair): overlap(text[pair[0]], text[pair[1]], special=masking.vocabulary.special)
             for pair in combinations(text, 2)
         }
         return [
             replace(row, overlap=common.get(frozenset((row.first, row.second))))
-            for row in _conflicts(setting, model, pool, how)
+            for row in _conflicts(setting, model, pool, sampling)
         ]
 
     def _read(
@@ -126,31 +126,31 @@ class TaskGradientConflict(Diagnostic):
         examples = {language: setting.evaluation(language) for language in setting.languages}
         pool = example_pool(
             model,
-            {language: one.rows for language, one in examples.items()},
+            {language: evaluation.rows for language, evaluation in examples.items()},
             examples[setting.languages[0]].task,
             padding=int(model.config.pad_token_id or 0),
             precision=setting.precision,
         )
-        how = ConflictSampling(batch=self.batch, count=self.draws, seed=self.seed)
-        return _conflicts(setting, model, pool, how)
+        sampling = ConflictSampling(batch=self.batch, count=self.draws, seed=self.seed)
+        return _conflicts(setting, model, pool, sampling)
 
 
 def _conflicts(
-    setting: MeasureSetting, model: nn.Module, pool: Pool, how: ConflictSampling
+    setting: MeasureSetting, model: nn.Module, pool: Pool, sampling: ConflictSampling
 ) -> list[Conflict]:
-    rows: list[dict[str, Any]] = [*sampled_conflict(model, pool, how, on_progress=setting.on_progress)]
+    rows: list[dict[str, Any]] = [*sampled_conflict(model, pool, sampling, on_progress=setting.on_progress)]
     return [Conflict(model=setting.subjects[0].id, **row) for row in rows]
 
 
-def overlap(one: Sequence[np.ndarray], other: Sequence[np.ndarray], *, special: Sequence[int] = ()) -> float:
+def overlap(x: Sequence[np.ndarray], y: Sequence[np.ndarray], *, special: Sequence[int] = ()) -> float:
     """Return the overlap of two texts' subword distributions: Σ min(p, q), from 0 to 1.
 
     Special subwords, such as the unknown one, do not count.
     """
-    first, second = (Counter(chain.from_iterable(row.tolist() for row in text)) for text in (one, other))
+    counts_x, counts_y = (Counter(chain.from_iterable(row.tolist() for row in text)) for text in (x, y))
     for subword in special:
-        first.pop(subword, None)
-        second.pop(subword, None)
-    n, m = max(1, first.total()), max(1, second.total())
-    both = first.keys() & second.keys()
-    return math.fsum(min(first[subword] / n, second[subword] / m) for subword in both)
+        counts_x.pop(subword, None)
+        counts_y.pop(subword, None)
+    n, m = max(1, counts_x.total()), max(1, counts_y.total())
+    shared = counts_x.keys() & counts_y.keys()
+    return math.fsum(min(counts_x[subword] / n, counts_y[subword] / m) for subword in shared)

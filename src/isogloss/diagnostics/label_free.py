@@ -70,10 +70,10 @@ class LabelFree(Diagnostic):
         model = setting.load(setting.subjects[0])
         read = {language: self._read(setting, model, language) for language in setting.languages}
         signals = {
-            language: {"confidence": float(one.confidence.mean()), "entropy": float(one.entropy.mean())}
-            for language, one in read.items()
+            language: {"confidence": float(units.confidence.mean()), "entropy": float(units.entropy.mean())}
+            for language, units in read.items()
         }
-        sources = [one for one in read if role_of(one, setting.source) == "source"]
+        sources = [code for code in read if role_of(code, setting.source) == "source"]
         if sources:
             _estimate_scores(read, sources, signals)
         for language, steadiness in self._steadiness(model, read).items():
@@ -87,8 +87,8 @@ class LabelFree(Diagnostic):
                 value=value,
                 examples=len(read[language].evaluation.examples),
             )
-            for language, own in signals.items()
-            for name, value in own.items()
+            for language, values in signals.items()
+            for name, value in values.items()
         ]
 
     def _read(self, setting: MeasureSetting, model: Model, language: str) -> _Read:
@@ -100,14 +100,14 @@ class LabelFree(Diagnostic):
 
     def _steadiness(self, model: Model, read: Mapping[str, _Read]) -> dict[str, float]:
         """Return for each language the share of units whose best label stays, over all draws."""
-        kept: dict[str, list[float]] = {language: [] for language in read if self.draws}
+        unchanged: dict[str, list[float]] = {language: [] for language in read if self.draws}
         for draw in range(self.draws):
             moved = moved_weights(model, self.noise, seed=draw)
-            for language, shares in kept.items():
+            for language, shares in unchanged.items():
                 evaluation = read[language].evaluation
                 *_, best = _units(evaluation, evaluation.scores(moved))
                 shares.append(float((best == read[language].best).double().mean()))
-        return {language: fmean(shares) for language, shares in kept.items()}
+        return {language: fmean(shares) for language, shares in unchanged.items()}
 
 
 def _estimate_scores(
@@ -138,11 +138,11 @@ def estimated_by_threshold(source: Tensor, score: float, target: Tensor) -> floa
 
 def _units(evaluation: Evaluation, scores: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Return confidence, entropy and best label [unit] of the raw scores of all rows."""
-    every = [_probabilities(evaluation.task, one) for one in scores]
-    confidence = torch.cat([one.amax(dim=-1) for one in every])
-    possible = torch.cat([(one > 0).sum(dim=-1) for one in every]).clamp(min=2)
-    entropy = torch.cat([torch.special.entr(one).sum(dim=-1) for one in every]) / possible.log()
-    return confidence, entropy, torch.cat([one.argmax(dim=-1) for one in every])
+    probabilities = [_probabilities(evaluation.task, part) for part in scores]
+    confidence = torch.cat([part.amax(dim=-1) for part in probabilities])
+    possible = torch.cat([(part > 0).sum(dim=-1) for part in probabilities]).clamp(min=2)
+    entropy = torch.cat([torch.special.entr(part).sum(dim=-1) for part in probabilities]) / possible.log()
+    return confidence, entropy, torch.cat([part.argmax(dim=-1) for part in probabilities])
 
 
 def _probabilities(task: Task, scores: Tensor) -> Tensor:

@@ -139,7 +139,7 @@ class LanguageGates(Diagnostic):
         groups = {
             language: gate_groups(model, self._kinds(), language=language) for language in setting.languages
         }
-        every = groups[setting.languages[0]]
+        all_groups = groups[setting.languages[0]]
         masking = Masking(
             vocabulary=Vocabulary.of(tokenizer),
             share=self.masked,
@@ -147,19 +147,19 @@ class LanguageGates(Diagnostic):
         )
         text = {language: self._text(setting, language, tokenizer, masking) for language in setting.languages}
         masks = [
-            self._learned(setting, (model, masking), groups[language], (language, own.blocks), draw)
-            for language, own in text.items()
+            self._learned(setting, (model, masking), groups[language], (language, language_text.blocks), draw)
+            for language, language_text in text.items()
             for draw in range(self.draws)
         ]
-        specific = specific_gates(masks, every)
+        specific = specific_gates(masks, all_groups)
         lists = {"/".join(("specific", *key)): numbers for key, numbers in specific.items()}
         setting.keep_tensors(MASKS, {**mask_tensors(masks), **lists}, mask_metadata(self._kinds()))
         encoder = setting.subjects[0].id
         return [
-            *similarity_rows(encoder, masks, every),
+            *similarity_rows(encoder, masks, all_groups),
             *_perplexity_rows(setting, model, groups, masks, text),
-            *kept_rows(encoder, masks, every),
-            *specific_rows(encoder, specific, every),
+            *kept_rows(encoder, masks, all_groups),
+            *specific_rows(encoder, specific, all_groups),
         ]
 
     def _kinds(self) -> GateKinds:
@@ -174,10 +174,10 @@ class LanguageGates(Diagnostic):
                 f"{self.name}: rows of {self.block} subwords (block), but the encoder takes only "
                 f"{tokenizer.model_max_length}. Lower block."
             )
-        rows, held = self._rows(), HELD_OUT // self.block
+        rows, held_out = self._rows(), HELD_OUT // self.block
         lines = subwords_of(setting.text(language), tokenizer)
         blocks = list(
-            islice(_blocks(lines, tokenizer.sep_token_id, self.block - 2), rows * self.steps + held)
+            islice(_blocks(lines, tokenizer.sep_token_id, self.block - 2), rows * self.steps + held_out)
         )
         if len(blocks) < 2:
             raise DataError(
@@ -185,13 +185,13 @@ class LanguageGates(Diagnostic):
                 f"{self.block} subwords; two or more are needed, and hundreds are better. Choose another "
                 f"split or corpus, read more lines (examples), or lower block."
             )
-        held = max(1, min(held, len(blocks) // TENTH))
-        apart = set(np.linspace(0, len(blocks) - 1, held).astype(int).tolist())
-        own = [block for place, block in enumerate(blocks) if place in apart]
+        held_out = max(1, min(held_out, len(blocks) // TENTH))
+        held_numbers = set(np.linspace(0, len(blocks) - 1, held_out).astype(int).tolist())
+        held_blocks = [block for number, block in enumerate(blocks) if number in held_numbers]
         seed = derive(self.seed, language, "held out")
         return _Text(
-            [block for place, block in enumerate(blocks) if place not in apart],
-            masked_parts(own, masking, seed=seed, budget=self.batch_subwords, language=language),
+            [block for number, block in enumerate(blocks) if number not in held_numbers],
+            masked_parts(held_blocks, masking, seed=seed, budget=self.batch_subwords, language=language),
         )
 
     def _rows(self) -> int:
@@ -205,7 +205,7 @@ class LanguageGates(Diagnostic):
         text: tuple[str, Sequence[np.ndarray]],
         draw: int,
     ) -> Mask:
-        how = GateTraining(
+        training = GateTraining(
             steps=self.steps,
             rows=self._rows(),
             updates=replace(GATE_UPDATES, learning_rate=self.learning_rate, precision=setting.precision),
@@ -215,9 +215,9 @@ class LanguageGates(Diagnostic):
             start=self.start,
         )
         seed = derive(self.seed, text[0], draw)
-        found = learn_gates(loaded, groups, text, how, seed=seed, on_progress=setting.on_progress)
+        learned = learn_gates(loaded, groups, text, training, seed=seed, on_progress=setting.on_progress)
         return Mask(
-            language=text[0], draw=draw, kinds=self._kinds(), log_alpha=found.log_alpha, above=found.above
+            language=text[0], draw=draw, kinds=self._kinds(), log_alpha=learned.log_alpha, above=learned.above
         )
 
 
@@ -250,16 +250,16 @@ def _perplexity_rows(
     device = next(model.parameters()).device
     runs: list[Mask | None] = [None, *masks]
     for number, mask in enumerate(runs, start=1):
-        gates = {name: one.to(device) for name, one in mask.gates().items()} if mask else {}
-        for language, own in text.items():
+        gates = {name: gate.to(device) for name, gate in mask.gates().items()} if mask else {}
+        for language, language_text in text.items():
             with gated(model, groups[language], gates):
-                found = perplexity(model, own.held_out, precision=setting.precision)
+                value = perplexity(model, language_text.held_out, precision=setting.precision)
             yield MaskPerplexity(
                 model=setting.subjects[0].id,
                 language=language,
                 mask=mask.language if mask else "",
                 draw=mask.draw if mask else None,
-                perplexity=found if math.isfinite(found) else None,
+                perplexity=value if math.isfinite(value) else None,
             )
         setting.on_progress(Progress("perplexity", number, len(runs), mask.language if mask else "unpruned"))
 
@@ -289,34 +289,34 @@ def similarity_rows(
     model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]
 ) -> Iterator[MaskSimilarity]:
     """Yield a row for each pair of masks and part of the model; pairs of one language are the control."""
-    for one, other in combinations(masks, 2):
-        for (layer, module), own in parts_of(groups).items():
-            x, y = log_alphas(one, own), log_alphas(other, own)
-            kept, also = x > one.above, y > other.above
+    for first, second in combinations(masks, 2):
+        for (layer, module), part in parts_of(groups).items():
+            x, y = log_alphas(first, part), log_alphas(second, part)
+            open_first, open_second = x > first.above, y > second.above
             yield MaskSimilarity(
                 model=model,
-                first=one.language,
-                first_draw=one.draw,
-                second=other.language,
-                second_draw=other.draw,
+                first=first.language,
+                first_draw=first.draw,
+                second=second.language,
+                second_draw=second.draw,
                 layer=layer,
                 module=module,
                 gates=len(x),
                 cosine=gate_cosine(x, y),
                 correlation=correlation(x, y),
                 open_cosine=gate_cosine(open_probability(x), open_probability(y)),
-                overlap=jaccard(kept, also),
-                only_first=int((kept & ~also).sum()),
-                only_second=int((also & ~kept).sum()),
+                overlap=jaccard(open_first, open_second),
+                only_first=int((open_first & ~open_second).sum()),
+                only_second=int((open_second & ~open_first).sum()),
             )
 
 
 def kept_rows(model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Iterator[MaskKept]:
     """Yield a row for each mask and part: the share of parameters it keeps, and its expected share."""
     for mask in masks:
-        for (layer, module), own in parts_of(groups).items():
-            log_alpha = log_alphas(mask, own)
-            sizes = torch.cat([torch.full((group.size,), float(group.parameters)) for group in own])
+        for (layer, module), part in parts_of(groups).items():
+            log_alpha = log_alphas(mask, part)
+            sizes = torch.cat([torch.full((group.size,), float(group.parameters)) for group in part])
             yield MaskKept(
                 model=model,
                 mask=mask.language,
@@ -332,25 +332,25 @@ def kept_rows(model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]) ->
 def specific_gates(masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Specific:
     """List the gates that every mask of one language keeps and every mask of another prunes."""
     languages = list(dict.fromkeys(mask.language for mask in masks))
-    found: Specific = {}
+    specific: Specific = {}
     for group in groups:
-        kept = {
+        kept_by = {
             language: torch.stack(
                 [mask.kept(group.name).flatten() for mask in masks if mask.language == language]
             )
             for language in languages
         }
         for keeps, prunes in permutations(languages, 2):
-            only = kept[keeps].all(dim=0) & ~kept[prunes].any(dim=0)
-            found[keeps, prunes, group.name] = only.nonzero().flatten()
-    return found
+            only = kept_by[keeps].all(dim=0) & ~kept_by[prunes].any(dim=0)
+            specific[keeps, prunes, group.name] = only.nonzero().flatten()
+    return specific
 
 
 def specific_rows(model: str, specific: Specific, groups: Sequence[GateGroup]) -> Iterator[SpecificGates]:
     """Yield a row for each pair of languages and part: gates and parameters that only the first keeps."""
     for keeps, prunes in dict.fromkeys((keeps, prunes) for keeps, prunes, _ in specific):
-        for (layer, module), own in parts_of(groups).items():
-            counts = [len(specific[keeps, prunes, group.name]) for group in own]
+        for (layer, module), part in parts_of(groups).items():
+            counts = [len(specific[keeps, prunes, group.name]) for group in part]
             yield SpecificGates(
                 model=model,
                 keeps=keeps,
@@ -358,18 +358,18 @@ def specific_rows(model: str, specific: Specific, groups: Sequence[GateGroup]) -
                 layer=layer,
                 module=module,
                 gates=sum(counts),
-                of=sum(group.size for group in own),
-                parameters=sum(n * group.parameters for n, group in zip(counts, own, strict=True)),
+                of=sum(group.size for group in part),
+                parameters=sum(n * group.parameters for n, group in zip(counts, part, strict=True)),
             )
 
 
 def parts_of(groups: Sequence[GateGroup]) -> Mapping[Part, list[GateGroup]]:
     """Return the groups of each part: attention and feed-forward of a layer, of all layers, and all."""
-    found: dict[Part, list[GateGroup]] = {}
+    parts: dict[Part, list[GateGroup]] = {}
     for group in groups:
         for part in ((group.layer, group.module), (None, group.module), (None, "all")):
-            found.setdefault(part, []).append(group)
-    return found
+            parts.setdefault(part, []).append(group)
+    return parts
 
 
 def log_alphas(mask: Mask, groups: Sequence[GateGroup]) -> Float[Tensor, " gate"]:

@@ -52,8 +52,8 @@ class LinkAttention(Diagnostic):
             pairs = self._pairs(setting, loaded, f"{first}-{other}")
             for look, layer in product(self.looks, range(1, loaded[0].config.num_hidden_layers + 1)):
                 mixup = Mixup(layer=layer, learned=False, attends=None if look == "attention" else look)
-                found = _over_pairs(setting, loaded, pairs, mixup)
-                mass, hits, chance = found.mean(dim=0).tolist()
+                scores = _over_pairs(setting, loaded, pairs, mixup)
+                mass, hits, chance = scores.mean(dim=0).tolist()
                 rows.append(
                     LinkAttentionRow(
                         model=setting.subjects[0].id,
@@ -61,7 +61,7 @@ class LinkAttention(Diagnostic):
                         second=other,
                         layer=layer,
                         look=look,
-                        subwords=len(found),
+                        subwords=len(scores),
                         mass=mass,
                         hits=hits,
                         chance=chance,
@@ -85,14 +85,14 @@ def _over_pairs(
     setting: MeasureSetting, loaded: LoadedEncoder, pairs: AlignedBitext, mixup: Mixup
 ) -> Float[Tensor, "subword 3"]:
     """Return mass, hit and chance of each linked subword of the second language."""
-    found = []
+    parts = []
     batches = in_batches([pairs.length(number) for number in range(len(pairs))])
     for done, numbers in enumerate(batches, start=1):
         weights = _weights(loaded, pairs, numbers, mixup, setting.precision)
-        found.append(on_links(weights, *_links(pairs, numbers, weights.shape[1:])))
+        parts.append(on_links(weights, *_links(pairs, numbers, weights.shape[1:])))
         setting.on_progress(Progress("link attention", done, len(batches), f"layer {mixup.layer}"))
     release_memory()
-    return torch.cat(found)
+    return torch.cat(parts)
 
 
 def _weights(

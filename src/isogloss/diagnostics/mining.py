@@ -88,8 +88,8 @@ class Mining(Diagnostic):
                 for layer, mined in self._mined(setting, loaded, (first, other), split):
                     if split == TUNED:
                         thresholds[layer] = best_threshold(mined)
-                    about = (setting.subjects[0].id, first, other, split)
-                    rows.append(self._row(about, layer, mined, thresholds[layer]))
+                    frame = (setting.subjects[0].id, first, other, split)
+                    rows.append(self._row(frame, layer, mined, thresholds[layer]))
         return rows
 
     def _mined(
@@ -105,8 +105,8 @@ class Mining(Diagnostic):
             self._states(setting, loaded, language, texts)
             for language, texts in zip(languages, (sides.first, sides.second), strict=True)
         ]
-        for place, layer in enumerate(self.layers or (self.layer,)):
-            x, y = (directions(side[place], centred=self.centred).to(loaded[0].device) for side in states)
+        for index, layer in enumerate(self.layers or (self.layer,)):
+            x, y = (directions(side[index], centred=self.centred).to(loaded[0].device) for side in states)
             pairs, scores = mine(x, y, neighbours=self.neighbours, margin=self.margin)
             correct = torch.tensor([(i, j) in sides.gold for i, j in pairs.tolist()])
             yield layer, Mined(scores, correct, sides)
@@ -114,17 +114,17 @@ class Mining(Diagnostic):
     def _states(
         self, setting: MeasureSetting, loaded: LoadedEncoder, language: str, texts: Sequence[str]
     ) -> Float[Tensor, "layer sentence dim"]:
-        wanted = StatesWanted(
+        request = StatesWanted(
             layers=self.layers or (self.layer,), limit=self.limit, precision=setting.precision
         )
         parts = (texts[at : at + AT_ONCE] for at in range(0, len(texts), AT_ONCE))
-        return torch.cat([setting.parallel.states(loaded, part, language, wanted) for part in parts], dim=1)
+        return torch.cat([setting.parallel.states(loaded, part, language, request) for part in parts], dim=1)
 
     def _row(
-        self, about: tuple[str, str, str, str], layer: int, mined: "Mined", threshold: float
+        self, frame: tuple[str, str, str, str], layer: int, mined: "Mined", threshold: float
     ) -> MiningRow:
-        model, first, second, split = about
-        found, precision, recall, f1 = scores_at(mined, threshold)
+        model, first, second, split = frame
+        passed, precision, recall, f1 = scores_at(mined, threshold)
         return MiningRow(
             model=model,
             first=first,
@@ -137,7 +137,7 @@ class Mining(Diagnostic):
             sentences_first=len(mined.sides.first),
             sentences_second=len(mined.sides.second),
             gold=len(mined.sides.gold),
-            mined=found,
+            mined=passed,
             threshold=threshold,
             precision=precision,
             recall=recall,
@@ -166,11 +166,11 @@ class Mined:
 def unique_sides(texts: Sequence[ComparableText]) -> Sides:
     """Return each sentence once, sorted: their order says nothing about which belong together."""
     first, second = (
-        sorted({one for one in side if one})
-        for side in ((text.first for text in texts), (text.second for text in texts))
+        sorted({text for text in side if text})
+        for side in ((pair.first for pair in texts), (pair.second for pair in texts))
     )
-    of_first, of_second = ({one: number for number, one in enumerate(side)} for side in (first, second))
-    gold = {(of_first[one.first], of_second[one.second]) for one in texts if one.first and one.second}
+    of_first, of_second = ({text: number for number, text in enumerate(side)} for side in (first, second))
+    gold = {(of_first[text.first], of_second[text.second]) for text in texts if text.first and text.second}
     return Sides(first, second, gold)
 
 
@@ -194,21 +194,21 @@ def mine(
     )
     scores, order = torch.cat((forward, backward)).double().sort(descending=True, stable=True)
     proposed = proposed[order].cpu()
-    kept = _each_once(proposed.tolist())
-    return proposed[kept], scores.cpu()[kept]
+    numbers = _each_once(proposed.tolist())
+    return proposed[numbers], scores.cpu()[numbers]
 
 
 def _each_once(proposed: Sequence[Sequence[int]]) -> list[int]:
     """Return the numbers of the pairs of whose sides neither stands in one before."""
     firsts: set[int] = set()
     seconds: set[int] = set()
-    kept = []
-    for number, (one, other) in enumerate(proposed):
-        if one not in firsts and other not in seconds:
-            firsts.add(one)
-            seconds.add(other)
-            kept.append(number)
-    return kept
+    numbers = []
+    for number, (first, second) in enumerate(proposed):
+        if first not in firsts and second not in seconds:
+            firsts.add(first)
+            seconds.add(second)
+            numbers.append(number)
+    return numbers
 
 
 Nearest = tuple[Float[Tensor, "_ _"], Int[Tensor, "_ _"]]
@@ -224,10 +224,10 @@ def nearest(
     """
     of_x, of_y = (
         (
-            x.new_full((len(one), min(neighbours, len(other))), -torch.inf),
-            torch.zeros((len(one), min(neighbours, len(other))), dtype=torch.long, device=x.device),
+            x.new_full((len(queries), min(neighbours, len(keys))), -torch.inf),
+            torch.zeros((len(queries), min(neighbours, len(keys))), dtype=torch.long, device=x.device),
         )
-        for one, other in ((x, y), (y, x))
+        for queries, keys in ((x, y), (y, x))
     )
     for row in range(0, len(x), BLOCK):
         for column in range(0, len(y), BLOCK):
@@ -237,12 +237,12 @@ def nearest(
     return of_x, of_y
 
 
-def _update(found: Nearest, cosines: Float[Tensor, "row column"], row: int, column: int) -> None:
+def _update(highest: Nearest, cosines: Float[Tensor, "row column"], row: int, column: int) -> None:
     """Put a block's cosines among the highest so far; its rows and columns are counted from these."""
-    values, numbers = (one[row : row + len(cosines)] for one in found)
-    new, places = cosines.topk(min(values.shape[1], cosines.shape[1]), dim=1)
+    values, numbers = (part[row : row + len(cosines)] for part in highest)
+    new, indices = cosines.topk(min(values.shape[1], cosines.shape[1]), dim=1)
     best, order = torch.cat((values, new), dim=1).topk(values.shape[1], dim=1)
-    numbers.copy_(torch.cat((numbers, places + column), dim=1).gather(1, order))
+    numbers.copy_(torch.cat((numbers, indices + column), dim=1).gather(1, order))
     values.copy_(best)
 
 
@@ -257,6 +257,6 @@ def best_threshold(mined: Mined) -> float:
 
 def scores_at(mined: Mined, threshold: float) -> tuple[int, float, float, float]:
     """Return how many pairs a threshold lets pass, and their precision (0 of none), recall and F1."""
-    taken = mined.scores >= threshold
-    found, right, gold = int(taken.sum()), int(mined.correct[taken].sum()), len(mined.sides.gold)
-    return found, right / max(found, 1), right / gold, 2 * right / (found + gold)
+    passing = mined.scores >= threshold
+    passed, right, gold = int(passing.sum()), int(mined.correct[passing].sum()), len(mined.sides.gold)
+    return passed, right / max(passed, 1), right / gold, 2 * right / (passed + gold)

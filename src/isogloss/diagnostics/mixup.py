@@ -131,8 +131,8 @@ def grid_of(
     trained: tuple[int, float], ratios: Sequence[float], layers: Sequence[int]
 ) -> list[tuple[int, float]]:
     """Return the layers and largest ratios to try, in rising order, each pair once, the trained one too."""
-    every = {(layer, ratio) for layer in layers or trained[:1] for ratio in ratios}
-    return sorted(every | {trained})
+    points = {(layer, ratio) for layer in layers or trained[:1] for ratio in ratios}
+    return sorted(points | {trained})
 
 
 def mixing_at(scorer: Evaluation, layer: int, ratio: float) -> Evaluation:

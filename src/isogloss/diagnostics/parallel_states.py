@@ -20,7 +20,7 @@ def parallel_states(
     text: ParallelText,
     pairs: Sequence[Pair],
     languages: tuple[str, str],
-    wanted: StatesWanted,
+    request: StatesWanted,
 ) -> Iterator[Sides]:
     """Yield the states of the first and of the second sides, all layers from one pass over each.
 
@@ -30,8 +30,8 @@ def parallel_states(
     for start in range(0, len(pairs), BLOCK):
         block = pairs[start : start + BLOCK]
         yield (
-            text.states(loaded, [one.first for one in block], first, wanted),
-            text.states(loaded, [one.second for one in block], second, wanted),
+            text.states(loaded, [pair.first for pair in block], first, request),
+            text.states(loaded, [pair.second for pair in block], second, request),
         )
 
 

@@ -54,18 +54,22 @@ class RepresentationMap(Diagnostic):
         """Return a row for each language's centroid, then one for each point."""
         loaded = setting.encoder(setting.subjects[0])
         (layer,) = layer_numbers((self.layer,), loaded, self.name)
-        wanted = StatesWanted(layers=(layer,), limit=self.limit, precision=setting.precision)
+        request = StatesWanted(layers=(layer,), limit=self.limit, precision=setting.precision)
         texts = self._texts(setting)
-        found = [setting.parallel.states(loaded, own, language, wanted)[0] for language, own in texts.items()]
-        about = setting.subjects[0].id, layer
-        return [*map_points(about, torch.stack(found), list(texts), self.points)]
+        states = [
+            setting.parallel.states(loaded, lines, language, request)[0] for language, lines in texts.items()
+        ]
+        frame = setting.subjects[0].id, layer
+        return [*map_points(frame, torch.stack(states), list(texts), self.points)]
 
     def _texts(self, setting: MeasureSetting) -> dict[str, list[object]]:
         """Return by language the sentences that are in every pair."""
         first, *others = setting.languages
-        sides = {other: {one.key: one for one in setting.parallel.pairs(first, other)} for other in others}
-        every = list(sides.values())
-        shared = [key for key in (every[0] if every else ()) if all(key in side for side in every)]
+        sides = {other: {pair.key: pair for pair in setting.parallel.pairs(first, other)} for other in others}
+        all_sides = list(sides.values())
+        shared = [
+            key for key in (all_sides[0] if all_sides else ()) if all(key in side for side in all_sides)
+        ]
         if len(shared) < FEWEST:
             raise DataError(
                 f"{self.name}: {len(shared)} sentences of {first} have a translation in all of "
@@ -74,24 +78,24 @@ class RepresentationMap(Diagnostic):
             )
         chosen = spaced(shared, self.sentences)
         texts = {other: [side[key].second for key in chosen] for other, side in sides.items()}
-        return {first: [every[0][key].first for key in chosen], **texts}
+        return {first: [all_sides[0][key].first for key in chosen], **texts}
 
 
 def map_points(
-    about: tuple[str, int], states: Float[Tensor, "language item dim"], languages: Sequence[str], points: int
+    frame: tuple[str, int], states: Float[Tensor, "language item dim"], languages: Sequence[str], points: int
 ) -> Iterator[MapPoint]:
     """Yield the languages' centroids, then at most ``points`` items of each; ``about`` is model and layer."""
     states = states.double()
     flat = states.flatten(0, 1)
     directions, explained = principal_components(flat, COMPONENTS)
     projected = (states - flat.mean(dim=0)) @ directions.T
-    row = partial(MapPoint, model=about[0], layer=about[1], sentences=states.shape[1])
+    row = partial(MapPoint, model=frame[0], layer=frame[1], sentences=states.shape[1])
     centroid = partial(row, explained_x=float(explained[0]), explained_y=float(explained[1]))
     between = between_share(states)
     for language, (x, y) in zip(languages, projected.mean(dim=1).tolist(), strict=True):
         yield centroid(what="centroid", language=language, x=x, y=y, between=between)
-    for language, own in zip(languages, projected, strict=True):
-        for x, y in spaced(own.tolist(), points):
+    for language, points_of_language in zip(languages, projected, strict=True):
+        for x, y in spaced(points_of_language.tolist(), points):
             yield row(what="sentence", language=language, x=x, y=y)
 
 
@@ -115,13 +119,13 @@ def between_share(states: Float[Tensor, "language item dim"]) -> float:
     """Return the variance between the languages' means as a share of the whole variance, in [0, 1]."""
     states = states.double()
     mean = states.mean(dim=(0, 1))
-    whole = float((states - mean).square().sum())
+    total = float((states - mean).square().sum())
     between = float((states.mean(dim=1) - mean).square().sum()) * states.shape[1]
-    return between / whole if whole else 0.0
+    return between / total if total else 0.0
 
 
 def spaced(items: Sequence[Item], count: int) -> list[Item]:
     """Return at most so many items, evenly spaced from the first."""
     if len(items) <= count:
         return list(items)
-    return [items[place * len(items) // count] for place in range(count)]
+    return [items[index * len(items) // count] for index in range(count)]

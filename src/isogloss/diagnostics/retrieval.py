@@ -59,7 +59,7 @@ class Retrieval(Diagnostic):
     def measure(self, setting: MeasureSetting) -> list[RetrievalRow]:
         """Return, for each pair of the first language with another, a row for each layer and similarity."""
         loaded = setting.encoder(setting.subjects[0])
-        wanted = StatesWanted(
+        request = StatesWanted(
             layers=self.layers or (self.layer,), limit=self.limit, precision=setting.precision
         )
         rows: list[RetrievalRow] = []
@@ -70,16 +70,18 @@ class Retrieval(Diagnostic):
                 raise DataError(
                     f"{self.name}: no translations {first}-{other} to look for. Choose another split."
                 )
-            x = setting.parallel.states(loaded, [one.first for one in pairs], first, wanted)
-            y = setting.parallel.states(loaded, [one.second for one in pairs], other, wanted)
+            x = setting.parallel.states(loaded, [pair.first for pair in pairs], first, request)
+            y = setting.parallel.states(loaded, [pair.second for pair in pairs], other, request)
             rows += self._rows((setting.subjects[0].id, first, other), x, y)
         return rows
 
-    def _rows(self, about: tuple[str, str, str], one: Tensor, other: Tensor) -> Iterator[RetrievalRow]:
-        model, first, second = about
-        for place, layer in enumerate(self.layers or (self.layer,)):
+    def _rows(
+        self, frame: tuple[str, str, str], first_states: Tensor, second_states: Tensor
+    ) -> Iterator[RetrievalRow]:
+        model, first, second = frame
+        for index, layer in enumerate(self.layers or (self.layer,)):
             for centred in (True, False) if self.centred is None else (self.centred,):
-                x, y = (directions(side[place], centred=centred) for side in (one, other))
+                x, y = (directions(side[index], centred=centred) for side in (first_states, second_states))
                 for neighbours in dict.fromkeys((0, self.csls)):
                     yield RetrievalRow(
                         model=model,
@@ -105,17 +107,17 @@ def retrieval_accuracy(
     """
     # CSLS is 2 cos(x, y) - r(x) - r(y); r(x) is the same for all candidates, so their order needs only r(y).
     offset = mean_nearest(y, x, neighbours) / 2 if neighbours else torch.zeros(len(y), device=y.device)
-    own = (x * y).sum(dim=1) - offset
-    found = 0.0
+    own_similarity = (x * y).sum(dim=1) - offset
+    correct = 0.0
     for start in range(0, len(x), BLOCK):
         rows = slice(start, start + BLOCK)
-        ahead = x[rows] @ y.T - offset - own[rows].unsqueeze(1)
+        ahead = x[rows] @ y.T - offset - own_similarity[rows].unsqueeze(1)
         numbers = torch.arange(len(ahead), device=x.device)
         ahead[numbers, numbers + start] = 0  # The right one ties with itself, whatever the rounding.
         best = ~(ahead > TIE).any(dim=1)
         ties = (ahead >= -TIE).sum(dim=1)
-        found += float((best / ties).sum(dtype=torch.float64))
-    return found / len(x)
+        correct += float((best / ties).sum(dtype=torch.float64))
+    return correct / len(x)
 
 
 def mean_nearest(

@@ -98,10 +98,10 @@ class TransferGap(Diagnostic):
         rows = main_scores(setting.subjects)
         means = {}
         for role in ("source", "target"):
-            own = [row.score for row in rows if role_of(row.language, setting.source) == role]
-            if not own:
+            scores = [row.score for row in rows if role_of(row.language, setting.source) == role]
+            if not scores:
                 return []
-            means[role] = sum(own) / len(own)
+            means[role] = sum(scores) / len(scores)
         return [
             Gap(
                 model=rows[0].model,

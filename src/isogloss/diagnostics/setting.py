@@ -59,14 +59,15 @@ def kept_predictions(
         language=language,
         ids=[example.id for example in evaluation.examples],
         predicted=[
-            json.dumps(one, ensure_ascii=False, separators=(",", ":"), default=asdict) for one in predicted
+            json.dumps(answer, ensure_ascii=False, separators=(",", ":"), default=asdict)
+            for answer in predicted
         ],
         contributions=contributions,
     )
 
 
-def _not_given(*asked: object) -> Any:
-    raise TypeError(f"this measurement is not given that: {asked}")
+def _not_given(*arguments: object) -> Any:
+    raise TypeError(f"this measurement is not given that: {arguments}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,12 +119,11 @@ class MeasureSetting:
         gradients large. ``field`` of the diagnostic ``where`` sets the length. Nothing is known of encoders
         that were not pretrained here.
         """
-        known = self.subjects[0].trained_length
-        if known is not None and longest > known:
+        trained = self.subjects[0].trained_length
+        if trained is not None and longest > trained:
             self.warn(
                 f"{where}: rows of up to {longest} subwords, but the encoder was pretrained on rows of "
-                f"{known}: what it never learned can outweigh the rest of losses and gradients. Set {field} "
-                f"= {known}."
+                f"{trained}: untrained positions can dominate losses and gradients. Set {field} = {trained}."
             )
 
 

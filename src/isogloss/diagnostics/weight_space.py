@@ -73,14 +73,18 @@ def norms_and_angle(weights: Iterable[tuple[Tensor, Tensor, Tensor]]) -> tuple[f
 
     ``weights`` are (origin, first, second) tensors; sums run in float64, one tensor at a time.
     """
-    one = two = product = 0.0
+    square_first = square_second = product = 0.0
     for origin, first, second in weights:
         x, y = (first.double() - origin.double()).flatten(), (second.double() - origin.double()).flatten()
-        one, two, product = one + float(x @ x), two + float(y @ y), product + float(x @ y)
-    if one == 0 or two == 0:
-        return sqrt(one), sqrt(two), None
-    cosine = max(-1.0, min(1.0, product / sqrt(one * two)))
-    return sqrt(one), sqrt(two), degrees(acos(cosine))
+        square_first, square_second, product = (
+            square_first + float(x @ x),
+            square_second + float(y @ y),
+            product + float(x @ y),
+        )
+    if square_first == 0 or square_second == 0:
+        return sqrt(square_first), sqrt(square_second), None
+    cosine = max(-1.0, min(1.0, product / sqrt(square_first * square_second)))
+    return sqrt(square_first), sqrt(square_second), degrees(acos(cosine))
 
 
 @dataclass(frozen=True)
@@ -106,16 +110,16 @@ class Deltas(Diagnostic):
         for part in PARTS:
             names = parameter_names(models[0], part)
             origin, first, second = (weights_of(model, names) for model in models)
-            one, two, angle = norms_and_angle(zip(origin, first, second, strict=True))
+            norm_first, norm_second, angle = norms_and_angle(zip(origin, first, second, strict=True))
             rows.append(
                 Delta(
                     origin=ids[0],
                     first=ids[1],
                     second=ids[2],
                     part=part,
-                    norm_first=one,
-                    norm_second=two,
-                    ratio=one / two if two else None,
+                    norm_first=norm_first,
+                    norm_second=norm_second,
+                    ratio=norm_first / norm_second if norm_second else None,
                     angle=angle,
                 )
             )
@@ -152,7 +156,7 @@ class Interpolation(Diagnostic):
             for x, y, mixed in zip(a, b, out, strict=True):
                 on_path(x, y, alpha, out=mixed)
 
-        first, last = (one.id for one in setting.subjects)
+        first, last = (subject.id for subject in setting.subjects)
         return [
             PathPoint(start=first, end=last, part=self.part, alpha=alpha, **scored)
             for alpha, scored in _score_points(setting, moved, self.alphas, move)
@@ -189,19 +193,19 @@ class Plane(Diagnostic):
             for o, x, y, mixed in zip(origin, first, second, out, strict=True):
                 on_plane(o, (x, y), alphas, out=mixed)
 
-        points = [(one, two) for one in self.alphas for two in self.alphas]
-        o_id, x_id, y_id = (one.id for one in setting.subjects)
+        points = [(first_alpha, second_alpha) for first_alpha in self.alphas for second_alpha in self.alphas]
+        o_id, x_id, y_id = (first_alpha.id for first_alpha in setting.subjects)
         return [
             PlanePoint(
                 origin=o_id,
                 first=x_id,
                 second=y_id,
                 part=self.part,
-                alpha_first=one,
-                alpha_second=two,
+                alpha_first=first_alpha,
+                alpha_second=second_alpha,
                 **scored,
             )
-            for (one, two), scored in _score_points(setting, moved, points, move)
+            for (first_alpha, second_alpha), scored in _score_points(setting, moved, points, move)
         ]
 
 
@@ -236,19 +240,19 @@ def _score_points(
     """Move a model from point to point; yield each with its score on each language."""
     sources, (model, names, mixups) = setting.source or setting.languages[:1], moved
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
-    own = weights_of(model, names)
-    before = [weight.clone() for weight in own]
+    weights = weights_of(model, names)
+    originals = [weight.clone() for weight in weights]
     moving = {
         name: nn.Parameter(weight.clone(), requires_grad=False)
-        for name, weight in zip(names, own, strict=True)
+        for name, weight in zip(names, weights, strict=True)
     }
     ratios = [number.clone() for mixup in mixups[:1] for number in _ratio_of(mixup)]
     with replaced_parameters(model, moving), torch.no_grad():
         for number, point in enumerate(points, start=1):
             move(point, [*moving.values(), *ratios])
             for mixup in mixups[:1]:
-                there = _mixing_so(mixup, ratios)
-                evaluations = {code: replace(one, mixup=there) for code, one in evaluations.items()}
+                moved_mixup = _mixing_so(mixup, ratios)
+                evaluations = {code: replace(e, mixup=moved_mixup) for code, e in evaluations.items()}
             for language, evaluation in evaluations.items():
                 yield (
                     point,
@@ -261,23 +265,23 @@ def _score_points(
                     ),
                 )
             setting.on_progress(Progress("path", number, len(points)))
-    if not all(torch.equal(weight, kept) for weight, kept in zip(own, before, strict=True)):
+    if not all(torch.equal(weight, original) for weight, original in zip(weights, originals, strict=True)):
         raise ModelError("a path changed the model it started from; please report this.")
 
 
 def _mixups(setting: MeasureSetting) -> list[Mixup]:
     """Return how each model mixes; nothing where inputs are not paired. ModelError where they differ."""
-    found = [] if setting.paired is None else [setting.mixup(subject) for subject in setting.subjects]
-    for one in found:
-        if one is None or replace(one, largest=0.0) != replace(found[0] or one, largest=0.0):
+    mixups = [] if setting.paired is None else [setting.mixup(subject) for subject in setting.subjects]
+    for mixup in mixups:
+        if mixup is None or replace(mixup, largest=0.0) != replace(mixups[0] or mixup, largest=0.0):
             raise ModelError(MIX_OTHERWISE)
-    return [one for one in found if one is not None]
+    return [mixup for mixup in mixups if mixup is not None]
 
 
 def _with_ratios(weights: list[Weights], mixups: list[Mixup], part: str) -> list[Weights]:
     """Add what a ratio is computed by; of the head alone that of the first model stays."""
-    given = [_ratio_of(mixups[0] if part == "head" else mixup) for mixup in mixups] or [[] for _ in weights]
-    return [[*own, *ratio] for own, ratio in zip(weights, given, strict=True)]
+    ratios = [_ratio_of(mixups[0] if part == "head" else mixup) for mixup in mixups] or [[] for _ in weights]
+    return [[*weights_of_model, *ratio] for weights_of_model, ratio in zip(weights, ratios, strict=True)]
 
 
 def _ratio_of(mixup: Mixup) -> Weights:
@@ -305,26 +309,26 @@ def parameter_names(model: nn.Module, part: str) -> list[str]:
 
 def weights_of(model: nn.Module, names: Iterable[str]) -> Weights:
     """Return parameters by name; ModelError where the model lacks one."""
-    own = dict(model.named_parameters())
-    missing = [name for name in names if name not in own]
+    parameters = dict(model.named_parameters())
+    missing = [name for name in names if name not in parameters]
     if missing:
         raise ModelError(
             f"these models cannot be mixed: one has no parameter {missing[0]!r}. "
             f"Both must come from one encoder and task."
         )
-    return [own[name].detach() for name in names]
+    return [parameters[name].detach() for name in names]
 
 
 def _matching(names: list[str], models: Sequence[nn.Module]) -> list[Weights]:
     """Return each model's parameters by name; ModelError where one lacks some, or has other shapes."""
-    found = [weights_of(model, names) for model in models]
-    for name, first, *others in zip(names, *found, strict=True):
+    weights = [weights_of(model, names) for model in models]
+    for name, first, *others in zip(names, *weights, strict=True):
         if any(other.shape != first.shape for other in others):
             raise ModelError(
                 f"these models cannot be mixed: {name} has another shape in one of them. All must come from "
                 f"one encoder and task, with adapters of one rank where factors are mixed."
             )
-    return found
+    return weights
 
 
 @contextmanager
@@ -333,16 +337,16 @@ def replaced_parameters(model: nn.Module, weights: dict[str, nn.Parameter]) -> I
 
     One that has several names is replaced under all of them: mT5's embeddings have two.
     """
-    own = dict(model.named_parameters(remove_duplicate=False))
-    new = {id(own[name]): weight for name, weight in weights.items()}
-    places = [(name.rpartition("."), weight) for name, weight in own.items() if id(weight) in new]
-    before = [(model.get_submodule(path), last, weight) for (path, _, last), weight in places]
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    new = {id(parameters[name]): weight for name, weight in weights.items()}
+    replaced = [(name.rpartition("."), weight) for name, weight in parameters.items() if id(weight) in new]
+    originals = [(model.get_submodule(path), last, weight) for (path, _, last), weight in replaced]
     try:
-        for owner, name, weight in before:
+        for owner, name, weight in originals:
             setattr(owner, name, new[id(weight)])
         yield
     finally:
-        for owner, name, weight in before:
+        for owner, name, weight in originals:
             setattr(owner, name, weight)
 
 

@@ -107,17 +107,17 @@ class WordDistance(Diagnostic):
             (layer, kind): (FineCounts(), FineCounts()) for layer in self.layers for kind in self.distances
         }
         random = np.random.Generator(np.random.PCG64(derive(self.seed, self.name, pair)))
-        translations = [one for one in setting.bitext(pair) if one.links and self._fits(one)]
+        translations = [item for item in setting.bitext(pair) if item.links and self._fits(item)]
         blocks = drawn_blocks(len(translations), random)
         for number, block in enumerate(blocks, start=1):
-            chosen = [translations[place] for place in block]
+            chosen = [translations[index] for index in block]
             x, y, sentence = self._linked(loaded, pair, chosen, setting.precision)
             related, others = drawn_unrelated(sentence, self.unrelated, random)
-            for place, layer in enumerate(self.layers):
+            for index, layer in enumerate(self.layers):
                 for kind in self.distances:
                     near, far = counts[layer, kind]
-                    count(near, DISTANCES[kind](x[place], y[place]), pair)
-                    count(far, DISTANCES[kind](x[place, related], y[place, others]), pair)
+                    count(near, DISTANCES[kind](x[index], y[index]), pair)
+                    count(far, DISTANCES[kind](x[index, related], y[index, others]), pair)
             setting.on_progress(Progress("distances", number, len(blocks), pair))
         if any(not group.number for groups in counts.values() for group in groups):
             raise DataError(
@@ -133,16 +133,16 @@ class WordDistance(Diagnostic):
         states = partial(word_states, *loaded, layers=self.layers, words=self.words, precision=precision)
         languages = pair.split("-")
         with active_language(loaded[0], languages[0]):
-            first = states([pair_words(one)[0] for one in block])
+            first = states([pair_words(translation)[0] for translation in block])
         with active_language(loaded[0], languages[1]):
-            second = states([pair_words(one)[1] for one in block])
-        kept = [
-            [(i, j) for i, j in one.links or () if i < x.shape[1] and j < y.shape[1]]
-            for one, x, y in zip(block, first, second, strict=True)
+            second = states([pair_words(translation)[1] for translation in block])
+        links_of = [
+            [(i, j) for i, j in translation.links or () if i < x.shape[1] and j < y.shape[1]]
+            for translation, x, y in zip(block, first, second, strict=True)
         ]
-        x = torch.cat([x[:, [i for i, _ in links]] for x, links in zip(first, kept, strict=True)], dim=1)
-        y = torch.cat([y[:, [j for _, j in links]] for y, links in zip(second, kept, strict=True)], dim=1)
-        return x, y, np.repeat(np.arange(len(block)), [len(links) for links in kept])
+        x = torch.cat([x[:, [i for i, _ in links]] for x, links in zip(first, links_of, strict=True)], dim=1)
+        y = torch.cat([y[:, [j for _, j in links]] for y, links in zip(second, links_of, strict=True)], dim=1)
+        return x, y, np.repeat(np.arange(len(block)), [len(links) for links in links_of])
 
     def _fits(self, pair: Translation) -> bool:
         return max(map(len, pair_words(pair))) <= self.longest
@@ -186,15 +186,15 @@ def distance_rows(
     """
     ids = dict(zip(("model", "first", "second"), where, strict=True))
     for (layer, kind), (near, far) in counts.items():
-        found = separation(near, far)
+        separated = separation(near, far)
         yield WordDistanceRow(
             **ids,
             layer=layer,
             distance=kind,
             related_mean=near.mean,
             unrelated_mean=far.mean,
-            auc=found.auc,
-            auc_within=found.within,
+            auc=separated.auc,
+            auc_within=separated.within,
             related_pairs=near.number,
             unrelated_pairs=far.number,
         )

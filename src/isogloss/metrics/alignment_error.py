@@ -33,18 +33,18 @@ def alignment_scores(
             f"{len(sure)} pairs with sure, {len(possible)} with possible and {len(predicted)} with predicted "
             f"links: give them for the same pairs."
         )
-    found = expected = right_sure = right_possible = 0
+    proposed = expected = right_sure = right_possible = 0
     for some_sure, some_possible, some_predicted in zip(sure, possible, predicted, strict=True):
         gold, links = set(some_sure), set(some_predicted)
-        found += len(links)
+        proposed += len(links)
         expected += len(gold)
         right_sure += len(links & gold)
         right_possible += len(links & (gold | set(some_possible)))
-    precision = right_possible / found if found else 0.0
+    precision = right_possible / proposed if proposed else 0.0
     recall = right_sure / expected if expected else 0.0
     return AlignmentScores(
         precision=precision,
         recall=recall,
         f1=2 * precision * recall / (precision + recall) if precision + recall else 0.0,
-        aer=1 - (right_sure + right_possible) / (found + expected) if found + expected else 0.0,
+        aer=1 - (right_sure + right_possible) / (proposed + expected) if proposed + expected else 0.0,
     )

@@ -45,16 +45,19 @@ def attachment_contributions(
     sentence. Relations are compared without their subtypes. ValueError where lengths of trees differ.
     """
     _check(gold, predicted)
-    heads, both, words = [], [], []
-    for one, other in zip(gold, predicted, strict=True):
-        tags = one.tags or ("",) * len(one.heads)
-        counted = [place for place in range(len(one.heads[:first])) if tags[place] not in without]
-        right = [place for place in counted if one.heads[place] == other.heads[place]]
-        same = [universal(one.relations[place]) == universal(other.relations[place]) for place in right]
+    right_heads, labelled, words = [], [], []
+    for gold_tree, predicted_tree in zip(gold, predicted, strict=True):
+        tags = gold_tree.tags or ("",) * len(gold_tree.heads)
+        counted = [word for word in range(len(gold_tree.heads[:first])) if tags[word] not in without]
+        right = [word for word in counted if gold_tree.heads[word] == predicted_tree.heads[word]]
+        same = [
+            universal(gold_tree.relations[word]) == universal(predicted_tree.relations[word])
+            for word in right
+        ]
         words.append(float(len(counted)))
-        heads.append(float(len(right)))
-        both.append(float(sum(same)))
-    return Contributions(heads, words), Contributions(both, words)
+        right_heads.append(float(len(right)))
+        labelled.append(float(sum(same)))
+    return Contributions(right_heads, words), Contributions(labelled, words)
 
 
 def content_contributions(gold: Sequence[Tree], predicted: Sequence[Tree]) -> Contributions:
@@ -65,15 +68,18 @@ def content_contributions(gold: Sequence[Tree], predicted: Sequence[Tree]) -> Co
     subtypes. ValueError where lengths of trees differ.
     """
     _check(gold, predicted)
-    part, whole = [], []
-    for one, other in zip(gold, predicted, strict=True):
-        relations = [universal(relation) for relation in one.relations]
-        theirs = [universal(relation) for relation in other.relations]
-        arcs, guesses = zip(one.heads, relations, strict=True), zip(other.heads, theirs, strict=True)
+    matches, totals = [], []
+    for gold_tree, predicted_tree in zip(gold, predicted, strict=True):
+        relations = [universal(relation) for relation in gold_tree.relations]
+        guessed = [universal(relation) for relation in predicted_tree.relations]
+        arcs, guesses = (
+            zip(gold_tree.heads, relations, strict=True),
+            zip(predicted_tree.heads, guessed, strict=True),
+        )
         right = sum(arc == guess and _has_content(arc[1]) for arc, guess in zip(arcs, guesses, strict=True))
-        part.append(2.0 * right)
-        whole.append(float(sum(map(_has_content, (*relations, *theirs)))))
-    return Contributions(part, whole)
+        matches.append(2.0 * right)
+        totals.append(float(sum(map(_has_content, (*relations, *guessed)))))
+    return Contributions(matches, totals)
 
 
 def _has_content(relation: str) -> bool:

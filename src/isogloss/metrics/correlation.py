@@ -60,18 +60,18 @@ def correlation_contributions(x: Sequence[float], y: Sequence[float]) -> ByMeasu
     if len(x) != len(y):
         raise ValueError(f"{len(x)} gold numbers, but {len(y)} predicted ones.")
     n, ones = len(x), [1.0] * len(x)
-    one, other = (np.asarray(side, dtype=np.float64) for side in (x, y))
+    first, second = (np.asarray(side, dtype=np.float64) for side in (x, y))
     # The share of values below each, half of equal ones included.
     below, below_other = ((ranks(side) - 0.5) / max(1, n) for side in (x, y))
     moves = [
-        _later(one, below_other) + _later(other, below),
-        2 * _later(one, below),
-        2 * _later(other, below_other),
+        _later(first, below_other) + _later(second, below),
+        2 * _later(first, below),
+        2 * _later(second, below_other),
     ]
     plain = [np.zeros(n)] * 3
     return {
         "spearman": Contributions(_influences(below, below_other, moves).tolist(), ones),
-        "pearson": Contributions(_influences(one, other, plain).tolist(), ones),
+        "pearson": Contributions(_influences(first, second, plain).tolist(), ones),
     }
 
 
@@ -83,15 +83,15 @@ def _influences(x: Array, y: Array, moves: Sequence[Array]) -> Array:
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.zeros(len(x))
     x, y = x - x.mean(), y - y.mean()
-    both, first, second = (
+    products, first, second = (
         product + move - move.mean() for product, move in zip((x * y, x * x, y * y), moves, strict=True)
     )
     scale = math.sqrt(float(first.mean()) * float(second.mean()))
     if not scale:  # Differences too small to be squared.
         return np.zeros(len(x))
-    rho = float(both.mean()) / scale
+    rho = float(products.mean()) / scale
     return np.asarray(
-        both / scale + rho - rho / 2 * (first / first.mean() + second / second.mean()), dtype=np.float64
+        products / scale + rho - rho / 2 * (first / first.mean() + second / second.mean()), dtype=np.float64
     )
 
 
@@ -124,10 +124,10 @@ def bootstrap_interval(
     first, second = first - middle, second - middle
     product, square = (times * first * second).sum(axis=1), (times * first**2).sum(axis=1)
     norm = np.sqrt(square * (times * second**2).sum(axis=1))
-    kept = norm > TIE
-    if kept.mean() < LEAST_DRAWS:
+    defined = norm > TIE
+    if defined.mean() < LEAST_DRAWS:
         return math.nan, math.nan
-    low, high = np.quantile(product[kept] / norm[kept], [0.025, 0.975])
+    low, high = np.quantile(product[defined] / norm[defined], [0.025, 0.975])
     return float(low), float(high)
 
 

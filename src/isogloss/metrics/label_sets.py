@@ -18,20 +18,22 @@ def label_set_contributions(gold: LabelSets, predicted: LabelSets, labels: Seque
     1993, Chapter 21), so that the mean over texts is the score. A label that is neither gold nor predicted
     has F1 0.
     """
-    there, said = (_indicators(side, labels) for side in (gold, predicted))
-    part, whole = 2 * there * said, there + said
+    gold_marks, predicted_marks = (_indicators(side, labels) for side in (gold, predicted))
+    matches, totals = 2 * gold_marks * predicted_marks, gold_marks + predicted_marks
     scores, spread = (
         np.divide(over, under, out=np.zeros_like(over), where=under > 0)
         for over, under in (
-            (part.sum(axis=0), whole.sum(axis=0)),
-            (np.ones(len(labels)), whole.mean(axis=0) if len(whole) else np.zeros(len(labels))),
+            (matches.sum(axis=0), totals.sum(axis=0)),
+            (np.ones(len(labels)), totals.mean(axis=0) if len(totals) else np.zeros(len(labels))),
         )
     )
-    influence = ((part - scores * whole) * spread + scores).mean(axis=1)
+    influence = ((matches - scores * totals) * spread + scores).mean(axis=1)
     ones = [1.0] * len(gold)
-    same = [float(set(one) == set(other)) for one, other in zip(gold, predicted, strict=True)]
+    same = [
+        float(set(gold_labels) == set(guesses)) for gold_labels, guesses in zip(gold, predicted, strict=True)
+    ]
     return {
-        "micro_f1": Contributions(part.sum(axis=1).tolist(), whole.sum(axis=1).tolist()),
+        "micro_f1": Contributions(matches.sum(axis=1).tolist(), totals.sum(axis=1).tolist()),
         "macro_f1": Contributions(influence.tolist(), ones),
         "exact_match": Contributions(same, ones),
     }
@@ -39,5 +41,5 @@ def label_set_contributions(gold: LabelSets, predicted: LabelSets, labels: Seque
 
 def _indicators(side: LabelSets, labels: Sequence[str]) -> npt.NDArray[np.float64]:
     """Return [text label]: 1 for each label that a text has."""
-    found = [[label in own for label in labels] for own in side]
-    return np.array(found, dtype=np.float64).reshape(-1, len(labels))
+    rows = [[label in present for label in labels] for present in side]
+    return np.array(rows, dtype=np.float64).reshape(-1, len(labels))

@@ -39,7 +39,7 @@ def label_contributions(
     """Return for each example the number of right labels, and of labels; ValueError where numbers differ."""
     _check(gold, predicted)
     right = [
-        float(sum(one == other for one, other in zip(labels, guesses, strict=True)))
+        float(sum(label == guess for label, guess in zip(labels, guesses, strict=True)))
         for labels, guesses in zip(gold, predicted, strict=True)
     ]
     return Contributions(right, [float(len(labels)) for labels in gold])
@@ -52,21 +52,21 @@ def span_contributions(gold: Tags, predicted: Tags) -> Contributions:
     gold or predicted, the total is 0, as in seqeval.
     """
     _check(gold, predicted)
-    found = ((set(spans(one)), set(spans(other))) for one, other in zip(gold, predicted, strict=True))
-    return _f1_parts((len(one & other), len(one) + len(other)) for one, other in found)
+    pairs = zip(map(set, map(spans, gold)), map(set, map(spans, predicted)), strict=True)
+    return _f1_parts((len(expected & guessed), len(expected) + len(guessed)) for expected, guessed in pairs)
 
 
 def word_contributions(gold: Tags, predicted: Tags) -> Contributions:
     """Return for each sentence twice the right words, and gold plus predicted words inside entities."""
     _check(gold, predicted)
     types = [[[tag.partition("-")[2] for tag in tags] for tags in side] for side in (gold, predicted)]
-    pairs = [list(zip(one, other, strict=True)) for one, other in zip(*types, strict=True)]
+    sentences = [list(zip(*sides, strict=True)) for sides in zip(*types, strict=True)]
     return _f1_parts(
         (
-            sum(one == other != "" for one, other in own),
-            sum((one != "") + (other != "") for one, other in own),
+            sum(expected == guessed != "" for expected, guessed in words),
+            sum((expected != "") + (guessed != "") for expected, guessed in words),
         )
-        for own in pairs
+        for words in sentences
     )
 
 
@@ -79,11 +79,11 @@ def chunk_contributions(gold: Tags, predicted: Tags) -> Contributions:
     _check(gold, predicted)
     ends = list(accumulate(len(tags) + 1 for tags in gold))
     counts = [[0, 0] for _ in gold]
-    expected, found = set(chunks(gold)), set(chunks(predicted))
-    for place, some in ((0, expected & found), (1, expected), (1, found)):
-        for chunk in some:
-            counts[bisect_right(ends, chunk.stop - 1)][place] += 1
-    return _f1_parts((right, every) for right, every in counts)
+    gold_chunks, predicted_chunks = set(chunks(gold)), set(chunks(predicted))
+    for column, selected in ((0, gold_chunks & predicted_chunks), (1, gold_chunks), (1, predicted_chunks)):
+        for chunk in selected:
+            counts[bisect_right(ends, chunk.stop - 1)][column] += 1
+    return _f1_parts((right, both_sides) for right, both_sides in counts)
 
 
 def repair(tags: Sequence[str]) -> tuple[str, ...]:
@@ -101,36 +101,36 @@ def repair(tags: Sequence[str]) -> tuple[str, ...]:
 
 def spans(tags: Sequence[str]) -> list[Span]:
     """List the spans of a sentence from left to right, after ``repair``."""
-    found: list[Span] = []
+    result: list[Span] = []
     start = 0
     valid = (*repair(tags), OUTSIDE)
-    for place, (last, tag) in enumerate(zip((OUTSIDE, *valid), valid, strict=False)):
+    for index, (last, tag) in enumerate(zip((OUTSIDE, *valid), valid, strict=False)):
         if last != OUTSIDE and tag[0] != "I":
-            found.append(Span(_type(last), start, place))
+            result.append(Span(_type(last), start, index))
         if tag[0] == "B":
-            start = place
-    return found
+            start = index
+    return result
 
 
 def chunks(sentences: Tags) -> Iterator[Span]:
     """List the chunks that seqeval sees in sentences joined by O; one may begin where the last one did."""
     begin, last_mark, last_type = 0, "O", ""
     tags = (tag for sentence in sentences for tag in (*sentence, "O"))
-    for place, tag in enumerate(tags):
+    for index, tag in enumerate(tags):
         mark, type_ = tag[0], tag[1:].split("-", maxsplit=1)[-1] or "_"
         ends = last_mark in "ES" or (last_mark in "BI" and mark in "BSO")
         if ends or (last_mark not in "O." and last_type != type_):
-            yield Span(last_type, begin, place)
+            yield Span(last_type, begin, index)
         begins = mark in "BS" or (last_mark in "ESO" and mark in "EI")
         if begins or (mark not in "O." and last_type != type_):
-            begin = place
+            begin = index
         last_mark, last_type = mark, type_
 
 
 def _f1_parts(counts: Iterable[tuple[int, int]]) -> Contributions:
     """Return contributions to F1 from the right items and all items, gold and predicted, of each sentence."""
     pairs = list(counts)
-    return Contributions([2.0 * right for right, _ in pairs], [float(every) for _, every in pairs])
+    return Contributions([2.0 * right for right, _ in pairs], [float(items) for _, items in pairs])
 
 
 def _check(gold: Sequence[Sequence[object]], predicted: Sequence[Sequence[object]]) -> None:

@@ -39,7 +39,7 @@ class Prediction:
 
     def among_scores(self) -> "Prediction":
         """Return what of it lies in [0, 1]."""
-        return Prediction(*(min(1.0, max(0.0, one)) for one in (self.value, self.low, self.high)))
+        return Prediction(*(min(1.0, max(0.0, bound)) for bound in (self.value, self.low, self.high)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +64,15 @@ def standardised(signal: Array) -> Array:
 
     nan stays nan; where all candidates are equal they are 0.
     """
-    own = np.array(signal, dtype=np.float64)
-    found = np.full_like(own, np.nan)
-    for column in range(own.shape[1]):
-        there = ~np.isnan(own[:, column])
-        values = own[there, column]
+    table = np.array(signal, dtype=np.float64)
+    result = np.full_like(table, np.nan)
+    for column in range(table.shape[1]):
+        present = ~np.isnan(table[:, column])
+        values = table[present, column]
         if len(values):
             spread = values.std()
-            found[there, column] = (values - values.mean()) / spread if spread > 1e-12 else 0.0
-    return found
+            result[present, column] = (values - values.mean()) / spread if spread > 1e-12 else 0.0
+    return result
 
 
 def rule(kinds: Iterable[Iterable[Array]]) -> Array:
@@ -85,48 +85,53 @@ def rule(kinds: Iterable[Iterable[Array]]) -> Array:
 
 def _mean(tables: Sequence[Array]) -> Array:
     """Return the mean of the numbers that are there; nan where there are none."""
-    every = np.stack(tables)
-    there = ~np.isnan(every)
-    counts = there.sum(axis=0)
-    sums = np.where(there, every, 0.0).sum(axis=0)
+    stacked = np.stack(tables)
+    present = ~np.isnan(stacked)
+    counts = present.sum(axis=0)
+    sums = np.where(present, stacked, 0.0).sum(axis=0)
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-def decide(ranked: Array, estimated: Array, scores: Array, language: int, known: Sequence[int]) -> Decision:
+def decide(
+    ranked: Array, estimated: Array, scores: Array, language: int, labelled: Sequence[int]
+) -> Decision:
     """Decide for one language by what is known of others.
 
     ``ranked`` [candidate language] is R, ``estimated`` [language] is E, ``scores`` [candidate language] are
     looked at in the ``known`` languages alone.
     """
-    if language in known:
+    if language in labelled:
         raise ValueError(f"language {language} is among the known ones: its labels would decide")
     choice = int(np.nanargmax(ranked[:, language]))
-    own = float(ranked[choice, language] - np.nanmean(ranked[:, language]))
-    if len(known) < LEAST:
+    advantage = float(ranked[choice, language] - np.nanmean(ranked[:, language]))
+    if len(labelled) < LEAST:
         return Decision(choice=choice, score=Prediction(), gain=Prediction())
-    slope, within = _within(ranked, scores, known)
-    means = np.array([np.nanmean(scores[:, one]) for one in known])
-    level, error, freedom = _between(estimated[list(known)], means, float(estimated[language]))
-    score = _interval(level + slope * own, math.hypot(error, within), freedom).among_scores()
-    return Decision(choice=choice, score=score, gain=_gain(ranked, scores, known, slope * own))
+    slope, within = _within(ranked, scores, labelled)
+    means = np.array([np.nanmean(scores[:, other]) for other in labelled])
+    level, error, freedom = _between(estimated[list(labelled)], means, float(estimated[language]))
+    score = _interval(level + slope * advantage, math.hypot(error, within), freedom).among_scores()
+    return Decision(choice=choice, score=score, gain=_gain(ranked, scores, labelled, slope * advantage))
 
 
 def leave_one_out(ranked: Array, estimated: Array, scores: Array) -> dict[int, Decision]:
     """Decide for each language with scores as if it had none, by the others that have some."""
     labelled = labelled_languages(ranked, scores)
     return {
-        one: decide(ranked, estimated, scores, one, [other for other in labelled if other != one])
-        for one in labelled
+        language: decide(
+            ranked, estimated, scores, language, [other for other in labelled if other != language]
+        )
+        for language in labelled
     }
 
 
 def labelled_languages(ranked: Array, scores: Array) -> list[int]:
     """Return the languages in which at least two ranked candidates have scores, and all that are ranked."""
-    there, scored = ~np.isnan(ranked), ~np.isnan(scores)
+    ranked_cells, scored_cells = ~np.isnan(ranked), ~np.isnan(scores)
     return [
-        one
-        for one in range(ranked.shape[1])
-        if there[:, one].sum() > 1 and not (there[:, one] & ~scored[:, one]).any()
+        language
+        for language in range(ranked.shape[1])
+        if ranked_cells[:, language].sum() > 1
+        and not (ranked_cells[:, language] & ~scored_cells[:, language]).any()
     ]
 
 
@@ -135,21 +140,21 @@ def regret(scores: Array, language: int, choice: int, candidates: Array) -> floa
     return float(scores[candidates, language].max() - scores[choice, language])
 
 
-def _centred(values: Array, there: Array) -> Array:
-    return np.asarray(values[there] - values[there].mean(), dtype=np.float64)
+def _centred(values: Array, mask: Array) -> Array:
+    return np.asarray(values[mask] - values[mask].mean(), dtype=np.float64)
 
 
-def _within(ranked: Array, scores: Array, known: Sequence[int]) -> tuple[float, float]:
+def _within(ranked: Array, scores: Array, labelled: Sequence[int]) -> tuple[float, float]:
     """Return g, and the standard deviation of v, over the candidates of the known languages."""
-    there = {one: ~np.isnan(ranked[:, one]) for one in known}
+    masks = {language: ~np.isnan(ranked[:, language]) for language in labelled}
     x, y = (
-        np.concatenate([_centred(values[:, one], own) for one, own in there.items()])
+        np.concatenate([_centred(values[:, language], mask) for language, mask in masks.items()])
         for values in (ranked, scores)
     )
     square = float(x @ x)
     slope = max(0.0, float(x @ y) / square) if square > 0 else 0.0
     rest = y - slope * x
-    return slope, math.sqrt(float(rest @ rest) / max(1, len(x) - len(known) - 1))
+    return slope, math.sqrt(float(rest @ rest) / max(1, len(x) - len(labelled) - 1))
 
 
 def _between(estimated: Array, means: Array, at: float) -> tuple[float, float, int]:
@@ -165,15 +170,15 @@ def _between(estimated: Array, means: Array, at: float) -> tuple[float, float, i
     return float(means.mean()) + slope * (at - centre), math.sqrt(spread), n - 2
 
 
-def _gain(ranked: Array, scores: Array, known: Sequence[int], predicted: float) -> Prediction:
+def _gain(ranked: Array, scores: Array, labelled: Sequence[int], predicted: float) -> Prediction:
     """Return the predicted gain, with how far such predictions were off in each known language left out."""
     off = []
-    for one in known:
-        slope, _ = _within(ranked, scores, [other for other in known if other != one])
-        there = ~np.isnan(ranked[:, one])
-        choice = int(np.nanargmax(ranked[:, one]))
-        own = float(ranked[choice, one] - ranked[there, one].mean())
-        off.append(float(scores[choice, one] - scores[there, one].mean()) - slope * own)
+    for language in labelled:
+        slope, _ = _within(ranked, scores, [other for other in labelled if other != language])
+        mask = ~np.isnan(ranked[:, language])
+        choice = int(np.nanargmax(ranked[:, language]))
+        advantage = float(ranked[choice, language] - ranked[mask, language].mean())
+        off.append(float(scores[choice, language] - scores[mask, language].mean()) - slope * advantage)
     n = len(off)
     error = float(np.std(off, ddof=1)) * math.sqrt(1 + 1 / n)
     return _interval(predicted + float(np.mean(off)), error, n - 1)

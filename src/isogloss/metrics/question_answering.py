@@ -50,7 +50,7 @@ def has_own_rules(language: str) -> bool:
 
 def exact_match_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> Contributions:
     """Return for each question 1 where its answer equals a gold answer, else 0."""
-    return _best(lambda one, other: float(one == other), gold, predicted)
+    return _best(lambda gold_words, words: float(gold_words == words), gold, predicted)
 
 
 def answer_f1_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> Contributions:

@@ -39,8 +39,8 @@ class FineCounts:
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError("fine counts: a number is negative or not finite. Count distances.")
         self._sums[0] += float(values.sum(dtype=np.float64))
-        place = (values.view(np.int32) >> (_MANTISSA - BITS)) - _FIRST + 1
-        np.add.at(self.counts, np.clip(place, 0, _BINS - 1), 1)
+        indices = (values.view(np.int32) >> (_MANTISSA - BITS)) - _FIRST + 1
+        np.add.at(self.counts, np.clip(indices, 0, _BINS - 1), 1)
 
     @property
     def number(self) -> int:
@@ -88,12 +88,12 @@ def histogram(groups: Sequence[FineCounts], bins: int) -> Iterator[tuple[float, 
         return
     edges = _edges()
     targets = np.linspace(edges[filled[0]], edges[filled[-1] + 1], bins + 1)
-    places = np.unique(np.searchsorted(edges, targets, side="left"))
-    below = [np.concatenate(([0], np.cumsum(group.counts)))[places] for group in groups]
-    for number, (low, high) in enumerate(pairwise(places)):
+    positions = np.unique(np.searchsorted(edges, targets, side="left"))
+    below = [np.concatenate(([0], np.cumsum(group.counts)))[positions] for group in groups]
+    for number, (low, high) in enumerate(pairwise(positions)):
         shares = [
-            float(one[number + 1] - one[number]) / max(1, group.number)
-            for one, group in zip(below, groups, strict=True)
+            float(cumulated[number + 1] - cumulated[number]) / max(1, group.number)
+            for cumulated, group in zip(below, groups, strict=True)
         ]
         yield float(edges[low]), float(edges[high]), shares
 

@@ -179,15 +179,15 @@ def permutation_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -
     )
     change = theirs - ours
     moving = change[(change != 0).any(axis=1)]  # Where a swap changes nothing it need not be tried.
-    before = np.concatenate([ours.sum(axis=0), theirs.sum(axis=0)])
-    observed = float(_difference(before[None])[0])
+    sums = np.concatenate([ours.sum(axis=0), theirs.sum(axis=0)])
+    observed = float(_difference(sums[None])[0])
     exact = len(moving) <= LARGEST_EXACT
     swaps = _every_swap(len(moving)) if exact else _random_swaps(len(moving), rounds, seed)
     as_large = 0
-    for some in (swaps[first : first + CHUNK] for first in range(0, len(swaps), CHUNK)):
-        moved = some.astype(np.float64) @ moving
-        found = _difference(before + np.concatenate([moved, -moved], axis=1))
-        as_large += int((np.abs(found) >= abs(observed) - TIE).sum())
+    for chunk in (swaps[first : first + CHUNK] for first in range(0, len(swaps), CHUNK)):
+        moved = chunk.astype(np.float64) @ moving
+        differences = _difference(sums + np.concatenate([moved, -moved], axis=1))
+        as_large += int((np.abs(differences) >= abs(observed) - TIE).sum())
     p_value = as_large / len(swaps) if exact else (as_large + 1) / (rounds + 1)
     return SignificanceTest("permutation", observed, p_value)
 
@@ -258,8 +258,8 @@ def _influence(system: System) -> Array:
 
 def _ratio(part: Array, whole: Array) -> Array:
     """Return part over whole, 0 where that is 0."""
-    found: Array = np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole != 0)
-    return found
+    result: Array = np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole != 0)
+    return result
 
 
 def _difference(sums: Array) -> Array:

@@ -29,8 +29,8 @@ def bleu(references: Sequence[str], translations: Sequence[str], language: str) 
 
 def signature(language: str) -> str:
     """Return sacrebleu's signatures of both, without its version, which ``made.json`` of a run has."""
-    both = (("chrF2", _chrf()), ("BLEU", _bleu(language)))
-    return " ".join(f"{name}|{_signed(metric)}" for name, metric in both)
+    metrics = (("chrF2", _chrf()), ("BLEU", _bleu(language)))
+    return " ".join(f"{name}|{_signed(metric)}" for name, metric in metrics)
 
 
 def _score(metric: "BLEU | CHRF", references: Sequence[str], translations: Sequence[str]) -> float:

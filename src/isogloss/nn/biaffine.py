@@ -46,13 +46,13 @@ class BiaffineParser(nn.Module):
     def relations_at(
         self,
         words: Float[Tensor, "batch word dim"],
-        places: tuple[Integer[Tensor, "arc"], Integer[Tensor, "arc"]],
+        positions: tuple[Integer[Tensor, "arc"], Integer[Tensor, "arc"]],
         heads: Integer[Tensor, "arc"],
     ) -> Float[Tensor, "arc relation"]:
         """Score every relation between words at places (row, word) and one candidate for each."""
         dependents, candidates = self._relation_sides(words)
-        reached = torch.einsum("ax,rxy->ary", dependents[places], self.relation)
-        return torch.einsum("ary,ay->ar", reached, candidates[places[0], heads])
+        reached = torch.einsum("ax,rxy->ary", dependents[positions], self.relation)
+        return torch.einsum("ary,ay->ar", reached, candidates[positions[0], heads])
 
     def _relation_sides(self, words: Tensor) -> tuple[Tensor, Tensor]:
         candidates = self._candidates(words)
@@ -73,9 +73,9 @@ class Perceptron(nn.Module):
 
     def forward(self, words: Float[Tensor, "batch word dim"]) -> Float[Tensor, "batch word out"]:
         """Read each word; one mask drops the same features of all words of a row, as in the paper."""
-        seen = nn.functional.elu(self.layer(words))
-        kept: Tensor = self.dropout(torch.ones_like(seen[:, :1]))
-        return seen * kept
+        states = nn.functional.elu(self.layer(words))
+        mask: Tensor = self.dropout(torch.ones_like(states[:, :1]))
+        return states * mask
 
 
 def _with_one(states: Tensor) -> Tensor:

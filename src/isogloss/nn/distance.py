@@ -32,8 +32,8 @@ def bidirectional_contrast(
     """
     if not len(x):
         return (x.sum() + y.sum()) * 0.0
-    near = normalize(x, dim=1) @ normalize(y, dim=1).T / temperature
-    itself = torch.eye(len(x), dtype=torch.bool, device=x.device)
-    near = near.masked_fill(same & ~itself, -torch.inf)
-    own = torch.arange(len(x), device=x.device)
-    return (cross_entropy(near, own) + cross_entropy(near.T, own)) / 2
+    similarities = normalize(x, dim=1) @ normalize(y, dim=1).T / temperature
+    diagonal = torch.eye(len(x), dtype=torch.bool, device=x.device)
+    similarities = similarities.masked_fill(same & ~diagonal, -torch.inf)
+    targets = torch.arange(len(x), device=x.device)
+    return (cross_entropy(similarities, targets) + cross_entropy(similarities.T, targets)) / 2

@@ -43,16 +43,16 @@ class Dropout(nn.Dropout):
 @contextmanager
 def quick_dropout(model: nn.Module) -> Iterator[list[str]]:
     """Replace every torch.nn.Dropout of a model by ``Dropout`` temporarily; yields their names."""
-    places = [
+    layers = [
         (f"{outer}.{name}".lstrip("."), module, name, part)
         for outer, module in model.named_modules()
         for name, part in module.named_children()
         if type(part) is nn.Dropout
     ]
-    for _, module, name, part in places:
+    for _, module, name, part in layers:
         setattr(module, name, Dropout(part.p).train(part.training))
     try:
-        yield [place for place, *_ in places]
+        yield [path for path, *_ in layers]
     finally:
-        for _, module, name, part in places:
+        for _, module, name, part in layers:
             setattr(module, name, part.train(module.training))

@@ -10,18 +10,18 @@ _MARK = "isogloss_frozen"
 
 def freeze(parameters: Iterable[nn.Parameter]) -> None:
     """Let no training change parameters, until they are thawed."""
-    for one in parameters:
-        one.requires_grad_(False)
-        setattr(one, _MARK, True)
+    for parameter in parameters:
+        parameter.requires_grad_(False)
+        setattr(parameter, _MARK, True)
 
 
 def thaw(model: nn.Module) -> None:
     """Let training change all parameters of a model."""
-    for one in model.parameters():
-        one.requires_grad_(True)
-        vars(one).pop(_MARK, None)
+    for parameter in model.parameters():
+        parameter.requires_grad_(True)
+        vars(parameter).pop(_MARK, None)
 
 
 def unfrozen(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters that are not frozen, by name."""
-    return {name: one for name, one in model.named_parameters() if not hasattr(one, _MARK)}
+    return {name: parameter for name, parameter in model.named_parameters() if not hasattr(parameter, _MARK)}

@@ -63,27 +63,27 @@ def kept_share(log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"])
 
 
 def shifted(
-    log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"], kept: float
+    log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"], share: float
 ) -> Float[Tensor, " gate"]:
     """Shift all log α by one number so that an expected share is kept, above 0 and below 1.
 
     The share stays as it is to first order along every gradient that comes back: what a gate gains, all
     lose together.
     """
-    shift = _shift(log_alpha.detach(), sizes, kept)
+    shift = _shift(log_alpha.detach(), sizes, share)
     open_now = open_probability(log_alpha.detach() + shift)
     slopes = open_now * (1 - open_now) * sizes
     centre = log_alpha @ slopes / slopes.sum()
     return log_alpha + shift - (centre - centre.detach())
 
 
-def _shift(log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"], kept: float) -> float:
+def _shift(log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"], share: float) -> float:
     """Return the number by Newton's method, by halving where that leaves the interval it must lie in."""
-    low, high = (log_alpha_for(kept) - float(end) for end in (log_alpha.max(), log_alpha.min()))
+    low, high = (log_alpha_for(share) - float(end) for end in (log_alpha.max(), log_alpha.min()))
     shift = (low + high) / 2
     for _ in range(MOST_STEPS):
         open_now = open_probability(log_alpha + shift)
-        missed = float(open_now @ sizes / sizes.sum()) - kept
+        missed = float(open_now @ sizes / sizes.sum()) - share
         if abs(missed) < PRECISE:
             break
         low, high = (low, shift) if missed > 0 else (shift, high)
@@ -93,9 +93,9 @@ def _shift(log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"], kep
     return shift
 
 
-def largest_kept(log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"], kept: float) -> float:
+def largest_kept(log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"], share: float) -> float:
     """Return the log α above which lie the largest ones that have at most a share of all parameters."""
     order = log_alpha.argsort(descending=True)
     so_far = sizes[order].double().cumsum(dim=0)
-    count = int((so_far <= kept * so_far[-1] * (1 + ROUNDING)).sum())
+    count = int((so_far <= share * so_far[-1] * (1 + ROUNDING)).sum())
     return float(log_alpha[order[count]]) if count < len(order) else -math.inf

@@ -118,18 +118,19 @@ class LanguageSwitch:
     speaking: ActiveLanguage = field(default_factory=ActiveLanguage)
 
     def __call__(self, *inputs: object, **named: object) -> object:
-        """Run a batch; ConfigError where no language is said, or one without a module."""
+        """Run a batch; ConfigError if the language is unspecified or has no module."""
         return routed(self._run, self.speaking, inputs, named)
 
     def _run(self, language: str) -> Run:
         if language in self.runs:
             return self.runs[language]
-        each, known = "this encoder has modules for each language", ", ".join(sorted(self.runs))
+        available = ", ".join(sorted(self.runs))
         if language:
-            raise ConfigError(f"{each}, and none for {language!r}. Known: {known}.")
+            raise ConfigError(f"this encoder has no modules for {language!r}. Known: {available}.")
         raise ConfigError(
-            f"{each}, and it is not said which language it reads. Known: {known}. Name it (--language, or "
-            f"language=; in Python run it within active_language(model, language))."
+            f"this encoder has modules for each language, and the language of its input is unspecified. "
+            f"Known: {available}. Name it (--language, or language=; in Python run it within "
+            f"active_language(model, language))."
         )
 
 
@@ -151,12 +152,12 @@ def routed(
     numbers, order = _rows(languages, first.device)
     parts = [
         run(language)(
-            *(_taken(value, own, count) for value in inputs),
-            **{name: _taken(value, own, count) for name, value in named.items()},
+            *(_taken(value, rows, count) for value in inputs),
+            **{name: _taken(value, rows, count) for name, value in named.items()},
         )
-        for language, own in numbers.items()
+        for language, rows in numbers.items()
     ]
-    return _joined(parts, [len(own) for own in numbers.values()], order)
+    return _joined(parts, [len(rows) for rows in numbers.values()], order)
 
 
 @lru_cache(maxsize=8)
@@ -165,11 +166,11 @@ def _rows(languages: tuple[str, ...], device: torch.device) -> tuple[dict[str, T
 
     Kept for the other switches of a pass: a GPU would wait for every one of these numbers.
     """
-    found: dict[str, list[int]] = {}
+    by_language: dict[str, list[int]] = {}
     for row, language in enumerate(languages):
-        found.setdefault(language, []).append(row)
+        by_language.setdefault(language, []).append(row)
     with torch.inference_mode(mode=False):  # Or no training could use them later.
-        numbers = {language: torch.tensor(own, device=device) for language, own in found.items()}
+        numbers = {language: torch.tensor(rows, device=device) for language, rows in by_language.items()}
         return numbers, torch.cat(list(numbers.values())).argsort()
 
 
@@ -177,8 +178,8 @@ def _taken(value: Any, rows: Tensor, count: int) -> object:
     """Return an input's part for some rows; what is not of single rows as it is."""
     if isinstance(value, tuple):  # Rotations: cosines and sines.
         return tuple(_taken(part, rows, count) for part in value)
-    own = torch.is_tensor(value) and (value.ndim >= PER_ROW or value.ndim == 1) and len(value) == count
-    return value.index_select(0, rows) if own else value
+    by_row = torch.is_tensor(value) and (value.ndim >= PER_ROW or value.ndim == 1) and len(value) == count
+    return value.index_select(0, rows) if by_row else value
 
 
 def _joined(parts: Sequence[Any], sizes: Sequence[int], order: Tensor) -> object:
@@ -187,11 +188,11 @@ def _joined(parts: Sequence[Any], sizes: Sequence[int], order: Tensor) -> object
     What a language has once for its rows, as mT5's weights of distances, is repeated for each.
     """
     if isinstance(parts[0], tuple):
-        return tuple(_joined(each, sizes, order) for each in zip(*parts, strict=True))
+        return tuple(_joined(expanded, sizes, order) for expanded in zip(*parts, strict=True))
     if not torch.is_tensor(parts[0]):
         return parts[0]
-    each = [part.expand(size, *part.shape[1:]) for part, size in zip(parts, sizes, strict=True)]
-    return torch.cat(each).index_select(0, order)
+    expanded = [part.expand(size, *part.shape[1:]) for part, size in zip(parts, sizes, strict=True)]
+    return torch.cat(expanded).index_select(0, order)
 
 
 @dataclass(frozen=True)
@@ -259,11 +260,11 @@ class Moments:
 
     def add(self, source: Float[Tensor, "item dim"], target: Float[Tensor, "item dim"]) -> None:
         """Add matched states."""
-        both = torch.stack((source, target)).to("cpu", torch.float64)
-        self.count += both.size(1)
-        self.sums += both.sum(dim=1)
-        self.squares += both.square().sum(dim=1)
-        self.products += both[1].T @ both[0]
+        sides = torch.stack((source, target)).to("cpu", torch.float64)
+        self.count += sides.size(1)
+        self.sums += sides.sum(dim=1)
+        self.squares += sides.square().sum(dim=1)
+        self.products += sides[1].T @ sides[0]
 
     def means(self) -> Float[Tensor, "side dim"]:
         """Return the mean of the source and of the target."""
@@ -288,9 +289,9 @@ def language_map(moments: Moments, kind: Kind) -> LanguageMap:
         left, _, right = torch.linalg.svd(moments.covariance())
         matrix = left @ right
     elif kind == "normalisation":
-        wide, narrow = moments.scales()
-        known = (wide > LEAST_SCALE) & (narrow > LEAST_SCALE)
-        matrix = torch.diag(torch.where(known, wide / narrow.clamp(min=LEAST_SCALE), 1.0))
+        source_scale, target_scale = moments.scales()
+        varying = (source_scale > LEAST_SCALE) & (target_scale > LEAST_SCALE)
+        matrix = torch.diag(torch.where(varying, source_scale / target_scale.clamp(min=LEAST_SCALE), 1.0))
     else:
         matrix = torch.eye(dim, dtype=torch.float64)
     return LanguageMap(matrix.float(), (source - target @ matrix).float())

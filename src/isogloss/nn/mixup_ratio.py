@@ -42,9 +42,9 @@ def two_way_entropy(
     ``log_weights`` are ``log_attention`` of them over the source, where attention has made it already.
     """
     log_weights = log_attention(raw, source) if log_weights is None else log_weights
-    there = attention_entropy(log_weights, queries=target, keys=source)
-    back = attention_entropy(log_attention(raw.transpose(2, 3), target), queries=source, keys=target)
-    return there + back
+    forward = attention_entropy(log_weights, queries=target, keys=source)
+    backward = attention_entropy(log_attention(raw.transpose(2, 3), target), queries=source, keys=target)
+    return forward + backward
 
 
 def log_attention(
@@ -65,5 +65,5 @@ def attention_entropy(
     """Return the mean over heads and real queries of the entropy of attention (Eq. 5)."""
     # Outside, the weight is 0 and its logarithm huge: their product must be 0, and so must its gradient.
     inside = log_weights.masked_fill(~keys[:, None, None, :], 0.0)
-    each = -(log_weights.exp() * inside).sum(dim=3).mean(dim=1)
-    return (each * queries).sum(dim=1) / queries.sum(dim=1)
+    entropies = -(log_weights.exp() * inside).sum(dim=3).mean(dim=1)
+    return (entropies * queries).sum(dim=1) / queries.sum(dim=1)

@@ -49,9 +49,9 @@ def find_task(name: str, labels: Sequence[str] = ()) -> Task:
     if name in TASKS:
         return TASKS[name]
     check_named("task", "task", task_names(), name)
-    found: Task = find_plug_in("tasks", name, ALL_TASKS)
-    check_value(found, Task, name)
-    return found
+    task: Task = find_plug_in("tasks", name, ALL_TASKS)
+    check_value(task, Task, name)
+    return task
 
 
 def task_names() -> list[str]:

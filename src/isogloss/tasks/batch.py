@@ -188,19 +188,21 @@ class Batch:
         counts = self.options or (1,) * len(self.subwords)
         ends = list(accumulate(counts))
         rows = [row for item in items for row in range(ends[item] - counts[item], ends[item])]
-        taken = torch.tensor(rows)
-        number = torch.full((len(self.subwords),), -1).index_copy(0, taken, torch.arange(len(taken)))
+        row_numbers = torch.tensor(rows)
+        number = torch.full((len(self.subwords),), -1).index_copy(
+            0, row_numbers, torch.arange(len(row_numbers))
+        )
         inside = number[self.rows] >= 0
         return replace(
             self,
-            subwords=self.subwords[taken],
-            mask=None if self.mask is None else self.mask[taken],
-            segments=None if self.segments is None else self.segments[taken],
+            subwords=self.subwords[row_numbers],
+            mask=None if self.mask is None else self.mask[row_numbers],
+            segments=None if self.segments is None else self.segments[row_numbers],
             rows=number[self.rows][inside],
             columns=self.columns[inside],
             gold=self.gold[torch.tensor(items) if self.options else inside] if len(self.gold) else self.gold,
             heads=self.heads[inside] if len(self.heads) else self.heads,
-            examples=self.examples[taken],
+            examples=self.examples[row_numbers],
             soft=None if self.soft is None else self.soft[inside],
             languages=tuple(self.languages[row] for row in rows)
             if len(self.languages) > 1
@@ -260,31 +262,31 @@ def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, .
     """
     texts = [row.texts() for row in rows]
     options = tuple(map(len, texts)) if rows[0].options else ()
-    every = list(chain.from_iterable(texts))
-    lengths = [len(row.subwords) for row in every]
+    expanded = list(chain.from_iterable(texts))
+    lengths = [len(row.subwords) for row in expanded]
     longest = max(lengths)
-    positions = [row.positions or (0,) for row in every]
-    counts = torch.tensor([len(one) for one in positions])
+    positions = [row.positions or (0,) for row in expanded]
+    counts = torch.tensor([len(row_positions) for row_positions in positions])
     soft = _soft_labels(rows)
     gold = [label for row in rows for label in row.gold] if soft is None else []
     heads = [head for row in rows for head in row.heads]
-    for what, given in (("labels", gold), ("heads", heads)):
-        places = len(options) or int(counts.sum())
-        if given and len(given) != places:
-            raise ValueError(f"{len(given)} {what} for {places} places: a batch has all {what} or none.")
+    for what, values in (("labels", gold), ("heads", heads)):
+        expected = len(options) or int(counts.sum())
+        if values and len(values) != expected:
+            raise ValueError(f"{len(values)} {what} for {expected} places: a batch has all {what} or none.")
     return Batch(
-        subwords=pad_rows([row.subwords for row in every], padding),
+        subwords=pad_rows([row.subwords for row in expanded], padding),
         mask=padding_mask(lengths) if min(lengths) < longest else None,
         segments=(
             None
-            if all(row.segments is None for row in every)
-            else pad_rows([row.segments or (0,) * len(row.subwords) for row in every], 0)
+            if all(row.segments is None for row in expanded)
+            else pad_rows([row.segments or (0,) * len(row.subwords) for row in expanded], 0)
         ),
-        rows=torch.repeat_interleave(torch.arange(len(every)), counts),
-        columns=torch.tensor([place for one in positions for place in one]),
+        rows=torch.repeat_interleave(torch.arange(len(expanded)), counts),
+        columns=torch.tensor([position for row_positions in positions for position in row_positions]),
         gold=torch.tensor(gold, dtype=torch.long),
         heads=torch.tensor(heads, dtype=torch.long),
-        examples=torch.tensor([row.example for row in every]),
+        examples=torch.tensor([row.example for row in expanded]),
         soft=soft,
         languages=_of_each(languages, options),
         spans=any(row.characters for row in rows),
@@ -296,7 +298,7 @@ def _of_each(languages: tuple[str, ...], options: Sequence[int]) -> tuple[str, .
     """Return the languages of the rows of items, from those of the items."""
     if len(languages) <= 1 or not options:
         return languages
-    return tuple(one for one, count in zip(languages, options, strict=True) for _ in range(count))
+    return tuple(language for language, count in zip(languages, options, strict=True) for _ in range(count))
 
 
 def row_ranges(rows: int, count: int) -> list[range]:
@@ -308,19 +310,19 @@ def row_ranges(rows: int, count: int) -> list[range]:
 def to_device(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
     """Return a dataclass with all its tensors on a device."""
     moved = {
-        one.name: value.to(device, non_blocking=True)
-        for one in fields(batch)
-        if isinstance(value := getattr(batch, one.name), Tensor)
+        field.name: value.to(device, non_blocking=True)
+        for field in fields(batch)
+        if isinstance(value := getattr(batch, field.name), Tensor)
     }
     return replace(batch, **moved)
 
 
 def by_example(rows: Iterable[EncodedRow]) -> dict[int, list[EncodedRow]]:
     """Group rows by example index, so that the windows of one text stay together."""
-    found: dict[int, list[EncodedRow]] = {}
+    groups: dict[int, list[EncodedRow]] = {}
     for row in rows:
-        found.setdefault(row.example, []).append(row)
-    return found
+        groups.setdefault(row.example, []).append(row)
+    return groups
 
 
 def _soft_labels(rows: Sequence[EncodedRow]) -> Tensor | None:
@@ -328,4 +330,4 @@ def _soft_labels(rows: Sequence[EncodedRow]) -> Tensor | None:
     if not classes:
         return None
     hard = (one_hot(torch.tensor(list(row.gold)), classes) if row.soft is None else row.soft for row in rows)
-    return torch.cat([one.float() for one in hard])
+    return torch.cat([labels.float() for labels in hard])

@@ -78,7 +78,7 @@ class TextClassification:
         Examples with an empty label are unlabelled. DataError for a label not in the inventory.
         """
         del overlap
-        texts = [tuple(getattr(one, side) for side in self.texts) for one in examples]
+        texts = [tuple(getattr(example, side) for side in self.texts) for example in examples]
         causal = for_causal(tokenizer)
         ids = label_ids(self.labels)
         return [
@@ -130,8 +130,8 @@ class TextClassification:
                 f"{len(rows)} rows for {len(examples)} examples: decode all rows together, each once."
             )
         answers = self._answers(torch.cat(list(scores))) if scores else []
-        found = {row.example: answer for row, answer in zip(rows, answers, strict=True)}
-        return [found[number] for number in range(len(examples))]
+        answer_of = {row.example: answer for row, answer in zip(rows, answers, strict=True)}
+        return [answer_of[number] for number in range(len(examples))]
 
     def _answers(self, scores: Tensor) -> Sequence[Label]:
         """Return the answers of raw outputs [example class]."""
@@ -147,7 +147,7 @@ class TextClassification:
 
     def contributions(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
         """Return each example's contribution to each measure; DataError for unlabelled ones."""
-        unlabelled = sum(one == UNLABELLED for one in gold)
+        unlabelled = sum(label == UNLABELLED for label in gold)
         if unlabelled:
             raise DataError(
                 f"{self.name}: {unlabelled} of {len(gold)} examples have no label to compare with. "
@@ -156,7 +156,9 @@ class TextClassification:
         return self._measured(gold, predicted)
 
     def _measured(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
-        return {self.metric: label_contributions([(one,) for one in gold], [(one,) for one in predicted])}
+        return {
+            self.metric: label_contributions([(label,) for label in gold], [(label,) for label in predicted])
+        }
 
     def majority(self, train_examples: Sequence[Labelled], test_examples: Sequence[Labelled]) -> float:
         """Score the constant answer that fits the training examples best, on every example."""
@@ -196,8 +198,10 @@ class MultiLabelClassification(TextClassification):
         """Return the labels of each example in the order of the inventory."""
         ids = label_ids(self.labels)
         return [
-            tuple(sorted(one.label, key=ids.__getitem__)) if isinstance(one.label, tuple) else one.label
-            for one in examples
+            tuple(sorted(example.label, key=ids.__getitem__))
+            if isinstance(example.label, tuple)
+            else example.label
+            for example in examples
         ]
 
     def _measured(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
@@ -206,7 +210,7 @@ class MultiLabelClassification(TextClassification):
     def _constant(self, train_examples: Sequence[Labelled]) -> Label:
         """Return the most frequent labels, as many as score best."""
         gold = self.gold(train_examples)
-        counts = Counter(label for one in train_examples for label in _several(one))
+        counts = Counter(label for example in train_examples for label in _several(example))
         ordered = sorted(self.labels, key=lambda label: -counts[label])
         choices = [tuple(ordered[:count]) for count in range(len(ordered) + 1)]
         return max(choices, key=lambda choice: self.score(gold, [choice] * len(gold)))

@@ -125,8 +125,8 @@ def masked_lm_loss(model: Model, batch: MaskedBatch) -> Tensor:
 
 def _scores(model: Model, states: Tensor, batch: MaskedBatch) -> Tensor:
     """Apply the masked-LM head to [label dim], through each language's own adapters if it has some."""
-    about, head = modules_of(model), family_of(model).masked_lm_scores
-    if about is None or not about.how.invertible or not batch.languages:
+    modules, head = modules_of(model), family_of(model).masked_lm_scores
+    if modules is None or not modules.how.invertible or not batch.languages:
         return head(model, states)
     with active_language(model, batch.languages_of_labels()):
         return head(model, states.unsqueeze(1)).squeeze(1)  # A switch counts rows of three dimensions.

@@ -65,7 +65,7 @@ class MultipleChoice:
         """
         del overlap
         gold = [_checked_label(example) for example in examples]
-        texts = [(one.context, _asked(one, option)) for one in examples for option in one.options]
+        texts = [(item.context, _asked(item, option)) for item in examples for option in item.options]
         encoded = iter(encode_texts(texts, tokenizer, limit=limit))
         causal, rows = for_causal(tokenizer), list[EncodedRow]()
         for number, example in enumerate(examples):
@@ -113,7 +113,9 @@ class MultipleChoice:
             raise ValueError(
                 f"{len(rows)} rows for {len(examples)} examples: decode all rows together, each once."
             )
-        best = {row.example: int(own.argmax()) for row, own in zip(rows, scores, strict=True)}
+        best = {
+            row.example: int(option_scores.argmax()) for row, option_scores in zip(rows, scores, strict=True)
+        }
         return [best[number] for number in range(len(examples))]
 
     def gold(self, examples: Sequence[Choice]) -> list[int | None]:
@@ -127,13 +129,15 @@ class MultipleChoice:
     def contributions(self, gold: Sequence[int | None], predicted: Sequence[int]) -> ByMeasure:
         """Return for each example whether its option is the right one; DataError for unlabelled ones."""
         self._check_labels(gold)
-        return {self.metric: label_contributions([(one,) for one in gold], [(one,) for one in predicted])}
+        return {
+            self.metric: label_contributions([(label,) for label in gold], [(label,) for label in predicted])
+        }
 
     def majority(self, train_examples: Sequence[Choice], test_examples: Sequence[Choice]) -> float:
         """Score the place where the right option stands most often in training, on every example."""
-        places = Counter(sorted(one.label for one in train_examples if one.label is not None))
-        ((place, _),) = places.most_common(1) or [(0, 0)]
-        return self.score(self.gold(test_examples), [place] * len(test_examples))
+        counts = Counter(sorted(example.label for example in train_examples if example.label is not None))
+        ((position, _),) = counts.most_common(1) or [(0, 0)]
+        return self.score(self.gold(test_examples), [position] * len(test_examples))
 
     def _check_labels(self, gold: Sequence[int | None]) -> None:
         if None in gold:

@@ -31,34 +31,34 @@ def one_answer(task: Task) -> OneAnswer | None:
 
 
 def _mean_of_classes(
-    one: Float[Tensor, "pair class"], other: Float[Tensor, "pair class"]
+    first: Float[Tensor, "pair class"], second: Float[Tensor, "pair class"]
 ) -> Float[Tensor, "pair class"]:
     """Return logarithms of the mean probabilities."""
-    return ((one.softmax(dim=-1) + other.softmax(dim=-1)) / 2).log()
+    return ((first.softmax(dim=-1) + second.softmax(dim=-1)) / 2).log()
 
 
 def divergence_of_classes(
-    one: Float[Tensor, "pair class"], other: Float[Tensor, "pair class"]
+    first: Float[Tensor, "pair class"], second: Float[Tensor, "pair class"]
 ) -> Float[Tensor, ""]:
     """Return the mean of KL(p‖q) over pairs."""
-    p, q = (log_softmax(scores, dim=-1) for scores in (one, other))
+    p, q = (log_softmax(scores, dim=-1) for scores in (first, second))
     return kl_div(q, p, reduction="batchmean", log_target=True)
 
 
 def _mean_of_labels(
-    one: Float[Tensor, "pair label"], other: Float[Tensor, "pair label"]
+    first: Float[Tensor, "pair label"], second: Float[Tensor, "pair label"]
 ) -> Float[Tensor, "pair label"]:
     """Return the logits of the mean probabilities, finite where a probability rounds to 1."""
-    yes, no = (torch.logaddexp(logsigmoid(sign * one), logsigmoid(sign * other)) for sign in (1, -1))
+    yes, no = (torch.logaddexp(logsigmoid(sign * first), logsigmoid(sign * second)) for sign in (1, -1))
     return yes - no
 
 
 def _divergence_of_labels(
-    one: Float[Tensor, "pair label"], other: Float[Tensor, "pair label"]
+    first: Float[Tensor, "pair label"], second: Float[Tensor, "pair label"]
 ) -> Float[Tensor, ""]:
     """Return the divergence of independent labels: the sum of theirs."""
-    sides = ((scores, -scores) for scores in (one, other))
-    (yes, no), (other_yes, other_no) = ([logsigmoid(side) for side in both] for both in sides)
+    sides = ((scores, -scores) for scores in (first, second))
+    (yes, no), (other_yes, other_no) = ([logsigmoid(side) for side in signs] for signs in sides)
     return (
         (
             kl_div(other_yes, yes, reduction="none", log_target=True)

@@ -149,9 +149,12 @@ class Parsing:
             raise ValueError(
                 f"{len(rows)} rows for {len(full)} sentences: decode all rows together, each once."
             )
-        found = {row.example: self._tree(one) for row, one in zip(rows, scores, strict=True)}
+        tree_of = {row.example: self._tree(row_scores) for row, row_scores in zip(rows, scores, strict=True)}
         none = Tree((), ())
-        return [_completed(found.get(number, none), len(one.words)) for number, one in enumerate(examples)]
+        return [
+            _completed(tree_of.get(number, none), len(row_scores.words))
+            for number, row_scores in enumerate(examples)
+        ]
 
     def gold(self, examples: Sequence[Sentence]) -> list[Tree]:
         """Return each sentence's tree and tags; empty trees for unlabelled sentences."""
@@ -193,8 +196,10 @@ class Parsing:
             (name for name in map(universal, seen) if name not in (ROOT, "punct")), self.labels
         )
         chains = [[_chain(tree, relation, step) for tree in train] for step in (-1, 1)]
-        before, after = (self.score(train, chain) for chain in chains)
-        return self.score(test, [_chain(tree, relation, -1 if before >= after else 1) for tree in test])
+        preceding, following = (self.score(train, chain) for chain in chains)
+        return self.score(
+            test, [_chain(tree, relation, -1 if preceding >= following else 1) for tree in test]
+        )
 
     def _tree(self, scores: Tensor) -> Tree:
         """Decode the best tree from the scores [word candidate 2] of one row."""
@@ -224,7 +229,7 @@ def _row(
     stop = min([most[1], *first[most[0] : most[0] + 1]])  # Start of the first word beyond the limit.
     positions = [1 + index for index in scored_subwords(split, tokenizer) if index < stop]
     opening, closing = special_subwords(tokenizer)
-    heads, gold = (one[: len(positions)] for one in labels)
+    heads, gold = (labels_of_words[: len(positions)] for labels_of_words in labels)
     return EncodedRow(
         example=example,
         subwords=(opening, *split.subwords[:stop], closing),
@@ -279,7 +284,7 @@ def _word_location(example: Sentence, number: int) -> str:
         return f"example {example.id!r}, word {number}"
     file, _, first = example.where.rpartition(":")
     is_word = (line.partition("\t")[0].isdecimal() for line in example.lines)
-    words = [index for index, found in enumerate(is_word) if found]
+    words = [index for index, matches in enumerate(is_word) if matches]
     return f"{file}:{int(first) + words[number - 1]}"
 
 
@@ -287,8 +292,8 @@ def _words(model: Model, batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Return word states [batch word dim], and row and word index of each scored position."""
     states = forward(model.base_model, batch).last_hidden_state
     counts = torch.bincount(batch.rows, minlength=len(states))
-    before = counts.cumsum(dim=0) - counts
-    numbers = torch.arange(len(batch.rows), device=states.device) - before[batch.rows]
+    offsets = counts.cumsum(dim=0) - counts
+    numbers = torch.arange(len(batch.rows), device=states.device) - offsets[batch.rows]
     words = states.new_zeros(len(states), int(counts.max()), states.size(-1))
     words[batch.rows, numbers] = states[batch.rows, batch.columns]
     return words, (batch.rows, numbers)

@@ -112,10 +112,10 @@ class SpanQA:
         layout = _Layout(pair_frame(tokenizer), limit, overlap, for_causal(tokenizer))
         rows: list[EncodedRow] = []
         for first in range(0, len(examples), QUESTIONS_AT_ONCE):
-            some = examples[first : first + QUESTIONS_AT_ONCE]
-            questions = _split([example.question for example in some], tokenizer)
-            passages = _split([example.passage for example in some], tokenizer)
-            for number, example in enumerate(some, start=first):
+            chunk = examples[first : first + QUESTIONS_AT_ONCE]
+            questions = _split([example.question for example in chunk], tokenizer)
+            passages = _split([example.passage for example in chunk], tokenizer)
+            for number, example in enumerate(chunk, start=first):
                 question = questions[example.question].subwords[: layout.question]
                 rows += _rows(number, example, question, passages[example.passage], layout)
         return rows
@@ -129,8 +129,8 @@ class SpanQA:
         if HEAD in family_of(model).own_heads:
             return own_scores(model, batch)
         output = forward(model, batch)
-        both = torch.stack((output.start_logits, output.end_logits), dim=-1)
-        return both[batch.rows, batch.columns]
+        logits = torch.stack((output.start_logits, output.end_logits), dim=-1)
+        return logits[batch.rows, batch.columns]
 
     def loss(self, model: Model, batch: Batch) -> Tensor:
         """Return the mean over rows, and over start and end, of the cross entropy among a row's positions."""
@@ -154,13 +154,13 @@ class SpanQA:
                 f"of all examples together."
             )
         best: dict[int, tuple[float, int, int]] = {}
-        for row, own in zip(rows, scores, strict=True):
-            start, end = own[1:].float().unbind(dim=1)
+        for row, row_scores in zip(rows, scores, strict=True):
+            start, end = row_scores[1:].float().unbind(dim=1)
             span = best_span(start, end, longest=self.longest_answer)
             if span is not None:
                 score, first, last = span
-                found = (-score, row.characters[2 * (1 + first)], row.characters[2 * (1 + last) + 1])
-                best[row.example] = min(best.get(row.example, found), found)
+                candidate = (-score, row.characters[2 * (1 + first)], row.characters[2 * (1 + last) + 1])
+                best[row.example] = min(best.get(row.example, candidate), candidate)
         spans = [slice(*best.get(number, (0.0, 0, 0))[1:]) for number in range(len(examples))]
         return [example.passage[span] for example, span in zip(examples, spans, strict=True)]
 
@@ -183,12 +183,12 @@ class SpanQA:
 
     def majority(self, train_examples: Sequence[Question], test_examples: Sequence[Question]) -> float:
         """Score the constant span of every passage (say, its first three words) that is best in training."""
-        some = train_examples[:: max(1, len(train_examples) // BASELINE_QUESTIONS)]
+        sample = train_examples[:: max(1, len(train_examples) // BASELINE_QUESTIONS)]
 
         def score(span: ConstantSpan, examples: Sequence[Question]) -> float:
             return self.score(self.gold(examples), [span.of(example.passage) for example in examples])
 
-        return score(max(CONSTANT_SPANS, key=lambda span: score(span, some)), test_examples)
+        return score(max(CONSTANT_SPANS, key=lambda span: score(span, sample)), test_examples)
 
 
 QA = SpanQA(name="qa")
@@ -234,11 +234,11 @@ def _rows(
 ) -> Iterator[EncodedRow]:
     """Yield the rows of one truncated question and its passage."""
     answer = _answer(example, passage)
-    before = len(layout.frame.opening) + len(question) + len(layout.frame.between)
+    offset = len(layout.frame.opening) + len(question) + len(layout.frame.between)
     for window in layout.windows(len(question), len(passage.subwords)):
         shown = passage.subwords[window.start : window.stop]
         first, stop = (bisect_left(passage.span_subwords, edge) for edge in (window.start, window.stop))
-        positions = (before + index - window.start for index in passage.span_subwords[first:stop])
+        positions = (offset + index - window.start for index in passage.span_subwords[first:stop])
         subwords = layout.frame.subwords(question, shown)
         yield EncodedRow(
             example=number,

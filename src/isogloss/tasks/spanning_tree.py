@@ -51,8 +51,8 @@ def _finite(scores: np.ndarray) -> np.ndarray:
     scores = scores.copy()
     scores[words, words + 1] = -np.inf
     excluded = np.isneginf(scores)
-    known = np.where(excluded, 0.0, scores)
-    scores[excluded] = known.min() - _largest_difference(known)
+    allowed = np.where(excluded, 0.0, scores)
+    scores[excluded] = allowed.min() - _largest_difference(allowed)
     scores[words, words + 1] = -np.inf
     return scores
 

@@ -73,7 +73,7 @@ class Tagging:
         Words without a tag among others that have one (in projected sentences) are not scored.
         """
         ids = {**label_ids(self.labels), NO_TAG: UNTAGGED}
-        gold = [encode_labels(_tags(one), ids, task=self.name, example=one.id) for one in examples]
+        gold = [encode_labels(_tags(item), ids, task=self.name, example=item.id) for item in examples]
         words = [example.words for example in examples]
         rows = sentence_rows(words, gold, tokenizer, limit=limit, overlap=overlap)
         return [replace(row, links=_links(examples[row.example])) for row in rows]
@@ -147,12 +147,12 @@ class Tagging:
 
 def _links(example: Sentence) -> tuple[tuple[int, int], ...] | None:
     links = example.links if isinstance(example, TaggedSentence) else None
-    for one, other in links or ():
-        if one < 0 or not 0 <= other < len(example.words):
+    for source_word, word in links or ():
+        if source_word < 0 or not 0 <= word < len(example.words):
             raise DataError(
-                f"example {example.id!r}: the link {one}-{other} is none to one of its {len(example.words)} "
-                f"words. Give pairs of a word of the sentence that was translated and a word of this one, "
-                f"both counted from 0."
+                f"example {example.id!r}: link {source_word}-{word} is out of range for {len(example.words)} words. "
+                f"Give pairs of a word of the original sentence and a word of this translation, counted "
+                f"from 0."
             )
     return links
 

@@ -115,7 +115,7 @@ class ScoredTask(Task, Protocol):
 
 def all_measures(task: Task, gold: Sequence[Answer], predicted: Sequence[Answer]) -> dict[str, float]:
     """Return all measures of a task by name, the metric first; each in [0, 1]."""
-    return {name: total(one) for name, one in task.contributions(gold, predicted).items()}
+    return {name: total(contributions) for name, contributions in task.contributions(gold, predicted).items()}
 
 
 def label_ids(labels: Iterable[str]) -> dict[str, int]:
@@ -124,14 +124,14 @@ def label_ids(labels: Iterable[str]) -> dict[str, int]:
 
 
 def encode_labels(
-    given: Sequence[str], ids: Mapping[str, int], *, task: str, example: str
+    labels: Sequence[str], ids: Mapping[str, int], *, task: str, example: str
 ) -> tuple[int, ...]:
     """Return the label ids of one example; DataError for a label not in the inventory."""
     try:
-        return tuple(ids[label] for label in given)
+        return tuple(ids[label] for label in labels)
     except KeyError:
-        index, label = next((index, label) for index, label in enumerate(given) if label not in ids)
-        where = f"example {example!r}" + (f", word {index + 1}" if len(given) > 1 else "")
+        index, label = next((index, label) for index, label in enumerate(labels) if label not in ids)
+        where = f"example {example!r}" + (f", word {index + 1}" if len(labels) > 1 else "")
         raise DataError(
             f"{where}: {task} has no label {label!r}.{did_you_mean(label, ids)} "
             f"Allowed: {', '.join(filter(None, ids))}."

@@ -97,4 +97,4 @@ def subwords_of(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[int
 def _tokenized(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[list[int]]]:
     rest, backend = iter(lines), tokenizer.backend_tokenizer
     while group := list(islice(rest, LINES_AT_ONCE)):
-        yield [one.ids for one in backend.encode_batch_fast(group, add_special_tokens=False)]
+        yield [encoding.ids for encoding in backend.encode_batch_fast(group, add_special_tokens=False)]

@@ -48,7 +48,10 @@ class TranslationBatch:
         return [
             (
                 TranslationBatch(
-                    **{one.name: getattr(self, one.name)[rows.start : rows.stop] for one in fields(self)}
+                    **{
+                        field.name: getattr(self, field.name)[rows.start : rows.stop]
+                        for field in fields(self)
+                    }
                 ),
                 float(real[rows.start : rows.stop].sum() / real.sum()),
             )

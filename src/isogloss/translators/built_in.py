@@ -53,6 +53,6 @@ class BuiltIn:
         )
         setting.report(0)
         for done, text in enumerate(texts, start=1):
-            whole, links = translator.translate_linked(text)
-            yield Translated(whole, words=words_of(whole, setting.target), links=links)
+            translation, links = translator.translate_linked(text)
+            yield Translated(translation, words=words_of(translation, setting.target), links=links)
             setting.report(done)

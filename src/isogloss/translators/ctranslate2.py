@@ -95,12 +95,12 @@ class CTranslate2:
         precision = resolved_precision(setting.precision, target)
         bits = "int8_" if self.eight_bits else ""
         # What is fast for torch may be unknown to CTranslate2, as bfloat16 is on some processors.
-        known = bits + precision in library.get_supported_compute_types(target.type)
+        supported = bits + precision in library.get_supported_compute_types(target.type)
         return library.Translator(
             str(folder),
             device=target.type,
             device_index=torch.cuda.current_device() if target.type == "cuda" else 0,
-            compute_type=bits + (precision if known else "float32"),
+            compute_type=bits + (precision if supported else "float32"),
             inter_threads=1,
             intra_threads=torch.get_num_threads(),
         )
@@ -111,7 +111,7 @@ class CTranslate2:
         first, tokenizer = subwords.direction.first, subwords.tokenizer
         longest = min(self.longest, subwords.longest)
         limits = [translation_limit(row, longest) for row in rows]
-        found = engine.translate_batch(
+        results = engine.translate_batch(
             [subwords.names(row) for row in rows],
             target_prefix=None if first is None else [subwords.names([first])] * len(rows),
             beam_size=self.beams,
@@ -119,7 +119,7 @@ class CTranslate2:
             max_decoding_length=max(limits) + 1 if self.beams == 1 else longest - 1,
             max_input_length=0,
         )
-        written = [tokenizer.convert_tokens_to_ids(one.hypotheses[0]) for one in found]
+        written = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in results]
         ends = tokenizer.eos_token_id, tokenizer.pad_token_id
         return [trimmed(row, *ends, first)[:limit] for row, limit in zip(written, limits, strict=True)]
 

@@ -53,10 +53,10 @@ def in_chunks(
     """Yield a translation for each text, in order; nothing is loaded if all are stored already."""
     loaded: list[TranslateChunk] = []
     remaining, done = iter(texts), 0
-    how = f"{identity(translator)} {setting.source} {setting.target} {setting.model} {setting.precision}"
+    key = f"{identity(translator)} {setting.source} {setting.target} {setting.model} {setting.precision}"
     setting.report(done)
     for chunk in iter(lambda: list(islice(remaining, CHUNK)), []):
-        content = sha256(json.dumps([how, *chunk]).encode()).hexdigest()
+        content = sha256(json.dumps([key, *chunk]).encode()).hexdigest()
         path = setting.folder / f"chunk-{content[:32]}.jsonl"
         translated = _stored(path, content, len(chunk))
         if translated is None:
@@ -64,8 +64,8 @@ def in_chunks(
             translated = loaded[0](chunk)
             with atomic_file(path) as file:
                 file.write(f"{content}\n")
-                for one in translated:
-                    file.write(f"{json.dumps([one.text, one.cuts], ensure_ascii=False)}\n")
+                for translation in translated:
+                    file.write(f"{json.dumps([translation.text, translation.cuts], ensure_ascii=False)}\n")
         yield from translated
         done += len(chunk)
         setting.report(done)
@@ -102,15 +102,15 @@ class SentenceBatches:
     def translate(self, texts: Sequence[str]) -> list[Translated]:
         """Translate texts piece by piece, each different piece once."""
         split = in_pieces(texts, self._lengths, longest=self.longest, sentences=self.sentences)
-        pieces = list(dict.fromkeys(piece for own, _ in split for piece in own))
+        pieces = list(dict.fromkeys(piece for text_pieces, _ in split for piece in text_pieces))
         rows = [row[: self.longest] for row in self._rows(pieces)]
         written: dict[str, str] = {}
         for batch in by_length([len(row) for row in rows], self.batch_subwords):
-            found = self.subwords.decode(self.generate([rows[index] for index in batch]))
-            written |= zip((pieces[index] for index in batch), found, strict=True)
+            translations = self.subwords.decode(self.generate([rows[index] for index in batch]))
+            written |= zip((pieces[index] for index in batch), translations, strict=True)
         return [
-            Translated(join_pieces([written[piece] for piece in own], self.target), cuts)
-            for own, cuts in split
+            Translated(join_pieces([written[piece] for piece in text_pieces], self.target), cuts)
+            for text_pieces, cuts in split
         ]
 
     def _rows(self, pieces: Sequence[str]) -> list[list[int]]:
@@ -129,13 +129,13 @@ def in_pieces(
     """
     lines = [" ".join(text.split()) for text in texts]
     parts = [sentences_in(line) if sentences else [line] if line else [] for line in lines]
-    known = iter(lengths([part for own in parts for part in own]))
-    found = []
-    for own in parts:
-        short = [[part] if next(known) <= longest else _cut(part, lengths, longest) for part in own]
+    counts = iter(lengths([part for part_texts in parts for part in part_texts]))
+    result = []
+    for part_texts in parts:
+        short = [[part] if next(counts) <= longest else _cut(part, lengths, longest) for part in part_texts]
         pieces = [piece for cut in short for piece in cut]
-        found.append((pieces, len(pieces) - len(own)))
-    return found
+        result.append((pieces, len(pieces) - len(part_texts)))
+    return result
 
 
 def join_pieces(pieces: Sequence[str], language: str) -> str:
@@ -159,7 +159,7 @@ def _cut_position(text: str) -> int:
     middle = len(text) / 2
     least, most = len(text) * _INNER, len(text) * (1 - _INNER)
     ends = [text.index(part) + len(part) for part in sentences_in(text)[:-1]]
-    for positions in (ends, *([found.end() for found in kind.finditer(text)] for kind in _BREAKS)):
+    for positions in (ends, *([match.end() for match in kind.finditer(text)] for kind in _BREAKS)):
         inner = [position for position in positions if least <= position <= most]
         if inner:
             return min(inner, key=lambda position: abs(position - middle))

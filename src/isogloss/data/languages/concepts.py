@@ -162,8 +162,8 @@ def _names(draws: Draws) -> dict[int, tuple[str, ...]]:
     for count in counts:
         pools.append(words[:count])
         words = words[count:]
-    mononyms, given, families, plain, qualifiers, kinds, brands = pools
-    persons = _distinct(draws, len(PERSONS) - _MONONYMS, (given, families))
+    mononyms, given_names, families, plain, qualifiers, kinds, brands = pools
+    persons = _distinct(draws, len(PERSONS) - _MONONYMS, (given_names, families))
     cities = _distinct(draws, len(PLACES) - _PLAIN_PLACES, (qualifiers, plain))
     owners = families + plain
     firms = _distinct(draws, 30, (owners, kinds)) + _distinct(draws, 15, (families, families, kinds))

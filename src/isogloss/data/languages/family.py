@@ -135,27 +135,27 @@ def find_language(language: str | Language) -> Language:
 
 def card(language: str | Language) -> dict[str, str]:
     """Describe a language in words: its typology card."""
-    found = find_language(language)
+    spec = find_language(language)
     side = {"before": "before the noun", "after": "after the noun"}
-    case = "not marked" if found.case == "none" else f"object marked by {found.case}"
+    case = "not marked" if spec.case == "none" else f"object marked by {spec.case}"
     shared = (
-        "the source itself" if found.code == SOURCE else f"{found.shared:.0%} of content words with {SOURCE}"
+        "the source itself" if spec.code == SOURCE else f"{spec.shared:.0%} of content words with {SOURCE}"
     )
     return {
-        "language": f"{found.name} ({found.code})",
-        "word order": found.order,
-        "adjectives": side[found.adjective],
-        "determiners and numerals": side[found.determiner],
-        "adpositions": {"before": "prepositions", "after": "postpositions"}[found.adposition],
-        "relative clauses": side[found.relative],
-        "script": found.script.capitalize() + (", no spaces" if found.script == "han" else ""),
-        "number": f"{found.number}{', adjectives agree' if found.agreement else ''}",
+        "language": f"{spec.name} ({spec.code})",
+        "word order": spec.order,
+        "adjectives": side[spec.adjective],
+        "determiners and numerals": side[spec.determiner],
+        "adpositions": {"before": "prepositions", "after": "postpositions"}[spec.adposition],
+        "relative clauses": side[spec.relative],
+        "script": spec.script.capitalize() + (", no spaces" if spec.script == "han" else ""),
+        "number": f"{spec.number}{', adjectives agree' if spec.agreement else ''}",
         "case": case,
-        "tense": found.tense,
-        "negation": found.negation,
+        "tense": spec.tense,
+        "negation": spec.negation,
         "shared vocabulary": shared,
         "names": "shared by all languages, spelled in the script",
-        "training data": "full size" if found.size == 1 else f"low-resource, {found.size:.0%} of full size",
+        "training data": "full size" if spec.size == 1 else f"low-resource, {spec.size:.0%} of full size",
     }
 
 

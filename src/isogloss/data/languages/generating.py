@@ -43,10 +43,10 @@ def examples(corpus: str, language: str | Language, split: str, *, seed: int = 0
     splits and running text do not.
     """
     check_named("built-in languages", "corpus", GENERATORS, corpus)
-    found, count = find_language(language), split_size(corpus, language, split)
-    own = found.code if split == "train" or corpus == "text" else ""
-    draws = Draws(derive(seed, corpus, split, own))
-    return islice(GENERATORS[corpus](lexicon(found), draws), count)
+    spec, count = find_language(language), split_size(corpus, language, split)
+    purpose = spec.code if split == "train" or corpus == "text" else ""
+    draws = Draws(derive(seed, corpus, split, purpose))
+    return islice(GENERATORS[corpus](lexicon(spec), draws), count)
 
 
 def translations(
@@ -57,11 +57,11 @@ def translations(
     Texts are words separated by spaces, punctuation apart, in Han-like scripts too, so that links count
     words. Dev and test splits say the same in every pair of languages.
     """
-    one, other = find_language(first), find_language(second)
-    count = min(split_size(corpus, one, split), split_size(corpus, other, split))
-    own = sorted((one.code, other.code)) if split == "train" else []
-    draws = Draws(derive(seed, "bitext", split, *own))
-    return islice(bitext(lexicon(one), lexicon(other), draws), count)
+    first_language, second_language = find_language(first), find_language(second)
+    count = min(split_size(corpus, first_language, split), split_size(corpus, second_language, split))
+    purpose = sorted((first_language.code, second_language.code)) if split == "train" else []
+    draws = Draws(derive(seed, "bitext", split, *purpose))
+    return islice(bitext(lexicon(first_language), lexicon(second_language), draws), count)
 
 
 def split_size(corpus: str, language: str | Language, split: str) -> int:

@@ -142,23 +142,23 @@ class Sampler:
 
     def adverb(self) -> int:
         """Choose an adverb that has not been mentioned."""
-        found = self.draws.weighted(self.world.adverbs)
-        while found in self.mentioned:
-            found = self.draws.weighted(self.world.adverbs)
-        self.mentioned.add(found)
-        return found
+        adverb = self.draws.weighted(self.world.adverbs)
+        while adverb in self.mentioned:
+            adverb = self.draws.weighted(self.world.adverbs)
+        self.mentioned.add(adverb)
+        return adverb
 
-    def _plain_event(self, given: int | None = None) -> Event:
+    def _plain_event(self, verb: int | None = None) -> Event:
         """Think of an event without anything that is not needed."""
-        verb = self.draws.weighted(self.world.verbs) if given is None else given
-        frame = self.world.frames[verb]
+        chosen = self.draws.weighted(self.world.verbs) if verb is None else verb
+        frame = self.world.frames[chosen]
         tense, negated = self._tense(self.rates.negated)
         self.room -= _PHRASE if frame.objects else 0  # Kept for the object.
         subject = self._phrase(self.draws.choice(frame.subjects))
         if not frame.objects:
-            return Event(verb, tense, negated, subject)
+            return Event(chosen, tense, negated, subject)
         self.room += _PHRASE
-        return Event(verb, tense, negated, subject, self._phrase(self.draws.choice(frame.objects)))
+        return Event(chosen, tense, negated, subject, self._phrase(self.draws.choice(frame.objects)))
 
     def _tense(self, rate: float) -> tuple[int, bool]:
         """Choose tense and negation, and pay for the verb and its particles."""
@@ -173,11 +173,11 @@ class Sampler:
     def concept(self, kind: int) -> int:
         """Choose a noun or name of a class, often one of the cast, and rarely one mentioned already."""
         for _ in range(4):
-            found = self._concept(kind)
-            if found not in self.mentioned:
+            concept = self._concept(kind)
+            if concept not in self.mentioned:
                 break
-        self.mentioned.add(found)
-        return found
+        self.mentioned.add(concept)
+        return concept
 
     def _concept(self, kind: int) -> int:
         if kind in self.cast and self.draws.chance(self.rates.recurring):
@@ -203,14 +203,14 @@ class Sampler:
         return Phrase(concept, plural, determiner, numeral, self._adjectives(kind))
 
     def _adjectives(self, kind: int) -> tuple[int, ...]:
-        found: tuple[int, ...] = ()
-        while len(found) < 2 and self._wanted(self.rates.adjective, 1):
+        adjectives: tuple[int, ...] = ()
+        while len(adjectives) < 2 and self._wanted(self.rates.adjective, 1):
             self.room -= 1
             adjective = self.draws.weighted(self.world.adjectives[kind])
-            if any(adjective | 1 == other | 1 for other in found):
+            if any(adjective | 1 == other | 1 for other in adjectives):
                 break  # Nothing is big and small, or big and big.
-            found += (adjective,)
-        return found
+            adjectives += (adjective,)
+        return adjectives
 
     def _rich(self, phrase: Phrase) -> Phrase:
         """Say more about a subject or object: a modifier, a relative clause, or a second phrase."""

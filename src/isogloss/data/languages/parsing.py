@@ -196,8 +196,8 @@ class _Parser:
             yield event._replace(subject=phrase), after
 
     def object(self, index: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
-        known = event.verb != _UNKNOWN_VERB
-        if gap != c.WHICH_IS_DONE and (not known or is_transitive(event.verb)):
+        verb_read = event.verb != _UNKNOWN_VERB
+        if gap != c.WHICH_IS_DONE and (not verb_read or is_transitive(event.verb)):
             for phrase, after in self.rich(index, c.OBJECT, plain=gap != 0):
                 yield event._replace(object=phrase), after
         yield event, index
@@ -237,12 +237,12 @@ class _Parser:
 
     def two(self, index: int, *kinds: FunctionWord) -> tuple[int | None, int | None, int]:
         """Read up to two function words, in the order of their kinds."""
-        found: list[int | None] = []
+        concepts: list[int | None] = []
         for tag, allowed in kinds:
             concept = self.concept(index, tag, allowed)
-            found.append(concept)
+            concepts.append(concept)
             index += concept is not None
-        return found[0], found[1], index
+        return concepts[0], concepts[1], index
 
     def rich(self, index: int, marker: int, *, plain: bool) -> Found:
         """Read a subject or object with all that may belong to it; a plain one has no clause of its own."""
@@ -355,15 +355,15 @@ class _Parser:
         yield Phrase(noun.concept, plural, determiner, numeral, (*adjectives, *more)), index
 
     def adjectives(self, index: int, *, here: bool) -> tuple[tuple[int, ...], int]:
-        found: tuple[int, ...] = ()
+        adjectives: tuple[int, ...] = ()
         while here and (reading := self.at(index, "ADJ")) is not None:
-            found += (reading.concept,)
+            adjectives += (reading.concept,)
             index += 1
-        return found, index
+        return adjectives, index
 
     def plural_particle(self, index: int, *, here: bool) -> tuple[bool, int]:
-        found = here and self.concept(index, "DET", (c.PLURAL,)) is not None
-        return found, index + found
+        marked = here and self.concept(index, "DET", (c.PLURAL,)) is not None
+        return marked, index + marked
 
 
 def is_transitive(verb: int) -> bool:

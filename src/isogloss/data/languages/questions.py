@@ -49,16 +49,16 @@ class Asked(NamedTuple):
 def questions(words: Lexicon, draws: Draws) -> Iterator[Question]:
     """Yield passages with one question each, without end."""
     for number in count():
-        passage, asked = think(draws)
-        said = [render(sentence, words) for sentence in passage]
-        text, starts = _written(said, spaces=has_spaces(words))
-        first, last = _span(said[asked.sentence], asked.node)
-        begin = starts[asked.sentence][first]
-        end = starts[asked.sentence][last] + len(said[asked.sentence][last].form.text)
+        passage, query = think(draws)
+        rendered = [render(sentence, words) for sentence in passage]
+        text, starts = _written(rendered, spaces=has_spaces(words))
+        first, last = _span(rendered[query.sentence], query.node)
+        begin = starts[query.sentence][first]
+        end = starts[query.sentence][last] + len(rendered[query.sentence][last].form.text)
         yield Question(
             id=f"{number}",
             passage=text,
-            question=say(Sentence(asked.question, question=True), words),
+            question=say(Sentence(query.question, question=True), words),
             answers=((begin, text[begin:end]),),
         )
 
@@ -72,9 +72,9 @@ def think(draws: Draws) -> tuple[list[Sentence], Asked]:
             verb = draws.choice(passage).event.verb if passage and draws.chance(_RETOLD) else None
             passage.append(sampler.sentence(verb))
         events = [event for sentence in passage for event in _events(sentence)]
-        for asked in draws.shuffled(_askable(passage)):
-            if sum(_answers(event, asked) for event in events) == 1:
-                return passage, asked._replace(question=_shorter(asked.question, draws))
+        for query in draws.shuffled(_askable(passage)):
+            if sum(_answers(event, query) for event in events) == 1:
+                return passage, query._replace(question=_shorter(query.question, draws))
 
 
 def _events(sentence: Sentence) -> Iterator[Event]:
@@ -89,19 +89,21 @@ def _events(sentence: Sentence) -> Iterator[Event]:
 
 def _askable(passage: Sequence[Sentence]) -> list[Asked]:
     """Return every question about a role of a sentence's first event, unique or not."""
-    found = []
+    queries = []
     for number, (event, *_) in enumerate(passage):
         if event.subject is not None and _is_plain(event.subject):
             question = event._replace(subject=_asked_for(event.subject))
-            found.append(Asked(number, SUBJECT_NODE, question))
+            queries.append(Asked(number, SUBJECT_NODE, question))
         if event.object is not None and _is_plain(event.object):
             question = event._replace(object=_asked_for(event.object))
-            found.append(Asked(number, OBJECT_NODE, question))
-        places = [which for which, (adposition, _) in enumerate(event.attached) if adposition in _PLACING]
-        if len(places) == 1:
+            queries.append(Asked(number, OBJECT_NODE, question))
+        place_indices = [
+            which for which, (adposition, _) in enumerate(event.attached) if adposition in _PLACING
+        ]
+        if len(place_indices) == 1:
             question = event._replace(attached=(Attached(c.WHERE, None),))
-            found.append(Asked(number, FIRST_ATTACHED_NODE + places[0], question))
-    return found
+            queries.append(Asked(number, FIRST_ATTACHED_NODE + place_indices[0], question))
+    return queries
 
 
 def _is_plain(phrase: Phrase) -> bool:
@@ -112,9 +114,9 @@ def _asked_for(phrase: Phrase) -> Phrase:
     return Phrase(c.WHO if c.class_of(phrase.concept) in (c.PERSON, c.ORGANISATION) else c.WHAT)
 
 
-def _answers(event: Event, asked: Asked) -> bool:
+def _answers(event: Event, query: Asked) -> bool:
     """Return whether an event could answer: the same verb, and the same in the roles not asked for."""
-    question, node = asked.question, asked.node
+    question, node = query.question, query.node
     if event.verb != question.verb:
         return False
     return (node == SUBJECT_NODE or _may_be(event.subject, question.subject)) and (
@@ -122,10 +124,13 @@ def _answers(event: Event, asked: Asked) -> bool:
     )
 
 
-def _may_be(told: Phrase | None, asked: Phrase | None) -> bool:
-    if told is None or asked is None:
+def _may_be(stated: Phrase | None, question_phrase: Phrase | None) -> bool:
+    if stated is None or question_phrase is None:
         return True
-    return asked.concept in (told.concept, told.joined[1].concept if told.joined is not None else None)
+    return question_phrase.concept in (
+        stated.concept,
+        stated.joined[1].concept if stated.joined is not None else None,
+    )
 
 
 def _shorter(event: Event, draws: Draws) -> Event:
@@ -143,10 +148,10 @@ def _short(phrase: Phrase | None) -> Phrase | None:
     return None if phrase is None else phrase._replace(clause=None, joined=None)
 
 
-def _written(said: Sequence[Sequence[Word]], *, spaces: bool) -> tuple[str, list[list[int]]]:
+def _written(sentences: Sequence[Sequence[Word]], *, spaces: bool) -> tuple[str, list[list[int]]]:
     """Join sentences to a passage; return it with the offset of every word."""
     text, starts = "", []
-    for sentence in said:
+    for sentence in sentences:
         offsets = []
         for word in sentence:
             if spaces and text and word.form.text not in PUNCTUATION:
@@ -157,9 +162,9 @@ def _written(said: Sequence[Sequence[Word]], *, spaces: bool) -> tuple[str, list
     return text, starts
 
 
-def _span(said: Sequence[Word], node: int) -> tuple[int, int]:
+def _span(sentence: Sequence[Word], node: int) -> tuple[int, int]:
     """Return the first and last word of a phrase: its noun and all that belongs to it but its adposition."""
-    inside = [place for place, word in enumerate(said) if _belongs(word, node)]
+    inside = [index for index, word in enumerate(sentence) if _belongs(word, node)]
     return inside[0], inside[-1]
 
 

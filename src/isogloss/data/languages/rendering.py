@@ -76,26 +76,24 @@ def is_within(node: int, other: int) -> bool:
     return node == other
 
 
-def rooted(said: Sequence[Word]) -> list[Word]:
+def rooted(words: Sequence[Word]) -> list[Word]:
     """Return words of which some may be missing as a tree again.
 
     What hung on a missing word hangs on the next one above it, and without any above on the first word of
     the highest: that is the root.
     """
-    there = {word.node for word in said if word.node}
-    tops = [index for index, word in enumerate(said) if not _above(word.head, there)]
-    root = min(tops, key=lambda index: (said[index].node or _CHILDREN**9, index))
-    node = said[root].node or _CHILDREN**9
-    found = [word._replace(head=_above(word.head, there) or node) for word in said]
-    found[root] = said[root]._replace(node=node, head=0, relation="root")
-    return [
-        word._replace(relation="dep") if word.relation == "root" and word.head else word for word in found
-    ]
+    nodes = {word.node for word in words if word.node}
+    tops = [index for index, word in enumerate(words) if not _above(word.head, nodes)]
+    root = min(tops, key=lambda index: (words[index].node or _CHILDREN**9, index))
+    node = words[root].node or _CHILDREN**9
+    tree = [word._replace(head=_above(word.head, nodes) or node) for word in words]
+    tree[root] = words[root]._replace(node=node, head=0, relation="root")
+    return [word._replace(relation="dep") if word.relation == "root" and word.head else word for word in tree]
 
 
-def _above(node: int, there: Container[int]) -> int:
+def _above(node: int, nodes: Container[int]) -> int:
     """Return a node, or the next one above it that is there; 0 without one."""
-    while node and node not in there:
+    while node and node not in nodes:
         node //= _CHILDREN
     return node
 
@@ -235,12 +233,12 @@ class _Writer:
         self.out += [*outer, *core] if language.determiner == "before" else [*core, *reversed(outer)]
 
     def determiners(self, phrase: Phrase, node: int) -> list[Word]:
-        words, found = self.lexicon.words, []
+        words, determiners = self.lexicon.words, []
         if phrase.determiner is not None:
-            found.append(Word(words[phrase.determiner], 0, node, "det", (node * _KEYS + _DETERMINER,)))
+            determiners.append(Word(words[phrase.determiner], 0, node, "det", (node * _KEYS + _DETERMINER,)))
         if phrase.numeral is not None:
-            found.append(Word(words[phrase.numeral], 0, node, "nummod", (node * _KEYS + _NUMERAL,)))
-        return found
+            determiners.append(Word(words[phrase.numeral], 0, node, "nummod", (node * _KEYS + _NUMERAL,)))
+        return determiners
 
     def adjectives(self, phrase: Phrase, node: int) -> list[Word]:
         forms = self.lexicon.adjectives

@@ -120,8 +120,8 @@ def _with_phrases(event: Event, change: Callable[[Phrase], list[Phrase]]) -> lis
 
 
 def _phrase_cuts(phrase: Phrase, *, negated: bool) -> list[Phrase]:
-    given = phrase.determiner in _DEFINITE or phrase.concept not in c.NOUNS
-    if phrase.determiner == c.EVERY or (negated and not given):
+    definite = phrase.determiner in _DEFINITE or phrase.concept not in c.NOUNS
+    if phrase.determiner == c.EVERY or (negated and not definite):
         return []
     ways = [
         phrase._replace(adjectives=phrase.adjectives[:which] + phrase.adjectives[which + 1 :])
@@ -147,10 +147,10 @@ def _contradict(event: Event, sampler: Sampler) -> Event:
 
 def is_reversible(event: Event) -> bool:
     """Return whether subject and object can change places and still make sense, and another one."""
-    one, other, frame = event.subject, event.object, c.world().frames[event.verb]
-    if one is None or other is None or one.concept == other.concept:
+    subject, object_, frame = event.subject, event.object, c.world().frames[event.verb]
+    if subject is None or object_ is None or subject.concept == object_.concept:
         return False
-    return c.class_of(other.concept) in frame.subjects and c.class_of(one.concept) in frame.objects
+    return c.class_of(object_.concept) in frame.subjects and c.class_of(subject.concept) in frame.objects
 
 
 def _drift(event: Event, sampler: Sampler) -> Event:
@@ -178,17 +178,17 @@ def _other_verb(event: Event, sampler: Sampler) -> Event:
 
 
 def _other_object(event: Event, sampler: Sampler) -> Event:
-    said, kinds = frozenset(sampler.mentioned), c.world().frames[event.verb].objects
+    mentioned, kinds = frozenset(sampler.mentioned), c.world().frames[event.verb].objects
     thing = sampler.phrase(sampler.draws.choice(kinds))
-    while thing.concept in said:
+    while thing.concept in mentioned:
         thing = sampler.phrase(sampler.draws.choice(kinds))
     return event._replace(object=thing)
 
 
 def _something_added(event: Event, sampler: Sampler) -> Event:
     if not event.attached:
-        said, attached = frozenset(sampler.mentioned), sampler.attachment()
-        while attached.phrase is not None and attached.phrase.concept in said:
+        mentioned, attached = frozenset(sampler.mentioned), sampler.attachment()
+        while attached.phrase is not None and attached.phrase.concept in mentioned:
             attached = sampler.attachment()
         return event._replace(attached=(attached,))
     return event._replace(adverb=sampler.adverb())
@@ -267,13 +267,14 @@ def _exchanged_roles(event: Event) -> Event | None:
 
 def _exchanged_adjectives(event: Event) -> Event | None:
     """Exchange what subject and object are like, where either may be like that."""
-    one, other = event.subject, event.object
-    if one is None or other is None or set(one.adjectives) == set(other.adjectives):
+    subject, object_ = event.subject, event.object
+    if subject is None or object_ is None or set(subject.adjectives) == set(object_.adjectives):
         return None
-    if not (_may_be(one, other.adjectives) and _may_be(other, one.adjectives)):
+    if not (_may_be(subject, object_.adjectives) and _may_be(object_, subject.adjectives)):
         return None
     return event._replace(
-        subject=one._replace(adjectives=other.adjectives), object=other._replace(adjectives=one.adjectives)
+        subject=subject._replace(adjectives=object_.adjectives),
+        object=object_._replace(adjectives=subject.adjectives),
     )
 
 
@@ -285,17 +286,23 @@ def _may_be(phrase: Phrase, adjectives: tuple[int, ...]) -> bool:
 
 def _exchanged_company(event: Event) -> Event | None:
     """Exchange the subject and who something is done with or for: "a sings for b", "b sings for a"."""
-    one = event.subject
-    if one is None or one.concept in c.PRONOUNS or one.joined or one.modifier or one.clause:
+    subject = event.subject
+    if (
+        subject is None
+        or subject.concept in c.PRONOUNS
+        or subject.joined
+        or subject.modifier
+        or subject.clause
+    ):
         return None
-    for place, (adposition, other) in enumerate(event.attached):
+    for index, (adposition, other) in enumerate(event.attached):
         if (
             other is None
-            or c.class_of(other.concept) != c.class_of(one.concept)
-            or other.concept == one.concept
+            or c.class_of(other.concept) != c.class_of(subject.concept)
+            or other.concept == subject.concept
         ):
             continue
-        attached = (*event.attached[:place], Attached(adposition, one), *event.attached[place + 1 :])
+        attached = (*event.attached[:index], Attached(adposition, subject), *event.attached[index + 1 :])
         return event._replace(subject=other, attached=attached)
     return None
 
@@ -309,13 +316,15 @@ _CHANGES: tuple[Callable[[Event], Event | None], ...] = (
 
 def _exchanged_subjects(sentence: Sentence, second: Event) -> list[Sentence]:
     """Exchange the subjects of two clauses, where each can do what the other does."""
-    one, other, frames = sentence.event.subject, second.subject, c.world().frames
-    if one is None or other is None or one.concept == other.concept or one.joined is not None:
+    subject, other, frames = sentence.event.subject, second.subject, c.world().frames
+    if subject is None or other is None or subject.concept == other.concept or subject.joined is not None:
         return []
     if c.class_of(other.concept) not in frames[sentence.event.verb].subjects:
         return []
-    if c.class_of(one.concept) not in frames[second.verb].subjects:
+    if c.class_of(subject.concept) not in frames[second.verb].subjects:
         return []
     return [
-        sentence._replace(event=sentence.event._replace(subject=other), second=second._replace(subject=one))
+        sentence._replace(
+            event=sentence.event._replace(subject=other), second=second._replace(subject=subject)
+        )
     ]

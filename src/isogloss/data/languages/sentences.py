@@ -36,29 +36,29 @@ def tagged_sentences(words: Lexicon, draws: Draws) -> Iterator[TaggedSentence]:
         yield tagged(f"{number}", render(sampler.sentence(), words))
 
 
-def tagged(number: str, said: Sequence[Word]) -> TaggedSentence:
+def tagged(number: str, rendered: Sequence[Word]) -> TaggedSentence:
     """Return a sentence with the entities of its words."""
     return TaggedSentence(
         id=number,
-        words=tuple([word.form.text for word in said]),
-        tags=tuple([word.entity for word in said]),
+        words=tuple([word.form.text for word in rendered]),
+        tags=tuple([word.entity for word in rendered]),
     )
 
 
-def heads_of(said: Sequence[Word]) -> tuple[int, ...]:
+def heads_of(rendered: Sequence[Word]) -> tuple[int, ...]:
     """Return each word's head as a 1-based word number, 0 for the root."""
-    indices = {word.node: index for index, word in enumerate(said, start=1)}
+    indices = {word.node: index for index, word in enumerate(rendered, start=1)}
     indices[0] = 0
-    return tuple([indices[word.head] for word in said])
+    return tuple([indices[word.head] for word in rendered])
 
 
-def parsed(number: str, said: Sequence[Word], *, spaces: bool) -> ParsedSentence:
+def parsed(number: str, rendered: Sequence[Word], *, spaces: bool) -> ParsedSentence:
     """Return a sentence with its tags, its tree and its CoNLL-U lines."""
-    texts = tuple([word.form.text for word in said])
-    heads = heads_of(said)
+    texts = tuple([word.form.text for word in rendered])
+    heads = heads_of(rendered)
     lines = [f"# sent_id = {number}", f"# text = {text_of(texts, spaces=spaces)}"]
-    last = len(said) - 1
-    for index, word in enumerate(said):
+    last = len(rendered) - 1
+    for index, word in enumerate(rendered):
         form = word.form
         joined = index < last and (not spaces or texts[index + 1] in PUNCTUATION)
         lines.append(
@@ -68,9 +68,9 @@ def parsed(number: str, said: Sequence[Word], *, spaces: bool) -> ParsedSentence
     return ParsedSentence(
         id=number,
         words=texts,
-        tags=tuple([word.form.tag for word in said]),
+        tags=tuple([word.form.tag for word in rendered]),
         heads=heads,
-        relations=tuple([word.relation for word in said]),
+        relations=tuple([word.relation for word in rendered]),
         lines=tuple(lines),
     )
 

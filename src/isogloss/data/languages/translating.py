@@ -69,14 +69,14 @@ class Translator:
         texts = []
         for words in sentences_in(text, source):
             meaning, items = self._understand(words, source)
-            said = self._noisy(_say(meaning, items, target), target)
-            texts.append(text_of([word.form.text for word in said], spaces=spaces))
+            target_words = self._noisy(_say(meaning, items, target), target)
+            texts.append(text_of([word.form.text for word in target_words], spaces=spaces))
         return (" " if spaces else "").join(texts)
 
     def translate_words(self, words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
         """Translate the words of one sentence; return the words and the 0-based links (source, target)."""
-        heard, said = self._heard_and_said(words)
-        return tuple(word.form.text for word in said), links_between(heard, said)
+        source_words, target_words = self._heard_and_said(words)
+        return tuple(word.form.text for word in target_words), links_between(source_words, target_words)
 
     def translate_analysed(self, words: Sequence[str]) -> list[Word]:
         """Translate the words of one sentence; return each with its tag, entity and position in the tree."""
@@ -88,26 +88,26 @@ class Translator:
         Adpositions, case and particles of case are not linked: they belong to no phrase but stand beside it.
         """
         source, target = self._lexicons()
-        spaces, whole, read = has_spaces(target), "", 0
+        spaces, translation, read = has_spaces(target), "", 0
         links: list[SpanLink] = []
         for words in sentences_in(text, source):
             spans = word_offsets(words, text, read)
             read = spans[-1][1]
-            heard, said = self._heard_and_said(words)
-            texts = [word.form.text for word in said]
-            whole += " " if whole and spaces else ""
-            begin, whole = len(whole), whole + text_of(texts, spaces=spaces)
-            others = word_offsets(texts, whole, begin)
-            pairs = links_between([_without_case(word) for word in heard], said)
-            links += [(spans[one], others[other]) for one, other in pairs]
-        return whole, tuple(links)
+            source_words, target_words = self._heard_and_said(words)
+            texts = [word.form.text for word in target_words]
+            translation += " " if translation and spaces else ""
+            begin, translation = len(translation), translation + text_of(texts, spaces=spaces)
+            others = word_offsets(texts, translation, begin)
+            pairs = links_between([_without_case(word) for word in source_words], target_words)
+            links += [(spans[first], others[second]) for first, second in pairs]
+        return translation, tuple(links)
 
     def _heard_and_said(self, words: Sequence[str]) -> tuple[list[Word], list[Word]]:
         """Translate the words of one sentence; return both with the keys that link them."""
         source, target = self._lexicons()
         meaning, items = self._understand(words, source)
-        said = self._noisy(_say(meaning, items, target), target)
-        return _as_it_stands(items) if meaning is None else render(meaning, source), said
+        target_words = self._noisy(_say(meaning, items, target), target)
+        return _as_it_stands(items) if meaning is None else render(meaning, source), target_words
 
     def _lexicons(self) -> tuple[Lexicon, Lexicon]:
         return lexicon(find_language(self.source)), lexicon(find_language(self.target))
@@ -119,23 +119,23 @@ class Translator:
             raise unknown_word(strange[0], source)
         return (None if strange else parse_items(items, source)), items
 
-    def _noisy(self, said: list[Word], target: Lexicon) -> list[Word]:
+    def _noisy(self, rendered: list[Word], target: Lexicon) -> list[Word]:
         """Drop, replace and swap words at the rate of the noise; punctuation and one word stay."""
         if not self.noise:
-            return said
-        draws = Draws(derive(self.seed, "noise", *(word.form.text for word in said)))
-        kept = [word for word in said if word.form.tag == "PUNCT" or not draws.chance(self.noise)]
-        if all(word.form.tag == "PUNCT" for word in kept):
-            kept = list(said)  # A sentence of no words is none.
-        for index, word in enumerate(kept):
+            return rendered
+        draws = Draws(derive(self.seed, "noise", *(word.form.text for word in rendered)))
+        words = [word for word in rendered if word.form.tag == "PUNCT" or not draws.chance(self.noise)]
+        if all(word.form.tag == "PUNCT" for word in words):
+            words = list(rendered)  # A sentence of no words is none.
+        for index, word in enumerate(words):
             if word.form.tag != "PUNCT" and draws.chance(self.noise):
                 like = word.form.tag, word.form.features
                 others = _alternatives(target).get(like, [word.form])  # None are like a word that was copied.
-                kept[index] = word._replace(form=draws.choice(others))
-        for index in range(len(kept) - 2):
-            if kept[index + 1].form.tag != "PUNCT" and draws.chance(self.noise):
-                kept[index], kept[index + 1] = kept[index + 1], kept[index]
-        return kept
+                words[index] = word._replace(form=draws.choice(others))
+        for index in range(len(words) - 2):
+            if words[index + 1].form.tag != "PUNCT" and draws.chance(self.noise):
+                words[index], words[index + 1] = words[index + 1], words[index]
+        return words
 
 
 def words_of(text: str, language: str) -> tuple[str, ...]:
@@ -226,11 +226,11 @@ def translated(corpus: str, languages: str, split: str, *, noise: float = 0.0) -
     if not others:
         raise ConfigError(f"built-in translations: {languages!r} is no pair; expected two as in qaa-qab.")
     check_named("built-in translations", "corpus", _TRANSLATED, corpus)
-    found: Iterable[Example] = examples(corpus, first, split)
+    translations: Iterable[Example] = examples(corpus, first, split)
     for source, target in pairwise((first, *others)):
         translator = Translator(source, target, noise=noise)
-        found = filter(None, map(partial(_TRANSLATED[corpus], translator), found))
-    return iter(found)
+        translations = filter(None, map(partial(_TRANSLATED[corpus], translator), translations))
+    return iter(translations)
 
 
 def _pair(translator: Translator, pair: SentencePair) -> SentencePair:
@@ -249,12 +249,12 @@ def _tags(translator: Translator, sentence: TaggedSentence) -> TaggedSentence:
 
 def _question(translator: Translator, question: Question) -> Question | None:
     passage, links = translator.translate_linked(question.passage)
-    found = (by_links(answer, passage, links) for answer in question.answers)
-    answers = tuple(answer for answer in found if answer is not None)
+    projected = (by_links(answer, passage, links) for answer in question.answers)
+    answers = tuple(answer for answer in projected if answer is not None)
     if not answers:
         return None
-    asked = translator.translate(question.question)
-    return replace(question, passage=passage, question=asked, answers=answers)
+    question_text = translator.translate(question.question)
+    return replace(question, passage=passage, question=question_text, answers=answers)
 
 
 _TRANSLATED: Mapping[str, Callable[[Translator, Any], Example | None]] = {
