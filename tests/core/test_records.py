@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import StorageError
-from isogloss.core.foreign_json import DEEPEST
+from isogloss.core.foreign_json import MAX_JSON_DEPTH
 from isogloss.core.identity import identity
 from isogloss.core.interruption import Interrupted, stopping_if_lost
 from isogloss.core.processes import host
@@ -112,7 +112,7 @@ def without(name):
 
 
 DEEP = []
-for _ in range(DEEPEST):
+for _ in range(MAX_JSON_DEPTH):
     DEEP = [DEEP]
 
 DAMAGED = [

@@ -164,7 +164,7 @@ def measured(loaded, count=20, **fields):
 
 @pytest.mark.slow
 def test_rows_are_the_cka_of_pooled_states(loaded, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", 6)
+    monkeypatch.setattr(module, "PAIRS_PER_BLOCK", 6)
     rows = measured(loaded)
     assert [(row.second, row.layer) for row in rows] == [(x, n) for x in ("de", "fr") for n in range(4)]
     assert {(row.model, row.first, row.sentences) for row in rows} == {(subject("0").id, "en", 20)}

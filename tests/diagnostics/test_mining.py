@@ -77,11 +77,11 @@ def naive(x, y, k, margin):
 )
 def test_pairs_and_scores_are_brute_force_whatever_the_blocks(seed, margin, neighbours, block, others):
     x, y = directions(seed), directions(seed + 1, others)
-    before, module.BLOCK = module.BLOCK, block
+    before, module.COSINE_BLOCK = module.COSINE_BLOCK, block
     try:
         pairs, scores = mine(x, y, neighbours=neighbours, margin=margin)
     finally:
-        module.BLOCK = before
+        module.COSINE_BLOCK = before
     expected = naive(x, y, neighbours, margin)
     # Of one neighbour, mutual pairs have equal scores, in any order.
     assert sorted(pairs.tolist()) == sorted([i, j] for _, i, j in expected)
@@ -258,7 +258,7 @@ def test_a_difference_between_languages_does_not_count_where_they_are_centred(lo
 
 def test_states_are_computed_a_part_at_a_time(loaded, monkeypatch):
     whole, _ = measured(loaded, same, layers=(0, 1))
-    monkeypatch.setattr(module, "AT_ONCE", 5)
+    monkeypatch.setattr(module, "SENTENCES_IN_MEMORY", 5)
     parts, _ = measured(loaded, same, layers=(0, 1))
     assert [(row.mined, row.f1) for row in parts] == [(row.mined, row.f1) for row in whole]
 

@@ -76,14 +76,14 @@ def test_renumbering_both_sides_changes_nothing(seed):
 @given(SEEDS, st.sampled_from([0, 1, 3, 10, 50]), st.sampled_from([1, 5, 1024]))
 def test_it_is_brute_force_whatever_the_blocks(seed, neighbours, block):
     x, y = vectors(seed), vectors(seed) + vectors(seed + 1)
-    before, module.BLOCK = module.BLOCK, block
+    before, module.QUERIES_PER_BLOCK = module.QUERIES_PER_BLOCK, block
     try:
         for centred in (True, False):
             a, b = (side - side.mean(dim=0) if centred else side for side in (x, y))
             ours = nearest_is_translation(x, y, centred=centred, neighbours=neighbours)
             assert ours == pytest.approx(naive(a, b, neighbours))
     finally:
-        module.BLOCK = before
+        module.QUERIES_PER_BLOCK = before
 
 
 @given(SEEDS)

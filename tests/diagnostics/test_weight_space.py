@@ -21,7 +21,7 @@ from isogloss.diagnostics.scores import Scores
 from isogloss.diagnostics.weight_space import (
     COARSE,
     FINE,
-    PARTS,
+    MODEL_PARTS,
     Deltas,
     Interpolation,
     Plane,
@@ -293,7 +293,7 @@ def test_raw_scores_at_the_ends_are_equal_to_the_bit(real):
 
 def test_encoder_and_head_are_all_parameters_and_their_deltas_add_up(real):
     models, _ = real
-    every, encoder, head = (parameter_names(models[0], part) for part in PARTS)
+    every, encoder, head = (parameter_names(models[0], part) for part in MODEL_PARTS)
     assert every == [name for name, _ in models[0].named_parameters()]
     assert sorted(encoder + head) == sorted(every)
     own = {f"{models[0].base_model_prefix}.{name}" for name, _ in models[0].base_model.named_parameters()}

@@ -116,7 +116,7 @@ def test_every_link_of_other_sentences_is_drawn_equally_often():
 def test_blocks_hold_every_translation_once_and_never_one_alone(number):
     blocks = drawn_blocks(number, np.random.default_rng(0))
     assert sorted(place for block in blocks for place in block) == list(range(number))
-    assert all(len(block) <= module.BLOCK for block in blocks)
+    assert all(len(block) <= module.TRANSLATIONS_PER_BLOCK for block in blocks)
     assert number < 2 or min(map(len, blocks)) > 1
 
 
@@ -198,7 +198,7 @@ def test_blocks_change_neither_related_distances_nor_what_is_in_memory(loaded, m
     whole = measured(loaded, pairs)
     seen = []
     real = module.word_states
-    monkeypatch.setattr(module, "BLOCK", 2)
+    monkeypatch.setattr(module, "TRANSLATIONS_PER_BLOCK", 2)
     monkeypatch.setattr(
         module, "word_states", lambda *given, **how: seen.append(len(given[2])) or real(*given, **how)
     )

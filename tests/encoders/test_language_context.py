@@ -246,7 +246,7 @@ def test_a_pair_of_languages_is_read_as_the_one_translated_into(maps):
 
 
 def test_a_language_not_said_and_two_at_once_are_refused(maps):
-    with pytest.raises(ConfigError, match=r"not said which language it reads. Known: en, xx. Name it"):
+    with pytest.raises(ConfigError, match=r"the language it reads is unspecified. Known: en, xx. Name it"):
         maps.of("")
     with pytest.raises(ConfigError, match=r"xx\+en is two languages in one input. Known: en, xx."):
         maps.of("xx+en")

@@ -287,11 +287,13 @@ def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder,
         pass
     with pytest.raises(ConfigError, match="none for 'de'"), active_language(model, ("en", "de")):
         pass
-    with pytest.raises(ConfigError, match=r"not said which language it reads. Known: en, sw, to. Name it"):
+    with pytest.raises(
+        ConfigError, match=r"the language it reads is unspecified. Known: en, sw, to. Name it"
+    ):
         check_languages(model, ("",))
     with pytest.raises(ConfigError, match=r"and sw\+en is two languages in one input"):
         check_languages(model, ("sw+en",))
-    with pytest.raises(ConfigError, match="not said which language it reads"):
+    with pytest.raises(ConfigError, match="the language it reads is unspecified"):
         states(model)
 
 

@@ -47,7 +47,7 @@ def test_a_language_without_adapters_is_refused(model, xmod_folder):
         with pytest.raises(ConfigError, match=r"and none for 'fr'.*Known: en, sw, de"):
             ask()
     model.config.default_language = None
-    with pytest.raises(ConfigError, match="it is not said which language it reads"):
+    with pytest.raises(ConfigError, match="the language it reads is unspecified"):
         states(model, languages="")
     encoder, folders = pretrained(str(xmod_folder)), places([str(xmod_folder)])
     check_read(encoder, ["en", "sw"], folders, "here")

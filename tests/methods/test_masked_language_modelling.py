@@ -132,7 +132,7 @@ def test_an_interruption_while_text_is_read_changes_nothing(setting, whole, monk
             read.append(text)
             yield text
 
-    monkeypatch.setattr(text_stream, "LINES_AT_ONCE", 7)
+    monkeypatch.setattr(text_stream, "LINES_PER_CALL", 7)
     method, read = with_fields(METHOD, vocabulary_lines=60), []
     with pytest.raises(KeyboardInterrupt):
         method.train(replace(setting, text=stopping))

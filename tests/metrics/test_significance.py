@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from isogloss.core.contributions import Contributions, total
 from isogloss.core.errors import InputError
 from isogloss.metrics.significance import (
-    LARGEST_EXACT,
+    MAX_ENUMERATED_SENTENCES,
     System,
     SystemPair,
     cohens_d,
@@ -129,7 +129,7 @@ def test_sentences_that_both_treat_alike_change_no_exact_p_value(pair, more):
 def test_random_rounds_come_near_the_enumeration():
     rng = np.random.default_rng(1)
     for gain in (0.0, 0.2, 0.4):
-        whole = rng.integers(1, 5, (2, LARGEST_EXACT + 1)).astype(float)
+        whole = rng.integers(1, 5, (2, MAX_ENUMERATED_SENTENCES + 1)).astype(float)
         part = np.minimum(whole, rng.integers(0, 5, whole.shape))
         other = np.clip(part + np.sign(rng.random(whole.shape) - 0.5 - gain), 0, 9)
         pair = SystemPair(System(part, whole), System(other, whole + 1))

@@ -156,7 +156,9 @@ def test_a_language_without_a_module_and_none_said_are_refused():
     runs = linears()
     with pytest.raises(ConfigError, match=r"none for 'de'. Known: en, fr, sw"):
         LanguageSwitch(runs, ActiveLanguage(("de",)))(torch.randn(1, 1, 4))
-    with pytest.raises(ConfigError, match=r"not said which language it reads. Known: en, fr, sw. Name it"):
+    with pytest.raises(
+        ConfigError, match=r"the language it reads is unspecified. Known: en, fr, sw. Name it"
+    ):
         LanguageSwitch(runs, ActiveLanguage())(torch.randn(1, 1, 4))
 
 

@@ -245,7 +245,7 @@ def test_bitext_is_scored_by_its_own_translations(context, trained):
 
 @pytest.mark.slow
 def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monkeypatch, tmp_path):
-    monkeypatch.setattr(sentence_batches, "CHUNK", 4)
+    monkeypatch.setattr(sentence_batches, "TEXTS_PER_CHUNK", 4)
     run = Translate(
         corpus="xnli", languages="qaa-qab", translator=Seq2Seq(longest=24), model=TRANSLATOR, examples=6
     )

@@ -19,7 +19,7 @@ from isogloss.metrics.question_answering import normalized
 from isogloss.runs.encoders import model_folder
 from isogloss.tasks import all_measures
 from isogloss.tasks.batch import collate
-from isogloss.tasks.span_qa import CONSTANT_SPANS, LONGEST_ANSWER, LONGEST_QUESTION, QA, best_span
+from isogloss.tasks.span_qa import CONSTANT_SPANS, MAX_ANSWER_SUBWORDS, MAX_QUESTION_SUBWORDS, QA, best_span
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_the_answer_is_the_best_span_of_all_windows(tokenizer, examples):
     sums = {}
     for row, own in zip(rows, scores, strict=True):
         for first, last in product(range(1, len(row.positions)), repeat=2):
-            if 0 <= last - first < LONGEST_ANSWER:
+            if 0 <= last - first < MAX_ANSWER_SUBWORDS:
                 text = examples[row.example].passage[row.characters[2 * first] : row.characters[2 * last + 1]]
                 sums.setdefault(row.example, []).append((float(own[first, 0] + own[last, 1]), text))
     assert QA.decode(examples, rows, scores) == [max(sums[number])[1] for number in range(len(examples))]
@@ -44,7 +44,7 @@ def test_a_question_that_is_too_long_is_cut(tokenizer):
     long = question("sat", asked="the " * 200)
     (row,) = QA.encode([long], tokenizer)
     the = tokenizer("the", add_special_tokens=False)["input_ids"][0]
-    assert list(row.subwords).count(the) == LONGEST_QUESTION + PASSAGE.split().count("the")
+    assert list(row.subwords).count(the) == MAX_QUESTION_SUBWORDS + PASSAGE.split().count("the")
 
 
 def test_rows_are_windows_of_the_passage_behind_the_question(tokenizer):

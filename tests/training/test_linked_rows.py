@@ -105,7 +105,7 @@ def test_links_that_one_pair_lacks_are_known_of_none(tokenizer):
 
 @pytest.mark.parametrize("link", [(-1, 0), (0, -1), (0, 6)])
 def test_a_link_to_no_word_is_an_error(tokenizer, link):
-    said = rf"example '1': the link {link[0]}-{link[1]} is none to one of its 6 words\. Give pairs"
+    said = rf"example '1': link {link[0]}-{link[1]} is out of range for 6 words\. Give pairs"
     with pytest.raises(DataError, match=said):
         encoded(tokenizer, WORDS, links=(link,))
 

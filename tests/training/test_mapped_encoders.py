@@ -77,7 +77,7 @@ def test_evaluation_reads_a_language_through_its_map(make_setting, mapped):
     assert not torch.allclose(source, target)
     with active_language(model, "xx"):
         assert torch.equal(scores("en"), target)
-    with pytest.raises(ConfigError, match="it is not said which language it reads"):
+    with pytest.raises(ConfigError, match="the language it reads is unspecified"):
         scores("")
 
 

@@ -87,7 +87,7 @@ def test_answers_depend_on_the_language(make, make_model, kind):
 )
 def test_a_language_must_be_given_and_known(make, kind, known, unknown):
     model = make(kind)
-    with pytest.raises(ConfigError, match=f"not said which language it reads. Known: {known}. Name it"):
+    with pytest.raises(ConfigError, match=f"the language it reads is unspecified. Known: {known}. Name it"):
         model.predict(SENTENCES)
     with pytest.raises(ConfigError, match=unknown):
         model.predict(SENTENCES, language="sw")

@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-NONE = 0
+NULL_WORD = 0
 """Number of the NULL word; others count from 1."""
 
 UNSEEN = 1e-9
 """Probability of two words that never co-occurred, as in fast_align."""
 
-CELLS = 1_000_000
+WORD_PAIRS_PER_CHUNK = 1_000_000
 """Word pairs that are processed at a time."""
 
 Words = NDArray[np.int64]
@@ -66,7 +66,8 @@ def joint(
     for start, stop in _chunks(pairs):
         chunk = pairs[start:stop]
         cells = [
-            word_pairs(np.insert(given, 0, NONE)[None, :], generated[:, None]) for given, generated in chunk
+            word_pairs(np.insert(given, 0, NULL_WORD)[None, :], generated[:, None])
+            for given, generated in chunk
         ]
         values = lexicon.lookup(np.concatenate([keys.ravel() for keys in cells]))
         ends = np.cumsum([keys.size for keys in cells])[:-1]
@@ -107,7 +108,7 @@ def _chunks(pairs: Sequence[tuple[Words, Words]]) -> Iterator[tuple[int, int]]:
     start = cells = 0
     for index, (given, generated) in enumerate(pairs):
         size = (1 + len(given)) * len(generated)
-        if cells + size > CELLS and index > start:
+        if cells + size > WORD_PAIRS_PER_CHUNK and index > start:
             yield start, index
             start, cells = index, 0
         cells += size
@@ -164,7 +165,7 @@ class _Table(NamedTuple):
 def _direction(
     entries: _Entries, blocks: Sequence[Block], training: EMSettings, on_progress: Callable[[int], None]
 ) -> Lexicon:
-    words = int(entries.generated.max(initial=NONE)) + 1
+    words = int(entries.generated.max(initial=NULL_WORD)) + 1
     table = _Table(np.full(len(entries.generated), UNSEEN), np.full(words, UNSEEN))
     for done in range(training.rounds):
         counts = _expected(table, entries.generated, blocks, training)
@@ -211,7 +212,7 @@ def _pruned(table: _Table, entries: _Entries) -> Lexicon:
     """Return the lexicon without entries whose probability does not exceed that of unseen word pairs."""
     generated, likely = np.flatnonzero(table.none > UNSEEN), table.entries > UNSEEN
     return Lexicon.of(
-        np.concatenate((np.full(len(generated), NONE), entries.given[likely])),
+        np.concatenate((np.full(len(generated), NULL_WORD), entries.given[likely])),
         np.concatenate((generated, entries.generated[likely])),
         np.concatenate((table.none[generated], table.entries[likely])).astype(np.float32),
     )
@@ -247,11 +248,11 @@ def _groups(pairs: Sequence[tuple[Words, Words]]) -> Iterator[list[list[tuple[Wo
     group: list[list[tuple[Words, Words]]] = []
     cells = 0
     for sizes, sentences in by_lengths.items():
-        most = max(1, CELLS // (sizes[0] * sizes[1]))
+        most = max(1, WORD_PAIRS_PER_CHUNK // (sizes[0] * sizes[1]))
         for start in range(0, len(sentences), most):
             group.append(sentences[start : start + most])
             cells += len(group[-1]) * sizes[0] * sizes[1]
-            if cells >= CELLS:
+            if cells >= WORD_PAIRS_PER_CHUNK:
                 yield group
                 group, cells = [], 0
     if group:

@@ -26,10 +26,10 @@ from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words
 
 PROGRAM = "eflomal"
 
-ROUNDS = 5000
+ITERATIONS_FOR_ONE_PAIR = 5000
 """Sampling iterations for one pair; for n pairs divided by √n, as in the program's own front end."""
 
-TOO_LONG = 1024
+MAX_SENTENCE_WORDS = 1024
 """Sentences of this many words are left out, as by the program's own front end."""
 
 
@@ -85,7 +85,7 @@ class Eflomal:
 
     def _options(self, pairs: int) -> list[str]:
         """Return the options of model and iterations; the simpler models run first, a quarter as long."""
-        rounds = max(2, round(self.length * ROUNDS / sqrt(max(pairs, 1))))
+        rounds = max(2, round(self.length * ITERATIONS_FOR_ONE_PAIR / sqrt(max(pairs, 1))))
         quarter = max(1, rounds // 4)
         by_model = {1: (rounds, 0, 0), 2: (max(2, quarter), rounds, 0), 3: (max(2, quarter), quarter, rounds)}
         stages = zip("123", by_model[self.model], strict=True)
@@ -124,7 +124,7 @@ def write_sentences(path: Path, sentences: Sequence[Sequence[str]]) -> None:
     """Write sentences as numbers of words; sentences that are too long become empty."""
     numbers: dict[str, int] = {}
     rows = [
-        [numbers.setdefault(word, len(numbers)) for word in words] if len(words) < TOO_LONG else []
+        [numbers.setdefault(word, len(numbers)) for word in words] if len(words) < MAX_SENTENCE_WORDS else []
         for words in sentences
     ]
     with path.open("w", encoding="ascii", newline="\n") as file:

@@ -24,10 +24,10 @@ from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.training.precision import device
 
-BLOCK = 1024
+PAIRS_PER_BLOCK = 1024
 """Pairs whose states are in memory at a time."""
 
-CELLS = 1 << 20
+SIMILARITIES_PER_BATCH = 1 << 20
 """Similarities computed at a time, padding included."""
 
 Matching = Literal["argmax", "itermax", "match"]
@@ -38,7 +38,7 @@ Linked = Bool[Tensor, "pair first second"]
 DISCOUNT = 0.9
 """Factor of a similarity with a word that is linked already (SimAlign's α)."""
 
-_NEVER = -1.0
+PADDING_SIMILARITY = -1.0
 """Below every similarity: padding is never chosen."""
 
 
@@ -77,8 +77,8 @@ class EncoderSimilarity:
         layers = model.config.num_hidden_layers
         layer = default_layer(layers) if self.layer is None else self.layer
         aligned: list[Aligned] = []
-        for start in range(0, len(setting.pairs), BLOCK):
-            block = setting.pairs[start : start + BLOCK]
+        for start in range(0, len(setting.pairs), PAIRS_PER_BLOCK):
+            block = setting.pairs[start : start + PAIRS_PER_BLOCK]
             texts = [words for pair in block for words in pair_words(pair)]
             splits = split_words(texts, tokenizer)
             states = subword_states(
@@ -140,7 +140,7 @@ def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
         if not rows or not columns:
             continue
         longest = (max(longest[0], rows), max(longest[1], columns))
-        if group and (len(group) + 1) * longest[0] * longest[1] > CELLS:
+        if group and (len(group) + 1) * longest[0] * longest[1] > SIMILARITIES_PER_BATCH:
             yield group
             group, longest = [], (rows, columns)
         group.append(index)
@@ -233,7 +233,7 @@ def match(similarities: Similarities) -> Linked:
 
 
 def _mutual(values: Similarity, real: Linked) -> Linked:
-    values = values.masked_fill(~real, _NEVER)
+    values = values.masked_fill(~real, PADDING_SIMILARITY)
     forward = torch.zeros_like(real).scatter_(2, values.argmax(2, keepdim=True), value=True)
     backward = torch.zeros_like(real).scatter_(1, values.argmax(1, keepdim=True), value=True)
     return forward & backward & real

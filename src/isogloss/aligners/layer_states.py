@@ -24,7 +24,7 @@ from isogloss.training.states import check_layers
 
 States = Float[Tensor, "subword dim"]
 
-OVERLAP = 64
+WINDOW_OVERLAP = 64
 """Subwords shared by neighbouring windows of a sentence that is longer than the encoder's limit."""
 
 
@@ -51,7 +51,7 @@ def subword_states(
     layer %= model.config.num_hidden_layers + 1
     opening, closing = special_subwords(tokenizer)
     limit = tokenizer.model_max_length - 2
-    overlap = min(OVERLAP, limit // 2)
+    overlap = min(WINDOW_OVERLAP, limit // 2)
     parts: list[tuple[int, Window]] = [
         (number, window)
         for number, sentence in enumerate(sentences)

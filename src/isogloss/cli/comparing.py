@@ -7,7 +7,7 @@ from typing import Any
 
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import Output
-from isogloss.metrics.power import MOST_SEEDS
+from isogloss.metrics.power import MAX_SEEDS
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared
 from isogloss.reports.names import count, percent, test_set_name
 from isogloss.reports.verdicts import p_text
@@ -81,7 +81,7 @@ def _interval(low: float, high: float) -> str:
 
 
 def _seeds_needed(seeds: int, needed: int | None) -> str:
-    return "–" if seeds < 2 else f">{MOST_SEEDS}" if needed is None else str(needed)
+    return "–" if seeds < 2 else f">{MAX_SEEDS}" if needed is None else str(needed)
 
 
 def _pair(row: Row) -> tuple[object, ...]:

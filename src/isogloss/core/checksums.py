@@ -17,7 +17,7 @@ from isogloss.core.paths import below
 
 CHECKSUMS = "checksums.json"
 
-BLOCK = 1 << 20
+READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Checksum:
         """Return the checksum of a file, read block by block."""
         size, crc = 0, 0
         with path.open("rb") as file:
-            while block := file.read(BLOCK):
+            while block := file.read(READ_BYTES):
                 size, crc = size + len(block), zlib.crc32(block, crc)
         return cls(size, f"{crc:08x}")
 

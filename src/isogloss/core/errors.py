@@ -19,21 +19,25 @@ from difflib import get_close_matches
 
 from isogloss.core.secrets import masked
 
-SIMILAR = 0.5
+MIN_NAME_SIMILARITY = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
 
 
 _FIELD = re.compile(r"[.\[][\w.\[\]-]*: ")
 """How a message begins whose field is within the place around it: .method[0], [1]; not a path."""
 
-WORD, BEGINNING, END = 300, 1000, 400
+MAX_WORD, MAX_MESSAGE_START, MAX_MESSAGE_END = 300, 1000, 400
 """Characters that a message keeps of a word, and of all where that is longer: where and what, what to do."""
 
 
 def shortened(message: str) -> str:
     """Return a message in one line, without the ends of endless words and, if too long still, its middle."""
-    text = re.sub(rf"(\S{{{WORD}}})\S+", r"\1…", " ".join(message.splitlines()))
-    return text if len(text) <= BEGINNING + END else f"{text[:BEGINNING]} … {text[-END:]}"
+    text = re.sub(rf"(\S{{{MAX_WORD}}})\S+", r"\1…", " ".join(message.splitlines()))
+    return (
+        text
+        if len(text) <= MAX_MESSAGE_START + MAX_MESSAGE_END
+        else f"{text[:MAX_MESSAGE_START]} … {text[-MAX_MESSAGE_END:]}"
+    )
 
 
 class IsoglossError(Exception):
@@ -92,7 +96,7 @@ def located(place: str) -> Iterator[None]:
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the nearest of the known names, or an empty text."""
-    near = get_close_matches(name, list(names), n=1, cutoff=SIMILAR)
+    near = get_close_matches(name, list(names), n=1, cutoff=MIN_NAME_SIMILARITY)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
 
-DEEPEST = 100
+MAX_JSON_DEPTH = 100
 """Levels of nesting that are read; what walks through a value calls itself several times a level."""
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -24,7 +24,7 @@ def parse_json(content: str | bytes) -> Any:
     """Return the value of a JSON text.
 
     ValueError, in a few words, for text that is no JSON or no UTF-8, numbers that are not finite, half a
-    surrogate pair, and nesting beyond ``DEEPEST``.
+    surrogate pair, and nesting beyond ``MAX_JSON_DEPTH``.
     """
     text = content if isinstance(content, str) else content.decode()
     try:
@@ -33,10 +33,10 @@ def parse_json(content: str | bytes) -> Any:
         depth = 0
         while level := [child for part in level for child in _inside(part) if isinstance(child, dict | list)]:
             depth += 1
-            if depth > DEEPEST:
+            if depth > MAX_JSON_DEPTH:
                 raise RecursionError
     except RecursionError:
-        raise ValueError(f"nested more than {DEEPEST} levels deep") from None
+        raise ValueError(f"nested more than {MAX_JSON_DEPTH} levels deep") from None
     if _HALF.search(text):
         json.dumps(value, ensure_ascii=False).encode()
     return value

@@ -33,9 +33,9 @@ _BETWEEN_LANGUAGES = re.compile(r"(\+|-(?![A-Z][a-z]{3}(?![a-z])|[A-Z]{2}(?![A-Z
 """A plus, or a hyphen that no script or region follows."""
 _BUILT_IN = re.compile(r"qa[a-i]")
 _MAY_BE_LONGER = re.compile(r"[a-z]{3}|.*[-_].*", re.DOTALL)
-_OF_WIKIPEDIA = "als"
+_WIKIPEDIA_ALEMANNIC = "als"
 """Alemannic in Wikipedia and so in WikiANN; ISO 639-3's Tosk Albanian only with its script, ``als_Latn``."""
-_TWO_STANDARDS = "ak"
+_AKAN = "ak"
 """Akan: Twi and Fante, both of which corpora have."""
 
 
@@ -79,7 +79,7 @@ def languages_named(texts: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def _canonical(tag: str) -> str:
-    if not _MAY_BE_LONGER.fullmatch(tag) or tag == _OF_WIKIPEDIA or is_built_in(tag):
+    if not _MAY_BE_LONGER.fullmatch(tag) or tag == _WIKIPEDIA_ALEMANNIC or is_built_in(tag):
         return tag
     from langcodes import LanguageTagError, standardize_tag  # 40 ms
 
@@ -105,7 +105,7 @@ def _of_two_letters(plain: str) -> str:
     from langcodes.data_dicts import NORMALIZED_MACROLANGUAGES
 
     macrolanguage = NORMALIZED_MACROLANGUAGES.get(plain, "") if len(plain) == 3 else ""
-    return macrolanguage if len(macrolanguage) == 2 and macrolanguage != _TWO_STANDARDS else plain
+    return macrolanguage if len(macrolanguage) == 2 and macrolanguage != _AKAN else plain
 
 
 def is_usual_script(script: str, plain: str) -> bool:

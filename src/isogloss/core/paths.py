@@ -7,10 +7,10 @@ from pathlib import Path
 from isogloss.core.errors import InputError, StorageError
 from isogloss.core.plain_text import plain
 
-NOWHERE = frozenset('\\:<>"|?*')
+FORBIDDEN_CHARACTERS = frozenset('\\:<>"|?*')
 """Characters of no name: they part or begin paths on some system, or cannot stand in one."""
 
-LONGEST_NAME, LONGEST_PATH = 255, 4096
+MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4096
 """Bytes of a file's name, and of names with the folders between."""
 
 
@@ -63,9 +63,9 @@ def is_safe(name: object) -> bool:
     except UnicodeEncodeError:
         return False
     return (
-        not NOWHERE & {*name}
+        not FORBIDDEN_CHARACTERS & {*name}
         and not any(part in ("", ".", "..") for part in parts)
         and not any(unicodedata.category(letter) == "Cc" for letter in name)
-        and max(sizes) <= LONGEST_NAME
-        and sum(sizes) + len(parts) <= LONGEST_PATH
+        and max(sizes) <= MAX_NAME_BYTES
+        and sum(sizes) + len(parts) <= MAX_PATH_BYTES
     )

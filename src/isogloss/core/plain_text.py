@@ -3,11 +3,11 @@
 import re
 import unicodedata
 
-TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
+DIRECTION_CONTROLS = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
 """Unicode's embeddings, overrides and isolates, which change the direction of the text after them."""
 
 
-FOLDERS = re.compile(r"""(?<![^ \n])(['"(`]*)(?:\w:)?[/\\](?:[^ \n]*[/\\])?""")
+LEADING_FOLDERS = re.compile(r"""(?<![^ \n])(['"(`]*)(?:\w:)?[/\\](?:[^ \n]*[/\\])?""")
 """Everything before the last part of an absolute path: the opening bracket or quote, and the folders."""
 
 
@@ -18,10 +18,10 @@ def plain(text: str) -> str:
     return "".join(
         letter
         for letter in text
-        if letter in "\n\t" or (unicodedata.category(letter) != "Cc" and letter not in TURNING)
+        if letter in "\n\t" or (unicodedata.category(letter) != "Cc" and letter not in DIRECTION_CONTROLS)
     )
 
 
 def without_folders(text: object) -> str:
     """Return a text, safe to show, without the folders of absolute paths, which differ between machines."""
-    return FOLDERS.sub(r"\1…/", plain(str(text)))
+    return LEADING_FOLDERS.sub(r"\1…/", plain(str(text)))

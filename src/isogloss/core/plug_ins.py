@@ -24,7 +24,7 @@ from isogloss.core.run_parts import values_of
 Group = Literal["methods", "tasks", "corpora", "diagnostics", "claims"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 
-OURS = "isogloss"
+PACKAGE = "isogloss"
 
 
 def plugged_names(group: Group) -> list[str]:
@@ -39,7 +39,7 @@ def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
     imported, is called otherwise than its entry, or takes a name of the house.
     """
     if ":" in name:
-        return _imported(EntryPoint(name, name, OURS), built_in)
+        return _imported(EntryPoint(name, name, PACKAGE), built_in)
     entries = [entry for entry in _entries(group, tuple(sys.path)) if entry.name == name]
     if len({entry.value for entry in entries}) > 1:
         several = " and ".join(sorted(f"{entry.value} of {_package(entry)}" for entry in entries))
@@ -152,7 +152,7 @@ def stamp() -> str:
 
 
 def _origin(top: str, declared_by: Distribution | None = None) -> str:
-    if top == OURS or top in sys.stdlib_module_names:
+    if top == PACKAGE or top in sys.stdlib_module_names:
         return ""
     names = () if declared_by else _all_packages(tuple(sys.path)).get(top, ())
     package = distribution(names[0]) if names else declared_by
@@ -193,7 +193,7 @@ def _files(top: str) -> Iterator[Path]:
 @cache
 def _entries(group: Group, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """Return the entry points of a group; the path of packages is a key of the cache."""
-    return tuple(entry_points(group=f"{OURS}.{group}"))
+    return tuple(entry_points(group=f"{PACKAGE}.{group}"))
 
 
 def _package(entry: EntryPoint) -> str:

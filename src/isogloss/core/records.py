@@ -33,7 +33,7 @@ PLAN = "plan.json"
 UNREAD = "could not be read"
 """In warnings, of runs whose records are damaged or none of ours."""
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of the system that more disk space would solve."""
 
 T = TypeVar("T")
@@ -215,7 +215,7 @@ def writing(path: Path) -> Iterator[None]:
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Build the error with the system's reason, and that finished runs are kept."""
-    full = error.errno in FULL or error.errno is None
+    full = error.errno in DISK_FULL_ERRORS or error.errno is None
     return StorageError(
         f"{path}: cannot write ({error.strerror or error}). {'Free some space' if full else 'Mend that'} or "
         f"choose another place for it, then run the same command again: finished runs are kept."

@@ -4,8 +4,8 @@ A nested value is one field of its owner in code, while in recipes and records i
 the owner: ``learning_rate = 1e-4`` in a method's table goes to the method's ``updates``.
 """
 
-from collections.abc import Iterator, Mapping
 import dataclasses
+from collections.abc import Iterator, Mapping
 from dataclasses import Field as DataclassField
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar

@@ -9,7 +9,7 @@ from functools import cache
 
 MASK = "***"
 
-SHORTEST = 8
+MIN_SECRET_LENGTH = 8
 """Characters of a value in the environment before it is taken for a secret."""
 
 _NAMES = re.compile(
@@ -46,7 +46,7 @@ def _known() -> Iterator[str]:
     """Yield the secrets of the environment, and the token of the hub's library where that is loaded."""
     for name in filter(_names_a_secret, os.environ):
         value = os.environ[name]
-        if len(value) >= SHORTEST and not os.path.exists(value):  # noqa: PTH110
+        if len(value) >= MIN_SECRET_LENGTH and not os.path.exists(value):  # noqa: PTH110
             yield value
     hub = sys.modules.get("huggingface_hub")
     with suppress(OSError, ValueError):  # Its file may be one that cannot be read.

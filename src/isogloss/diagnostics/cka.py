@@ -21,14 +21,14 @@ from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
 from isogloss.core.rows.representations import Cka as CkaRow
 from isogloss.core.run_parts import Positive, Whole
-from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
+from isogloss.diagnostics.parallel_states import PAIRS_PER_BLOCK, layer_numbers, parallel_states
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
 from isogloss.training.states import StatesWanted
 
-FEWEST = 4
+MIN_UNBIASED_SENTENCES = 4
 """Minimum sentences of the unbiased estimator."""
 
-ROUNDING = 1e-10
+CONSTANT_TOLERANCE = 1e-10
 """States that differ by less than this share of their norm are constant."""
 
 
@@ -57,9 +57,9 @@ class Cka(Diagnostic):
     ) -> Iterator[CkaRow]:
         layers, name = layer_numbers(self.layers, loaded, self.name), "-".join(languages)
         pairs = setting.parallel.pairs(*languages)
-        if len(pairs) < FEWEST:
+        if len(pairs) < MIN_UNBIASED_SENTENCES:
             raise DataError(
-                f"{self.name}: {len(pairs)} translations {name}; {FEWEST} or more are "
+                f"{self.name}: {len(pairs)} translations {name}; {MIN_UNBIASED_SENTENCES} or more are "
                 f"needed, and more than the states have dimensions are better. Choose another split."
             )
         streamed = StreamedCka()
@@ -67,7 +67,7 @@ class Cka(Diagnostic):
         blocks = parallel_states(loaded, setting.parallel, pairs, languages, request)
         for number, (x, y) in enumerate(blocks, start=1):
             streamed.add(x, y)
-            setting.on_progress(Progress(self.name, number, -(-len(pairs) // BLOCK), name))
+            setting.on_progress(Progress(self.name, number, -(-len(pairs) // PAIRS_PER_BLOCK), name))
         for layer, cka, debiased in zip(layers, streamed.cka(), streamed.debiased(), strict=True):
             yield CkaRow(
                 model=setting.subjects[0].id,
@@ -132,7 +132,7 @@ class CoMoments:
 
     def varies(self) -> Bool[Tensor, "layer"]:
         """Return in which layers the first items differ by more than rounding."""
-        return self.square_x > self.items * ROUNDING**2 * self.mean_x.square().sum(dim=1)
+        return self.square_x > self.items * CONSTANT_TOLERANCE**2 * self.mean_x.square().sum(dim=1)
 
     def hsic(self) -> Float[Tensor, "layer"]:
         """Return tr(K H L H) of the linear kernels; constant factors cancel in CKA."""

@@ -47,13 +47,13 @@ from isogloss.training.gate_training import GATE_UPDATES, GateTraining, learn_ga
 from isogloss.training.gradient_conflict import masked_parts
 from isogloss.training.text_batches import perplexity
 
-HELD_OUT = 32768
+MAX_HELD_OUT_SUBWORDS = 32768
 """Maximum subwords of a language that perplexity is computed on: some 5,000 predictions."""
 
-TENTH = 10
+HELD_OUT_EVERY = 10
 """Of a short text, every tenth block is held out."""
 
-SHORTEST = 8
+MIN_ROW_SUBWORDS = 8
 """Subwords of the shortest rows allowed: six of text, two special."""
 
 Part = tuple[int | None, str]
@@ -117,7 +117,7 @@ class LanguageGates(Diagnostic):
             "attention": {kinds.attention, kinds.feed_forward} != {NONE},
             "sparsity": self.sparsity < 1,
             "penalty": bool(self.penalty or self.sparsity),
-            "block": self.block >= SHORTEST,
+            "block": self.block >= MIN_ROW_SUBWORDS,
             "batch_subwords": self.batch_subwords >= self.block,
             "masked": self.masked > 0,
             "start": 0 < self.start < 1,
@@ -127,7 +127,7 @@ class LanguageGates(Diagnostic):
                 raise ConfigError(
                     f"{self.name}: {field} cannot be {getattr(self, field)} here. There are gates in "
                     f"attention or feed-forward, sparsity is below 1 (or 0, and penalty above 0), start is "
-                    f"between 0 and 1, block is {SHORTEST} or more and batch_subwords at least block."
+                    f"between 0 and 1, block is {MIN_ROW_SUBWORDS} or more and batch_subwords at least block."
                 )
 
     def measure(
@@ -174,7 +174,7 @@ class LanguageGates(Diagnostic):
                 f"{self.name}: rows of {self.block} subwords (block), but the encoder takes only "
                 f"{tokenizer.model_max_length}. Lower block."
             )
-        rows, held_out = self._rows(), HELD_OUT // self.block
+        rows, held_out = self._rows(), MAX_HELD_OUT_SUBWORDS // self.block
         lines = subwords_of(setting.text(language), tokenizer)
         blocks = list(
             islice(_blocks(lines, tokenizer.sep_token_id, self.block - 2), rows * self.steps + held_out)
@@ -185,7 +185,7 @@ class LanguageGates(Diagnostic):
                 f"{self.block} subwords; two or more are needed, and hundreds are better. Choose another "
                 f"split or corpus, read more lines (examples), or lower block."
             )
-        held_out = max(1, min(held_out, len(blocks) // TENTH))
+        held_out = max(1, min(held_out, len(blocks) // HELD_OUT_EVERY))
         held_numbers = set(np.linspace(0, len(blocks) - 1, held_out).astype(int).tolist())
         held_blocks = [block for number, block in enumerate(blocks) if number in held_numbers]
         seed = derive(self.seed, language, "held out")

@@ -26,20 +26,20 @@ from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
 from isogloss.training.states import StatesWanted
 
-BLOCK = 4096
+COSINE_BLOCK = 4096
 """Sentences of each side in a block of cosines, which bounds memory (64 MiB)."""
 
-AT_ONCE = 16_384
+SENTENCES_IN_MEMORY = 16_384
 """Sentences whose subwords are in memory together."""
 
-LEAST = 1e-6
+MIN_MEAN_COSINE = 1e-6
 """A mean cosine that is lower counts as this much, so that a ratio keeps the sign of its cosine."""
 
-TUNED: Split = "dev"
+TUNING_SPLIT: Split = "dev"
 """The split whose best threshold is applied to the others."""
 
 MARGINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "ratio": lambda cosine, mean: cosine / mean.clamp(min=LEAST),
+    "ratio": lambda cosine, mean: cosine / mean.clamp(min=MIN_MEAN_COSINE),
     "distance": torch.sub,
     "cosine": lambda cosine, _: cosine,
 }
@@ -84,9 +84,9 @@ class Mining(Diagnostic):
         for number, other in enumerate(others):
             setting.on_progress(Progress(self.name, number, len(others), f"{first}-{other}"))
             thresholds: dict[int, float] = {}
-            for split in dict.fromkeys((TUNED, setting.split)):
+            for split in dict.fromkeys((TUNING_SPLIT, setting.split)):
                 for layer, mined in self._mined(setting, loaded, (first, other), split):
-                    if split == TUNED:
+                    if split == TUNING_SPLIT:
                         thresholds[layer] = best_threshold(mined)
                     frame = (setting.subjects[0].id, first, other, split)
                     rows.append(self._row(frame, layer, mined, thresholds[layer]))
@@ -117,7 +117,7 @@ class Mining(Diagnostic):
         request = StatesWanted(
             layers=self.layers or (self.layer,), limit=self.limit, precision=setting.precision
         )
-        parts = (texts[at : at + AT_ONCE] for at in range(0, len(texts), AT_ONCE))
+        parts = (texts[at : at + SENTENCES_IN_MEMORY] for at in range(0, len(texts), SENTENCES_IN_MEMORY))
         return torch.cat([setting.parallel.states(loaded, part, language, request) for part in parts], dim=1)
 
     def _row(
@@ -229,9 +229,9 @@ def nearest(
         )
         for queries, keys in ((x, y), (y, x))
     )
-    for row in range(0, len(x), BLOCK):
-        for column in range(0, len(y), BLOCK):
-            cosines = x[row : row + BLOCK] @ y[column : column + BLOCK].T
+    for row in range(0, len(x), COSINE_BLOCK):
+        for column in range(0, len(y), COSINE_BLOCK):
+            cosines = x[row : row + COSINE_BLOCK] @ y[column : column + COSINE_BLOCK].T
             _update(of_x, cosines, row, column)
             _update(of_y, cosines.T.contiguous(), column, row)
     return of_x, of_y

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 from isogloss.diagnostics.setting import LoadedEncoder
 from isogloss.training.states import Pair, ParallelText, StatesWanted, layers_once
 
-BLOCK = 1024
+PAIRS_PER_BLOCK = 1024
 """Pairs in memory together: enough to be batched by length with little padding."""
 
 Sides = tuple[Float[Tensor, "layer item dim"], Float[Tensor, "layer item dim"]]
@@ -27,8 +27,8 @@ def parallel_states(
     Memory does not grow with the text.
     """
     first, second = languages
-    for start in range(0, len(pairs), BLOCK):
-        block = pairs[start : start + BLOCK]
+    for start in range(0, len(pairs), PAIRS_PER_BLOCK):
+        block = pairs[start : start + PAIRS_PER_BLOCK]
         yield (
             text.states(loaded, [pair.first for pair in block], first, request),
             text.states(loaded, [pair.second for pair in block], second, request),

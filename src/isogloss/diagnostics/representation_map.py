@@ -26,7 +26,7 @@ COMPONENTS = 2
 
 Item = TypeVar("Item")
 
-FEWEST = 3
+MIN_MAP_SENTENCES = 3
 """Minimum sentences of a map."""
 
 
@@ -70,10 +70,10 @@ class RepresentationMap(Diagnostic):
         shared = [
             key for key in (all_sides[0] if all_sides else ()) if all(key in side for side in all_sides)
         ]
-        if len(shared) < FEWEST:
+        if len(shared) < MIN_MAP_SENTENCES:
             raise DataError(
                 f"{self.name}: {len(shared)} sentences of {first} have a translation in all of "
-                f"{', '.join(others) or 'no language'}; {FEWEST} or more are needed. Take bitext that is "
+                f"{', '.join(others) or 'no language'}; {MIN_MAP_SENTENCES} or more are needed. Take bitext that is "
                 f"parallel in all languages (bible, tico19), a parallel test set, or fewer languages."
             )
         chosen = spaced(shared, self.sentences)

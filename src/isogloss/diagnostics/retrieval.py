@@ -21,10 +21,10 @@ from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.training.states import StatesWanted
 
-BLOCK = 1024
+QUERIES_PER_BLOCK = 1024
 """Sentences compared with all candidates at a time, which bounds memory."""
 
-TIE = 1e-6
+SIMILARITY_TOLERANCE = 1e-6
 """Similarities closer than this are equal, so that rounding does not choose between two copies."""
 
 
@@ -109,13 +109,13 @@ def retrieval_accuracy(
     offset = mean_nearest(y, x, neighbours) / 2 if neighbours else torch.zeros(len(y), device=y.device)
     own_similarity = (x * y).sum(dim=1) - offset
     correct = 0.0
-    for start in range(0, len(x), BLOCK):
-        rows = slice(start, start + BLOCK)
+    for start in range(0, len(x), QUERIES_PER_BLOCK):
+        rows = slice(start, start + QUERIES_PER_BLOCK)
         ahead = x[rows] @ y.T - offset - own_similarity[rows].unsqueeze(1)
         numbers = torch.arange(len(ahead), device=x.device)
         ahead[numbers, numbers + start] = 0  # The right one ties with itself, whatever the rounding.
-        best = ~(ahead > TIE).any(dim=1)
-        ties = (ahead >= -TIE).sum(dim=1)
+        best = ~(ahead > SIMILARITY_TOLERANCE).any(dim=1)
+        ties = (ahead >= -SIMILARITY_TOLERANCE).sum(dim=1)
         correct += float((best / ties).sum(dtype=torch.float64))
     return correct / len(x)
 
@@ -125,5 +125,5 @@ def mean_nearest(
 ) -> Float[Tensor, " item"]:
     """Return the mean cosine of each row of x with its nearest rows of y, or with all of few (r of CSLS)."""
     k = min(neighbours, len(y))
-    blocks = (x[start : start + BLOCK] @ y.T for start in range(0, len(x), BLOCK))
+    blocks = (x[start : start + QUERIES_PER_BLOCK] @ y.T for start in range(0, len(x), QUERIES_PER_BLOCK))
     return torch.cat([block.topk(k, dim=1).values.mean(dim=1) for block in blocks])

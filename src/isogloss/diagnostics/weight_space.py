@@ -33,12 +33,12 @@ COARSE = tuple(step / 10 for step in range(-5, 16))
 FINE = (0.025, 0.05, 0.075, 0.125, 0.15, 0.175, 0.825, 0.85, 0.875, 0.925, 0.95, 0.975)
 """Additional values on paths (footnote 5)."""
 
-PARTS = ("all", "encoder", "head")
+MODEL_PARTS = ("all", "encoder", "head")
 
 FACTORS = "factors"
 """The adapters of models with LoRA (DoRA, IA3) before they are merged, with the head."""
 
-MIX_OTHERWISE = (
+INCOMPATIBLE_MIXUPS = (
     "these models read inputs beside translations, and do not all mix them in one layer and way: a point "
     "between them would infer as neither does. Take models of x-mixup that differ in ratio and weights "
     "alone, or leave inputs out."
@@ -107,7 +107,7 @@ class Deltas(Diagnostic):
         models = [setting.load(subject) for subject in setting.subjects]
         ids = [subject.id for subject in setting.subjects]
         rows: list[Delta] = []
-        for part in PARTS:
+        for part in MODEL_PARTS:
             names = parameter_names(models[0], part)
             origin, first, second = (weights_of(model, names) for model in models)
             norm_first, norm_second, angle = norms_and_angle(zip(origin, first, second, strict=True))
@@ -274,7 +274,7 @@ def _mixups(setting: MeasureSetting) -> list[Mixup]:
     mixups = [] if setting.paired is None else [setting.mixup(subject) for subject in setting.subjects]
     for mixup in mixups:
         if mixup is None or replace(mixup, largest=0.0) != replace(mixups[0] or mixup, largest=0.0):
-            raise ModelError(MIX_OTHERWISE)
+            raise ModelError(INCOMPATIBLE_MIXUPS)
     return [mixup for mixup in mixups if mixup is not None]
 
 
@@ -351,7 +351,7 @@ def replaced_parameters(model: nn.Module, weights: dict[str, nn.Parameter]) -> I
 
 
 def _check(where: str, part: str, between: tuple[str, ...], *, count: int) -> None:
-    check_named(where, "part", (*PARTS, FACTORS), part)
+    check_named(where, "part", (*MODEL_PARTS, FACTORS), part)
     _check_count(where, between, count=count)
 
 

@@ -32,7 +32,7 @@ from isogloss.encoders.added.language_context import active_language
 from isogloss.metrics.separation import FineCounts, histogram, separation
 from isogloss.training.states import WORDS, layers_once, word_states
 
-BLOCK = 256
+TRANSLATIONS_PER_BLOCK = 256
 """Translations whose words are in memory together; unrelated words are drawn from the same block."""
 
 Places = npt.NDArray[np.int64]
@@ -149,9 +149,11 @@ class WordDistance(Diagnostic):
 
 
 def drawn_blocks(count: int, random: np.random.Generator) -> list[Places]:
-    """Split the numbers below ``count`` into random blocks of about equal size, at most ``BLOCK``."""
+    """Split the numbers below ``count`` into random blocks of nearly equal size."""
     order = random.permutation(count)
-    return [block for block in np.array_split(order, max(1, -(-count // BLOCK))) if len(block)]
+    return [
+        block for block in np.array_split(order, max(1, -(-count // TRANSLATIONS_PER_BLOCK))) if len(block)
+    ]
 
 
 def drawn_unrelated(sentence: Places, times: int, random: np.random.Generator) -> tuple[Places, Places]:

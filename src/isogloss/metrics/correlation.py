@@ -12,16 +12,16 @@ from isogloss.core.contributions import ByMeasure, Contributions
 from isogloss.core.errors import InputError
 from isogloss.metrics.estimates import t_p_value
 
-LARGEST_EXACT = 7
+MAX_ENUMERATED_PAIRS = 7
 """Up to this many pairs the p-value enumerates all orders (7! = 5040); beyond, Student's t is accurate."""
 
 INTERVAL_Z = 1.959963984540054
 """Normal quantile of the two-sided 95 % interval."""
 
-TIE = 1e-12
+CORRELATION_TOLERANCE = 1e-12
 """Correlations closer than this count as equal, so that rounding does not split ties."""
 
-LEAST_DRAWS = 0.5
+MIN_DEFINED_SHARE = 0.5
 """Share of bootstrap samples that must have a correlation."""
 
 Array = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation:
     rho = _pearson(first, second)
     if math.isnan(rho):
         return Correlation(rho, rho, rho, rho)
-    exact = len(first) <= LARGEST_EXACT
+    exact = len(first) <= MAX_ENUMERATED_PAIRS
     p_value = _exact_p_value(first, second, rho) if exact else _t_p_value(rho, len(first))
     return Correlation(rho, p_value, *_fisher_interval(rho, len(first)))
 
@@ -124,8 +124,8 @@ def bootstrap_interval(
     first, second = first - middle, second - middle
     product, square = (times * first * second).sum(axis=1), (times * first**2).sum(axis=1)
     norm = np.sqrt(square * (times * second**2).sum(axis=1))
-    defined = norm > TIE
-    if defined.mean() < LEAST_DRAWS:
+    defined = norm > CORRELATION_TOLERANCE
+    if defined.mean() < MIN_DEFINED_SHARE:
         return math.nan, math.nan
     low, high = np.quantile(product[defined] / norm[defined], [0.025, 0.975])
     return float(low), float(high)
@@ -157,7 +157,7 @@ def _exact_p_value(x: Array, y: Array, rho: float) -> float:
     x, y = x - x.mean(), y - y.mean()
     orders = y[np.array(list(permutations(range(len(y)))))]
     norm = math.sqrt(float(x @ x) * float(y @ y))
-    return float(np.mean(np.abs(orders @ x / norm) >= abs(rho) - TIE))
+    return float(np.mean(np.abs(orders @ x / norm) >= abs(rho) - CORRELATION_TOLERANCE))
 
 
 def _t_p_value(rho: float, n: int) -> float:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from isogloss.core.contributions import Contributions
 
-OUTSIDE = "O"
+OUTSIDE_TAG = "O"
 
 Tags = Sequence[Sequence[str]]
 """The tags of each sentence."""
@@ -103,9 +103,9 @@ def spans(tags: Sequence[str]) -> list[Span]:
     """List the spans of a sentence from left to right, after ``repair``."""
     result: list[Span] = []
     start = 0
-    valid = (*repair(tags), OUTSIDE)
-    for index, (last, tag) in enumerate(zip((OUTSIDE, *valid), valid, strict=False)):
-        if last != OUTSIDE and tag[0] != "I":
+    valid = (*repair(tags), OUTSIDE_TAG)
+    for index, (last, tag) in enumerate(zip((OUTSIDE_TAG, *valid), valid, strict=False)):
+        if last != OUTSIDE_TAG and tag[0] != "I":
             result.append(Span(_type(last), start, index))
         if tag[0] == "B":
             start = index
@@ -140,7 +140,7 @@ def _check(gold: Sequence[Sequence[object]], predicted: Sequence[Sequence[object
 
 def _type(tag: str) -> str:
     """Return the type of a BIO tag, "" for O."""
-    if tag == OUTSIDE:
+    if tag == OUTSIDE_TAG:
         return ""
     prefix, _, name = tag.partition("-")
     if prefix not in ("B", "I") or not name:

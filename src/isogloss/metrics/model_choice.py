@@ -25,7 +25,7 @@ from isogloss.metrics.estimates import LEVEL, t_quantile
 
 Array = npt.NDArray[np.float64]
 
-LEAST = 3
+MIN_LABELLED_LANGUAGES = 3
 """Languages with labels from which scores and gains can be predicted."""
 
 
@@ -104,7 +104,7 @@ def decide(
         raise ValueError(f"language {language} is among the known ones: its labels would decide")
     choice = int(np.nanargmax(ranked[:, language]))
     advantage = float(ranked[choice, language] - np.nanmean(ranked[:, language]))
-    if len(labelled) < LEAST:
+    if len(labelled) < MIN_LABELLED_LANGUAGES:
         return Decision(choice=choice, score=Prediction(), gain=Prediction())
     slope, within = _within(ranked, scores, labelled)
     means = np.array([np.nanmean(scores[:, other]) for other in labelled])

@@ -9,7 +9,7 @@ import math
 from isogloss.core.errors import InputError
 from isogloss.metrics.estimates import LEVEL, POWER, t_quantile
 
-MOST_SEEDS = 10_000
+MAX_SEEDS = 10_000
 """The search for a number of seeds ends here."""
 
 
@@ -39,16 +39,16 @@ def power_of(difference: float, std: float, seeds: int) -> float:
 
 
 def seeds_needed(difference: float, std: float) -> int | None:
-    """Return the fewest seeds that detect a difference with 80 % power; None where ``MOST_SEEDS`` do not."""
+    """Return the fewest seeds that detect a difference with 80 % power; None where ``MAX_SEEDS`` do not."""
     if difference == 0:
         raise InputError("power: no number of seeds shows a difference of 0. Ask for another.")
     low, high = 1, 2
     while power_of(difference, std, high) < POWER:
         low, high = high, 2 * high
-        if low >= MOST_SEEDS:
+        if low >= MAX_SEEDS:
             return None
     while high - low > 1:
         middle = (low + high) // 2
         seen = power_of(difference, std, middle) >= POWER
         low, high = (low, middle) if seen else (middle, high)
-    return high if high <= MOST_SEEDS else None
+    return high if high <= MAX_SEEDS else None

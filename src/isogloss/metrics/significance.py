@@ -21,13 +21,13 @@ from isogloss.metrics.estimates import t_p_value
 ROUNDS = 1000
 """Rounds of the permutation test (the paper's)."""
 
-LARGEST_EXACT = 12
+MAX_ENUMERATED_SENTENCES = 12
 """With at most this many differing sentences the permutation test enumerates all 2^12 = 4096 swaps."""
 
-TIE = 1e-12
+DIFFERENCE_TOLERANCE = 1e-12
 """Differences closer than this count as equal, so that rounding does not split ties."""
 
-CHUNK = 128
+ROUNDS_PER_CHUNK = 128
 """Rounds computed at a time: some 10 MB for 10,000 examples."""
 
 Array = npt.NDArray[np.float64]
@@ -113,7 +113,7 @@ def paired_t_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> Significanc
     values = x - y
     n = len(values)
     error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-    if n > 1 and (np.abs(values - values[0]) <= TIE).all():
+    if n > 1 and (np.abs(values - values[0]) <= DIFFERENCE_TOLERANCE).all():
         error = 0.0  # Equal values have no spread; what is left is rounding.
     return _t_test("paired t", float(values.mean()), error, n)
 
@@ -127,7 +127,7 @@ def paired_t_test_over_languages(differences: Differences) -> SignificanceTest:
     clusters). Without any spread it is the exact sign test.
     """
     mean, error, n = error_over_languages(differences)
-    return _t_test("paired t over languages", mean, 0.0 if error <= TIE else error, n)
+    return _t_test("paired t over languages", mean, 0.0 if error <= DIFFERENCE_TOLERANCE else error, n)
 
 
 def error_over_languages(differences: Differences) -> tuple[float, float, int]:
@@ -181,13 +181,15 @@ def permutation_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -
     moving = change[(change != 0).any(axis=1)]  # Where a swap changes nothing it need not be tried.
     sums = np.concatenate([ours.sum(axis=0), theirs.sum(axis=0)])
     observed = float(_difference(sums[None])[0])
-    exact = len(moving) <= LARGEST_EXACT
+    exact = len(moving) <= MAX_ENUMERATED_SENTENCES
     swaps = _every_swap(len(moving)) if exact else _random_swaps(len(moving), rounds, seed)
     as_large = 0
-    for chunk in (swaps[first : first + CHUNK] for first in range(0, len(swaps), CHUNK)):
+    for chunk in (
+        swaps[first : first + ROUNDS_PER_CHUNK] for first in range(0, len(swaps), ROUNDS_PER_CHUNK)
+    ):
         moved = chunk.astype(np.float64) @ moving
         differences = _difference(sums + np.concatenate([moved, -moved], axis=1))
-        as_large += int((np.abs(differences) >= abs(observed) - TIE).sum())
+        as_large += int((np.abs(differences) >= abs(observed) - DIFFERENCE_TOLERANCE).sum())
     p_value = as_large / len(swaps) if exact else (as_large + 1) / (rounds + 1)
     return SignificanceTest("permutation", observed, p_value)
 
@@ -232,7 +234,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _t_test(name: str, mean: float, error: float, n: int) -> SignificanceTest:
-    if abs(mean) <= TIE or n < 2:
+    if abs(mean) <= DIFFERENCE_TOLERANCE or n < 2:
         return SignificanceTest(name, 0.0, 1.0)
     if error == 0:
         return SignificanceTest(name, math.copysign(math.inf, mean), float(2 ** (1 - n)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU, CHRF
 
-UNSPACED = {
+SACREBLEU_TOKENIZERS = {
     **dict.fromkeys(("zh", "cmn"), "zh"),
     **dict.fromkeys(("ja", "th", "lo", "km", "my", "bo", "dz", "wuu", "yue"), "char"),
 }
@@ -53,4 +53,4 @@ def _chrf() -> "CHRF":
 def _bleu(language: str) -> "BLEU":
     from sacrebleu.metrics import BLEU
 
-    return BLEU(tokenize=UNSPACED.get(language.partition("_")[0], "13a"), force=True)
+    return BLEU(tokenize=SACREBLEU_TOKENIZERS.get(language.partition("_")[0], "13a"), force=True)

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-DRAWN = 0.02
+INITIAL_STD = 0.02
 """Standard deviation of new weights, until a caller draws its own."""
 
 
@@ -27,7 +27,7 @@ class BiaffineParser(nn.Module):
         self.arc = nn.Parameter(torch.empty(arc_dim + 1, arc_dim))
         self.relation = nn.Parameter(torch.empty(relations, relation_dim + 1, relation_dim + 1))
         for weight in (self.root, self.arc, self.relation):
-            nn.init.normal_(weight, std=DRAWN)
+            nn.init.normal_(weight, std=INITIAL_STD)
 
     def arcs(self, words: Float[Tensor, "batch word dim"]) -> Float[Tensor, "batch word candidate"]:
         """Score every candidate as the head of every word; candidate 0 is the root, n the n-th word."""

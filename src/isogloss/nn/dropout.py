@@ -12,10 +12,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-STEPS = 1 << 16
+RATE_STEPS = 1 << 16
 """Values of the 16 bits that decide on an element."""
 
-PER_DRAW = 4
+ELEMENTS_PER_DRAW = 4
 """Elements that one draw of 64 bits decides on."""
 
 
@@ -25,11 +25,11 @@ def drop(x: Float[Tensor, "..."], rate: float) -> Float[Tensor, "..."]:
         return x
     if x.device.type != "cpu" or rate >= 1:
         return nn.functional.dropout(x, rate, training=True)
-    dropped = round(rate * STEPS)
-    draws = torch.empty(-(-x.numel() // PER_DRAW), dtype=torch.int64).random_(-(1 << 63), None)
+    dropped = round(rate * RATE_STEPS)
+    draws = torch.empty(-(-x.numel() // ELEMENTS_PER_DRAW), dtype=torch.int64).random_(-(1 << 63), None)
     bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
-    mask = (bits >= dropped - STEPS // 2).to(x.dtype)
-    return x * mask.mul_(STEPS / (STEPS - dropped))
+    mask = (bits >= dropped - RATE_STEPS // 2).to(x.dtype)
+    return x * mask.mul_(RATE_STEPS / (RATE_STEPS - dropped))
 
 
 class Dropout(nn.Dropout):

@@ -17,10 +17,10 @@ STRETCH = (-0.1, 1.1)
 TEMPERATURE = 2 / 3
 """β (their Section 4; Maddison et al. 2017)."""
 
-PRECISE, MOST_STEPS = 1e-6, 60
+SHARE_TOLERANCE, MAX_NEWTON_STEPS = 1e-6, 60
 """How near an asked share is met, and the steps after which what is met is near enough."""
 
-ROUNDING = 1e-9
+SHARE_ROUNDING = 1e-9
 """Tolerance of shares: 1 - 0.3 is a little less than 0.7 in floating point."""
 
 _LOW, _HIGH = STRETCH
@@ -81,10 +81,10 @@ def _shift(log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"], sha
     """Return the number by Newton's method, by halving where that leaves the interval it must lie in."""
     low, high = (log_alpha_for(share) - float(end) for end in (log_alpha.max(), log_alpha.min()))
     shift = (low + high) / 2
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         open_now = open_probability(log_alpha + shift)
         missed = float(open_now @ sizes / sizes.sum()) - share
-        if abs(missed) < PRECISE:
+        if abs(missed) < SHARE_TOLERANCE:
             break
         low, high = (low, shift) if missed > 0 else (shift, high)
         slope = float((open_now * (1 - open_now)) @ sizes / sizes.sum())
@@ -97,5 +97,5 @@ def largest_kept(log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"
     """Return the log α above which lie the largest ones that have at most a share of all parameters."""
     order = log_alpha.argsort(descending=True)
     so_far = sizes[order].double().cumsum(dim=0)
-    count = int((so_far <= share * so_far[-1] * (1 + ROUNDING)).sum())
+    count = int((so_far <= share * so_far[-1] * (1 + SHARE_ROUNDING)).sum())
     return float(log_alpha[order[count]]) if count < len(order) else -math.inf

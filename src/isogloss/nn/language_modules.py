@@ -95,7 +95,7 @@ class InvertibleAdapter(nn.Module):
 
 Run = Callable[..., object]
 
-PER_ROW = 3
+MIN_ROW_DIMENSIONS = 3
 """Dimensions of the least that has something for each row, as states [row subword dim] do; a table of two is
 shared by all rows, as that of DeBERTa's distances, and a list has a number for each, as X-MOD's languages."""
 
@@ -126,9 +126,11 @@ class LanguageSwitch:
             return self.runs[language]
         available = ", ".join(sorted(self.runs))
         if language:
-            raise ConfigError(f"this encoder has no modules for {language!r}. Known: {available}.")
+            raise ConfigError(
+                f"this encoder has modules for each language, and none for {language!r}. Known: {available}."
+            )
         raise ConfigError(
-            f"this encoder has modules for each language, and the language of its input is unspecified. "
+            f"this encoder has modules for each language, but the language it reads is unspecified. "
             f"Known: {available}. Name it (--language, or language=; in Python run it within "
             f"active_language(model, language))."
         )
@@ -178,7 +180,11 @@ def _taken(value: Any, rows: Tensor, count: int) -> object:
     """Return an input's part for some rows; what is not of single rows as it is."""
     if isinstance(value, tuple):  # Rotations: cosines and sines.
         return tuple(_taken(part, rows, count) for part in value)
-    by_row = torch.is_tensor(value) and (value.ndim >= PER_ROW or value.ndim == 1) and len(value) == count
+    by_row = (
+        torch.is_tensor(value)
+        and (value.ndim >= MIN_ROW_DIMENSIONS or value.ndim == 1)
+        and len(value) == count
+    )
     return value.index_select(0, rows) if by_row else value
 
 
@@ -232,7 +238,7 @@ Kind = Literal["rotation", "centring", "normalisation"]
 """rotation: the orthogonal map with the least squared distance about the means (Procrustes; Schönemann 1966);
 centring: the target's mean becomes the source's; normalisation: so does the scale of each dimension."""
 
-LEAST_SCALE = 1e-6
+MIN_SCALE = 1e-6
 """A dimension that varies less than this is left at its scale."""
 
 
@@ -290,8 +296,8 @@ def language_map(moments: Moments, kind: Kind) -> LanguageMap:
         matrix = left @ right
     elif kind == "normalisation":
         source_scale, target_scale = moments.scales()
-        varying = (source_scale > LEAST_SCALE) & (target_scale > LEAST_SCALE)
-        matrix = torch.diag(torch.where(varying, source_scale / target_scale.clamp(min=LEAST_SCALE), 1.0))
+        varying = (source_scale > MIN_SCALE) & (target_scale > MIN_SCALE)
+        matrix = torch.diag(torch.where(varying, source_scale / target_scale.clamp(min=MIN_SCALE), 1.0))
     else:
         matrix = torch.eye(dim, dtype=torch.float64)
     return LanguageMap(matrix.float(), (source - target @ matrix).float())

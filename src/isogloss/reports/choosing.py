@@ -13,7 +13,7 @@ import pandas as pd
 
 from isogloss.metrics.estimates import mean_std
 from isogloss.metrics.model_choice import (
-    LEAST,
+    MIN_LABELLED_LANGUAGES,
     Decision,
     Prediction,
     labelled_languages,
@@ -100,7 +100,7 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
 def _reason(decision: Decision) -> str:
     """Return why the answer is "don't know"; empty for a choice."""
     if math.isnan(decision.gain.low):
-        return f"fewer than {LEAST} other languages have labels"
+        return f"fewer than {MIN_LABELLED_LANGUAGES} other languages have labels"
     return "" if decision.known else "the gain over one at random may be 0"
 
 

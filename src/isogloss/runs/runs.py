@@ -16,7 +16,7 @@ from isogloss.data.corpus import Split
 from isogloss.data.projection.label_projection import TagWay
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics import ON_PAIRS, Diagnostic
-from isogloss.diagnostics.mining import TUNED
+from isogloss.diagnostics.mining import TUNING_SPLIT
 from isogloss.methods import AuxiliaryLoss, Method, Peft
 from isogloss.methods.average import Average
 from isogloss.methods.translation_modelling import TranslationModelling
@@ -295,7 +295,7 @@ class Measure:
     @property
     def splits(self) -> tuple[Split, ...]:
         """The split it reads; before it, of comparable text, the one on which a threshold is chosen."""
-        before = (TUNED,) if self.diagnostic.subject == "comparable" else ()
+        before = (TUNING_SPLIT,) if self.diagnostic.subject == "comparable" else ()
         return tuple(dict.fromkeys((*before, self.split)))
 
     @property

@@ -25,7 +25,7 @@ from isogloss.core.interruption import interruption_requested
 from isogloss.core.locking import locked
 from isogloss.core.paths import below, within
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import FULL, MADE, storage_error, temporary_beside, write_bytes, writing
+from isogloss.core.records import DISK_FULL_ERRORS, MADE, storage_error, temporary_beside, write_bytes, writing
 from isogloss.store.leases import LEASES
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ class Remote:
             except (PermissionError, FileNotFoundError) as error:
                 raise self._refused(error) from error
             except Exception as error:  # Each package has its own for a connection that broke.
-                if getattr(error, "errno", None) in FULL:
+                if getattr(error, "errno", None) in DISK_FULL_ERRORS:
                     raise storage_error(self.root, OSError(*error.args)) from error
                 self.interruptions += 1
                 patience = min(self.patience, WHEN_LEAVING) if interruption_requested() else self.patience

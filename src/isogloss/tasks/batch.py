@@ -24,7 +24,7 @@ AnyBatch = TypeVar("AnyBatch", bound=_Dataclass)
 SEQUENCES: Final = "AutoModelForSequenceClassification"
 """The class of transformers that loads a head for whole rows."""
 
-OUTSIDE = -1
+HEAD_OUTSIDE = -1
 """Marks a head outside the row; such words are ignored in the loss."""
 
 
@@ -75,7 +75,7 @@ class EncodedRow:
 
     heads: tuple[int, ...] = ()
     """For trees: the head of the word at each scored position as a 1-based position number; 0 is the root, -1
-    (``OUTSIDE``) a head outside the row. Empty for unlabelled rows."""
+    (``HEAD_OUTSIDE``) a head outside the row. Empty for unlabelled rows."""
 
     @property
     def scored(self) -> int:
@@ -181,7 +181,7 @@ class Batch:
         """Return of how many terms the loss is the mean: answers, heads in the row, or labels."""
         if self.spans:
             return len(self.subwords)
-        return int((self.heads != OUTSIDE).sum()) if len(self.heads) else self.scored
+        return int((self.heads != HEAD_OUTSIDE).sum()) if len(self.heads) else self.scored
 
     def chosen(self, items: Sequence[int]) -> Self:
         """Return the batch of some items, in ascending order; their rows stay as wide as they are."""

@@ -28,7 +28,15 @@ from isogloss.metrics.label_sets import label_set_contributions
 from isogloss.metrics.labels import label_contributions
 from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, sequence_scores
 from isogloss.tasks.one_answer import CLASSES, LABELS, NUMBER, OneAnswer
-from isogloss.tasks.task import LIMIT, OVERLAP, Answer, LabelsAre, encode_labels, label_ids, most_frequent
+from isogloss.tasks.task import (
+    ROW_LIMIT,
+    ROW_OVERLAP,
+    Answer,
+    LabelsAre,
+    encode_labels,
+    label_ids,
+    most_frequent,
+)
 
 Labelled: TypeAlias = LabelledText | SentencePair
 
@@ -61,8 +69,8 @@ class TextClassification:
     """What Hugging Face's models call such a head, where its labels do not say it."""
     one_answer: ClassVar[OneAnswer] = CLASSES
     labels_are: ClassVar[LabelsAre] = "example"
-    limit: ClassVar[int] = LIMIT
-    overlap: ClassVar[int] = OVERLAP
+    limit: ClassVar[int] = ROW_LIMIT
+    overlap: ClassVar[int] = ROW_OVERLAP
     evaluates_full_length: ClassVar[bool] = False
 
     def encode(
@@ -70,8 +78,8 @@ class TextClassification:
         examples: Sequence[Labelled],
         tokenizer: Tokenizer,
         *,
-        limit: int = LIMIT,
-        overlap: int = OVERLAP,
+        limit: int = ROW_LIMIT,
+        overlap: int = ROW_OVERLAP,
     ) -> list[EncodedRow]:
         """Encode each example as one row, truncating the longer text until it fits; ``overlap`` is unused.
 

@@ -22,7 +22,7 @@ from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.subwords import padding_mask
 from isogloss.tasks.batch import forward, row_ranges, to_device
 
-KEPT, RANDOM = 0.1, 0.1
+KEPT_SHARE, RANDOM_SHARE = 0.1, 0.1
 """Shares of the predicted subwords that are kept and replaced by random ones."""
 
 
@@ -190,7 +190,7 @@ class Masking:
         replaced = rng.integers(self.vocabulary.size - len(self.vocabulary.special), size=count)
         for special in sorted(self.vocabulary.special):
             replaced += replaced >= special  # Skip special ids: none replaces an ordinary subword.
-        flat[masked[draw >= KEPT]] = self.vocabulary.mask
-        random = (draw >= KEPT) & (draw < KEPT + RANDOM)
+        flat[masked[draw >= KEPT_SHARE]] = self.vocabulary.mask
+        random = (draw >= KEPT_SHARE) & (draw < KEPT_SHARE + RANDOM_SHARE)
         flat[masked[random]] = replaced[random]
         return flat.reshape(ids.shape), masked, gold

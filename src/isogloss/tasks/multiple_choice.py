@@ -26,9 +26,9 @@ from isogloss.encoders.subwords import encode_texts, for_causal
 from isogloss.metrics.labels import label_contributions
 from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, sequence_scores
 from isogloss.tasks.one_answer import CLASSES, OneAnswer
-from isogloss.tasks.task import OVERLAP, LabelsAre
+from isogloss.tasks.task import ROW_OVERLAP, LabelsAre
 
-LIMIT = 384
+CHOICE_LIMIT = 384
 """Subwords of a context with one option, special ones included: contexts may be passages, as of questions."""
 
 NO_OPTION = -1e4
@@ -45,8 +45,8 @@ class MultipleChoice:
     """The one score of each option."""
     metric: ClassVar[str] = "accuracy"
     labels_are: ClassVar[LabelsAre] = "option"
-    limit: ClassVar[int] = LIMIT
-    overlap: ClassVar[int] = OVERLAP
+    limit: ClassVar[int] = CHOICE_LIMIT
+    overlap: ClassVar[int] = ROW_OVERLAP
     evaluates_full_length: ClassVar[bool] = False
     one_answer: ClassVar[OneAnswer] = CLASSES
 
@@ -55,8 +55,8 @@ class MultipleChoice:
         examples: Sequence[Choice],
         tokenizer: Tokenizer,
         *,
-        limit: int = LIMIT,
-        overlap: int = OVERLAP,
+        limit: int = CHOICE_LIMIT,
+        overlap: int = ROW_OVERLAP,
     ) -> list[EncodedRow]:
         """Encode each example as one row: the context with each option in turn, of ``limit`` subwords each.
 

@@ -28,9 +28,9 @@ from isogloss.metrics.attachment import (
     universal,
 )
 from isogloss.nn.biaffine import BiaffineParser
-from isogloss.tasks.batch import OUTSIDE, Batch, EncodedRow, forward
+from isogloss.tasks.batch import HEAD_OUTSIDE, Batch, EncodedRow, forward
 from isogloss.tasks.spanning_tree import best_tree, is_tree
-from isogloss.tasks.task import LIMIT, OVERLAP, SPECIAL, LabelsAre, label_ids, most_frequent
+from isogloss.tasks.task import ROW_LIMIT, ROW_OVERLAP, SPECIAL, LabelsAre, label_ids, most_frequent
 
 ROOT = "root"
 """Relation of the root's only child (universaldependencies.org/u/dep/root.html)."""
@@ -55,8 +55,8 @@ class Parsing:
     name: str
     metric: ClassVar[str] = "las"
     labels_are: ClassVar[LabelsAre] = "tree"
-    limit: ClassVar[int] = LIMIT
-    overlap: ClassVar[int] = OVERLAP
+    limit: ClassVar[int] = ROW_LIMIT
+    overlap: ClassVar[int] = ROW_OVERLAP
     evaluates_full_length: ClassVar[bool] = True
 
     labels: tuple[str, ...]
@@ -85,8 +85,8 @@ class Parsing:
         examples: Sequence[Sentence],
         tokenizer: Tokenizer,
         *,
-        limit: int = LIMIT,
-        overlap: int = OVERLAP,
+        limit: int = ROW_LIMIT,
+        overlap: int = ROW_OVERLAP,
     ) -> list[EncodedRow]:
         """Encode each sentence as one row: its first ``words`` words that start within ``limit`` subwords.
 
@@ -130,12 +130,12 @@ class Parsing:
     def loss(self, model: Model, batch: Batch) -> Tensor:
         """Return the mean cross entropy of heads plus that of relations, over words with heads in the row."""
         words, indices = _words(model, batch)
-        inside = batch.heads != OUTSIDE
+        inside = batch.heads != HEAD_OUTSIDE
         arcs = _arcs(model, batch, words, indices)
         relations = model.head.relations_at(words, indices, batch.heads.clamp(min=0)).float()
-        gold = batch.gold.masked_fill(~inside, OUTSIDE)
+        gold = batch.gold.masked_fill(~inside, HEAD_OUTSIDE)
         summed = [
-            cross_entropy(scores, target, ignore_index=OUTSIDE, reduction="sum")
+            cross_entropy(scores, target, ignore_index=HEAD_OUTSIDE, reduction="sum")
             for scores, target in ((arcs, batch.heads), (relations, gold))
         ]
         return (summed[0] + summed[1]) / inside.sum().clamp(min=1)
@@ -236,7 +236,7 @@ def _row(
         positions=tuple(positions),
         words=range(len(positions)),
         gold=gold,
-        heads=tuple(head if head <= len(positions) else OUTSIDE for head in heads),
+        heads=tuple(head if head <= len(positions) else HEAD_OUTSIDE for head in heads),
     )
 
 

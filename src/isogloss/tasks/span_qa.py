@@ -42,17 +42,17 @@ from isogloss.tasks.task import LabelsAre
 
 HEAD: Final = "AutoModelForQuestionAnswering"
 
-LIMIT = 384
+QA_LIMIT = 384
 """Subwords per row including special ones (Devlin et al.'s code and its successors)."""
 
-OVERLAP = 128
+QA_OVERLAP = 128
 """Subwords shared by neighbouring windows, as in later scripts; in Devlin et al.'s code this is the stride,
 which gives more rows."""
 
-LONGEST_QUESTION = 64
+MAX_QUESTION_SUBWORDS = 64
 """Subwords of a question; longer ones are truncated (Devlin et al.'s code)."""
 
-LONGEST_ANSWER = 30
+MAX_ANSWER_SUBWORDS = 30
 """Subwords of an answer (Devlin et al.'s code)."""
 
 NO_ANSWER = 0
@@ -61,13 +61,13 @@ NO_ANSWER = 0
 NO_CHARACTERS = array("I", (0, 0))
 """Character offsets of that position."""
 
-QUESTIONS_AT_ONCE = 512
+QUESTIONS_PER_CALL = 512
 """Questions per call of the tokenizer: enough to keep its threads busy, with little memory."""
 
 CONSTANT_WORDS = (1, 2, 3, 5, 10, 20, 40, 80)
 """Lengths, in words, of the constant answers tried as baseline."""
 
-BASELINE_QUESTIONS = 2000
+MAX_BASELINE_QUESTIONS = 2000
 """Training questions on which the baseline is chosen, evenly spaced."""
 
 
@@ -87,12 +87,12 @@ class SpanQA:
     name: str
     labels: tuple[str, ...] = ("start", "end")
     """The two scores of each position."""
-    longest_answer: int = LONGEST_ANSWER
+    longest_answer: int = MAX_ANSWER_SUBWORDS
     """In subwords."""
     metric: ClassVar[str] = "f1"
     labels_are: ClassVar[LabelsAre] = "span"
-    limit: ClassVar[int] = LIMIT
-    overlap: ClassVar[int] = OVERLAP
+    limit: ClassVar[int] = QA_LIMIT
+    overlap: ClassVar[int] = QA_OVERLAP
     evaluates_full_length: ClassVar[bool] = False
 
     def encode(
@@ -100,8 +100,8 @@ class SpanQA:
         examples: Sequence[Question],
         tokenizer: Tokenizer,
         *,
-        limit: int = LIMIT,
-        overlap: int = OVERLAP,
+        limit: int = QA_LIMIT,
+        overlap: int = QA_OVERLAP,
     ) -> list[EncodedRow]:
         """Encode each question as rows: its first subwords, then a window of the passage.
 
@@ -111,8 +111,8 @@ class SpanQA:
         """
         layout = _Layout(pair_frame(tokenizer), limit, overlap, for_causal(tokenizer))
         rows: list[EncodedRow] = []
-        for first in range(0, len(examples), QUESTIONS_AT_ONCE):
-            chunk = examples[first : first + QUESTIONS_AT_ONCE]
+        for first in range(0, len(examples), QUESTIONS_PER_CALL):
+            chunk = examples[first : first + QUESTIONS_PER_CALL]
             questions = _split([example.question for example in chunk], tokenizer)
             passages = _split([example.passage for example in chunk], tokenizer)
             for number, example in enumerate(chunk, start=first):
@@ -183,7 +183,7 @@ class SpanQA:
 
     def majority(self, train_examples: Sequence[Question], test_examples: Sequence[Question]) -> float:
         """Score the constant span of every passage (say, its first three words) that is best in training."""
-        sample = train_examples[:: max(1, len(train_examples) // BASELINE_QUESTIONS)]
+        sample = train_examples[:: max(1, len(train_examples) // MAX_BASELINE_QUESTIONS)]
 
         def score(span: ConstantSpan, examples: Sequence[Question]) -> float:
             return self.score(self.gold(examples), [span.of(example.passage) for example in examples])
@@ -215,7 +215,7 @@ class _Layout:
     @property
     def question(self) -> int:
         """Most subwords of a question: at most half of a row."""
-        return min(LONGEST_QUESTION, (self.limit - self.frame.special) // 2)
+        return min(MAX_QUESTION_SUBWORDS, (self.limit - self.frame.special) // 2)
 
     def windows(self, question: int, passage: int) -> list[Window]:
         """Return the windows over a passage, from the lengths of both; they overlap by half at most."""

@@ -34,7 +34,15 @@ from isogloss.metrics.labels import (
     word_contributions,
 )
 from isogloss.tasks.batch import Batch, EncodedRow, forward
-from isogloss.tasks.task import LIMIT, OVERLAP, SPECIAL, LabelsAre, encode_labels, label_ids, most_frequent
+from isogloss.tasks.task import (
+    ROW_LIMIT,
+    ROW_OVERLAP,
+    SPECIAL,
+    LabelsAre,
+    encode_labels,
+    label_ids,
+    most_frequent,
+)
 
 Tags = tuple[str, ...]
 
@@ -56,8 +64,8 @@ class Tagging:
     labels: tuple[str, ...]
     metric: Literal["accuracy", "span_f1"]
     labels_are: ClassVar[LabelsAre] = "word"
-    limit: ClassVar[int] = LIMIT
-    overlap: ClassVar[int] = OVERLAP
+    limit: ClassVar[int] = ROW_LIMIT
+    overlap: ClassVar[int] = ROW_OVERLAP
     evaluates_full_length: ClassVar[bool] = False
 
     def encode(
@@ -65,8 +73,8 @@ class Tagging:
         examples: Sequence[Sentence],
         tokenizer: Tokenizer,
         *,
-        limit: int = LIMIT,
-        overlap: int = OVERLAP,
+        limit: int = ROW_LIMIT,
+        overlap: int = ROW_OVERLAP,
     ) -> list[EncodedRow]:
         """Encode sentences as rows, long ones as windows; DataError for a tag not in the inventory.
 
@@ -150,9 +158,9 @@ def _links(example: Sentence) -> tuple[tuple[int, int], ...] | None:
     for source_word, word in links or ():
         if source_word < 0 or not 0 <= word < len(example.words):
             raise DataError(
-                f"example {example.id!r}: link {source_word}-{word} is out of range for {len(example.words)} words. "
-                f"Give pairs of a word of the original sentence and a word of this translation, counted "
-                f"from 0."
+                f"example {example.id!r}: link {source_word}-{word} is out of range for {len(example.words)} "
+                f"words. Give pairs of a word of the original sentence and a word of this translation, "
+                f"counted from 0."
             )
     return links
 

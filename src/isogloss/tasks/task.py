@@ -16,10 +16,10 @@ from isogloss.tasks.batch import Batch, EncodedRow
 Config: TypeAlias = annotations.Config
 Model: TypeAlias = annotations.Model
 
-LIMIT = 128
+ROW_LIMIT = 128
 """Subwords per row including special ones (under-specified optimization, appendix)."""
 
-OVERLAP = 64
+ROW_OVERLAP = 64
 """Subwords shared by neighbouring windows (the paper's released code)."""
 
 SPECIAL = 2
@@ -73,8 +73,8 @@ class Task(Protocol):
         examples: Sequence[Example],
         tokenizer: Tokenizer,
         *,
-        limit: int = LIMIT,
-        overlap: int = OVERLAP,
+        limit: int = ROW_LIMIT,
+        overlap: int = ROW_OVERLAP,
     ) -> list[EncodedRow]:
         """Encode examples as rows of at most ``limit`` subwords; DataError for unknown labels."""
 

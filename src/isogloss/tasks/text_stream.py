@@ -16,7 +16,7 @@ from isogloss.core.records import sweep_folder, temporary_beside, writing
 from isogloss.core.storage import make_folder
 from isogloss.encoders.annotations import Tokenizer
 
-LINES_AT_ONCE = 2000
+LINES_PER_CALL = 2000
 """Lines per call of the tokenizer: enough to keep its threads busy, with little memory."""
 
 
@@ -96,5 +96,5 @@ def subwords_of(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[int
 
 def _tokenized(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[list[int]]]:
     rest, backend = iter(lines), tokenizer.backend_tokenizer
-    while group := list(islice(rest, LINES_AT_ONCE)):
+    while group := list(islice(rest, LINES_PER_CALL)):
         yield [encoding.ids for encoding in backend.encode_batch_fast(group, add_special_tokens=False)]

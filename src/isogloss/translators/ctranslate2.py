@@ -33,7 +33,7 @@ from isogloss.translators.setting import TranslateSetting
 if TYPE_CHECKING:
     from ctranslate2 import Translator
 
-CONVERTED = "ctranslate2"
+CONVERTED_FOLDER = "ctranslate2"
 """Folder of the converted model, within the work folder."""
 
 
@@ -79,7 +79,7 @@ class CTranslate2:
         import_ctranslate2()
         folder = seq2seq_folder(setting.model)
         subwords = load_subwords(folder, (setting.source, setting.target))
-        engine = self._engine(_converted(folder, setting.folder / CONVERTED), setting)
+        engine = self._engine(_converted(folder, setting.folder / CONVERTED_FOLDER), setting)
         return SentenceBatches(
             subwords=subwords,
             generate=partial(self._generate, engine, subwords),

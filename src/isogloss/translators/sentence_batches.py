@@ -23,19 +23,19 @@ from isogloss.encoders.seq2seq import TranslationSubwords
 from isogloss.training.batching import by_length
 from isogloss.translators.setting import TranslateSetting
 
-CHUNK = 1024
+TEXTS_PER_CHUNK = 1024
 """Texts of a chunk: enough for sorting by length to pay, few enough to be translated again."""
 
-LEAST = {"beams": 1, "longest": 8, "batch_subwords": 1}
+FIELD_MINIMA = {"beams": 1, "longest": 8, "batch_subwords": 1}
 """The least that fields of translators may be; a piece holds a language code, its end, and a word or two."""
 
-UNSPACED = ("cmn", "ja", "wuu", "yue", "zh")
+UNSPACED_LANGUAGES = ("cmn", "ja", "wuu", "yue", "zh")
 """Languages without a space between sentences."""
 
 _BREAKS = (re.compile(r"[;:،؛;；：]\s*"), re.compile(r"[,、，]\s*"), re.compile(r"\s+"))
 """Where a long sentence may be cut, the best kind first."""
 
-_INNER = 0.25
+MIN_CUT_MARGIN = 0.25
 """No cut is nearer to an end than this share of the text."""
 
 Generate = Callable[[list[list[int]]], list[list[int]]]
@@ -55,7 +55,7 @@ def in_chunks(
     remaining, done = iter(texts), 0
     key = f"{identity(translator)} {setting.source} {setting.target} {setting.model} {setting.precision}"
     setting.report(done)
-    for chunk in iter(lambda: list(islice(remaining, CHUNK)), []):
+    for chunk in iter(lambda: list(islice(remaining, TEXTS_PER_CHUNK)), []):
         content = sha256(json.dumps([key, *chunk]).encode()).hexdigest()
         path = setting.folder / f"chunk-{content[:32]}.jsonl"
         translated = _stored(path, content, len(chunk))
@@ -140,7 +140,9 @@ def in_pieces(
 
 def join_pieces(pieces: Sequence[str], language: str) -> str:
     """Join the translations of a text's pieces as the language is written."""
-    return ("" if language.partition("_")[0] in UNSPACED else " ").join(piece for piece in pieces if piece)
+    return ("" if language.partition("_")[0] in UNSPACED_LANGUAGES else " ").join(
+        piece for piece in pieces if piece
+    )
 
 
 def _cut(text: str, lengths: Lengths, longest: int) -> Iterator[str]:
@@ -157,7 +159,7 @@ def _cut(text: str, lengths: Lengths, longest: int) -> Iterator[str]:
 def _cut_position(text: str) -> int:
     """Return the position nearest to the middle at a sentence's end, else at the best kind of break."""
     middle = len(text) / 2
-    least, most = len(text) * _INNER, len(text) * (1 - _INNER)
+    least, most = len(text) * MIN_CUT_MARGIN, len(text) * (1 - MIN_CUT_MARGIN)
     ends = [text.index(part) + len(part) for part in sentences_in(text)[:-1]]
     for positions in (ends, *([match.end() for match in kind.finditer(text)] for kind in _BREAKS)):
         inner = [position for position in positions if least <= position <= most]
@@ -176,7 +178,7 @@ def prompt_for(prompt: str, setting: TranslateSetting) -> str:
 
 def refuse_too_small(translator: Any) -> None:
     """Raise ConfigError where a field of a translator is below the least it may be."""
-    for field, least in LEAST.items():
+    for field, least in FIELD_MINIMA.items():
         number = getattr(translator, field)
         if number < least:
             raise ConfigError(f"{translator.name}: {field} is {number}; it must be {least} or more.")

@@ -12,7 +12,7 @@ from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.lexicon import lexicon
 from isogloss.data.languages.meaning import Sampler, Sentence
 from isogloss.data.languages.parsing import parse, sentences_in
-from isogloss.data.languages.sentence_pairs import LABELS, RICH, hypothesize
+from isogloss.data.languages.sentence_pairs import LABELS, PREMISE_RATES, hypothesize
 
 
 def understood(text):
@@ -90,7 +90,7 @@ def test_length_and_negation_of_the_hypothesis_do_not_tell_the_label():
 
 
 def test_nothing_below_every_is_cut():
-    sampler = Sampler(Draws(3), RICH)
+    sampler = Sampler(Draws(3), PREMISE_RATES)
     events = [sampler.sentence().event for _ in range(300)]
     universal = [one for one in events if one.subject.determiner == c.EVERY and one.subject.adjectives]
     for event in each(universal):

@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 ZIPF_EXPONENT = 0.8
 """How fast frequency falls with rank; about that of running text."""
 
-SCALE = 1_000_000
+TOP_WEIGHT = 1_000_000
 """Weight of the most frequent item."""
 
 
@@ -33,7 +33,9 @@ class Weighted(Generic[Item]):
 
 def zipf(items: Sequence[Item]) -> Weighted[Item]:
     """Weigh items by rank: the first is the most frequent."""
-    return Weighted((item, round(SCALE / (rank + 1) ** ZIPF_EXPONENT)) for rank, item in enumerate(items))
+    return Weighted(
+        (item, round(TOP_WEIGHT / (rank + 1) ** ZIPF_EXPONENT)) for rank, item in enumerate(items)
+    )
 
 
 class Draws:

@@ -203,7 +203,7 @@ def all_forms(grown: Lexicon) -> Iterator[tuple[Form, Reading]]:
 _FUNCTION_LENGTHS = Weighted([(1, 3), (2, 2)])
 _CONTENT_LENGTHS = Weighted([(2, 5), (3, 4), (4, 1)])
 _HAN_LENGTHS = Weighted([(2, 1)])
-_PATIENCE = 50
+_TRIES_PER_LENGTH = 50
 """Tries after which a word may become one syllable longer."""
 
 
@@ -273,7 +273,7 @@ class _Coiner:
     def _coin(self, concept: int, lengths: Weighted[int]) -> None:
         tries = 0
         while True:
-            length = self.draws.weighted(lengths) + tries // _PATIENCE
+            length = self.draws.weighted(lengths) + tries // _TRIES_PER_LENGTH
             root = "".join(self._syllable() for _ in range(length))
             if concept in c.MARKERS and len(root) > 3:
                 root = root[:3] if root[2:3] in CODAS else root[:2]

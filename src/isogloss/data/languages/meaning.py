@@ -10,7 +10,7 @@ from typing import NamedTuple
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws, Weighted
 
-MOST_WORDS = 25
+MAX_SENTENCE_WORDS = 25
 """No sentence is longer in any language, all markers written as particles."""
 
 
@@ -105,7 +105,7 @@ class Sampler:
 
     def sentence(self, verb: int | None = None) -> Sentence:
         """Think of one sentence of at most MOST_WORDS words, about this verb if one is given."""
-        self.room = MOST_WORDS - 1
+        self.room = MAX_SENTENCE_WORDS - 1
         self.mentioned.clear()
         event = self.event(verb)
         if self._wanted(self.rates.link, 1 + _EVENT):

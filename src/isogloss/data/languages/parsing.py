@@ -13,10 +13,10 @@ from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.lexicon import Lexicon, Reading
 from isogloss.data.languages.meaning import Attached, Event, Phrase, Sentence
-from isogloss.data.languages.rendering import PARTS, PUNCTUATION, has_spaces
+from isogloss.data.languages.rendering import CLAUSE_ORDERS, PUNCTUATION, has_spaces
 
 ENDS = (".", "?")
-_LONGEST_NAME = 3
+_MAX_NAME_WORDS = 3
 
 _OF_NOUN = frozenset(c.OF_NOUN)
 _UNKNOWN_VERB = -1
@@ -96,7 +96,7 @@ _PUNCTUATION_READING = {"PUNCT": Reading(-1)}
 def _name_at(sentence: Sequence[str], start: int, words: Lexicon) -> Item | None:
     if "PROPN" not in words.readings.get(sentence[start], ()):
         return None
-    for length in range(_LONGEST_NAME, 0, -1):
+    for length in range(_MAX_NAME_WORDS, 0, -1):
         name = tuple(sentence[start : start + length])
         if name in words.called:
             return Item(name, {NAME: Reading(words.called[name])})
@@ -135,7 +135,7 @@ class _Parser:
     def __init__(self, items: Sequence[Item], words: Lexicon) -> None:
         self.items, self.language = items, words.language
         self.end = len(items) - 1
-        self.parts = PARTS[self.language.order]
+        self.parts = CLAUSE_ORDERS[self.language.order]
         self.prepositions = self.language.adposition == "before"
         self.relative_before = self.language.relative == "before"
 

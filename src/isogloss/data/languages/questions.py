@@ -26,12 +26,12 @@ from isogloss.data.languages.rendering import (
 )
 from isogloss.data.languages.sentences import new_cast
 
-SHORTEST, LONGEST = 3, 6
+MIN_SENTENCES, MAX_SENTENCES = 3, 6
 """Sentences in a passage."""
 
-TELLING = Rates(pronoun=0.0, link=0.05, clause=0.06, attached=0.5, name=0.6, joined=0.05)
+PASSAGE_RATES = Rates(pronoun=0.0, link=0.05, clause=0.06, attached=0.5, name=0.6, joined=0.05)
 
-_RETOLD = 0.45
+_REPEATED_VERB_RATE = 0.45
 """How often a sentence is about a verb that the passage had before."""
 
 _PLACING = (c.IN, c.NEAR)
@@ -66,10 +66,10 @@ def questions(words: Lexicon, draws: Draws) -> Iterator[Question]:
 def think(draws: Draws) -> tuple[list[Sentence], Asked]:
     """Think of a passage and a question that has one answer in it."""
     while True:
-        sampler = Sampler(draws, TELLING, new_cast(draws))
+        sampler = Sampler(draws, PASSAGE_RATES, new_cast(draws))
         passage: list[Sentence] = []
-        for _ in range(SHORTEST + draws.below(LONGEST - SHORTEST + 1)):
-            verb = draws.choice(passage).event.verb if passage and draws.chance(_RETOLD) else None
+        for _ in range(MIN_SENTENCES + draws.below(MAX_SENTENCES - MIN_SENTENCES + 1)):
+            verb = draws.choice(passage).event.verb if passage and draws.chance(_REPEATED_VERB_RATE) else None
             passage.append(sampler.sentence(verb))
         events = [event for sentence in passage for event in _events(sentence)]
         for query in draws.shuffled(_askable(passage)):

@@ -13,7 +13,7 @@ from isogloss.data.languages.rendering import say
 
 LABELS = ("entailment", "neutral", "contradiction")
 
-RICH = Rates(adjective=0.4, attached=0.6, clause=0.15, link=0.2, negated=0.35)
+PREMISE_RATES = Rates(adjective=0.4, attached=0.6, clause=0.15, link=0.2, negated=0.35)
 """Premises with much to cut; negation is frequent, as a hypothesis often toggles it."""
 
 _DEFINITE = (c.THE, c.THIS, c.THAT)
@@ -21,12 +21,12 @@ _DEFINITE = (c.THE, c.THIS, c.THAT)
 
 def inference_pairs(words: Lexicon, draws: Draws) -> Iterator[SentencePair]:
     """Yield premises and hypotheses, every label once in any three in a row; without end."""
-    return _labelled(words, Sampler(draws, RICH), LABELS, _inference)
+    return _labelled(words, Sampler(draws, PREMISE_RATES), LABELS, _inference)
 
 
 def paraphrase_pairs(words: Lexicon, draws: Draws) -> Iterator[SentencePair]:
     """Yield pairs of sentences of the same words, both labels in any two in a row; without end."""
-    return _labelled(words, Sampler(draws, MOVABLE), ("0", "1"), paraphrase)
+    return _labelled(words, Sampler(draws, PARAPHRASE_RATES), ("0", "1"), paraphrase)
 
 
 def _labelled(
@@ -174,7 +174,7 @@ def _other_verb(event: Event, sampler: Sampler) -> Event:
         thing = event.object
     elif objects:
         thing = sampler.phrase(draws.choice(objects))
-    return event._replace(verb=verb, negated=draws.chance(RICH.negated), object=thing)
+    return event._replace(verb=verb, negated=draws.chance(PREMISE_RATES.negated), object=thing)
 
 
 def _other_object(event: Event, sampler: Sampler) -> Event:
@@ -194,7 +194,7 @@ def _something_added(event: Event, sampler: Sampler) -> Event:
     return event._replace(adverb=sampler.adverb())
 
 
-MOVABLE = Rates(
+PARAPHRASE_RATES = Rates(
     adjective=0.4,
     attached=0.6,
     second_attached=0.4,

@@ -13,10 +13,10 @@ from isogloss.data.languages.lexicon import Lexicon
 from isogloss.data.languages.meaning import Cast, Rates, Sampler
 from isogloss.data.languages.rendering import PUNCTUATION, Word, has_spaces, render, say, text_of
 
-NEWS = Rates(name=0.75, attached=0.4, pronoun=0.05)
+NEWS_RATES = Rates(name=0.75, attached=0.4, pronoun=0.05)
 """Sentences about who and where, as an encyclopedia writes them."""
 
-SHORTEST, LONGEST = 4, 10
+MIN_SENTENCES, MAX_SENTENCES = 4, 10
 """Sentences in a document."""
 
 _NAMED_IN_CAST = {c.PERSON: 2, c.PLACE: 1, c.ORGANISATION: 1}
@@ -31,7 +31,7 @@ def parsed_sentences(words: Lexicon, draws: Draws) -> Iterator[ParsedSentence]:
 
 def tagged_sentences(words: Lexicon, draws: Draws) -> Iterator[TaggedSentence]:
     """Yield sentences rich in names with BIO tags (PER, LOC, ORG), without end."""
-    sampler = Sampler(draws, NEWS)
+    sampler = Sampler(draws, NEWS_RATES)
     for number in count():
         yield tagged(f"{number}", render(sampler.sentence(), words))
 
@@ -80,7 +80,7 @@ def text_lines(words: Lexicon, draws: Draws) -> Iterator[TextLine]:
     numbers = count()
     for document in count():
         sampler = Sampler(draws, Rates(), new_cast(draws))
-        for _ in range(SHORTEST + draws.below(LONGEST - SHORTEST + 1)):
+        for _ in range(MIN_SENTENCES + draws.below(MAX_SENTENCES - MIN_SENTENCES + 1)):
             yield TextLine(id=f"{next(numbers)}", text=say(sampler.sentence(), words), document=document)
 
 

@@ -81,7 +81,7 @@ class LanguageModules:
 def language_error(code: str, known: Sequence[str], *, has: str, lacks: str, then: str) -> ConfigError:
     """Return the error for a language without modules or map."""
     if not code:
-        what, then = "and it is not said which language it reads.", "Name it (--language, or language=)."
+        what, then = "but the language it reads is unspecified.", "Name it (--language, or language=)."
     elif BOTH in code:
         what, then = f"and {code} is two languages in one input.", "Take an encoder that reads all alike."
     else:
