@@ -72,9 +72,9 @@ class RepresentationMap(Diagnostic):
         ]
         if len(shared) < MIN_MAP_SENTENCES:
             raise DataError(
-                f"{self.name}: {len(shared)} sentences of {first} have a translation in all of "
-                f"{', '.join(others) or 'no language'}; {MIN_MAP_SENTENCES} or more are needed. Take bitext that is "
-                f"parallel in all languages (bible, tico19), a parallel test set, or fewer languages."
+                f"{self.name}: {len(shared)} sentences of {first} are translated into all of "
+                f"{', '.join(others) or 'no language'}; {MIN_MAP_SENTENCES} or more are needed. Take bitext "
+                f"that is parallel in all languages (bible, tico19), a parallel test set, or fewer languages."
             )
         chosen = spaced(shared, self.sentences)
         texts = {other: [side[key].second for key in chosen] for other, side in sides.items()}
