@@ -9,7 +9,7 @@ from isogloss.core.languages import language_of_text
 from isogloss.data.corpus import Split
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import Diagnostic
-from isogloss.diagnostics.weight_space import FACTORS, MIX_OTHERWISE
+from isogloss.diagnostics.weight_space import FACTORS, INCOMPATIBLE_MIXUPS
 from isogloss.methods import WITH_FACTORS
 from isogloss.methods.x_mixup import XMixup, mixup_task
 from isogloss.planning.grid import Cell, Planning
@@ -138,7 +138,7 @@ def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cel
             )
         mixing = [model.method for model in models if isinstance(model.method, XMixup)]
         if _mix_otherwise(mixing, request, cell):
-            raise ConfigError(MIX_OTHERWISE)
+            raise ConfigError(INCOMPATIBLE_MIXUPS)
 
 
 def _mix_otherwise(mixing: Sequence[XMixup], request: MeasureRequest, cell: Cell) -> bool:

@@ -104,7 +104,7 @@ class Sampler:
         self.mentioned: set[int] = set()
 
     def sentence(self, verb: int | None = None) -> Sentence:
-        """Think of one sentence of at most MOST_WORDS words, about this verb if one is given."""
+        """Think of a sentence of at most ``MAX_SENTENCE_WORDS`` words, about a verb if given."""
         self.room = MAX_SENTENCE_WORDS - 1
         self.mentioned.clear()
         event = self.event(verb)
