@@ -25,7 +25,14 @@ from isogloss.core.interruption import interruption_requested
 from isogloss.core.locking import locked
 from isogloss.core.paths import below, within
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import DISK_FULL_ERRORS, MADE, storage_error, temporary_beside, write_bytes, writing
+from isogloss.core.records import (
+    DISK_FULL_ERRORS,
+    MADE,
+    storage_error,
+    temporary_beside,
+    write_bytes,
+    writing,
+)
 from isogloss.store.leases import LEASES
 
 if TYPE_CHECKING:
