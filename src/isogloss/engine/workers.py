@@ -40,23 +40,18 @@ class Workers(Protocol):
     @property
     def on_progress(self) -> OnProgress:
         """Callback for progress."""
-        ...
 
     def is_free(self) -> bool:
         """Return whether a run can be started."""
-        ...
 
     def start(self, run: Run, expired: bytes) -> None:
         """Start a run; ``expired`` is the content of a lease of it that has ended."""
-        ...
 
     def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:
         """Return runs that have ended, and report progress; wait up to ``timeout`` seconds for them."""
-        ...
 
     def interrupt(self) -> None:
         """Ask all to leave what they do."""
-        ...
 
 
 @dataclass

@@ -60,28 +60,22 @@ class Board(Protocol):
 
     def create(self, name: str, content: bytes) -> bool:
         """Write a file unless it is there; False if it is. No two processes create the same one."""
-        ...
 
     def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
         """Write over a file that is there and, by its content, this process's own; return whether it was."""
-        ...
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file; None if it is missing."""
-        ...
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
-        ...
 
     def append(self, name: str, line: str, *, begins: bool) -> None:
         """Add a line to a file that this process alone writes; its folder is made where that ``begins``."""
-        ...
 
     @property
     def interruptions(self) -> int:
         """How often the board could not be reached."""
-        ...
 
 
 @dataclass(frozen=True)
