@@ -76,7 +76,7 @@ class Study:
         )
 
     def report(self) -> "Report":
-        """Write the report where it is missing or outdated; return where it is and what it found."""
+        """Write the report where it is missing or outdated, and return it."""
         return report(self.place or self.out)
 
 

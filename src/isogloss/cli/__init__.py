@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Let standard streams that whoever started this process has closed lead nowhere."""
+    """Open the standard streams that were closed when this process started, to nowhere."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
@@ -161,7 +161,7 @@ def _usage(error: Any, words: Sequence[str]) -> str:
 
 
 def _wrong_value(error: Any) -> str:
-    """Return what was found as an option's value and what is expected; empty where typer says so itself."""
+    """Return the found and the expected value of an option; empty where typer's own message has them."""
     from pydantic import ValidationError
 
     if not isinstance(error.__cause__, ValidationError):

@@ -33,7 +33,7 @@ ROWS_SHOWN = 40
 
 
 def terminals() -> list[int]:
-    """Return which of standard output and standard error are terminals; one that was closed is none."""
+    """Return which of standard output (1) and standard error (2) are terminals; a closed one is none."""
     return [number for number in (1, 2) if os.isatty(number)]
 
 
@@ -105,7 +105,7 @@ class Display:
             print(plain(line), file=sys.stderr)
 
     def _is_due(self, seconds: float) -> bool:
-        """Return whether so long has passed since this was last so."""
+        """Return whether so many seconds have passed since the last time it was due."""
         now = time.monotonic()
         if now - self._last <= seconds:
             return False
@@ -113,7 +113,7 @@ class Display:
         return True
 
     def announce(self, begun: "Begun") -> None:
-        """Say that a run begins."""
+        """Print that a run begins."""
         if self.as_json and not self.quiet:
             emit({"event": "run", **begun._asdict()})
         self.say(f"[{begun.number}/{begun.total}] {begun.title}")

@@ -17,7 +17,7 @@ from isogloss.recipes.starting import Answers, first_recipe
 
 
 def planned_text(answers: Answers, file: Path, data: str | None) -> str:
-    """Return a recipe that can be planned where its file will be; ConfigError or DataError for none."""
+    """Return a recipe that can be planned at the path of its file; ConfigError or DataError if none can."""
     text = first_recipe(answers)
     try:
         _check_plan(text, file, data)
@@ -31,7 +31,7 @@ def planned_text(answers: Answers, file: Path, data: str | None) -> str:
 
 
 def _check_plan(text: str, file: Path, data: str | None) -> None:
-    """Raise ConfigError or DataError unless a recipe can be planned where its file will be."""
+    """Raise ConfigError or DataError unless a recipe can be planned at the path of its file."""
     trial = file.with_name(f".{file.stem}-trial.toml")
     missing = [folder for folder in file.parents if not folder.exists()]
     try:
@@ -57,7 +57,7 @@ def recipe_from(
     settings: dict[str, Any],
     quiet: bool,
 ) -> str:
-    """Write the splits of a labelled file and their description, and return a recipe; say what was found."""
+    """Write the splits of a labelled file and their description; print remarks and return a recipe."""
     texts = once_each("--target", (target.partition("=")[::2] for target in targets))
     if not texts or not all(texts.values()):
         raise ConfigError("--from: give a file of text for each target, as in --target sw=swahili.txt.")

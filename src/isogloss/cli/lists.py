@@ -176,7 +176,7 @@ def _number(part: str) -> tuple[int, str]:
 
 
 def _run_here(folder: Path) -> tuple[str, str, str]:
-    """Return at which scale a recipe was run last in a folder, how much of it is finished, and verdicts."""
+    """Return the scale of the last run of a recipe in a folder, its finished runs, and its verdicts."""
     from isogloss.core.records import RECORD
     from isogloss.reports import last_verdicts
     from isogloss.store.folder_store import FolderStore

@@ -1,4 +1,4 @@
-"""The verbs about recipes: listing and copying packaged ones, their schema, and a first one of one's own."""
+"""The verbs about recipes: listing and copying packaged ones, their schema, and writing a first one."""
 
 import json
 import sys
@@ -263,7 +263,7 @@ def _show_search(result: "Search", display: Display) -> None:
 
 
 def _usual_answers(task: str) -> "Answers":
-    """Return the usual answers: about a built-in corpus, one with labels for the task that is named."""
+    """Return the default answers, about a built-in corpus with labels for the task."""
     from isogloss.data.built_in_languages import GENERATED_AS
     from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.recipes.starting import Answers

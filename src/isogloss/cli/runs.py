@@ -50,7 +50,7 @@ def run_and_report(
 
 
 def _show_outcome(result: "Result", display: Display, *, processes: int = 1) -> None:
-    """Say how many runs were made, and what is wrong with them, each kind once; to machines, which."""
+    """Print the number of runs made and each kind of warning once; as JSON, the ids of the runs."""
     outcome = result.outcome
     if display.as_json:
         emit({"event": "outcome", **asdict(outcome)})
@@ -144,7 +144,7 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     from isogloss.runs.operations import assumed_sizes, operations_of, seconds_left
 
     planned = plan_recipes(recipes, **setup.options(), assume=True)  # Of corpora that are not here, too.
-    for warning in (*_not_looked_at(planned), *assumed_sizes(planned.runs), *fewer_in_plan(planned.runs)):
+    for warning in (*_unread_sources(planned), *assumed_sizes(planned.runs), *fewer_in_plan(planned.runs)):
         print(plain(f"isogloss: {warning}"), file=sys.stderr)
     shared = {identity(run): 0 for run in planned.runs}
     for run in planned.runs:
@@ -182,7 +182,7 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
 
 
 def _state(run: "Run", planned: "Planned") -> str:
-    """Return what has become of an unfinished run: another process makes it, it failed, or it is to do."""
+    """Return the state of an unfinished run: made by another process, failed, or to do."""
     if holder := planned.store.leases.holder(identity(run)):
         return f"made by {holder}"
     return "failed" if planned.store.failure(run) else "to do"
@@ -190,7 +190,7 @@ def _state(run: "Run", planned: "Planned") -> str:
 
 @dataclass(frozen=True)
 class _Total:
-    """The operations of the trainings that are to be made, and the time they take at a speed."""
+    """The operations of the trainings to make, and their time at a speed."""
 
     each: Sequence[float | None]
     speed: float
@@ -203,7 +203,7 @@ class _Total:
         return {"operations": total, "unknown": sum(count is None for count in self.each), **hours}
 
     def __str__(self) -> str:
-        """Say it to a person in a line; nothing where nothing is trained."""
+        """Return a line for people; empty where nothing is trained."""
         numbers = self.numbers
         if not numbers["operations"]:
             return ""
@@ -216,7 +216,7 @@ def _operations(count: float | None) -> str:
     return "unknown" if count is None else f"{count:.1e}" if count else ""
 
 
-def _not_looked_at(planned: "Planned") -> Iterator[str]:
+def _unread_sources(planned: "Planned") -> Iterator[str]:
     """Yield the corpora and hub encoders that could not be read: not on this machine, or without labels."""
     from isogloss.runs.memory import ASSUMED_SHAPES
     from isogloss.runs.needs import not_looked_up
@@ -242,7 +242,7 @@ def _not_looked_at(planned: "Planned") -> Iterator[str]:
 
 
 def _memory(run: "Run", planned: "Planned") -> str:
-    """Return about how much memory a run takes at its peak; nothing without a model."""
+    """Return the estimated peak memory of a run; empty without a model."""
     from isogloss.data.fetching.downloading import megabytes
     from isogloss.runs.memory import peak_memory
 

@@ -45,7 +45,7 @@ SOURCE, RANDOM, RULE = "source score", "at random", "the rule"
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """The candidates of one test set, and all that is known of them; arrays are [candidate language]."""
+    """The candidates of one test set, with their signals and scores; arrays are [candidate language]."""
 
     about: Mapping[str, str]
     """The columns TEST_SET, and the split whose inputs were read."""
@@ -75,7 +75,7 @@ class Candidates:
         return decide(self.ranked, self.estimated, self.scores, column, labelled)
 
     def regrets(self) -> dict[str, list[float]]:
-        """Return the regret in each language with labels, by what chose: the rule, each signal, chance.
+        """Return the regret in each language with labels, by way to choose: rule, signals, chance.
 
         Of candidates that are equal by a signal it is the mean.
         """
@@ -95,7 +95,7 @@ class Candidates:
 
 
 def _best(values: Array, measured: Array) -> list[int]:
-    """Return the candidates with the highest value, equal but for rounding; none where one has no value."""
+    """Return the candidates with the highest value, equal but for rounding; none if any has no value."""
     if np.isnan(values[measured]).any():
         return []
     near = values.round(9)

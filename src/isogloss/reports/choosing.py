@@ -1,4 +1,4 @@
-"""Choosing a model for a language without labels: the choice, what is predicted of it, and its regret.
+"""Choosing a model for a language without labels: the choice, its predictions and its regret.
 
 The rule and its predictions are those of ``metrics.model_choice``. Here they are held against the truth: each
 language with labels is left out in turn, and what the choice loses against the best candidate stands beside
@@ -44,7 +44,7 @@ class Reliability:
 
 
 def reliability(candidates: Candidates) -> Reliability:
-    """Hold every decision about a language with labels against them."""
+    """Compare every decision about a language with the labels of that language."""
     decisions = leave_one_out(candidates.ranked, candidates.estimated, candidates.scores)
     means = {column: float(np.nanmean(candidates.scores[:, column])) for column in decisions}
     scores = {
@@ -105,7 +105,7 @@ def _reason(decision: Decision) -> str:
 
 
 def _estimate(candidates: Candidates, choice: int, column: int) -> Prediction:
-    """Return what signals on the scale of scores say of a candidate: their mean, the least and the most."""
+    """Return a candidate's estimate by the signals on the scale of scores: mean, least and most."""
     values = [
         float(candidates.signals[name][choice, column]) for name in ESTIMATES if name in candidates.signals
     ]

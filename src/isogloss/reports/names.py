@@ -52,14 +52,14 @@ def way_names(rows: pd.DataFrame) -> dict[str, str]:
     """Name each way of training: its method, translator, and the fields that are not the commonest."""
     names: dict[str, str] = {}
     for method, group in rows.drop_duplicates("way").groupby("method", sort=False):
-        fields = [name for name in group if name.startswith(OF_A_WAY) and not _is_told(group, name)]
+        fields = [name for name in group if name.startswith(OF_A_WAY) and not _is_redundant(group, name)]
         for way, fields_text in _distinguish(group.set_index("way")[fields]).items():
             names[way] = f"{method} ({fields_text})" if fields_text else str(method)
     return names
 
 
-def _is_told(group: pd.DataFrame, name: str) -> bool:
-    """Return whether names leave a column out: of an average's models what ``of`` says of them already."""
+def _is_redundant(group: pd.DataFrame, name: str) -> bool:
+    """Return whether names leave a column out, as the names of an average's models imply it."""
     redundant = (
         name.startswith("average.of.") and group.groupby("average.of")[name].nunique(dropna=False).le(1).all()
     )
@@ -120,7 +120,7 @@ def _distinguish(parts: pd.DataFrame, *, all_fields: bool = False) -> dict[str, 
 
 
 def _of_nothing(name: Hashable, row: "pd.Series[str]") -> bool:
-    """Return whether a field is one of a part that is not there."""
+    """Return whether a field belongs to a part that the row lacks."""
     part, _, field = str(name).partition(".")
     return bool(field) and row.get(part) == NONE
 
@@ -188,7 +188,7 @@ def language(code: str) -> str:
 
 
 def test_set_name(test_set: Mapping[str, str]) -> str:
-    """Return "corpus treebank task", and how inputs are mixed, of those that a test set has."""
+    """Return "corpus treebank task" and the mixture of the inputs, as far as a test set has them."""
     return " ".join(filter(None, map(test_set.get, ("corpus", "treebank", "task", "mixed"))))
 
 

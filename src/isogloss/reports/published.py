@@ -1,4 +1,4 @@
-"""What a paper printed beside what these runs measured, number by number, and differences from a baseline."""
+"""Published numbers beside those of these runs, and differences from a baseline on both sides."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -65,7 +65,7 @@ def _values(m: Measurements, test_set: ScoredSet, row: Row, *, gain: bool) -> pd
 
 
 def _rows(m: Measurements, rows: pd.DataFrame, row: Row, encoder: str) -> pd.DataFrame:
-    """Return those of a system, the recipe's label of its method and its inputs, on an encoder, by label."""
+    """Return the rows of a system (label of its method, and inputs) on an encoder, by label."""
     method, _, inputs = row["system"].partition(" · ")
     labels = rows["encoder.run"].map(lambda run: m.labels.get(run, ORIGINAL))
     chosen = rows["model"].isin(m.methods.get(method, ())) & rows["inputs"].eq(inputs)

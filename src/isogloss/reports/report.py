@@ -58,7 +58,7 @@ def all_claims() -> tuple[Sequence[Claim], Sequence[str]]:
 
 
 def _added(name: str, claim: Claim, taken: Collection[str]) -> Claim:
-    """Return a plug-in's claim; where its rule fails, that is its finding, and all others are judged."""
+    """Return a plug-in's claim; an exception of its rule becomes its finding, and all others are judged."""
     if not isinstance(claim, Claim) or not claim.title or claim.id in taken:
         raise ConfigError(
             f"plug-in {name}: expected claims with a title and ids of their own, found {claim!r:.80}."
@@ -81,7 +81,7 @@ NAME = r"((figures|tables)/)?\w[\w.-]{0,200}"
 
 @dataclass(frozen=True)
 class LastReport:
-    """What the last report found, and the files that it wrote."""
+    """The findings of the last report, and its files."""
 
     stamps: list[str]
     files: list[str]
@@ -140,7 +140,7 @@ def write_report(out: Path, on_progress: OnProgress = no_progress) -> Report:
 
 
 def finished_report(out: Path) -> Report | None:
-    """Return the report of a folder where the whole plan is finished and nothing changed since; else None."""
+    """Return the report of a folder whose whole plan is finished and unchanged since; else None."""
     state = _last_report(out)
     return _report_of(out, state) if state["current"] and state["whole"] else None
 

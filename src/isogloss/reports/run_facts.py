@@ -143,13 +143,13 @@ def _encoder_facts(run: Content) -> Facts:
 
 
 def _start_facts(start: Content) -> Facts:
-    """Return the start of an encoder that was trained further: its id, and the name of what came first."""
+    """Return the start of an encoder that was trained further: its id, and the name of the first encoder."""
     source = str(fields_of(_first(start)).get("source", ""))
     return {"encoder.start": identity(_seedless(start)), "encoder.name": plain(PurePath(source).name)}
 
 
 def _first(encoder: Content) -> Content:
-    """Return the encoder that all others on the way to this one were made from."""
+    """Return the first encoder of the chain that ends in this one."""
     start = fields_of(encoder).get("start") or fields_of(encoder).get("encoder")
     return _first(start) if start else encoder
 
@@ -165,7 +165,7 @@ class Read:
 
 
 def check_facts(run: Content, models: Mapping[str, Facts]) -> None:
-    """Raise ValueError or TypeError unless a run, and facts of the models in it, are of the types of ours."""
+    """Raise ValueError or TypeError unless a run and the facts of its models have the right types."""
     fitting(Read, fields_of(run))
     tested_inputs(run, frozenset())
     for facts in models.values():

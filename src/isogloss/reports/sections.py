@@ -1,4 +1,4 @@
-"""The sections of a report: their headings, and the ONE list of all tables and figures.
+"""The sections of a report: their headings, and the one list of all tables and figures.
 
 A table or figure is a value that names its section: ``Summary`` and ``LineFigure`` are made from one frame,
 ``Made`` calls a function. To add one, add its entry; the sections follow.
