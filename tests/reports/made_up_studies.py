@@ -42,6 +42,8 @@ ENCODER = {"kind": "encoder", "task": "", "source": "", "method": "", "way": ""}
 def scores(gains: Sequence[float], at: float = 0.5, **facts: Any) -> Rows:
     """Give a score for each seed: where all start, and the seed's gain."""
     rows = [{**MODEL, "seed": seed, "score": at + gain, **facts} for seed, gain in enumerate(gains)]
+    if facts.get("encoder.adjusted"):  # Each fine-tuning seed has an adjusted encoder of its own.
+        rows = [{**row, "encoder.run": f"{row['encoder.run']}-{row['seed']}"} for row in rows]
     return [{**row, "run": f"{row['encoder']}-{row['task']}-{row['way']}-{row['seed']}"} for row in rows]
 
 

@@ -91,7 +91,7 @@ def test_every_claim_has_cases_of_three_verdicts(claim: Claim) -> None:
         (1, transfer.everything(), 10),
         (2, mixup.everything(), 13),
         (3, adjustment.everything(), 6),
-        (4, interference.everything(), 7),
+        (4, interference.everything(), 8),
     ],
 )
 def test_the_order_of_rows_changes_nothing(number: int, rows: dict[str, list[Row]], count: int) -> None:

@@ -90,6 +90,18 @@ class Estimate:
             return 1.0
         return max(t_p_value((self.mean - bound) / error, n) if error else 0.0 for error, n in self._errors)
 
+    def p_units(self, bound: float = 0.0) -> float:
+        """Return the two-sided p of the mean being this bound by the test over units alone."""
+        if self.units < 2:
+            return math.nan
+        if self.mean == bound:
+            return 1.0
+        return t_p_value((self.mean - bound) / self.unit_error, self.unit_freedom) if self.unit_error else 0.0
+
+    def with_examples(self, error: float, examples: int) -> "Estimate":
+        """Return the estimate with the standard error that a number of examples bring, too."""
+        return _estimate(self.mean, self.unit_error**2, self.unit_freedom, self.units, error, examples)
+
     @property
     def _errors(self) -> tuple[tuple[float, float], ...]:
         return (self.unit_error, self.unit_freedom), (self.error, self.freedom)
@@ -113,13 +125,11 @@ def crossed_estimate(values: Sequence[float], *, example_error: float = 0.0, exa
     return _estimate(over.mean, over.std**2 / over.n, over.n - 1, over.n, example_error, examples)
 
 
-def independent_estimate(
-    ours: Sequence[float], theirs: Sequence[float], *, example_error: float = 0.0, examples: int = 0
-) -> Estimate:
-    """Estimate the difference of two means over independent units (Welch 1947), and the error of examples.
+def independent_estimate(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
+    """Estimate the difference of two means over independent units (Welch 1947).
 
     Encoders that were pretrained with equal seeds share nothing but a number: pairing them would cost half of
-    the degrees of freedom for nothing. The other arguments are those of ``crossed_estimate``.
+    the degrees of freedom for nothing.
     """
     sides = mean_std(ours), mean_std(theirs)
     mean, units = sides[0].mean - sides[1].mean, min(side.n for side in sides)
@@ -129,13 +139,20 @@ def independent_estimate(
     total = math.fsum(variances)
     parts = math.fsum(v**2 / (side.n - 1) for v, side in zip(variances, sides, strict=True))
     freedom = total**2 / parts if parts else sum(side.n for side in sides) - 2
-    return _estimate(mean, total, freedom, units, example_error, examples)
+    return _estimate(mean, total, freedom, units)
 
 
 def _estimate(
-    mean: float, of_units: float, unit_freedom: float, units: int, example_error: float, examples: int
+    mean: float,
+    of_units: float,
+    unit_freedom: float,
+    units: int,
+    example_error: float = 0.0,
+    examples: int = 0,
 ) -> Estimate:
     """Add the variance that examples bring to that of units, with Satterthwaite's degrees of freedom."""
+    if units < 2:
+        return Estimate(mean, math.nan, math.nan, math.nan, units, math.nan)
     of_examples = example_error**2
     total = of_units + of_examples
     parts = of_units**2 / unit_freedom + (of_examples**2 / (examples - 1) if examples > 1 else 0.0)

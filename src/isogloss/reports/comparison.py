@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.metrics.correlation import spearman
-from isogloss.metrics.estimates import LEVEL, Estimate, crossed_estimate
+from isogloss.metrics.estimates import LEVEL, Estimate, crossed_estimate, independent_estimate
 from isogloss.metrics.significance import (
     System,
     SystemPair,
@@ -68,7 +68,8 @@ class Comparison:
     score: float
     baseline_score: float
     values: tuple[float, ...]
-    """The difference per unit that both have: a seed of fine-tuning, or one of pretraining."""
+    """The difference per unit that both have, a seed of fine-tuning or of pretraining; of independent units,
+    that of each unit of the smaller side from the mean of the other side."""
     estimate: Estimate
     """The mean difference, with its error over units and, where predictions were recorded, examples."""
     examples: int = 0
@@ -90,8 +91,8 @@ class Comparison:
 
     @property
     def p_units(self) -> float:
-        """P of a paired t-test over units alone; nan for one unit."""
-        return crossed_estimate(self.values).p_value()
+        """P of the t-test over units alone; nan for one unit."""
+        return self.estimate.p_units()
 
     @property
     def p_value(self) -> float:
@@ -135,39 +136,55 @@ class Compared:
 
 
 def compare_means(
-    languages: Sequence[str], scores: Sequence[float], baseline_scores: Sequence[float]
+    languages: Sequence[str],
+    scores: Sequence[float],
+    baseline_scores: Sequence[float],
+    *,
+    paired: bool = True,
 ) -> Comparison:
-    """Compare two systems by their scores in the same units, each a mean over these languages."""
-    values = tuple(a - b for a, b in zip(scores, baseline_scores, strict=True))
+    """Compare two systems by their scores, each a mean over these languages: in the same units, if paired."""
+    if paired:
+        values = tuple(a - b for a, b in zip(scores, baseline_scores, strict=True))
+    elif len(scores) <= len(baseline_scores):
+        values = tuple(score - fmean(baseline_scores) for score in scores)
+    else:
+        values = tuple(fmean(scores) - score for score in baseline_scores)
     return Comparison(
         languages=tuple(languages),
         score=fmean(scores),
         baseline_score=fmean(baseline_scores),
         values=values,
-        estimate=crossed_estimate(values),
+        estimate=crossed_estimate(values) if paired else independent_estimate(scores, baseline_scores),
     )
 
 
 def compare(
-    m: Measurements, ours: pd.DataFrame, theirs: pd.DataFrame, *, unit: str = "seed"
+    m: Measurements,
+    ours: pd.DataFrame,
+    theirs: pd.DataFrame,
+    *,
+    unit: str = "seed",
+    paired: bool = True,
 ) -> Comparison | None:
     """Compare one system's scores with another's, on the mean of the languages that both have.
 
-    Rows are of frame "scores", by one metric. Only units count that have all of these languages in both
-    systems; None where there are none.
+    Rows are of frame "scores", by one metric. Only units count that have all of these languages: in both
+    systems, if they are paired, or else in the system that they are of. None where there are none.
     """
     sides = [_by_unit(model_languages(rows), unit) for rows in (ours, theirs)]
     languages = sorted(set.intersection(*(set[str]().union(*side.values()) for side in sides)))
-    shared = sides[0].keys() & sides[1].keys()
-    units = sorted(key for key in shared if all(side[key].keys() >= {*languages} for side in sides))
-    if not languages or not units:
+    complete = [{key for key, of in side.items() if of.keys() >= {*languages}} for side in sides]
+    units = [complete[0] & complete[1]] * 2 if paired else complete
+    if not languages or not all(units):
         return None
-    scored = [[side[key] for key in units] for side in sides]
+    scored = [[side[key] for key in sorted(keys)] for side, keys in zip(sides, units, strict=True)]
     means = (
         [fmean(fmean(score for _, score in models[code]) for code in languages) for models in side]
         for side in scored
     )
-    return _with_examples(m, compare_means(languages, *means), scored, ours["metric"].iloc[0])
+    comparison = compare_means(languages, *means, paired=paired)
+    fewer = min(map(len, scored))  # The test over examples compares as many models of each side.
+    return _with_examples(m, comparison, [side[:fewer] for side in scored], ours["metric"].iloc[0])
 
 
 def model_languages(scores: pd.DataFrame) -> pd.DataFrame:
@@ -317,7 +334,7 @@ def over_examples(
     test = paired_test(*pairs.values()) if len(pairs) == 1 else paired_t_test_over_languages(added)
     return replace(
         found,
-        estimate=crossed_estimate(found.values, example_error=error, examples=examples),
+        estimate=found.estimate.with_examples(error, examples),
         examples=examples,
         test=test.name,
         p_examples=test.p_value,

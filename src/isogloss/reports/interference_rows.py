@@ -1,5 +1,9 @@
 """Rows that the fourth paper's claims are judged by: encoders with a role in the paper, and their scores."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
 import pandas as pd
 
 from isogloss.reports.comparison import filter_rows, main_scores, row_keys
@@ -17,8 +21,22 @@ ROLES = {
 }
 """The paper's roles of encoders, by method, whether there are several languages, and modules."""
 
-OURS = {"inner_step": "preconditioned", "second_order": "first-order", "mixed": True, "translation": True}
-"""Options that the paper does not have: encoders pretrained with one are left out."""
+OURS: Mapping[str, Callable[[Any], bool]] = {
+    "inner_step": lambda step: step == "preconditioned",
+    "second_order": lambda form: form == "first-order",
+    "own_on_train": bool,
+    "validation": lambda share: share == 0,
+    **dict.fromkeys(("own_learning_rate", "inner_learning_rate"), lambda rate: rate != ""),
+    **dict.fromkeys(("mixed", "translation"), bool),
+}
+"""What is not in the paper, by field: an encoder pretrained so is none of its systems. Algorithm 1 has one
+rate for all, and moves each language's modules by losses of validation text that is set apart."""
+
+RISE = 1.05
+"""An encoder whose final perplexity is this multiple of its lowest has memorised its text."""
+
+LATE, STILL = 0.8, 0.05
+"""An encoder still learns if its perplexity falls by more than 5 % after four fifths of its steps."""
 
 WITHIN, ZERO_SHOT = "within languages", "zero-shot"
 
@@ -43,9 +61,9 @@ STEPS = ("method.steps", "method.batch_subwords", "method.block")
 def paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
     """Return pretrained encoders that have a role in the paper, with ids of what must be equal."""
     rows = rows[(rows["encoder.kind"] == "pretrain") & (rows["encoder.adjusted"] == "")]
-    for name, option in OURS.items():
-        own = rows.get(f"encoder.method.{name}", pd.Series(index=rows.index, dtype=object))
-        rows = rows[~(own.fillna(0).astype(bool) if option is True else own == option)]
+    for name, is_ours in OURS.items():
+        if (column := f"encoder.method.{name}") in rows:
+            rows = filter_rows(rows, partial(_lacks, is_ours), column)
     languages = ["+".join(sorted(one.split("+"))) for one in rows["encoder.languages"]]
     several = ["+" in one for one in languages]
     about = zip(rows["encoder.method"], several, rows["encoder.modules"], strict=True)
@@ -54,9 +72,44 @@ def paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
         languages=languages,
         lines=rows.reindex(columns=["encoder.lines"])["encoder.lines"].fillna("").astype(object),
         shape=row_keys(rows, [f"encoder.{name}" for name in SHAPE if f"encoder.{name}" in rows]),
-        steps=row_keys(rows, [f"encoder.{name}" for name in STEPS if f"encoder.{name}" in rows]),
+        steps=row_keys(rows, step_columns(rows)),
     )
     return rows[rows["role"] != ""]
+
+
+def _lacks(is_ours: Callable[[Any], bool], value: Any) -> bool:
+    return bool(pd.isna(value)) or not is_ours(value)
+
+
+def step_columns(rows: pd.DataFrame) -> list[str]:
+    """Return the columns that say how much an encoder read."""
+    return [f"encoder.{name}" for name in STEPS if f"encoder.{name}" in rows]
+
+
+def steps_times(rows: pd.DataFrame, times: int) -> pd.Series:
+    """Return the key of the same training with so many times the steps."""
+    return row_keys(
+        rows.assign(**{"encoder.method.steps": rows["encoder.method.steps"] * times}), step_columns(rows)
+    )
+
+
+def memorised_encoders(m: Measurements) -> set[str]:
+    """Return the encoders with little text whose perplexity ends above its lowest: with every seed."""
+    rows = paper_encoders(m.frame("perplexity")).sort_values("step")
+    ends = rows[rows["lines"] != ""].groupby(["encoder", "encoder.run", "language"])["score"]
+    every = (ends.last() >= RISE * ends.min()).groupby(level="encoder").all()
+    return set(every[every].index)
+
+
+def stopped_encoders(m: Measurements) -> dict[str, bool]:
+    """Return of each encoder whose perplexity was followed whether it has stopped learning."""
+    rows = paper_encoders(m.frame("perplexity")).sort_values("step")
+    stopped: dict[str, list[bool]] = {}
+    for (encoder, *_), curve in rows.groupby(["encoder", "encoder.run", "language"]):
+        late = curve.loc[curve["step"] >= LATE * curve["step"].iloc[-1], "score"]
+        if len(late) > 1:
+            stopped.setdefault(str(encoder), []).append(bool(late.iloc[-1] > (1 - STILL) * late.iloc[0]))
+    return {encoder: all(each) for encoder, each in stopped.items()}
 
 
 def similar_parts(m: Measurements, frame: str, value: str = "cosine") -> pd.DataFrame:

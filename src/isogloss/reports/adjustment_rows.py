@@ -1,0 +1,135 @@
+"""Rows that the third paper's claims are judged by: scores and distances of encoders with a role in it."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from isogloss.reports.comparison import TEST_SET, best_split, filter_rows, row_keys, where_any
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.names import original_names
+
+ADJUSTMENT, PLAIN, CONTINUAL = "cross-lingual-adjustment", "source-only", "source-only + alignment-loss"
+
+TASKS = ("nli", "ner", "qa")
+"""The paper's tasks, which alone are judged."""
+
+MAIN = {"encoder.adjusted": ADJUSTMENT, "encoder.adjusted.word": "average", "encoder.depth": 1}
+"""The paper's adjustment (Section 3, Appendix A.1)."""
+
+ALIGNED = "encoder.adjusted.pulled"
+
+ADJUSTING_SEED = "adjusting seed"
+
+ORIGINAL, ALL, OPENING = "original", "all", "opening"
+"""Roles of encoders: not adjusted, or adjusted as in the paper by all words or (Table 7) by [CLS] alone."""
+
+
+SERIES = ["test", "setting", "encoder.pairs"]
+"""Columns that identify an adjustment over all sizes of bitext, and the test set."""
+
+
+def paper_scores(m: Measurements) -> pd.DataFrame:
+    """Return scores on the paper's tasks by its metrics, with ids of test set and setting, and the size."""
+    rows = m.frame("scores")
+    rows = rows[(rows["kind"] == "model") & rows["task"].isin(TASKS)]
+    by_word = (rows["metric"] == "word_f1") & (rows["task"] == "ner")
+    has = by_word.groupby([rows["corpus"], rows["task"]]).transform("any").astype(bool)
+    rows = _with_role(m, best_split(rows[by_word | (rows["main"].astype(bool) & ~has)]))
+    trained = [one for one in rows if "optimization." in one or "peft" in one]
+    setting = [one for one in rows if "encoder.adjusted." in one and one not in (*MAIN, ALIGNED)]
+    return rows.assign(
+        test=row_keys(rows, [*TEST_SET, "encoder.original", *trained]),
+        setting=row_keys(rows, setting),
+        size=rows["encoder.size"].astype(float).fillna(math.inf),
+    )
+
+
+def plain_scores(m: Measurements) -> pd.DataFrame:
+    """Return the scores of source-only models on plain inputs."""
+    rows = paper_scores(m)
+    return rows[(rows["inputs"] == "") & (rows["method"] == PLAIN)]
+
+
+def distances(m: Measurements, distance: str = "l2") -> pd.DataFrame:
+    """Return distances in the last layer, as in Figs 1 and 2: L2, or where it was measured another."""
+    rows = m.frame("word-distance")
+    rows = _with_role(m, where_any(rows[rows["distance"].isin(("l2", distance))], "distance", distance))
+    return rows[rows["layer"] == (-1 if (rows["layer"] == -1).any() else rows["layer"].max())]
+
+
+def _with_role(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the role of each encoder, "" for ablations and other adjustments, which are not judged.
+
+    ``original`` names the original encoder where there are several.
+    """
+    papers = [rows[name] == value for name, value in MAIN.items() if name in rows]
+    role = np.where(np.logical_and.reduce(papers), rows.get(ALIGNED, ALL), "")
+    originals = rows["encoder.original"]
+    names = originals.map(original_names(rows, m.labels)) if originals.nunique() > 1 else ""
+    return rows.assign(role=np.where(rows["encoder.adjusted"] == "", ORIGINAL, role), original=names)
+
+
+def was_measured(m: Measurements, name: str) -> bool:
+    """Return whether an adjustment or a method was measured."""
+    frames = [m.frame(name)[["encoder.adjusted", "method"]] for name in ("scores", "word-distance")]
+    return any((rows == name).any(axis=None) for rows in frames)
+
+
+def by_method(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows of continual models, and of source-only ones."""
+    return rows[rows["method"] == CONTINUAL], rows[rows["method"] == PLAIN]
+
+
+def zero_shot(rows: pd.DataFrame, role: str) -> pd.DataFrame:
+    """Return encoders of a role on the languages adjusted to (the original: all) except the source."""
+    return filter_rows(
+        rows[rows["role"] == role],
+        lambda code, pairs, source: (
+            code != source and (not pairs or code in {one.split("-")[-1] for one in pairs.split("+")})
+        ),
+        *("language", "encoder.pairs", "source"),
+    )
+
+
+def most(rows: pd.DataFrame, end: str = "max") -> pd.DataFrame:
+    """Return the encoder of each series with the most translations, or the fewest."""
+    return rows[rows["size"] == rows.groupby(SERIES)["size"].transform(end)]
+
+
+def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Add the unit of replication to both sides of a comparison.
+
+    Where one encoder stands on both sides it is the fine-tuning seed, else the adjusting seed: of two
+    adjusted sides, that of the one with fewer. The other side counts with the same fine-tuning seeds.
+    """
+    if theirs.empty or same_encoder(ours, theirs):
+        return ours.assign(unit=ours["seed"]), theirs.assign(unit=theirs["seed"])
+    by_side = [draws(side) if (side["role"] != ORIGINAL).all() else None for side in (ours, theirs)]
+    fewest = min((own for own in by_side if own is not None), key=lambda own: own.nunique())
+    deciding = ours if fewest is by_side[0] else theirs
+    seeds = deciding["seed"].groupby(fewest).agg(set)
+
+    def of_units(side: pd.DataFrame) -> pd.DataFrame:
+        if side is deciding:
+            return side.assign(unit=fewest)
+        return pd.concat([side[side["seed"].isin(own)].assign(unit=unit) for unit, own in seeds.items()])
+
+    return of_units(ours), of_units(theirs)
+
+
+def draws(rows: pd.DataFrame) -> pd.Series:
+    """Return which of the adjusted encoders of one kind each row is of.
+
+    It is the fine-tuning seed, where each has its own, and else its place among them.
+    """
+    runs = rows.groupby(["encoder", "encoder.run"])["seed"].min().rename("draw").reset_index()
+    shared = runs.duplicated(["encoder", "draw"]).any()
+    ranks = runs.groupby("encoder").cumcount()
+    known = dict(zip(runs["encoder.run"], ranks if shared else runs["draw"], strict=True))
+    return rows["encoder.run"].map(known)
+
+
+def same_encoder(ours: pd.DataFrame, theirs: pd.DataFrame) -> bool:
+    """Return whether both sides of a comparison have the same encoders."""
+    return set(ours["encoder"]) == set(theirs["encoder"])
