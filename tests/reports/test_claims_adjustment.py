@@ -343,4 +343,4 @@ def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
     assert "gain +1.7 points mixed, −1.7 points plain, p = 0.2697, n = 3" in old_claim("adjustment", "j")
     mixed = found["3e"].checks[0]
     assert "gain +1.7 mixed, -1.7 plain" in mixed.about
-    assert mixed.p_value == pytest.approx(0.2697, abs=1e-4)
+    assert (mixed.unit, len(mixed.values)) == ("adjusting seed", 1)
