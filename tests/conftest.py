@@ -15,6 +15,7 @@ import torch
 from filelock import FileLock
 from hypothesis import settings
 
+import says
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.files import DiskFolder
 from isogloss.data.languages import SIZES
@@ -41,11 +42,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--real-data", default="../shared/data", help="folder of the real corpora, from the project's root"
     )
+    parser.addoption("--record-messages", action="store_true", help="record the wordings of errors anew")
     parser.addoption("--gpu", action="store_true", help="let tests see GPUs; test_on_gpu.py is for them")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hide GPUs, which torch looks for when it is first asked: tests compare what a CPU computes."""
+    says.is_recorded_anew = config.getoption("--record-messages")
     if not config.getoption("--gpu"):
         os.environ |= dict.fromkeys(("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"), "-1")
 

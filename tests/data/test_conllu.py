@@ -21,6 +21,7 @@ from isogloss.data.formats.conllu import (
     with_tree,
     write_conllu,
 )
+from says import says
 
 WORD = "{0}\t{1}\t_\t{2}\t_\t_\t{3}\t{4}\t_\t_"
 
@@ -120,7 +121,7 @@ def test_a_predicted_tree_changes_its_own_columns_alone(one):
 
 def test_a_tree_of_another_length_is_refused():
     sentence = next(read_conllu(file_of(word(), word(2, head=1))))
-    with pytest.raises(ValueError, match="example '1': 1 heads and 2 relations for 2 words"):
+    with says(ValueError, "'1'"):
         with_tree(sentence, [0], ["root", "dep"])
 
 

@@ -7,6 +7,7 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import LabelledText
 from isogloss.data.files import DiskFolder
+from says import says
 
 datasets = pytest.importorskip("datasets")
 
@@ -59,7 +60,7 @@ def test_rows_are_read_from_the_cache_with_the_names_of_their_labels(cached, own
     found = own(BODY)
     assert (found.labels, found.tasks) == (("sports", "weather"), ("text-classification",))
     assert list(found.read(None, "sw", "train")) == list(found.read(None, "sw", "test")) == EXPECTED
-    with pytest.raises(DataError, match=r"no dev split of corpus 'news' .* it has: train, test\."):
+    with says(DataError, "'news'", "train, test"):
         found.files(None, "sw", "dev")
 
 
@@ -103,7 +104,7 @@ def test_files_that_may_be_more_than_data_are_not_read(monkeypatch, own):
     from datasets.packaged_modules.pandas.pandas import Pandas
 
     monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: object.__new__(Pandas))
-    with pytest.raises(DataError, match=r"its files are no plain data \(Pandas\); expected parquet, json"):
+    with says(DataError, "parquet, json"):
         list(own(BODY + 'labels = ["a"]\n').read(None, "sw", "train"))
 
 

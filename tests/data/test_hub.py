@@ -14,6 +14,7 @@ from isogloss.data.corpora.treebanks import Ud
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder
 from isogloss.data.hub import HubDatasets, data_source, hub_splits
+from says import says
 
 datasets = pytest.importorskip("datasets")
 
@@ -115,7 +116,7 @@ def test_entities_are_read(save):
 @pytest.mark.slow
 def test_part_of_speech_tags_are_read(save):
     folder = save("google/xtreme/udpos.Swahili/test", {"tokens": [["a"]], "pos_tags": [[0]]}, pos_tags=UPOS)
-    with pytest.raises(DataError, match="no test split of corpus 'udpos' for language 'sw'"):
+    with says(DataError, "'udpos'", "'sw'"):
         list(CORPORA["udpos"].read(folder, "sw", "test"))
     folder = save("google/xtreme/udpos.Thai/test", {"tokens": [["a"]], "pos_tags": [[0]]}, pos_tags=UPOS)
     assert next(CORPORA["udpos"].read(folder, "th", "test")).tags == ("NOUN",)
@@ -195,7 +196,7 @@ def test_what_is_not_there_is_said_as_for_a_folder(nli, tmp_path):
 
 def test_labels_that_are_numbers_without_names_are_refused(save):
     folder = save("facebook/xnli/de/validation", columns(SNLI[:2], "premise", "hypothesis", "label"))
-    with pytest.raises(DataError, match="column 'label' has numbers and the file does not name them"):
+    with says(DataError, "'label'"):
         list(CORPORA["xnli"].read(folder, "de", "dev"))
 
 

@@ -10,6 +10,7 @@ from isogloss.data import CORPORA
 from isogloss.data.corpora.catalogue import XNLI
 from isogloss.data.examples import SentencePair
 from isogloss.tasks import TASKS
+from says import says
 
 
 def test_a_language_column_may_spell_the_language_otherwise(put, fixtures):
@@ -47,7 +48,7 @@ def test_tests_without_labels_are_read_but_not_scored(fixtures):
     (pair,) = read(fixtures, "mrpc", "test")
     assert (pair.second, pair.label) == ("The hour is late.", "")
     task = TASKS["paraphrase"]
-    with pytest.raises(DataError, match=r"paraphrase: 1 of 1 examples have no label.*or predict"):
+    with says(DataError, "paraphrase:"):
         task.score(task.gold([pair]), ["1"])
 
 
@@ -163,13 +164,11 @@ def test_what_is_broken_is_named_with_its_line(message, file, text, said):
 
 def test_split_that_is_not_there_names_those_that_are(put):
     folder = put({"snli/snli_dev.tsv": "sentence1\tsentence2\tgold_label\na\tb\tneutral\n"})
-    with pytest.raises(DataError, match=r"no train split of corpus 'snli'; it has dev\..*snli\[dev\]"):
+    with says(DataError, "'snli'", "dev"):
         read(folder, "snli", "train")
 
 
 def test_other_language_than_english_needs_a_file_of_one_s_own(fixtures, put):
-    with pytest.raises(
-        DataError, match=r"'snli' is English; found language 'sw'.*add a file snli/train-sw\.tsv"
-    ):
+    with says(DataError, "'snli'", "'sw'"):
         read(fixtures, "snli", "train", "sw")
     assert read(put({"snli/train-sw.tsv": "a\tb\tneutral\n"}), "snli", "train", "sw")

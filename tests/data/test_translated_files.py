@@ -10,6 +10,7 @@ from isogloss.data import CORPORA
 from isogloss.data.corpora.catalogue import MLQA, XNLI
 from isogloss.data.corpus import paths
 from isogloss.data.examples import SentencePair
+from says import says
 
 ROWS = "the cat\tthe dog\tpaka\tmbwa\tneutral\nit rains\tit is wet\tmvua\tmaji\tcontradictory\n"
 OWN = "premise\thypo\tlabel\npaka\tmbwa\tneutral\nmvua\tmaji\tcontradictory\n"
@@ -68,9 +69,7 @@ def test_translated_test_may_lack_labels_as_xtreme_s_do(put):
 def test_xtreme_s_test_files_without_labels_are_read_and_others_are_not(put):
     folder = put({"xnli/test-sw.tsv": "paka\tmbwa\n", "xnli/dev-sw.tsv": "paka\tmbwa\n"})
     assert read(folder, "xnli", "sw", "test") == [SentencePair(id="1", first="paka", second="mbwa", label="")]
-    with pytest.raises(
-        DataError, match=r"dev-sw\.tsv:1: no column 'gold_label' or 'label'.*only a test split may lack"
-    ):
+    with says(DataError, "dev-sw.tsv:1:", "'gold_label'", "'label'"):
         read(folder, "xnli", "sw", "dev")
 
 
@@ -144,5 +143,5 @@ def test_own_files_leave_no_question_out(put):
 def test_mlqa_in_translation_is_compared_by_the_rules_of_what_is_read(put):
     folder = put({"mlqa/translate-test/mlqa.translate.test.hi-en.json": squad(FOUND)})
     assert [one.language for one in read(folder, "mlqa", "hi-en", "test")] == ["en"]
-    with pytest.raises(DataError, match="no test split of corpus 'mlqa'"):
+    with says(DataError, "'mlqa'"):
         replace(MLQA, questions="de").read(folder, "hi-en", "test")

@@ -6,6 +6,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import identity
 from isogloss.data.corpora.treebanks import Ud, treebanks_there
 from isogloss.data.examples import ParsedSentence
+from says import says
 
 SENTENCE = "1\tw\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
 
@@ -29,7 +30,7 @@ def test_split_that_the_default_lacks_is_never_taken_from_another_treebank(fixtu
 
 
 def test_legacy_treebank_is_read_only_by_its_folder(fixtures):
-    with pytest.raises(DataError, match="No treebank of 'ar' there has dev"):
+    with says(DataError, "'ar'"):
         Ud().read(fixtures, "ar", "dev")
 
 
@@ -44,7 +45,7 @@ def test_language_without_default_and_with_two_treebanks_must_be_told_which(put)
         "ud/UD_Finnish-TDT/fi_tdt-ud-test.conllu": SENTENCE,
         "ud-pud/UD_Finnish-PUD/fi_pud-ud-test.conllu": SENTENCE,
     })  # fmt: skip
-    with pytest.raises(DataError, match="several treebanks for language 'fi': pud, tdt"):
+    with says(DataError, "'fi'"):
         Ud().read(folder, "fi", "test")
 
 

@@ -22,6 +22,7 @@ from isogloss.runs.needs import needs, not_looked_up
 from isogloss.runs.runs import FineTune, Measure
 from isogloss.training.evaluation import examples_of
 from isogloss.training.setting import Reads
+from says import says
 from tiny import MODELS, RUNS, TINY, lines, tiny
 from tiny_models import marian
 
@@ -152,7 +153,7 @@ def test_a_method_changes_the_optimization_for_itself(plan):
 
 def test_one_method_twice_needs_labels(plan):
     twice = [{"name": "bilingual"}, {"name": "bilingual", "epochs": 2}]
-    with pytest.raises(ConfigError, match=r"grid.method: 'bilingual' is named twice"):
+    with says(ConfigError, "grid.method:", "'bilingual'"):
         plan(grid__method=twice, measure=[])
     labelled = [twice[0], {**twice[1], "label": "longer"}]
     path = {"name": "interpolation", "between": ["bilingual", "longer"]}
@@ -402,7 +403,7 @@ def test_what_an_encoder_family_cannot_do_is_refused_before_anything_is_made(pla
         "method": method,
         "bitext": "tatoeba",
     }
-    with pytest.raises(ModelError, match=r"encoder\.pretrain: translation LM counts positions anew in the"):
+    with says(ModelError, "encoder.pretrain:"):
         plan(encoder={"pretrain": table})
 
 
@@ -568,7 +569,7 @@ def test_a_recipe_that_asks_for_nothing_is_refused(plan):
 def test_two_encoders_must_not_go_by_one_name(plan, bert_folder, tmp_path):
     (tmp_path / "b").mkdir()
     twin = shutil.copytree(bert_folder, tmp_path / "b" / "bert")
-    with pytest.raises(ConfigError, match="encoder: 'bert' is named twice"):
+    with says(ConfigError, "encoder:", "'bert'"):
         plan(encoder=[str(bert_folder), str(twin)])
 
 
@@ -608,7 +609,7 @@ def test_a_hub_encoder_of_an_unsupported_family_is_refused_in_the_plan(plan, hub
     (tmp_path / "gpt2").mkdir()
     (tmp_path / "gpt2" / "config.json").write_text('{"model_type": "gpt2"}')
     hub_cache("openai/gpt2", tmp_path / "gpt2")
-    with pytest.raises(ModelError, match=r"encoder: .*the architecture 'gpt2' is not supported"):
+    with says(ModelError, "encoder:", "'gpt2'"):
         plan(encoder="openai/gpt2")
 
 

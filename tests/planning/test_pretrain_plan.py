@@ -13,6 +13,7 @@ from isogloss.planning.plan import plan_recipe
 from isogloss.runs.encoder_runs import Adjust, Pretrain
 from isogloss.runs.execute import ONE_IN, PretrainingText
 from isogloss.runs.runs import FineTune, Measure
+from says import says
 from tiny import of
 
 PAPER = Path(__file__).parents[2] / "examples" / "pretrain_paper.toml"
@@ -307,7 +308,7 @@ def test_an_encoder_of_each_seed_is_adjusted_with_its_own_or_all_with_one(planne
 
 
 def test_a_seed_without_an_encoder_of_its_own_is_refused(planned):
-    with pytest.raises(ConfigError, match=r"grid\.seeds: 3: .* made with 0, 1, 2"):
+    with says(ConfigError, "grid.seeds:"):
         planned(SEEDS, grid__seeds=[0, 3])
 
 

@@ -20,6 +20,7 @@ from isogloss.runs.encoder_runs import Pretrained
 from isogloss.runs.measuring import masked_lm_of, text_of
 from isogloss.runs.runs import FineTune, Measure
 from isogloss.store.folder_store import FolderStore
+from says import says
 from tiny import tiny
 
 RECIPE = """
@@ -123,9 +124,7 @@ def test_an_encoder_without_head_is_refused_before_anything_runs(plan, bert_fold
     headless = shutil.copytree(bert_folder, tmp_path / "headless")
     config = json.loads((headless / "config.json").read_text())
     (headless / "config.json").write_text(json.dumps({**config, "architectures": ["BertModel"]}))
-    with pytest.raises(
-        ModelError, match=r"measure\[0\]: counts-words looks at masked-LM heads.*'headless' has"
-    ):
+    with says(ModelError, "measure[0]:", "'headless'"):
         plan(encoder=str(headless))
 
 
