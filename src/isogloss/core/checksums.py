@@ -1,4 +1,4 @@
-"""Checksums of files, in ``checksums.json`` beside them: they find damage that leaves sizes as they were.
+"""Checksums of files, in ``checksums.json`` next to them: they find damage that leaves sizes as they were.
 
 CRC-32 is the fastest checksum of the standard library, far faster than disks. It detects every change of up
 to 32 bits in a row and misses one other in four billion: it guards against faulty disks and networks, not

@@ -167,7 +167,7 @@ def open_atomically(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
 
 
 def temporary_beside(path: Path, end: Literal["tmp", "old"]) -> Path:
-    """Return the hidden name beside a path that is this process's alone."""
+    """Return a hidden name next to a path, of this process alone."""
     return path.with_name(f".{path.name}.{this_process()}.{end}")
 
 

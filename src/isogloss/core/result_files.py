@@ -1,4 +1,4 @@
-"""Files beside a record: predictions as Parquet, tensors as safetensors; equal content gives equal bytes.
+"""Files next to a record: predictions as Parquet, tensors as safetensors; equal content gives equal bytes.
 
 Predictions have one row an example and language: its id, the prediction (as JSON), and its contribution to
 each measure, in two columns such as ``span_f1:part`` and ``span_f1:whole`` (``core.contributions``). Each
@@ -155,7 +155,7 @@ def _kept(table: "pa.Table") -> StoredPredictions:
 
 
 MASKS = "masks"
-"""Name, without suffix, of the file of gates that languages learned, beside the record of language-gates."""
+"""Name, without suffix, of the file of gates that languages learned, next to the record of language-gates."""
 
 LOG_ALPHA, ABOVE = "log_alpha", "above"
 """Prefixes of names in it: gates (log_alpha/LANGUAGE/DRAW/GROUP), and the log α above which they are kept."""
