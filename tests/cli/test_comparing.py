@@ -51,3 +51,15 @@ def test_compare_of_runs_without_predictions_tests_seeds_and_says_which(command,
     assert all(0 < line["p_value"] <= 1 for line in lines)
     assert "4 score runs without predictions" in note["note"]
     assert "Delete record.json in these folders and run the recipe again" in note["note"]
+
+
+def test_compare_explains_every_p(study, command):
+    folder = study("transfer").runs[0].folder.parent
+    printed = command("compare", folder, "--against", "source-only")
+    text = " ".join(printed.out.split())
+    for said in (
+        "the interval (95 %) is over both",
+        "ud upos, shipped, source qaa: bilingual against source-only, accuracy on test",
+    ):
+        assert said in text
+    assert "would see a difference of 1 point with 80 % power" in text

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from isogloss.cli.display import Display, show_line
-from isogloss.cli.options import STANDARD_OUTPUT, Data, Json, Output, Quiet, refuse_json_of_group, with_groups
+from isogloss.cli.options import STANDARD_OUTPUT, Data, Json, Output, Quiet, show_list, with_groups
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import canonical_language
 
@@ -158,11 +158,7 @@ def fetch(
 @with_groups
 def languages(context: typer.Context, as_json: Json = False) -> None:
     """List the built-in languages."""
-    refuse_json_of_group(context, as_json=as_json)
-    if context.invoked_subcommand is None:
-        from isogloss.cli.lists import LISTS
-
-        Display(as_json=as_json).table(*LISTS["languages"](Path()))
+    show_list(context, "languages", as_json=as_json)
 
 
 @languages_app.command()

@@ -167,10 +167,14 @@ def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def refuse_json_of_group(context: typer.Context, *, as_json: bool) -> None:
-    """Raise ConfigError where --json stands before a verb of a group: it is for the group's list alone."""
+def show_list(context: typer.Context, what: str, *, as_json: bool) -> None:
+    """Print the list of a group of verbs, unless one of them is invoked; --json is for the list alone."""
+    from isogloss.cli.lists import LISTS
+
     if as_json and context.invoked_subcommand:
         raise ConfigError(f"--json is for the list, not for {context.invoked_subcommand}. Leave it out.")
+    if context.invoked_subcommand is None:
+        Display(as_json=as_json).table(*LISTS[what](Path()))
 
 
 def _slurm_parameter(text: str) -> tuple[str, object]:

@@ -16,7 +16,7 @@ from isogloss.cli.options import (
     Output,
     Quiet,
     RecipeGroup,
-    refuse_json_of_group,
+    show_list,
     with_groups,
 )
 from isogloss.core.errors import ConfigError, check_named
@@ -38,11 +38,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
 @with_groups
 def recipes(context: typer.Context, as_json: Json = False) -> None:
     """List the recipes that come with the package."""
-    refuse_json_of_group(context, as_json=as_json)
-    if context.invoked_subcommand is None:
-        from isogloss.cli.lists import LISTS
-
-        Display(as_json=as_json).table(*LISTS["recipes"](Path()))
+    show_list(context, "recipes", as_json=as_json)
 
 
 @recipes_app.command()

@@ -95,16 +95,3 @@ def test_the_beginning_of_several_systems_runs_is_refused(compared, study):
     first = runs.str[0].mode()[0]
     with pytest.raises(ConfigError, match="systems begin with"):
         compared("mixup", first)
-
-
-def test_it_is_printed_with_every_p(study, command):
-    folder = study("transfer").runs[0].folder.parent
-    printed = command("compare", folder, "--against", "source-only")
-    text = " ".join(printed.out.split())
-    for said in (
-        "the interval (95 %) is over both",
-        "ud upos, shipped, source qaa: bilingual against source-only, accuracy on test",
-    ):
-        assert said in text
-    assert "would see a difference of 1 point with 80 % power" in text
-    assert printed.err == ""
