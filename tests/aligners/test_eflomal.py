@@ -82,7 +82,7 @@ def test_no_program_is_said_with_what_to_do(tmp_path, monkeypatch):
 
 def test_a_program_that_fails_is_quoted(program):
     (program / "eflomal").write_text(f"#!{sys.executable}\nimport sys\nsys.exit('out of memory')\n")
-    with pytest.raises(RunError, match=r"ended with code 1 \(out of memory\)"):
+    with pytest.raises(RunError, match=r"exit code 1 \(out of memory\)"):
         align()
 
 

@@ -96,7 +96,7 @@ def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_pat
             "no translator 'bulit-in'. Did you mean 'built-in'?",
         ),
         ("xnli --from qaa --into qab", "or take the translator of these languages, built-in."),
-        ("xnli --from en --into sw --translator built-in", "'en' is no built-in language"),
+        ("xnli --from en --into sw --translator built-in", "'en' is not a built-in language"),
         ("xnli --from English --into sw --translator built-in", "--from: 'English' is no language code"),
         (
             "xnli --from qaa --into qab --translator built-in --split tset",

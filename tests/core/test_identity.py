@@ -96,7 +96,9 @@ def test_true_is_not_one():
 
 @pytest.mark.parametrize("value", [{1, 2}, b"bytes", object(), First, math.sin])
 def test_what_has_no_place_in_a_run_is_refused(value):
-    with pytest.raises(TypeError, match="has no place in a run: use numbers, texts, tuples and dataclasses"):
+    with pytest.raises(
+        TypeError, match="cannot be part of a run: use numbers, texts, tuples and dataclasses"
+    ):
         identity([value])
 
 

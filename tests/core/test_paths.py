@@ -10,7 +10,7 @@ from isogloss.core.paths import below, is_safe, within
 @pytest.mark.parametrize("name", [None, 5, ["a"], {}])
 def test_a_name_that_is_no_text_is_refused(tmp_path, name):
     assert not is_safe(name)
-    with pytest.raises(StorageError, match="would lead out of the folder, or is none"):
+    with pytest.raises(StorageError, match="leads out of the folder or is invalid"):
         below(tmp_path, name)
 
 

@@ -192,7 +192,7 @@ def test_a_path_between_models_that_mix_otherwise_is_refused_in_the_plan(refused
     methods = [{"name": "x-mixup", "layer": 3}, {"name": "x-mixup", "layer": 3, "label": "other", **other}]
     table = {"name": "interpolation", "inputs": "paired", "between": ["other", "x-mixup"]}
     said = refused(grid__corpus="pawsx", grid__targets=["qab"], grid__method=methods, measure=[table])
-    assert "measure[0]: inputs: these models read inputs beside translations, and do not all mix" in said
+    assert "measure[0]: inputs: these models mix inputs with translations in different layers" in said
 
 
 def test_titles_of_a_plan_say_what_tells_runs_of_one_method_apart(planned):

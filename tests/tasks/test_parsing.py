@@ -96,7 +96,7 @@ def test_a_relation_outside_the_inventory_is_named_with_file_and_line(tokenizer)
 @pytest.mark.parametrize("heads", [(0, 0), (2, 1), (0, 3), (0, -1)])
 def test_heads_that_are_no_tree_are_named(tokenizer, heads):
     with pytest.raises(
-        DataError, match=r"example 's0': the heads \[.*\] are no tree: one word must have head 0"
+        DataError, match=r"example 's0': the heads \[.*\] form no tree: one word must have head 0"
     ):
         PARSING.encode([parsed(["a", "b"], heads, ["root", "dep"])], tokenizer)
 

@@ -44,7 +44,7 @@ def subword_states(
 ) -> list[States]:
     """Return the states of each sentence's subwords, without special ones, in float32 on the model's device.
 
-    Layer 0 is the embeddings, -1 the last; ConfigError if there is no such layer. ``languages``, one per
+    Layer 0 is the embeddings, -1 the last; ConfigError for an unknown layer. ``languages``, one per
     sentence, are required by an encoder with language modules or maps. Long sentences are split into windows.
     """
     check_layers(model.config.num_hidden_layers, [layer])

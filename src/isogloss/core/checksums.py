@@ -1,4 +1,4 @@
-"""Checksums of files, in ``checksums.json`` next to them: they find damage that leaves sizes as they were.
+"""Checksums of files, stored next to them in ``checksums.json``: they detect damage that keeps the size.
 
 CRC-32 is the fastest checksum of the standard library, far faster than disks. It detects every change of up
 to 32 bits in a row and misses one other in four billion: it guards against faulty disks and networks, not
@@ -22,7 +22,7 @@ READ_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Checksum:
-    """What is known of a file's content."""
+    """The size and checksum of a file's content."""
 
     size: int
     crc32: str = ""
@@ -46,7 +46,7 @@ class Checksum:
 def checksums_of(folder: Path, *, without: frozenset[str] = frozenset()) -> dict[str, Checksum]:
     """Return the checksums of all files below a folder by their names within it.
 
-    Left out are hidden files, and those called so, at the top, as in ``without``.
+    Hidden files at the top level and those named in ``without`` are left out.
     """
     return {
         path.relative_to(folder).as_posix(): Checksum.of_file(path)
@@ -78,7 +78,7 @@ def from_text(content: str | bytes, where: str | Path = CHECKSUMS) -> dict[str, 
 
 
 def read_checksums(folder: Path) -> dict[str, Checksum]:
-    """Read the checksums of a folder: empty where there are none; ValueError where their file is damaged."""
+    """Read the checksums of a folder, empty without a file of them; ValueError if that file is damaged."""
     try:
         return from_text(read_regular(folder / CHECKSUMS), folder / CHECKSUMS)
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def read_checksums(folder: Path) -> dict[str, Checksum]:
 
 
 def difference(actual: Checksum, written: Checksum) -> str:
-    """Say what differs between a file and what was written; empty where nothing does."""
+    """Describe how a file differs from what was written; empty if it does not."""
     if actual.size != written.size:
         return f"{actual.size:,} bytes, of {written.size:,} that were written"
     equal = not written.crc32 or actual.crc32 == written.crc32

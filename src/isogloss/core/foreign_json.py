@@ -23,8 +23,8 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 def parse_json(content: str | bytes) -> Any:
     """Return the value of a JSON text.
 
-    ValueError, in a few words, for text that is no JSON or no UTF-8, numbers that are not finite, half a
-    surrogate pair, and nesting beyond ``MAX_JSON_DEPTH``.
+    ValueError, briefly worded, for text that is not JSON or not UTF-8, numbers that are not finite, a lone
+    surrogate, and nesting beyond ``MAX_JSON_DEPTH``.
     """
     text = content if isinstance(content, str) else content.decode()
     try:

@@ -36,7 +36,7 @@ def content(value: object) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return _content_of_part(value)
     raise TypeError(
-        f"{type(value).__name__} has no place in a run: use numbers, texts, tuples and dataclasses."
+        f"{type(value).__name__} cannot be part of a run: use numbers, texts, tuples and dataclasses."
     )
 
 
@@ -62,7 +62,7 @@ def _content_of_part(part: Any) -> dict[str, object]:
 
 @cache
 def _form(kind: Any) -> tuple[dict[str, object], list[tuple[str, bool, bool]]]:
-    """Return what is said of a dataclass, and its fields: name, whether of fractions, whether nested."""
+    """Return a dataclass's kind and version, and its fields: name, whether fractional, whether nested."""
     header: dict[str, object] = {"kind": getattr(kind, "name", kind.__name__)}
     version = getattr(kind, "version", 1)
     header |= {"version": version} if version != 1 else {}
@@ -75,7 +75,7 @@ def _is_fraction(kind: object) -> bool:
 
 def _number(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no number that a run can have. Use a finite one.")
+        raise ValueError(f"{value} cannot be part of a run. Use a finite number.")
     return value + 0.0  # -0.0 equals 0.0 and becomes it.
 
 

@@ -1,4 +1,4 @@
-"""What is known of a language beside its name: family, script and class of resources (``languages.tsv``).
+"""Facts about languages: family, script and resource class (``languages.tsv``).
 
 The table covers the languages of FLORES-200, Universal Dependencies, NTREX-128, the shipped descriptions and
 the Wikipedias of 2020. A language that is not in it is unknown: nothing is guessed from its relatives.

@@ -15,7 +15,7 @@ MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4096
 
 
 def from_home(text: str | Path) -> Path:
-    """Return a path with ~ as the home folder; one of a user there is not, as in "~5 %", stays as it is."""
+    """Expand ~ to the home folder; a path of an unknown user, as in "~5 %", is returned unchanged."""
     try:
         return Path(text).expanduser()
     except RuntimeError:
@@ -23,7 +23,7 @@ def from_home(text: str | Path) -> Path:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a path exists and may be looked at; a sentence that is too long for a name does not."""
+    """Return whether a path exists and is accessible; False for text too long to be a file name."""
     try:
         return path.exists()
     except OSError:
@@ -48,8 +48,8 @@ def below(folder: Path, name: str, where: str | Path = "", error: type[InputErro
         return folder / name
     shown = plain(repr(name)[:120])
     raise error(
-        f"{where or folder}: the name {shown} would lead out of the folder, or is none; refused, and nothing "
-        f"was written. Whoever made this is not to be trusted: use another copy of it."
+        f"{where or folder}: the name {shown} leads out of the folder or is invalid; nothing was written. "
+        f"Its source cannot be trusted: use another copy of it."
     )
 
 

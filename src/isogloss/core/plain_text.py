@@ -23,5 +23,5 @@ def plain(text: str) -> str:
 
 
 def without_folders(text: object) -> str:
-    """Return a text, safe to show, without the folders of absolute paths, which differ between machines."""
+    """Return printable text without the folders of absolute paths, which differ between machines."""
     return LEADING_FOLDERS.sub(r"\1…/", plain(str(text)))

@@ -54,7 +54,7 @@ def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
         owner = import_module(module)
     except Exception as error:  # Whatever the code of others raises when it is imported.
         raise ConfigError(
-            f"{where}: it cannot be imported ({one_line(error)}). Mend or install it, or leave it out."
+            f"{where}: it cannot be imported ({one_line(error)}). Fix or install it, or leave it out."
         ) from error
     if not hasattr(owner, attribute):
         near = did_you_mean(attribute, vars(owner))
@@ -101,7 +101,7 @@ def _members(protocol: type[object]) -> list[str]:
 
 
 def described(plug_in: type[object]) -> str:
-    """Return what a plug-in's class says of itself: its docstring, and its fields with their defaults."""
+    """Describe a plug-in's class by its docstring and its fields with their defaults."""
     summary = " ".join((plug_in.__doc__ or "").split())
     values = ", ".join(f"{name} = {value!r}" for name, value in values_of(plug_in()).items())
     return f"{summary} Fields: {values}." if values else summary

@@ -11,7 +11,7 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A task, how far it is, one short remark (a loss, a score), and the rows a training gained since."""
+    """A task, its progress, a short remark (a loss, a score), and the rows that a training added."""
 
     what: str
     done: int

@@ -101,7 +101,7 @@ def read_made(folder: Path) -> Made:
 
 @contextmanager
 def understanding(path: Path) -> Iterator[None]:
-    """Turn what the content of a record raises that only looks like one of ours into a StorageError."""
+    """Turn errors from the content of a record that isogloss did not write into a StorageError."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -172,7 +172,7 @@ def temporary_beside(path: Path, end: Literal["tmp", "old"]) -> Path:
 
 
 def sweep(path: Path) -> None:
-    """Remove temporary files and folders that killed processes of this machine left next to a path."""
+    """Remove temporary files and folders next to a path, left by killed processes of this machine."""
     for left in path.parent.glob(f".{escape(path.name)}.*.*"):
         process, _, end = left.name.removeprefix(f".{path.name}.").partition(".")
         if end in ("tmp", "old") and has_ended(process):
@@ -217,6 +217,6 @@ def storage_error(path: Path, error: OSError) -> StorageError:
     """Build the error with the system's reason, and that finished runs are kept."""
     full = error.errno in DISK_FULL_ERRORS or error.errno is None
     return StorageError(
-        f"{path}: cannot write ({error.strerror or error}). {'Free some space' if full else 'Mend that'} or "
+        f"{path}: cannot write ({error.strerror or error}). {'Free some space' if full else 'Fix that'} or "
         f"choose another place for it, then run the same command again: finished runs are kept."
     )

@@ -1,4 +1,4 @@
-"""The files beside records, as others may have written them: what was asked for, and how a run was made."""
+"""Files next to records, possibly written by others: the plan, and how a run was made."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the last recipe asked for, and what reports say about it."""
+    """The runs that the last recipe requested, and their labels in reports."""
 
     title: str = ""
     recipe: str = ""

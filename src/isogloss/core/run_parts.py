@@ -273,6 +273,6 @@ class Optimization:
     _nested = nested_fields()
 
     def __post_init__(self) -> None:
-        """Let 0, as a grid's list says it, be what leaving it out is."""
+        """Treat a patience of 0, as written in a grid's list, as if it were left out."""
         if self.patience == 0:
             object.__setattr__(self, "patience", None)

@@ -32,11 +32,11 @@ _SECRETS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""What secrets look like; all repetitions before them are bounded, so that no message takes long."""
+"""Patterns of secrets; all repetitions before them are bounded, so that no message takes long."""
 
 
 def masked(text: str) -> str:
-    """Return a text with its secrets masked: what looks like one, and those that this process knows."""
+    """Mask the secrets in a text: those that match a pattern, and those of this process's environment."""
     for value in _known():
         text = text.replace(value, MASK)
     return _SECRETS.sub(lambda match: f"{match['before'] or match['url'] or ''}{MASK}", text)

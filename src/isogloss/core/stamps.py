@@ -23,7 +23,7 @@ def stamp(paths: Iterable[Path]) -> str:
 def package_stamp() -> str:
     """Return the stamp of the package: its version, and its files, which may be under development.
 
-    It is looked at once: what changes later is not what this process imported.
+    Computed once: later changes are not what this process imported.
     """
     root = Path(str(files("isogloss")))
     inside = [path for path in root.rglob("*") if path.suffix != ".pyc" and path.is_file()]

@@ -1,4 +1,4 @@
-"""Anisotropy: how alike are the states of any two sentences of one language?
+"""Anisotropy: how similar are the states of any two sentences of one language?
 
 The mean cosine of different sentences (Ethayarajh 2019, "How Contextual are Contextualized Word
 Representations?", Section 3.3). Near 1 all states point one way, and a cosine between languages (retrieval,
@@ -48,7 +48,7 @@ class Anisotropy(Diagnostic):
         for language, lines in texts.items():
             if len(lines) < 2:
                 raise DataError(
-                    f"{self.name}: {len(lines)} sentences of {language}: two are compared at least. "
+                    f"{self.name}: {len(lines)} sentences of {language}; 2 or more are needed. "
                     f"Choose another split."
                 )
             states = setting.parallel.states(loaded, lines, language, request)

@@ -1,4 +1,4 @@
-"""What a model tells of its score in a language without labels there: signals to choose a model by.
+"""Signals of a model's score in a language without labels, for choosing among models.
 
 With p the probabilities of a unit (a text, a word, the options of a choice, an answer's start and end, a
 word's head), their mean maximum and their mean entropy, as a share of the largest possible; then, from the
@@ -33,7 +33,7 @@ from isogloss.training.evaluation import Evaluation
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What a model made of one language's examples, by unit."""
+    """A model's predictions for the examples of one language, by unit."""
 
     evaluation: Evaluation
     confidence: Tensor
@@ -61,8 +61,8 @@ class LabelFree(Diagnostic):
         """Raise ConfigError for a task whose answers have no probabilities."""
         if one_answer(task) is NUMBER:
             raise ConfigError(
-                f"{self.name}: task {task.name!r} predicts numbers, which do not say how sure they are. Take "
-                f"a task with labels, or retrieval and cka, which look at states."
+                f"{self.name}: task {task.name!r} predicts numbers, which have no probabilities. Take "
+                f"a task with labels, or retrieval and cka, which compare states."
             )
 
     def measure(self, setting: MeasureSetting) -> list[LabelFreeRow]:
@@ -128,7 +128,7 @@ def _estimate_scores(
 def estimated_by_threshold(source: Tensor, score: float, target: Tensor) -> float:
     """Return the share of the target's confidences that reach the source's threshold for its score.
 
-    Confidences [unit], of any units alike in both; ``score`` in [0, 1].
+    Confidences [unit], of the same kind of unit in both; ``score`` in [0, 1].
     """
     below = round((1 - score) * len(source))
     if below == len(source):

@@ -125,8 +125,8 @@ class LanguageGates(Diagnostic):
         for field, fine in allowed.items():
             if not fine:
                 raise ConfigError(
-                    f"{self.name}: {field} cannot be {getattr(self, field)} here. There are gates in "
-                    f"attention or feed-forward, sparsity is below 1 (or 0, and penalty above 0), start is "
+                    f"{self.name}: {field} cannot be {getattr(self, field)} here. Gates must be in attention "
+                    f"or feed-forward, sparsity is below 1 (or 0, and penalty above 0), start is "
                     f"between 0 and 1, block is {MIN_ROW_SUBWORDS} or more and batch_subwords at least block."
                 )
 
@@ -168,7 +168,7 @@ class LanguageGates(Diagnostic):
     def _text(
         self, setting: MeasureSetting, language: str, tokenizer: Tokenizer, masking: Masking
     ) -> "_Text":
-        """Read as many blocks as the training can use, and hold out some of them."""
+        """Read the blocks that training can use, and hold out some of them."""
         if self.block > tokenizer.model_max_length:
             raise ConfigError(
                 f"{self.name}: rows of {self.block} subwords (block), but the encoder takes only "

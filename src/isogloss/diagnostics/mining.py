@@ -73,7 +73,7 @@ class Mining(Diagnostic):
     """Nearest sentences of the other language, which make that mean and of which the best is chosen."""
 
     def __post_init__(self) -> None:
-        """Refuse a margin there is none of."""
+        """Refuse an unknown margin."""
         check_named(self.name, "margin", MARGINS, self.margin)
 
     def measure(self, setting: MeasureSetting) -> list[MiningRow]:
@@ -164,7 +164,7 @@ class Mined:
 
 
 def unique_sides(texts: Sequence[ComparableText]) -> Sides:
-    """Return each sentence once, sorted: their order says nothing about which belong together."""
+    """Return each sentence once, sorted, so that the order reveals no pairs."""
     first, second = (
         sorted({text for text in side if text})
         for side in ((pair.first for pair in texts), (pair.second for pair in texts))
@@ -199,7 +199,7 @@ def mine(
 
 
 def _each_once(proposed: Sequence[Sequence[int]]) -> list[int]:
-    """Return the numbers of the pairs of whose sides neither stands in one before."""
+    """Return the numbers of the pairs neither of whose sides is in an earlier pair."""
     firsts: set[int] = set()
     seconds: set[int] = set()
     numbers = []

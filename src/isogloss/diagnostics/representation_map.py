@@ -125,7 +125,7 @@ def between_share(states: Float[Tensor, "language item dim"]) -> float:
 
 
 def spaced(items: Sequence[Item], count: int) -> list[Item]:
-    """Return at most so many items, evenly spaced from the first."""
+    """Return at most ``count`` items, evenly spaced from the first."""
     if len(items) <= count:
         return list(items)
     return [items[index * len(items) // count] for index in range(count)]

@@ -54,7 +54,7 @@ def main_scores(subjects: Iterable[Subject]) -> list[Score]:
 def kept_predictions(
     language: str, evaluation: Evaluation, predicted: Sequence[object], contributions: ByMeasure
 ) -> Predictions:
-    """Return answers as they are kept beside a record, with what each adds to the measures, if anything."""
+    """Return answers as stored next to a record, with their contributions to the measures, if any."""
     return Predictions(
         language=language,
         ids=[example.id for example in evaluation.examples],
@@ -67,7 +67,7 @@ def kept_predictions(
 
 
 def _not_given(*arguments: object) -> Any:
-    raise TypeError(f"this measurement is not given that: {arguments}")
+    raise TypeError(f"this input is not available to the measurement: {arguments}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +98,9 @@ class MeasureSetting:
     masked_lm: Callable[[Subject], LoadedEncoder] = _not_given
     """Return a subject's encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
     keep: Callable[[Predictions], None] = lambda _: None
-    """Store what a model predicted beside the record."""
+    """Store a model's predictions next to the record."""
     keep_tensors: Callable[[str, Mapping[str, Tensor], Mapping[str, Value]], None] = lambda *_: None
-    """Write tensors and their metadata into a file of this name (``data.tensor_file``) beside the record."""
+    """Write tensors and their metadata into a file of this name (``data.tensor_file``) next to the record."""
     paired: Callable[[str], Evaluation] | None = None
     """Return one language's examples paired with their translations, encoded once; ``ratios(model)`` are
     their mixing ratios [example]. None where the model takes no pairs."""

@@ -39,9 +39,8 @@ FACTORS = "factors"
 """The adapters of models with LoRA (DoRA, IA3) before they are merged, with the head."""
 
 INCOMPATIBLE_MIXUPS = (
-    "these models read inputs beside translations, and do not all mix them in one layer and way: a point "
-    "between them would infer as neither does. Take models of x-mixup that differ in ratio and weights "
-    "alone, or leave inputs out."
+    "these models mix inputs with translations in different layers or ways, so points between them are not "
+    "meaningful. Take x-mixup models that differ in ratio and weights only, or leave inputs out."
 )
 
 Weights = list[Tensor]

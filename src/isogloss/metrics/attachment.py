@@ -39,9 +39,9 @@ def attachment_contributions(
     without: Collection[str] = NOT_SCORED,
     first: int | None = None,
 ) -> tuple[Contributions, Contributions]:
-    """Return for each sentence the right words, for UAS and for LAS, and the words that count.
+    """Return the number of correct words of each sentence, for UAS and for LAS, and of scored words.
 
-    These are the words whose gold tag is not in ``without``; with ``first``, of so many words of each
+    Words are scored whose gold tag is not in ``without``; with ``first``, only that many words of each
     sentence. Relations are compared without their subtypes. ValueError where lengths of trees differ.
     """
     _check(gold, predicted)

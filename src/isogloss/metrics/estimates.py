@@ -50,7 +50,7 @@ def mean_std(values: Sequence[float]) -> MeanStd:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over units of replication with its standard errors; nan where there is one unit."""
+    """A mean over units of replication with its standard errors; nan for a single unit."""
 
     mean: float
     unit_error: float

@@ -38,13 +38,13 @@ class Prediction:
     high: float = math.nan
 
     def among_scores(self) -> "Prediction":
-        """Return what of it lies in [0, 1]."""
+        """Clip the prediction and its interval to [0, 1]."""
         return Prediction(*(min(1.0, max(0.0, bound)) for bound in (self.value, self.low, self.high)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What the rule says of one language."""
+    """The decision for one language."""
 
     choice: int
     """Index of the chosen candidate."""
@@ -84,7 +84,7 @@ def rule(kinds: Iterable[Iterable[Array]]) -> Array:
 
 
 def _mean(tables: Sequence[Array]) -> Array:
-    """Return the mean of the numbers that are there; nan where there are none."""
+    """Return the mean of the numbers that are not nan; nan if all are."""
     stacked = np.stack(tables)
     present = ~np.isnan(stacked)
     counts = present.sum(axis=0)
@@ -95,13 +95,13 @@ def _mean(tables: Sequence[Array]) -> Array:
 def decide(
     ranked: Array, estimated: Array, scores: Array, language: int, labelled: Sequence[int]
 ) -> Decision:
-    """Decide for one language by what is known of others.
+    """Decide for one language from the scores of labelled ones.
 
     ``ranked`` [candidate language] is R, ``estimated`` [language] is E, ``scores`` [candidate language] are
-    looked at in the ``known`` languages alone.
+    read in the ``labelled`` languages alone.
     """
     if language in labelled:
-        raise ValueError(f"language {language} is among the known ones: its labels would decide")
+        raise ValueError(f"language {language} is among the labelled ones: its labels would decide")
     choice = int(np.nanargmax(ranked[:, language]))
     advantage = float(ranked[choice, language] - np.nanmean(ranked[:, language]))
     if len(labelled) < MIN_LABELLED_LANGUAGES:

@@ -1,4 +1,4 @@
-"""What answers given as text contribute to exact match and F1, by the official scripts of SQuAD and MLQA.
+"""Contributions of textual answers to exact match and F1, by the official scripts of SQuAD and MLQA.
 
 Rajpurkar et al. (2016), Section 6.1: answers are compared without case, punctuation, English articles and
 extra space. XQuAD and TyDi QA's gold passage task are scored by that script whatever their

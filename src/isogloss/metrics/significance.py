@@ -84,9 +84,7 @@ class SystemPair:
                 f"for both systems, with the same seeds and examples, at least one of each."
             )
         if not all(np.isfinite(array).all() for array in parts):
-            raise InputError(
-                "paired test: a value is no finite number. Leave such examples out on both sides."
-            )
+            raise InputError("paired test: a value is not finite. Leave such examples out on both sides.")
 
 
 def paired_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -> SignificanceTest:
@@ -121,7 +119,7 @@ def paired_t_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> Significanc
 def paired_t_test_over_languages(differences: Differences) -> SignificanceTest:
     """Test whether the mean over languages of the mean difference is 0; p is 1 for a single example.
 
-    A test set says the same in several languages, so a sentence that is hard in one is hard in others:
+    A test set has the same sentences in several languages, and one that is hard in one is hard in others, so
     examples with equal ids are one unit. With one language it is the paired t-test on its examples; with
     languages that share no id, the test of a sum of independent means (Liang & Zeger 1986: variance by
     clusters). Without any spread it is the exact sign test.
@@ -248,7 +246,7 @@ def _paired(system: npt.ArrayLike, baseline: npt.ArrayLike) -> tuple[Array, Arra
             f"paired test: {x.shape} and {y.shape} values. Give two equally long lists of 1 or more."
         )
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise InputError("paired test: a value is no finite number. Leave such examples out on both sides.")
+        raise InputError("paired test: a value is not finite. Leave such examples out on both sides.")
     return x, y
 
 

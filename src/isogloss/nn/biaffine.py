@@ -1,7 +1,7 @@
-"""Deep biaffine attention: how well is each word the head of each other, and by which relation?
+"""Deep biaffine attention: scores of every word as the head of every other, and of the relations.
 
-Dozat & Manning (2017), "Deep Biaffine Attention for Neural Dependency Parsing". A word is looked at as a
-dependent and as a head, by a layer of its own each; two biaffine maps score arcs and relations. The root is
+Dozat & Manning (2017), "Deep Biaffine Attention for Neural Dependency Parsing". Separate layers
+represent each word as a dependent and as a head; two biaffine maps score arcs and relations. The root is
 a learned state that stands before the words, so that its arcs are scored, learned and labelled as all others.
 """
 
@@ -64,7 +64,7 @@ class BiaffineParser(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """What a word is as a dependent or as a head: a layer, ELU, and dropout alike for all words of a row."""
+    """The representation of words as dependents or as heads: a layer, ELU, and dropout shared by a row."""
 
     def __init__(self, dim: int, out: int, dropout: float) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Parameters that a training leaves as they are, to the bit: no checkpoint need hold them."""
+"""Frozen parameters: no training changes them, so no checkpoint needs to store them."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ _MARK = "isogloss_frozen"
 
 
 def freeze(parameters: Iterable[nn.Parameter]) -> None:
-    """Let no training change parameters, until they are thawed."""
+    """Freeze parameters: no training changes them until they are thawed."""
     for parameter in parameters:
         parameter.requires_grad_(False)
         setattr(parameter, _MARK, True)

@@ -18,7 +18,7 @@ TEMPERATURE = 2 / 3
 """β (their Section 4; Maddison et al. 2017)."""
 
 SHARE_TOLERANCE, MAX_NEWTON_STEPS = 1e-6, 60
-"""How near an asked share is met, and the steps after which what is met is near enough."""
+"""Tolerance of a requested share, and the most steps of Newton's method."""
 
 SHARE_ROUNDING = 1e-9
 """Tolerance of shares: 1 - 0.3 is a little less than 0.7 in floating point."""

@@ -1,4 +1,4 @@
-"""What single languages have: adapters, a switch over copies of a module, and maps of states in closed form.
+"""Modules of single languages: adapters, a switch over copies of a module, and closed-form maps of states.
 
 Adapters: Houlsby et al. (2019), "Parameter-Efficient Transfer Learning for NLP", Section 2.1; as in "On
 Negative Interference in Multilingual Models", Appendix A, Eqs 6 and 7: o = W_h·g(W_z·z) + z. Invertible ones:
@@ -141,8 +141,8 @@ def routed(
 ) -> object:
     """Run a batch through ``run(language)``: as a whole, or each language's rows alone, put back in order.
 
-    The first input holds all rows, by position or by name. ValueError where their number is not that of the
-    languages.
+    The first input, positional or named, contains all rows. ValueError if their number differs from that of
+    the languages.
     """
     languages = speaking.languages
     if len(set(languages)) < 2:
@@ -177,7 +177,7 @@ def _rows(languages: tuple[str, ...], device: torch.device) -> tuple[dict[str, T
 
 
 def _taken(value: Any, rows: Tensor, count: int) -> object:
-    """Return an input's part for some rows; what is not of single rows as it is."""
+    """Select rows of an input; inputs without a row dimension are returned unchanged."""
     if isinstance(value, tuple):  # Rotations: cosines and sines.
         return tuple(_taken(part, rows, count) for part in value)
     by_row = (
@@ -213,22 +213,22 @@ class _Chain:
 
 
 def run_instead(module: nn.Module, run: Run) -> None:
-    """Let a module run this: it overrides the class's function, and the module keeps its name and hooks."""
+    """Replace a module's forward function; the module keeps its name and hooks."""
     vars(module)["forward"] = run
 
 
 def run_after(module: nn.Module, run: Run) -> None:
-    """Let a module pass what it returns through a function."""
+    """Pass a module's outputs through a function."""
     run_instead(module, _Chain(module.forward, run))
 
 
 def run_before(module: nn.Module, run: Run) -> None:
-    """Let a module pass what it is given through a function."""
+    """Pass a module's inputs through a function."""
     run_instead(module, _Chain(run, module.forward))
 
 
 def disconnect(model: nn.Module) -> None:
-    """Let all modules of a model run what they ran before anything was put around or in place of it."""
+    """Restore the forward functions of all modules that were replaced or wrapped."""
     for module in model.modules():
         if isinstance(vars(module).get("forward"), _Chain | LanguageSwitch):
             del vars(module)["forward"]

@@ -40,9 +40,9 @@ ALL_TASKS: dict[str, Task] = {**TASKS, **OF_ANY_LABELS}
 
 
 def find_task(name: str, labels: Sequence[str] = ()) -> Task:
-    """Return a task by name; one of any labels gets these. ConfigError for a name that is none.
+    """Return a task by name, with these labels if it takes any; ConfigError for an unknown name.
 
-    A name that is not of the house is a plug-in's, whose code is imported.
+    A name that is not built in is a plug-in's, whose code is imported.
     """
     if name in OF_ANY_LABELS:
         return replace(OF_ANY_LABELS[name], labels=tuple(labels))

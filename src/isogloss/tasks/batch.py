@@ -79,16 +79,16 @@ class EncodedRow:
 
     @property
     def scored(self) -> int:
-        """Return how many labels are scored in it."""
+        """The number of scored labels."""
         return 1 if self.options else len(self.positions) or 1
 
     @property
     def labelled(self) -> bool:
-        """Return whether its label is known, be it one of a list, several or a number."""
+        """Whether it has a label: one of a list, several, or a number."""
         return bool(self.gold) or self.soft is not None
 
     def texts(self) -> list["EncodedRow"]:
-        """Return the text of each option as a row without a label; the row itself where there are none."""
+        """Return each option's text as a row without a label, or the row itself without options."""
         if not self.options:
             return [self]
         starts = accumulate(self.options, initial=0)
@@ -109,7 +109,7 @@ class EncodedRow:
 class Batch:
     """Rows padded to the longest. ``rows`` and ``columns`` index the scored positions, row by row.
 
-    A row that is scored as a whole is scored at its first subword, unless it says at which.
+    A row that is scored as a whole is scored at its first subword unless it gives a position.
     """
 
     subwords: Tensor
@@ -151,7 +151,7 @@ class Batch:
 
     @property
     def learned(self) -> Tensor:
-        """What is learned in the place of gold labels [label class]; ValueError where there is nothing."""
+        """Soft targets [label class]; ValueError for a batch without labels."""
         if self.soft is None:
             raise ValueError("a batch without labels has no loss")
         return self.soft
@@ -168,17 +168,17 @@ class Batch:
 
     @property
     def items(self) -> int:
-        """Return how many rows there are, or items with several rows each."""
+        """The number of rows, or of items with several rows each."""
         return len(self.options or self.subwords)
 
     @property
     def scored(self) -> int:
-        """Return how many labels are scored."""
+        """The number of scored labels."""
         return len(self.options or self.rows)
 
     @property
     def terms(self) -> int:
-        """Return of how many terms the loss is the mean: answers, heads in the row, or labels."""
+        """The number of terms that the loss averages: answers, heads in the row, or labels."""
         if self.spans:
             return len(self.subwords)
         return int((self.heads != HEAD_OUTSIDE).sum()) if len(self.heads) else self.scored
@@ -273,7 +273,9 @@ def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, .
     for what, values in (("labels", gold), ("heads", heads)):
         expected = len(options) or int(counts.sum())
         if values and len(values) != expected:
-            raise ValueError(f"{len(values)} {what} for {expected} places: a batch has all {what} or none.")
+            raise ValueError(
+                f"{len(values)} {what} for {expected} positions: a batch has all {what} or none."
+            )
     return Batch(
         subwords=pad_rows([row.subwords for row in expanded], padding),
         mask=padding_mask(lengths) if min(lengths) < longest else None,

@@ -50,7 +50,7 @@ UNLABELLED = ""
 
 
 class Learned(TypedDict, total=False):
-    """What a row learns: the field of ``EncodedRow`` that holds its example's label."""
+    """The field of ``EncodedRow`` with the label of its example."""
 
     gold: tuple[int, ...]
     soft: Tensor
@@ -66,7 +66,7 @@ class TextClassification:
     """The fields of an example that are read."""
     metric: ClassVar[str] = "accuracy"
     problem_type: ClassVar[str] = ""
-    """What Hugging Face's models call such a head, where its labels do not say it."""
+    """Hugging Face's name for such a head, where the labels do not imply it."""
     one_answer: ClassVar[OneAnswer] = CLASSES
     labels_are: ClassVar[LabelsAre] = "example"
     limit: ClassVar[int] = ROW_LIMIT
@@ -103,7 +103,7 @@ class TextClassification:
         ]
 
     def _learned(self, example: Labelled, ids: Mapping[str, int]) -> Learned:
-        """Return what a row learns from the label of its example."""
+        """Return the label of an example as a field of its row."""
         return {"gold": encode_labels((_one(example),), ids, task=self.name, example=example.id)}
 
     def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
@@ -248,7 +248,7 @@ class Regression(TextClassification):
         return correlation_contributions(gold, predicted)
 
     def _constant(self, train_examples: Sequence[Labelled]) -> Label:
-        """Return the mean, with which nothing correlates."""
+        """Return the mean, which correlates with nothing."""
         return fmean(map(_number, train_examples)) if train_examples else 0.0
 
 
@@ -268,7 +268,7 @@ def _label(example: Labelled, kind: type[Kind], expected: str) -> Kind:
     if not isinstance(example.label, kind):
         raise DataError(
             f"example {example.id!r}: label {example.label!r:.60}; expected {expected}. Take another task, "
-            f"or say what the corpus is for (predicts = …)."
+            f"or set what the corpus predicts (predicts = …)."
         )
     return example.label
 

@@ -39,9 +39,9 @@ class Vocabulary:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, *, mask: str = "") -> "Vocabulary":
-        """Read them from a tokenizer; ``mask`` is a subword in place of its own mask.
+        """Read them from a tokenizer; ``mask`` names a subword to use as the mask.
 
-        ConfigError without either.
+        ConfigError if there is no mask.
         """
         number = tokenizer.get_vocab().get(mask) if mask else tokenizer.mask_token_id
         if number is None:
@@ -180,8 +180,8 @@ class Masking:
         ordinary = np.flatnonzero(~np.isin(flat, self.vocabulary.special))
         if not len(ordinary):
             raise DataError(
-                "masked LM: a batch has no subword that can be hidden, all are unknown or special. Is the "
-                "text in the script the vocabulary was trained on?"
+                "masked LM: all subwords of a batch are unknown or special, so none can be masked. Check "
+                "that the text is in the script that the vocabulary was trained on."
             )
         count = max(1, round(self.share * len(ordinary)))
         masked = np.sort(rng.choice(ordinary, size=count, replace=False))

@@ -2,8 +2,8 @@
 
 Devlin et al. (2019), Section 4.4 (SWAG), and Radford et al. (2018), Figure 1: each option is read beside the
 context, the head gives each such text one score, and the options of an item share one softmax. Items may
-differ in the number of options. What is asked stands before the option, so that where a text is too long it
-is the context that is cut.
+differ in the number of options. The question precedes the option, so that the context is
+cut where a text is too long.
 """
 
 from collections import Counter
@@ -152,12 +152,12 @@ CHOICE = MultipleChoice(name="multiple-choice")
 
 
 def _asked(example: Choice, option: str) -> str:
-    """Return the second text of a row: what is asked, and an option."""
+    """Return the second text of a row: prompt, question and option."""
     return " ".join(filter(None, (example.prompt, example.question, option)))
 
 
 def _checked_label(example: Choice) -> tuple[int, ...]:
-    """Return the label of an example, if it has one; DataError where it is none of its options."""
+    """Return the label of an example, if any; DataError if it is not the index of an option."""
     count = len(example.options)
     if count < 2:
         raise DataError(f"example {example.id!r} has {count} options; expected two or more. Take it out.")

@@ -15,7 +15,7 @@ Compare = Callable[[Tensor, Tensor], Tensor]
 
 
 class OneAnswer(NamedTuple):
-    """What raw outputs for one answer say, and how two are compared."""
+    """How raw outputs for one answer are averaged, read and compared."""
 
     mean: Compare
     """The raw output of the mean of both."""

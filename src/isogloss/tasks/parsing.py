@@ -253,8 +253,8 @@ def _labels(example: Sentence, ids: Mapping[str, int]) -> tuple[tuple[int, ...],
         )
     if not is_tree(tree.heads):
         raise DataError(
-            f"example {example.id!r}: the heads {list(tree.heads)} are no tree: one word must have head 0, "
-            f"and every other lead there. Correct the heads, or leave the sentence out."
+            f"example {example.id!r}: the heads {list(tree.heads)} form no tree: one word must have head 0, "
+            f"and all others must lead to it. Correct the heads, or leave the sentence out."
         )
     return tree.heads, tuple(
         _relation_id(relation, ids, example, number)
@@ -279,7 +279,7 @@ def _relation_id(relation: str, ids: Mapping[str, int], example: Sentence, numbe
 
 
 def _word_location(example: Sentence, number: int) -> str:
-    """Return file and line of a word (counted from 1), or its number in an example that is from no file."""
+    """Return file and line of a word (counted from 1), or its number in an example without a file."""
     if not isinstance(example, ParsedSentence) or not example.where:
         return f"example {example.id!r}, word {number}"
     file, _, first = example.where.rpartition(":")

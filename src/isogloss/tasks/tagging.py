@@ -234,7 +234,7 @@ def merge(lengths: Sequence[int], rows: Sequence[EncodedRow], values: Sequence[i
     scored = sum(len(row.words) for row in rows)
     if scored != len(values) or scored != sum(lengths) or any(missing in words for words in merged):
         raise ValueError(
-            f"{len(values)} values at {scored} places for {sum(lengths)} words: decode all rows of all "
+            f"{len(values)} values at {scored} positions for {sum(lengths)} words: decode all rows of all "
             f"examples together, each once."
         )
     return merged

@@ -79,7 +79,7 @@ def _join(lines: list[list[int]], separator: int, longest: int) -> tuple[np.ndar
 
 
 def is_stream(folder: Path) -> bool:
-    """Return whether a folder holds a complete stream."""
+    """Return whether a folder contains a complete stream."""
     return (folder / "subwords.bin").exists()
 
 

@@ -40,7 +40,7 @@ class BuiltIn:
         for language in (source, target):
             if not is_built_in(language):
                 raise ConfigError(
-                    f"translator {self.name}: {language!r} is no built-in language (qaa to qai). Use the "
+                    f"translator {self.name}: {language!r} is not a built-in language (qaa to qai). Use the "
                     f"translator seq2seq, with a model."
                 )
             find_language(language)

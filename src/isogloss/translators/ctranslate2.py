@@ -136,7 +136,7 @@ def import_ctranslate2() -> ModuleType:
 
 
 def _converted(folder: Path, converted: Path) -> Path:
-    """Return the folder of the converted model; convert it if there is none."""
+    """Return the folder of the converted model, converting it if necessary."""
     if converted.is_dir():
         return converted
     from ctranslate2.converters import TransformersConverter

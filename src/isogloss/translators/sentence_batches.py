@@ -27,7 +27,7 @@ TEXTS_PER_CHUNK = 1024
 """Texts of a chunk: enough for sorting by length to pay, few enough to be translated again."""
 
 FIELD_MINIMA = {"beams": 1, "longest": 8, "batch_subwords": 1}
-"""The least that fields of translators may be; a piece holds a language code, its end, and a word or two."""
+"""Smallest values of translators' fields; a piece needs a language code, its end, and a word or two."""
 
 UNSPACED_LANGUAGES = ("cmn", "ja", "wuu", "yue", "zh")
 """Languages without a space between sentences."""
@@ -72,7 +72,7 @@ def in_chunks(
 
 
 def _stored(path: Path, content: str, count: int) -> list[Translated] | None:
-    """Return a stored chunk; None if there is none, or it is damaged or another one."""
+    """Return a stored chunk; None if it is missing, damaged or of other texts."""
     try:
         first, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
         pairs = [json.loads(line) for line in lines]
@@ -177,7 +177,7 @@ def prompt_for(prompt: str, setting: TranslateSetting) -> str:
 
 
 def refuse_too_small(translator: Any) -> None:
-    """Raise ConfigError where a field of a translator is below the least it may be."""
+    """Raise ConfigError if a field of a translator is below its minimum."""
     for field, least in FIELD_MINIMA.items():
         number = getattr(translator, field)
         if number < least:

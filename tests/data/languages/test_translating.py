@@ -136,7 +136,7 @@ def test_links_of_noisy_translations_are_in_range():
 @pytest.mark.parametrize("code", ["qaa", "qai"])
 def test_word_of_another_language_is_an_error_that_names_it(code):
     text = texts(1)[0]
-    with pytest.raises(DataError, match=r"text in \w+: '.*' is no word of \w+.*unknown = \"copy\""):
+    with pytest.raises(DataError, match=r"text in \w+: '.*' is not a word of \w+.*unknown = \"copy\""):
         Translator(code, "qab").translate("hello" if code == "qaa" else text)
     word = lexicon(LANGUAGES["qaa"]).nouns[0][0][0].text
     with pytest.raises(DataError, match=f"Did you mean '{word}'"):
@@ -248,7 +248,7 @@ def test_linked_translation_is_the_translation_and_its_places_are_words():
     ("corpus", "languages", "said"),
     [
         ("text", "qaa-qab", "no corpus 'text'.*Known: pawsx, squad, ud, wikiann, xnli"),
-        ("xnli", "qaa", "'qaa' is no pair; expected two as in qaa-qab"),
+        ("xnli", "qaa", "'qaa' is not a pair; expected two languages as in qaa-qab"),
         ("xnli", "qaa-qtz", "qtz"),
     ],
 )

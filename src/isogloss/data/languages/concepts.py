@@ -49,13 +49,13 @@ OF_NOUN = (
     (OF, PERSON), (OF, ORGANISATION), (OF, PLACE), (FROM, PLACE), (WITH, FOOD), (WITH, ANIMAL),
     (NEAR, PLANT), (IN, IDEA), (FOR, IDEA),
 )  # fmt: skip
-"""Adpositions with the class of their noun, where the phrase belongs to the noun beside it."""
+"""Adpositions with the class of their noun, where the phrase belongs to the adjacent noun."""
 
 OF_VERB = (
     (IN, PLACE), (IN, PLACE), (NEAR, PLACE), (NEAR, PLACE), (WITH, TOOL), (WITH, PERSON), (FOR, PERSON),
     (FOR, ORGANISATION), (FROM, ORGANISATION),
 )  # fmt: skip
-"""The same, where the phrase belongs to the verb: only meaning tells the two apart. Named twice: twice as
+"""The same, where the phrase belongs to the verb: only meaning distinguishes the two. Listed twice: twice as
 frequent."""
 
 
@@ -69,7 +69,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class World:
-    """What can be said, and how often: the same in every language."""
+    """The possible meanings and their frequencies, the same in every language."""
 
     frames: dict[int, Frame]
     adjectives: tuple[Weighted[int], ...]

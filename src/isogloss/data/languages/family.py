@@ -126,7 +126,7 @@ LANGUAGES: dict[str, Language] = {language.code: language for language in _ALL}
 
 
 def find_language(language: str | Language) -> Language:
-    """Return the language of a code (or the language itself); ConfigError where there is none."""
+    """Return the language of a code (or the language itself); ConfigError for an unknown code."""
     if isinstance(language, Language):
         return language
     check_named("built-in languages", "language", LANGUAGES, language)

@@ -208,7 +208,7 @@ _TRIES_PER_LENGTH = 50
 
 
 class _Coiner:
-    """Coins one root a concept, so that no two forms of a language look alike but the homonyms."""
+    """Coins one root per concept, so that no two forms of a language are equal except homonyms."""
 
     def __init__(self, language: Language) -> None:
         self.language = language

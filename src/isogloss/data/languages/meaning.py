@@ -1,4 +1,4 @@
-"""What a sentence means, free of any language, and how something to say is thought of.
+"""The meaning of sentences, independent of any language, and its random generation.
 
 Every rendering and every translation goes through a meaning. Meanings are drawn from the world's preferences.
 """
@@ -59,7 +59,7 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """How often each thing is said, as probabilities."""
+    """How often each part occurs, as probabilities."""
 
     name: float = 0.4
     """A name rather than a noun, for persons, places and organisations."""
@@ -95,7 +95,7 @@ Cast = Mapping[int, tuple[int, ...]]
 
 
 class Sampler:
-    """Draws sentences; ``room`` counts the words that may still be said, ``mentioned`` what has been."""
+    """Draws sentences; ``room`` counts the words still available, ``mentioned`` has the concepts used."""
 
     def __init__(self, draws: Draws, rates: Rates, cast: Cast | None = None) -> None:
         self.draws, self.rates, self.cast = draws, rates, cast or {}
@@ -104,7 +104,7 @@ class Sampler:
         self.mentioned: set[int] = set()
 
     def sentence(self, verb: int | None = None) -> Sentence:
-        """Think of a sentence of at most ``MAX_SENTENCE_WORDS`` words, about a verb if given."""
+        """Draw a sentence of at most ``MAX_SENTENCE_WORDS`` words, about a verb if given."""
         self.room = MAX_SENTENCE_WORDS - 1
         self.mentioned.clear()
         event = self.event(verb)
@@ -114,17 +114,17 @@ class Sampler:
         return Sentence(event)
 
     def phrase(self, kind: int) -> Phrase:
-        """Think of a phrase of a class, without modifiers, that says at most two words more."""
+        """Draw a phrase of a class, without modifiers, with at most two optional words."""
         self.room = _PHRASE + 2
         return self._phrase(kind)
 
     def attachment(self) -> Attached:
-        """Think of an adpositional phrase that belongs to a verb, at most two words longer than need be."""
+        """Draw an adpositional phrase that belongs to a verb, at most two words longer than need be."""
         self.room = _ATTACHED + 2
         return self._attached(c.OF_VERB)
 
     def event(self, verb: int | None = None) -> Event:
-        """Think of an event, of this verb if one is given, with all that may belong to it."""
+        """Draw an event, of this verb if one is given, with all that may belong to it."""
         rates = self.rates
         event = self._plain_event(verb)
         if event.subject is not None:
@@ -149,7 +149,7 @@ class Sampler:
         return adverb
 
     def _plain_event(self, verb: int | None = None) -> Event:
-        """Think of an event without anything that is not needed."""
+        """Draw an event without anything that is not needed."""
         chosen = self.draws.weighted(self.world.verbs) if verb is None else verb
         frame = self.world.frames[chosen]
         tense, negated = self._tense(self.rates.negated)
@@ -167,7 +167,7 @@ class Sampler:
         return tense, negated
 
     def _wanted(self, rate: float, words: int) -> bool:
-        """Decide on something optional, if there is room for it."""
+        """Decide whether to add an optional part of this many words, if it fits."""
         return self.draws.chance(rate) and self.room >= words
 
     def concept(self, kind: int) -> int:
@@ -187,7 +187,7 @@ class Sampler:
         return self.draws.weighted(self.world.nouns[kind])
 
     def _phrase(self, kind: int) -> Phrase:
-        """Think of a phrase without modifiers."""
+        """Draw a phrase without modifiers."""
         draws, rates = self.draws, self.rates
         concept = self.concept(kind)
         if concept not in c.NOUNS:
@@ -239,7 +239,7 @@ class Sampler:
         return Attached(adposition, self._phrase(kind))
 
     def _clause(self, kind: int) -> Event | None:
-        """Think of a relative clause about something of a class, as subject or as object."""
+        """Draw a relative clause about something of a class, as subject or as object."""
         draws = self.draws
         for _ in range(8):
             verb = draws.weighted(self.world.verbs)

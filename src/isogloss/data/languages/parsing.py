@@ -1,4 +1,4 @@
-"""Understand text: from words back to the meaning that was said.
+"""Parsing of built-in languages: from words back to the meaning.
 
 Text is split into sentences of words, and words into what they may mean. The grammar leaves no choice:
 commas close relative clauses, relative pronouns tell subject from object, and whether an adpositional
@@ -111,7 +111,7 @@ def unknown_word(word: str, words: Lexicon) -> DataError:
     """Build the error for a word that is not of the language."""
     language = words.language
     return DataError(
-        f"text in {language.code}: {word!r} is no word of {language.name}."
+        f"text in {language.code}: {word!r} is not a word of {language.name}."
         f"{did_you_mean(word, words.readings)} "
         f'Give text in {language.code}, or translate with unknown = "copy", which copies such words.'
     )

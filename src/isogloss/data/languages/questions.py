@@ -1,6 +1,6 @@
 """Questions about short passages (as SQuAD): who, what or where, the answer a span of the passage.
 
-Passages keep to a few persons, places and things, and often tell of the same action twice, so that an
+Passages are about a few persons, places and things, and often mention the same action twice, so that an
 answer is found only by reading who did what; no question has two answers.
 """
 
@@ -39,7 +39,7 @@ _PLACING = (c.IN, c.NEAR)
 
 
 class Asked(NamedTuple):
-    """A question before it is said, and where its answer is: the sentence and the phrase's node in it."""
+    """A question as a meaning, and the position of its answer: the sentence and the phrase's node in it."""
 
     sentence: int
     node: int
@@ -64,7 +64,7 @@ def questions(words: Lexicon, draws: Draws) -> Iterator[Question]:
 
 
 def think(draws: Draws) -> tuple[list[Sentence], Asked]:
-    """Think of a passage and a question that has one answer in it."""
+    """Draw a passage and a question that has one answer in it."""
     while True:
         sampler = Sampler(draws, PASSAGE_RATES, new_cast(draws))
         passage: list[Sentence] = []
@@ -78,7 +78,7 @@ def think(draws: Draws) -> tuple[list[Sentence], Asked]:
 
 
 def _events(sentence: Sentence) -> Iterator[Event]:
-    """Yield all events a sentence tells of, relative clauses included."""
+    """Yield all events of a sentence, including relative clauses."""
     for event in (sentence.event, sentence.second):
         if event is not None:
             yield event
@@ -115,7 +115,7 @@ def _asked_for(phrase: Phrase) -> Phrase:
 
 
 def _answers(event: Event, query: Asked) -> bool:
-    """Return whether an event could answer: the same verb, and the same in the roles not asked for."""
+    """Return whether an event answers: it has the same verb, and matches in all other roles."""
     question, node = query.question, query.node
     if event.verb != question.verb:
         return False
@@ -134,7 +134,7 @@ def _may_be(stated: Phrase | None, question_phrase: Phrase | None) -> bool:
 
 
 def _shorter(event: Event, draws: Draws) -> Event:
-    """Leave out of a question what need not be said."""
+    """Drop optional parts of a question."""
     asks_where = event.attached and event.attached[0].adposition == c.WHERE
     return event._replace(
         subject=_short(event.subject),

@@ -50,7 +50,7 @@ def _inference(label: str, sampler: Sampler) -> tuple[Sentence, Sentence]:
 
 
 def hypothesize(premise: Sentence, label: str, sampler: Sampler) -> Sentence:
-    """Think of a hypothesis that stands to the premise as the label says."""
+    """Draw a hypothesis whose relation to the premise is the label."""
     short = _shortened(premise, sampler.draws)
     if label == "entailment":
         return short
@@ -59,7 +59,7 @@ def hypothesize(premise: Sentence, label: str, sampler: Sampler) -> Sentence:
 
 
 def _premise(sampler: Sampler) -> Sentence:
-    """Think of a sentence from which something can be cut, about somebody or something definite."""
+    """Draw a sentence from which something can be cut, about somebody or something definite."""
     while True:
         sentence = sampler.sentence()
         second = None if sentence.second is None else _about_definite(sentence.second)
@@ -208,7 +208,7 @@ PARAPHRASE_RATES = Rates(
 
 
 def paraphrase(label: str, sampler: Sampler) -> tuple[Sentence, Sentence]:
-    """Think of a sentence and reorder it: with the same meaning (label 1) or another (label 0)."""
+    """Draw a sentence and reorder it: with the same meaning (label 1) or another (label 0)."""
     draws = sampler.draws
     while True:
         sentence = sampler.sentence()

@@ -85,7 +85,7 @@ class Translator:
     def translate_linked(self, text: str) -> tuple[str, tuple[SpanLink, ...]]:
         """Translate as ``translate`` does; return also the linked spans of the text and its translation.
 
-        Adpositions, case and particles of case are not linked: they belong to no phrase but stand beside it.
+        Adpositions, case and particles of case are not linked: they belong to no phrase.
         """
         source, target = self._lexicons()
         spaces, translation, read = has_spaces(target), "", 0
@@ -224,7 +224,9 @@ def translated(corpus: str, languages: str, split: str, *, noise: float = 0.0) -
     """
     first, *others = languages.split("-")
     if not others:
-        raise ConfigError(f"built-in translations: {languages!r} is no pair; expected two as in qaa-qab.")
+        raise ConfigError(
+            f"built-in translations: {languages!r} is not a pair; expected two languages as in qaa-qab."
+        )
     check_named("built-in translations", "corpus", _TRANSLATED, corpus)
     translations: Iterable[Example] = examples(corpus, first, split)
     for source, target in pairwise((first, *others)):
