@@ -104,7 +104,7 @@ def test_what_has_no_place_in_a_run_is_refused(value):
 
 def test_numbers_that_are_none_are_refused():
     for value in (math.nan, math.inf):
-        with pytest.raises(ValueError, match="no number"):
+        with pytest.raises(ValueError, match="Use a finite number"):
             identity(value)
 
 

@@ -393,7 +393,7 @@ def test_names_that_lead_out_are_refused_before_anything_is_brought(store, tmp_p
 
 def test_checkpoints_that_lead_out_are_refused_by_name(store, tmp_path):
     store.remote.write(f"{KEY}/{CHECKPOINTS}", b'{"../x": {"size": 1, "crc32": ""}}')
-    with pytest.raises(StorageError, match=r"work.json: the name '../x' would lead out"):
+    with pytest.raises(StorageError, match=r"work.json: the name '../x' leads out"):
         elsewhere(store, tmp_path).download_checkpoints(RUN)
 
 

@@ -102,7 +102,7 @@ def retrieval_accuracy(
 ) -> float:
     """Return the share of rows of x whose nearest row of y has the same index.
 
-    Rows have length 1. Nearest by cosine, or by CSLS with this number of neighbours. Where k rows of y tie with
+    Rows have length 1. Nearest by cosine, or by CSLS with ``neighbours`` > 0. Where k rows of y tie with
     the right one, it counts 1/k.
     """
     # CSLS is 2 cos(x, y) - r(x) - r(y); r(x) is the same for all candidates, so their order needs only r(y).
