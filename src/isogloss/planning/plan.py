@@ -31,7 +31,7 @@ from isogloss.recipes.recipe_text import Source, published_file, recipe_folder, 
 from isogloss.runs.encoder_runs import Encoder, Pretrained
 from isogloss.runs.encoders import places
 from isogloss.runs.needs import in_order
-from isogloss.runs.runs import FineTune, Measure, Run
+from isogloss.runs.runs import Run
 from isogloss.store.store import Store
 
 
@@ -104,7 +104,7 @@ class Planned:
 
     def _labels(self, run: Run) -> str:
         """Name the encoders in a run, where there are several in the recipe."""
-        labels = [self.encoders[one] for one in _encoders_in(run) if one in self.encoders]
+        labels = [self.encoders[one] for one in run.encoders if one in self.encoders]
         return ", ".join(dict.fromkeys(labels)) if len(set(self.encoders.values())) > 1 else ""
 
 
@@ -234,15 +234,6 @@ def plan(
         for label, model in cell.models.items():
             methods.setdefault(label, {})[identity(model)] = None
     return in_order(runs), {label: [*ids] for label, ids in methods.items()}
-
-
-def _encoders_in(run: Run) -> list[Encoder]:
-    """List the encoders that a run makes, starts from or measures."""
-    if isinstance(run, Measure):
-        return [encoder for subject in run.subjects for encoder in _encoders_in(subject)]
-    if isinstance(run, FineTune):
-        return [run.encoder]
-    return [run] if isinstance(run, Encoder) else []
 
 
 def _differences(runs: Sequence[Run]) -> Iterator[str]:

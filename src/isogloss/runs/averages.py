@@ -10,7 +10,7 @@ from isogloss.core.identity import content, identity
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.methods.average import TOLERANCE, Average
 from isogloss.methods.given import Given
-from isogloss.runs.encoder_runs import Adjust, Encoder, Pretrain
+from isogloss.runs.encoder_runs import Encoder, Pretrain
 from isogloss.runs.encoders import modules_of
 from isogloss.runs.runs import FineTune
 
@@ -77,16 +77,9 @@ def _parts(request: AverageRequest, label: str) -> Sequence[FineTune | Encoder]:
     return found
 
 
-def _before(encoder: Encoder) -> Encoder | None:
-    """Return the encoder that one was made from."""
-    if isinstance(encoder, Adjust):
-        return encoder.encoder
-    return encoder.start if isinstance(encoder, Pretrain) else None
-
-
 def _comes_from(encoder: Encoder, origin: Encoder) -> bool:
-    before = _before(encoder)
-    return before is not None and (before == origin or _comes_from(before, origin))
+    base = encoder.base
+    return base is not None and (base == origin or _comes_from(base, origin))
 
 
 def _gains_subwords(encoder: Encoder) -> bool:

@@ -98,6 +98,11 @@ class Pretrain:
         return (self.replay.text if self.replay and replayed else ()) or self.text
 
     @property
+    def base(self) -> "Encoder | None":
+        """The encoder it is made from; None for a new one."""
+        return self.start
+
+    @property
     def original(self) -> "Pretrain":
         """The encoder itself: no adjustment made it."""
         return self
@@ -115,6 +120,11 @@ class Pretrain:
         start = f"{self.start.label}, {how}" if self.start else ""
         size = f"{shape.family} {shape.layers}x{shape.dim}" if shape else start
         return f"{size} on {'+'.join(self.languages)}{own} ({identity(self)[:6]})"
+
+    @property
+    def encoders(self) -> "tuple[Encoder, ...]":
+        """The encoders that it makes, starts from or measures."""
+        return (self,)
 
     @property
     def title(self) -> str:
@@ -144,6 +154,10 @@ class Pretrained:
         return pinned_name(self.source, self.revision)
 
     @property
+    def base(self) -> None:
+        """The encoder it is made from, which is not known."""
+
+    @property
     def original(self) -> "Pretrained":
         """The encoder itself: what it was made from is not known."""
         return self
@@ -153,6 +167,11 @@ class Pretrained:
         """Name in tables: that of its folder or repository."""
         name = Path(self.source).name or self.source
         return f"{name}, {self.attention}" if self.attention else name
+
+    @property
+    def encoders(self) -> "tuple[Encoder, ...]":
+        """The encoders that it makes, starts from or measures."""
+        return (self,)
 
     @property
     def title(self) -> str:
@@ -203,6 +222,11 @@ class Align:
         )
 
     @property
+    def encoders(self) -> "tuple[Encoder, ...]":
+        """The encoders that it makes, starts from or measures."""
+        return ()
+
+    @property
     def title(self) -> str:
         """What the run is, in a few words."""
         what = ", subwords" if self.tokenizer else ""
@@ -241,6 +265,11 @@ class Adjust:
         )
 
     @property
+    def base(self) -> "Encoder":
+        """The encoder it is made from."""
+        return self.encoder
+
+    @property
     def original(self) -> "Pretrain | Pretrained":
         """The encoder that was adjusted first."""
         return self.encoder.original
@@ -259,6 +288,11 @@ class Adjust:
         return f"{self.encoder.label}, {self.method.name} on {size}{pairs} ({identity(self)[:6]})"
 
     @property
+    def encoders(self) -> "tuple[Encoder, ...]":
+        """The encoders that it makes, starts from or measures."""
+        return (self,)
+
+    @property
     def title(self) -> str:
         """What the run is, in a few words."""
         return f"encoder {self.label}"
@@ -269,5 +303,6 @@ Encoder = Pretrain | Pretrained | Adjust
 
 def first_of(encoder: Encoder) -> Pretrain | Pretrained:
     """Return the encoder that all others on the way to this one were made from: it has none before it."""
-    first = encoder.original
-    return first_of(first.start) if isinstance(first, Pretrain) and first.start else first
+    while encoder.base:
+        encoder = encoder.base
+    return encoder.original

@@ -229,9 +229,9 @@ def _shape_of(architecture: Architecture) -> Shape:
 
 
 @lru_cache(maxsize=64)
-def _shape_at(where: str) -> Shape:
-    config = load_encoder_config(where)
-    about = read_module_info(Path(where), config.hidden_size)
+def _shape_at(folder: str) -> Shape:
+    config = load_encoder_config(folder)
+    about = read_module_info(Path(folder), config.hidden_size)
     shape = shape_of(config)
     return _with_modules(shape, about.how, len(about.languages)) if about else shape
 

@@ -66,6 +66,11 @@ class TrainTranslator:
         return f"trained {identity(self)[:6]}"
 
     @property
+    def encoders(self) -> "tuple[Encoder, ...]":
+        """The encoders that it makes, starts from or measures."""
+        return ()
+
+    @property
     def title(self) -> str:
         """What the run is, in a few words."""
         size = f"{self.examples} of " if self.examples else ""
@@ -123,6 +128,11 @@ class Translate:
     def splits_read(self) -> tuple[SplitRead, ...]:
         """What is read before anything is made, to find broken lines."""
         return () if self.start else (_split_read(self, self.language_read, self.split, self.examples),)
+
+    @property
+    def encoders(self) -> "tuple[Encoder, ...]":
+        """The encoders that it makes, starts from or measures."""
+        return ()
 
     @property
     def title(self) -> str:
@@ -226,6 +236,11 @@ class FineTune:
         return " + ".join(each) + (f", {seeds} seeds" if seeds > 1 else "")
 
     @property
+    def encoders(self) -> "tuple[Encoder, ...]":
+        """The encoders that it makes, starts from or measures."""
+        return (self.encoder,)
+
+    @property
     def title(self) -> str:
         """What the run is, in a few words."""
         languages = "+".join((*self.source, *self.target))
@@ -310,6 +325,11 @@ class Measure:
         source = self.model.source_languages if self.model else ()
         inputs = self.inputs or ORIGINAL_INPUTS
         return [code for one in self.languages for code in codes_read(inputs, one, source)]
+
+    @property
+    def encoders(self) -> "tuple[Encoder, ...]":
+        """The encoders that it makes, starts from or measures."""
+        return tuple(encoder for subject in self.subjects for encoder in subject.encoders)
 
     @property
     def title(self) -> str:

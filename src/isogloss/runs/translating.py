@@ -136,11 +136,11 @@ def _row(run: Translate, originals: Sequence[Example], carried: TranslatedExampl
     )
 
 
-def _warnings(where: str, originals: int, carried: TranslatedExamples) -> Iterator[str]:
+def _warnings(split: str, originals: int, carried: TranslatedExamples) -> Iterator[str]:
     if carried.lost:
         yield (
-            f"{where}: the labels of {len(carried.lost)} of {originals} examples were not found again in the "
+            f"{split}: the labels of {len(carried.lost)} of {originals} examples were not found again in the "
             f"translation; these are left out."
         )
     if carried.cuts:
-        yield f"{where}: texts were cut at {carried.cuts} places, as they were too long for the translator."
+        yield f"{split}: texts were cut at {carried.cuts} places, as they were too long for the translator."
