@@ -37,110 +37,127 @@ STATES = ("", "paired")
 def compare_to_baselines(m: Measurements) -> list[Check]:
     """Compare X-Mixup with translate-train, and each translate-train once with zero-shot (2a)."""
     checks: dict[object, Check] = {}
-    for one in scored_mixups(m):
-        step = one.group, *one.trained["way"].unique()
-        checks[one.about] = one.check(one.full, one.trained, "x-mixup − translate-train")
-        checks[step] = one.check(one.trained, one.plain, "translate-train − source-only")
+    for comparison in scored_mixups(m):
+        step = comparison.group, *comparison.trained["way"].unique()
+        checks[comparison.about] = comparison.check(
+            comparison.full, comparison.trained, "x-mixup − translate-train"
+        )
+        checks[step] = comparison.check(comparison.trained, comparison.plain, "translate-train − source-only")
     return [*checks.values()]
 
 
 def compare_cka(m: Measurements) -> list[Check]:
     """Compare the CKA of X-Mixup models with that of translate-train models (2b)."""
-    found, bounds = [], {**HELPS, "scale": 1, "digits": 3}
-    for one in mixup_comparisons(m, source_cka(m), inputs=STATES):
-        plain = _remark(("− source-only", one.check(one.full, one.plain, "", "target", bounds)))
-        about = f"CKA, x-mixup − translate-train{plain}"
-        found.append(one.check(one.full, one.trained, about, "target", bounds))
-    return found
+    checks, bounds = [], {**HELPS, "scale": 1, "digits": 3}
+    for comparison in mixup_comparisons(m, source_cka(m), inputs=STATES):
+        plain = _remark(
+            ("− source-only", comparison.check(comparison.full, comparison.plain, "", "target", bounds))
+        )
+        label = f"CKA, x-mixup − translate-train{plain}"
+        checks.append(comparison.check(comparison.full, comparison.trained, label, "target", bounds))
+    return checks
 
 
 def correlate_cka_with_scores(m: Measurements) -> list[Check]:
     """Correlate a language's CKA with the source and its score (2c)."""
-    rows, found = mixup_scores(m), []
+    rows, checks = mixup_scores(m), []
     rows = rows[rows["method"].isin(["source-only", "translate-train"]) & (rows["inputs"] == "")]
-    for about, own in labelled_groups(m, rows, [*TEST_SET, "encoder", "way"]):
-        both = _target_means(cka_of(m, own)), _target_means(own)
-        least = FEWEST_LANGUAGES if own["target"].any() else 1
-        found += check_correlation(f"{about}: ρ of CKA and score", *both, HELPS, least=least)
-    return found
+    for label, group in labelled_groups(m, rows, [*TEST_SET, "encoder", "way"]):
+        means = _target_means(cka_of(m, group)), _target_means(group)
+        least = FEWEST_LANGUAGES if group["target"].any() else 1
+        checks += check_correlation(f"{label}: ρ of CKA and score", *means, HELPS, least=least)
+    return checks
 
 
 def compare_ablations(m: Measurements) -> list[Check]:
     """Compare the full X-Mixup with each ablation, and with itself without translations (2d)."""
     return [
-        one.check(one.full, rows, f"whole − {name}")
-        for one in scored_mixups(m)
-        for name, rows in {**ablations(one), "unmixed at inference": one.unmixed}.items()
+        comparison.check(comparison.full, rows, f"whole − {name}")
+        for comparison in scored_mixups(m)
+        for name, rows in {**ablations(comparison), "unmixed at inference": comparison.unmixed}.items()
         if len(rows)
     ]
 
 
 def compare_unseen_languages(m: Measurements) -> list[Check]:
     """Compare X-Mixup with translate-train on languages without translations in training (2e)."""
-    found = []
-    for one in scored_mixups(m):
-        reads = one.rows["inputs.translator"] == one.full["inputs.translator"].iloc[0]
-        reads &= (one.rows["inputs"] == "translated") & (one.rows["method"] == "source-only")
+    checks = []
+    for comparison in scored_mixups(m):
+        reads = comparison.rows["inputs.translator"] == comparison.full["inputs.translator"].iloc[0]
+        reads &= (comparison.rows["inputs"] == "translated") & (comparison.rows["method"] == "source-only")
         remark = _remark(
-            ("of it without translations at inference", one.check(one.unmixed, one.trained, role="unseen")),
-            ("x-mixup − translate-test", one.check(one.full, one.rows[reads], role="unseen")),
+            (
+                "of it without translations at inference",
+                comparison.check(comparison.unmixed, comparison.trained, role="unseen"),
+            ),
+            (
+                "x-mixup − translate-test",
+                comparison.check(comparison.full, comparison.rows[reads], role="unseen"),
+            ),
         )
-        about = f"unseen languages, x-mixup − translate-train{remark}"
-        found.append(one.check(one.full, one.trained, about, "unseen"))
-    return found
+        label = f"unseen languages, x-mixup − translate-train{remark}"
+        checks.append(comparison.check(comparison.full, comparison.trained, label, "unseen"))
+    return checks
 
 
 def check_ratio_spread(m: Measurements) -> list[Check]:
     """Check the standard deviation of λ over examples relative to its mean (2f)."""
     rows = paper_systems(m.frame("mixup-ratio"))
     rows = model_languages(rows[(rows["method"] == "x-mixup") & (rows["without"] == "")])
-    rows, found = best_split(rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"])), []
-    for about, own in labelled_groups(m, rows, [*TEST_SET, "encoder", "way", "inputs.translator"]):
-        words = f"{about}: std of λ over examples in percent of its mean, {own['mean'].mean():.3f}"
-        means = _by_seed(own).dropna().mean(axis=1)
-        found.append(check_of(means, words, {"above": LEAST_SPREAD, "scale": 100, "digits": 2}))
-    return found
+    rows, checks = best_split(rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"])), []
+    for label, group in labelled_groups(m, rows, [*TEST_SET, "encoder", "way", "inputs.translator"]):
+        words = f"{label}: std of λ over examples in percent of its mean, {group['mean'].mean():.3f}"
+        means = _by_seed(group).dropna().mean(axis=1)
+        checks.append(check_of(means, words, {"above": LEAST_SPREAD, "scale": 100, "digits": 2}))
+    return checks
 
 
 def compare_gaps(m: Measurements) -> list[Check]:
     """Compare the gap between source and targets with that of translate-train (2g)."""
-    found, bounds = [], {**HELPS, "scale": 100, "digits": 1}
-    for one in scored_mixups(m):
-        sides = {"target": one.full, "source": one.unmixed}
+    checks, bounds = [], {**HELPS, "scale": 100, "digits": 1}
+    for comparison in scored_mixups(m):
+        sides = {"target": comparison.full, "source": comparison.unmixed}
         gains = [
-            _by_seed(one.on(own, role)) - _by_seed(one.on(one.trained, role)) for role, own in sides.items()
+            _by_seed(comparison.on(rows, role)) - _by_seed(comparison.on(comparison.trained, role))
+            for role, rows in sides.items()
         ]
-        target, source = (own.dropna(axis="columns", how="all").dropna().mean(axis=1) for own in gains)
-        about = f"{one.about}: gap of translate-train − of x-mixup"
-        found.append(check_of((target - source).dropna(), about, bounds))
-    return found
+        target, source = (gain.dropna(axis="columns", how="all").dropna().mean(axis=1) for gain in gains)
+        label = f"{comparison.about}: gap of translate-train − of x-mixup"
+        checks.append(check_of((target - source).dropna(), label, bounds))
+    return checks
 
 
 def compare_kl_with_mse(m: Measurements) -> list[Check]:
     """Compare leaving out MSE with leaving out KL, in classification (2i)."""
     return [
-        one.check(left["without MSE"], left["without KL"], "without MSE − without KL")
-        for one in scored_mixups(m)
-        if {"without MSE", "without KL"} <= (left := ablations(one)).keys()
+        comparison.check(left["without MSE"], left["without KL"], "without MSE − without KL")
+        for comparison in scored_mixups(m)
+        if {"without MSE", "without KL"} <= (left := ablations(comparison)).keys()
     ]
 
 
 def compare_layers(m: Measurements) -> list[Check]:
     """Compare mixing in each layer with translate-train; in classification only the lower ones count (2k)."""
     stacks: dict[object, list[MixupComparison]] = {}
-    for one in mixup_comparisons(m, mixup_scores(m), layers=True):
-        stacks.setdefault((one.group, one.full["inputs.translator"].iloc[0]), []).append(one)
-    found = []
+    for comparison in mixup_comparisons(m, mixup_scores(m), layers=True):
+        stacks.setdefault((comparison.group, comparison.full["inputs.translator"].iloc[0]), []).append(
+            comparison
+        )
+    checks = []
     for unsorted in stacks.values():
-        *_, highest = own = sorted(unsorted, key=_layer)
+        *_, highest = layers = sorted(unsorted, key=_layer)
         classifies = highest.full["task"].iloc[0] in CLASSIFICATION
-        if _layer(own[0]) < _layer(highest):
-            for one in own[: (len(own) + 1) // 2] if classifies else own:
-                found.append(one.check(one.full, one.trained, f"layer {_layer(one)} − translate-train"))
+        if _layer(layers[0]) < _layer(highest):
+            for comparison in layers[: (len(layers) + 1) // 2] if classifies else layers:
+                checks.append(
+                    comparison.check(
+                        comparison.full, comparison.trained, f"layer {_layer(comparison)} − translate-train"
+                    )
+                )
             if classifies:
-                about = f"layer {_layer(own[0])} − layer {_layer(highest)}"
-                found.append(own[0].check(own[0].full, highest.full, about))
-    return found
+                label = f"layer {_layer(layers[0])} − layer {_layer(highest)}"
+                checks.append(layers[0].check(layers[0].full, highest.full, label))
+    return checks
 
 
 def compare_centroids(m: Measurements) -> list[Check]:
@@ -153,15 +170,19 @@ def compare_centroids(m: Measurements) -> list[Check]:
     rows = rows.drop_duplicates(["model", "corpus", "inputs", "layer", "languages"])
     first = rows["source"].str.split("+").str[0]
     rows = rows.assign(score=rows["between"], language=first, metric="between", split="")
-    found, others = list[Check](), list[Check]()
-    for one in mixup_comparisons(m, deepest_layer(rows), inputs=STATES):
-        name, theirs = ("translate-train", one.trained) if len(one.trained) else ("source-only", one.plain)
-        for languages, full in one.full.groupby("languages"):
-            about = f"variance between languages in percent, x-mixup − {name}"
+    checks, others = list[Check](), list[Check]()
+    for comparison in mixup_comparisons(m, deepest_layer(rows), inputs=STATES):
+        name, theirs = (
+            ("translate-train", comparison.trained)
+            if len(comparison.trained)
+            else ("source-only", comparison.plain)
+        )
+        for languages, full in comparison.full.groupby("languages"):
+            label = f"variance between languages in percent, x-mixup − {name}"
             same = theirs[theirs["languages"] == languages]
-            check = one.check(full, same, about, "source", HURTS)
-            (found if len(same) or theirs.empty else others).append(check)
-    return found or others
+            check = comparison.check(full, same, label, "source", HURTS)
+            (checks if len(same) or theirs.empty else others).append(check)
+    return checks or others
 
 
 def correlate_gains(m: Measurements) -> list[Check]:
@@ -169,17 +190,21 @@ def correlate_gains(m: Measurements) -> list[Check]:
 
     Models of too few targets say nothing where others have enough.
     """
-    found, bounds = [], {"above": -UNCORRELATED, "below": UNCORRELATED}
-    for one in scored_mixups(m):
-        if len(one.trained):
-            cka = _target_means(cka_of(m, one.full)) - _target_means(cka_of(m, one.trained))
-            score = _target_means(one.on(one.full, "target")) - _target_means(one.on(one.trained, "target"))
-            found += check_correlation(f"{one.about}: ρ of gains in CKA and in score", cka, score, bounds)
-    return [check for check in found if check.values] or found
+    checks, bounds = [], {"above": -UNCORRELATED, "below": UNCORRELATED}
+    for comparison in scored_mixups(m):
+        if len(comparison.trained):
+            cka = _target_means(cka_of(m, comparison.full)) - _target_means(cka_of(m, comparison.trained))
+            score = _target_means(comparison.on(comparison.full, "target")) - _target_means(
+                comparison.on(comparison.trained, "target")
+            )
+            checks += check_correlation(
+                f"{comparison.about}: ρ of gains in CKA and in score", cka, score, bounds
+            )
+    return [check for check in checks if check.values] or checks
 
 
-def _layer(one: MixupComparison) -> int:
-    return int(one.full["method.layer"].iloc[0])
+def _layer(comparison: MixupComparison) -> int:
+    return int(comparison.full["method.layer"].iloc[0])
 
 
 def _by_seed(rows: pd.DataFrame) -> pd.DataFrame:
@@ -190,14 +215,14 @@ def _by_seed(rows: pd.DataFrame) -> pd.DataFrame:
 def _target_means(rows: pd.DataFrame) -> "pd.Series[float]":
     """Return the mean score over seeds on each of the models' languages other than the source."""
     rows = model_languages(rows)
-    own = filter_rows(rows, lambda code, source: code not in source.split("+"), "language", "source")
-    return own.groupby("language")["score"].mean()
+    targets = filter_rows(rows, lambda code, source: code not in source.split("+"), "language", "source")
+    return targets.groupby("language")["score"].mean()
 
 
 def _remark(*checks: tuple[str, Check]) -> str:
     """Write numbers that are reported and not judged."""
-    said = [f"{name} {one.written(one.estimate.mean)}" for name, one in checks if one.values]
-    return f" ({', '.join(said)})" if said else ""
+    texts = [f"{name} {check.written(check.estimate.mean)}" for name, check in checks if check.values]
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 CLAIMS = (
@@ -278,8 +303,10 @@ CLAIMS = (
         says="The source language gains too.",
         rule="Source score of X-Mixup, unpaired, minus that of translate-train: above 0.",
         test=lambda m: [
-            one.check(one.unmixed, one.trained, "source, x-mixup − translate-train", "source")
-            for one in scored_mixups(m)
+            comparison.check(
+                comparison.unmixed, comparison.trained, "source, x-mixup − translate-train", "source"
+            )
+            for comparison in scored_mixups(m)
         ],
     ),
     Claim(
@@ -295,8 +322,10 @@ CLAIMS = (
         says="Mixing in training helps even without translations at inference.",
         rule="X-Mixup, unpaired, minus translate-train (as high as Table 5's “w/o mixup” in XNLI): above 0.",
         test=lambda m: [
-            one.check(one.unmixed, one.trained, "unmixed at inference, x-mixup − translate-train")
-            for one in scored_mixups(m)
+            comparison.check(
+                comparison.unmixed, comparison.trained, "unmixed at inference, x-mixup − translate-train"
+            )
+            for comparison in scored_mixups(m)
         ],
     ),
     Claim(

@@ -81,13 +81,13 @@ class MixupComparison:
         bounds: Bounds = HELPS,
     ) -> Check:
         """Check a difference on languages of one role, by default above 0."""
-        both = [self.on(rows, role) for rows in (ours, theirs)]
-        return check_of(compare(self.m, *both, unit=unit_of(*both)), f"{self.about}: {about}", bounds)
+        sides = [self.on(rows, role) for rows in (ours, theirs)]
+        return check_of(compare(self.m, *sides, unit=unit_of(*sides)), f"{self.about}: {about}", bounds)
 
     def on(self, rows: pd.DataFrame, role: str) -> pd.DataFrame:
         """Return the rows of languages of one role; on unseen ones, all models count."""
-        own = rows[rows["role"] == role]
-        return own.assign(target="") if role == "unseen" else own
+        scored = rows[rows["role"] == role]
+        return scored.assign(target="") if role == "unseen" else scored
 
 
 def mixup_comparisons(
@@ -97,8 +97,10 @@ def mixup_comparisons(
     for group, frame in labelled_groups(m, rows, [*TEST_SET, "encoder"]):
         targets, sources = ({*"+".join(frame[name]).split("+")} for name in ("target", "source"))
         roles = dict.fromkeys(targets, "target") | dict.fromkeys(sources, "source")
-        own = frame.assign(role=frame["language"].map(roles).fillna("unseen"))
-        mixes = own[(own["method"] == "x-mixup") & (own["without"] == "") & own["inputs"].isin(inputs)]
+        scored = frame.assign(role=frame["language"].map(roles).fillna("unseen"))
+        mixes = scored[
+            (scored["method"] == "x-mixup") & (scored["without"] == "") & scored["inputs"].isin(inputs)
+        ]
         usual = mixes["method.layer"] == 0 if len(mixes) else mixes["inputs"] == 0
         mixes = mixes[~usual if layers else usual | (not usual.any())]
         systems = [full for _, full in mixes.groupby(["way", "inputs", "inputs.translator"])]
@@ -107,10 +109,10 @@ def mixup_comparisons(
                 m=m,
                 group=group,
                 about=group if len(systems) == 1 else f"{group} {full['system'].iloc[0]}",
-                rows=own,
+                rows=scored,
                 full=full,
-                trained=_most_similar(own, full, "translate-train", "translator"),
-                plain=_most_similar(own, full, "source-only"),
+                trained=_most_similar(scored, full, "translate-train", "translator"),
+                plain=_most_similar(scored, full, "source-only"),
             )
 
 
@@ -120,15 +122,15 @@ def scored_mixups(m: Measurements) -> list[MixupComparison]:
     return [*mixup_comparisons(m, mixup_scores(m))]
 
 
-def ablations(one: MixupComparison) -> dict[str, pd.DataFrame]:
+def ablations(comparison: MixupComparison) -> dict[str, pd.DataFrame]:
     """Return by name the systems that are the full one in all but one part."""
-    full, found = one.full.iloc[0], {}
-    rows = one.rows[one.rows["without"].isin(ABLATIONS)]
-    for (without, *_), own in rows.groupby(["without", "way", "inputs", "inputs.translator"]):
+    full, ablated = comparison.full.iloc[0], {}
+    rows = comparison.rows[comparison.rows["without"].isin(ABLATIONS)]
+    for (without, *_), group in rows.groupby(["without", "way", "inputs", "inputs.translator"]):
         name, free = ABLATIONS[without]
-        if _differing(own.iloc[0], full, ("method", "optimization", "translator", "inputs")) <= free:
-            found[name] = own
-    return found
+        if _differing(group.iloc[0], full, ("method", "optimization", "translator", "inputs")) <= free:
+            ablated[name] = group
+    return ablated
 
 
 @cached
@@ -149,11 +151,11 @@ def source_cka(m: Measurements) -> pd.DataFrame:
     )
 
 
-def cka_of(m: Measurements, own: pd.DataFrame) -> pd.DataFrame:
+def cka_of(m: Measurements, scored: pd.DataFrame) -> pd.DataFrame:
     """Return the CKA of a system's models: on the corpus that was scored, or else on any; unmixed states."""
-    one = own.iloc[0]
-    rows = rows_of(source_cka(m), dict(one[["task", "source", "encoder", "way"]]))
-    return where_any(where_any(rows, "corpus", one["corpus"]), "inputs", "")
+    first = scored.iloc[0]
+    rows = rows_of(source_cka(m), dict(first[["task", "source", "encoder", "way"]]))
+    return where_any(where_any(rows, "corpus", first["corpus"]), "inputs", "")
 
 
 def paper_systems(rows: pd.DataFrame) -> pd.DataFrame:
@@ -165,8 +167,8 @@ def paper_systems(rows: pd.DataFrame) -> pd.DataFrame:
         rows = rows[~rows[name].isin(options)] if name in rows else rows
     if "method.ratio_rate" in rows:
         rows = rows[rows["method.ratio_rate"].fillna(1) == 1]
-    about = rows[[name for name in rows if name in ("task", "method") or name.startswith("method.")]]
-    return rows.assign(without=[_without(row) for row in about.to_dict("records")])
+    facts = rows[[name for name in rows if name in ("task", "method") or name.startswith("method.")]]
+    return rows.assign(without=[_without(row) for row in facts.to_dict("records")])
 
 
 def deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
@@ -176,16 +178,16 @@ def deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
 
 def with_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the languages of each map: the more, the larger the share of variance between them."""
-    one, centroids = ["run", "model", "layer"], rows[rows["what"] == "centroid"]
-    codes = centroids.sort_values("language").groupby(one)["language"].agg(" ".join)
-    return rows.join(codes.rename("languages"), on=one)
+    on_map, centroids = ["run", "model", "layer"], rows[rows["what"] == "centroid"]
+    codes = centroids.sort_values("language").groupby(on_map)["language"].agg(" ".join)
+    return rows.join(codes.rename("languages"), on=on_map)
 
 
 def _without(row: Mapping[object, object]) -> str:
     """Name the parts of X-Mixup that are off; without mixing λ does not matter, KL only where it is used."""
     parts = ["ratio", "learned_ratio", "schedule", "mse", *(["kl"] if row["task"] in CLASSIFICATION else [])]
-    off = [one for one in parts if row["method"] == "x-mixup" and row.get(f"method.{one}", 1) == 0]
-    return " ".join(one for one in off if one != "learned_ratio" or "ratio" not in off)
+    off = [part for part in parts if row["method"] == "x-mixup" and row.get(f"method.{part}", 1) == 0]
+    return " ".join(part for part in off if part != "learned_ratio" or "ratio" not in off)
 
 
 def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *same: str) -> pd.DataFrame:
@@ -193,21 +195,21 @@ def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *same: st
 
     Of two that are as similar, the one whose labels of translations are a teacher's.
     """
-    rows, own = rows[(rows["method"] == method) & (rows["inputs"] == "")], full.iloc[0]
+    rows, facts = rows[(rows["method"] == method) & (rows["inputs"] == "")], full.iloc[0]
     distance = {
-        way["way"]: (len(_differing(way, own, ["optimization"])), way.get("method.labels") != "teacher")
+        way["way"]: (len(_differing(way, facts, ["optimization"])), way.get("method.labels") != "teacher")
         for _, way in rows.drop_duplicates("way").sort_values("way").iterrows()
-        if not _differing(way, own, same)
+        if not _differing(way, facts, same)
     }
     return rows[rows["way"] == min(distance, key=distance.__getitem__, default=None)]
 
 
-def _differing(one: pd.Series, other: pd.Series, groups: Iterable[str]) -> set[str]:
+def _differing(system: pd.Series, other: pd.Series, groups: Iterable[str]) -> set[str]:
     """Return the columns of groups of facts ("method.mse" is one of "method") in which two rows differ."""
     return {
         name
-        for name in one.index
+        for name in system.index
         if name.split(".")[0] in groups
-        and one[name] != other[name]
-        and not (pd.isna(one[name]) and pd.isna(other[name]))
+        and system[name] != other[name]
+        and not (pd.isna(system[name]) and pd.isna(other[name]))
     }
