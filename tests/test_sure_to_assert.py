@@ -11,7 +11,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 SURE = ("each", "range")
-EXPECTING = ("raises", "warns", "fail")
+EXPECTING = ("raises", "warns", "fail", "says", "worded")
 PASSING_ON = {
     *(
         "chain",
