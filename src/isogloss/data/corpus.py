@@ -175,13 +175,13 @@ def every_split(*layouts: str) -> Layouts:
 def in_places(places: tuple[str, ...], files: Mapping[Split, tuple[str, ...]]) -> Layouts:
     """Return the files of each split, place by place."""
     return {
-        split: tuple(place + file for place in places for file in names) for split, names in files.items()
+        split: tuple(parent + file for parent in places for file in names) for split, names in files.items()
     }
 
 
 def joined(*layouts: Layouts) -> Layouts:
     """Return all layouts of each split."""
-    return {split: tuple(one for each in layouts for one in each.get(split, ())) for split in SPLITS}
+    return {split: tuple(path for layout in layouts for path in layout.get(split, ())) for split in SPLITS}
 
 
 def of_english(name: str, official: Layouts) -> Layouts:
@@ -225,29 +225,29 @@ def _filled(layout: str, language: str, spelled: str) -> str:
 
 def locate(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> list[File]:
     """Find the files of one split; DataError, naming what exists, for none."""
-    found = folder.find(paths(layouts, language, split))
-    if not found:
+    files = folder.find(paths(layouts, language, split))
+    if not files:
         raise missing(folder, corpus, layouts, language, split)
-    return found
+    return files
 
 
 def not_english(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
     """Build the error for an English corpus, whose files in other languages are the user's own."""
     english = {
-        split: tuple(one for one in named if one.endswith(ENGLISH)) for split, named in layouts.items()
+        split: tuple(path for path in named if path.endswith(ENGLISH)) for split, named in layouts.items()
     }
     official = {name: paths(english, "en", name) for name in SPLITS}
-    there = [other for other in SPLITS if folder.find(official[other])]
-    if there and language != "en":
+    splits = [other for other in SPLITS if folder.find(official[other])]
+    if splits and language != "en":
         return DataError(
             f"{folder.name}: corpus {corpus!r} is English; found language {language!r}. "
             f"Choose en, or add a file {paths(layouts, language, split)[0]}."
         )
-    if there:
+    if splits:
         return DataError(
-            f"{folder.name}: no {split} split of corpus {corpus!r}; it has {', '.join(there)}. "
+            f"{folder.name}: no {split} split of corpus {corpus!r}; it has {', '.join(splits)}. "
             f"Looked for {some(official[split])} (also .gz, .xz). "
-            f"Put the file there, or train on what there is: {corpus}[{','.join(there)}]."
+            f"Put the file there, or train on what there is: {corpus}[{','.join(splits)}]."
         )
     return missing(folder, corpus, layouts, language, split)
 
@@ -268,13 +268,13 @@ def spelled_there(folder: Folder, layouts: Iterable[str]) -> Iterator[str]:
 def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
     """Build the error for a split that is not on disk: paths searched, what exists, what to do."""
     looked = paths(layouts, language, split)
-    spelled = {one: spelled_there(folder, layouts.get(one, ())) for one in SPLITS}
+    spelled = {name: spelled_there(folder, layouts.get(name, ())) for name in SPLITS}
     return not_there(
         folder,
         corpus,
         language,
         split,
-        there={one: sorted({*map(canonical_language, names)}) for one, names in spelled.items()},
+        there={name: sorted({*map(canonical_language, names)}) for name, names in spelled.items()},
         looked=f"Looked for {some(looked)} (also .gz, .xz)." if looked else f"{corpus} has no {split} split.",
     )
 

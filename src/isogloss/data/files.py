@@ -85,12 +85,12 @@ def is_unicode(text: str) -> bool:
 
 def unique_keys(members: list[tuple[str, object]]) -> dict[str, object]:
     """Build a JSON object; ValueError for a repeated key, of which Python would keep the last."""
-    found = dict(members)
-    if len(found) < len(members):
+    body = dict(members)
+    if len(body) < len(members):
         names = [name for name, _ in members]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the key {twice[:40]!r} a second time in an object")
-    return found
+    return body
 
 
 def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, object]]]:
@@ -173,18 +173,18 @@ class DiskFolder:
         return _names(self.path)
 
     def _matching(self, pattern: str) -> list[Path]:
-        found: dict[str, Path] = {}
+        paths: dict[str, Path] = {}
         try:
             if len(pattern) > LONGEST_PATTERN:
                 raise ValueError(f"{len(pattern):,} characters")
             for path, suffix in ((path, end) for end in SUFFIXES for path in self.path.glob(pattern + end)):
                 if path.is_file():
-                    found.setdefault(str(path).removesuffix(suffix), path)
+                    paths.setdefault(str(path).removesuffix(suffix), path)
         except (OSError, ValueError, NotImplementedError) as error:  # Too long, or no pattern below a folder.
             raise DataError(
                 f"{self.path}: {pattern!r:.80}: no files can have such names ({error!s:.80})."
             ) from error
-        return [found[name] for name in sorted(found)]
+        return [paths[name] for name in sorted(paths)]
 
 
 def disk_file(path: Path) -> File:

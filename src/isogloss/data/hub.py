@@ -145,54 +145,57 @@ class HubDatasets:
         if isinstance(corpus, Ud) and not corpus.named(language):
             corpus = Ud(treebanks=((language, "PUD"),))  # The only one that the hub has beside the defaults.
         path = corpus.path(language, split)
-        found = hub_splits().get(path)
-        if found is None or not self._has(found):
-            known = [one for one in self._known() if one.corpus.name == corpus.name]
-            there = {split: sorted({one.language for one in known if one.split == split}) for split in SPLITS}
-            raise not_there(self, corpus.name, language, split, there=there)
-        return [self._file(path, found)]
+        hub_split = hub_splits().get(path)
+        if hub_split is None or not self._has(hub_split):
+            entries = [entry for entry in self._known() if entry.corpus.name == corpus.name]
+            languages = {
+                split: sorted({entry.language for entry in entries if entry.split == split})
+                for split in SPLITS
+            }
+            raise not_there(self, corpus.name, language, split, there=languages)
+        return [self._file(path, hub_split)]
 
     def inside(self) -> list[str]:
         """Return the names of the corpora that are there."""
-        return sorted({one.corpus.name for one in self._known()})
+        return sorted({entry.corpus.name for entry in self._known()})
 
     def _known(self) -> list[HubSplit]:
-        return [one for one in hub_splits().values() if self._has(one)]
+        return [entry for entry in hub_splits().values() if self._has(entry)]
 
-    def _has(self, one: HubSplit) -> bool:
-        return self.local is None or bool(_parquet(self.local, one))
+    def _has(self, entry: HubSplit) -> bool:
+        return self.local is None or bool(_parquet(self.local, entry))
 
-    def _file(self, path: str, one: HubSplit) -> File:
-        name = f"{self.name}/{one.repository}/{one.config}/{one.hub_split} as {path}"
+    def _file(self, path: str, entry: HubSplit) -> File:
+        name = f"{self.name}/{entry.repository}/{entry.config}/{entry.hub_split} as {path}"
 
         def read() -> Iterator[str]:
-            dataset = _streamed(self.local, one, name) if self.local else _downloaded(one, name)
-            for line in one.corpus.write(_examples(one, _rows(dataset, name), name), one.language):
+            dataset = _streamed(self.local, entry, name) if self.local else _downloaded(entry, name)
+            for line in entry.corpus.write(_examples(entry, _rows(dataset, name), name), entry.language):
                 yield line + "\n"
 
         def fingerprint() -> str:
-            facts = (HUB, str(VERSION), one.repository, one.config, one.hub_split, one.language)
+            facts = (HUB, str(VERSION), entry.repository, entry.config, entry.hub_split, entry.language)
             if self.local:
-                version = "+".join(file.fingerprint() for file in _parquet(self.local, one))
+                version = "+".join(file.fingerprint() for file in _parquet(self.local, entry))
             else:  # The commit of the branch, which the library has looked up.
-                version = str(remote_builder(one.repository, one.config, one.hub_split, name).hash)
+                version = str(remote_builder(entry.repository, entry.config, entry.hub_split, name).hash)
             return sha256("\n".join((*facts, version)).encode()).hexdigest()
 
         return File(name, read, fingerprint)
 
 
-def _examples(one: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Example]:
+def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Example]:
     """Yield the examples of a dataset; DataError where its rows are others than those of the corpus."""
-    card = f"Look at the card of {one.repository}; save it with these columns and labels"
-    if one.dataset.kind == "trees":
-        yield from _trees(rows, f"{name}: its columns are not those of {one.repository}", card)
+    card = f"Look at the card of {entry.repository}; save it with these columns and labels"
+    if entry.dataset.kind == "trees":
+        yield from _trees(rows, f"{name}: its columns are not those of {entry.repository}", card)
         return
-    lines = (json.dumps(row, ensure_ascii=False) for row in _own_rows(one, rows))
+    lines = (json.dumps(row, ensure_ascii=False) for row in _own_rows(entry, rows))
     reading = Reading(
-        kind=one.dataset.kind,
-        table=Table(format="jsonl", columns=one.dataset.columns, optional=("id",)),
-        labels=getattr(one.corpus, "labels", ()),
-        spelled=one.dataset.spelled,
+        kind=entry.dataset.kind,
+        table=Table(format="jsonl", columns=entry.dataset.columns, optional=("id",)),
+        labels=getattr(entry.corpus, "labels", ()),
+        spelled=entry.dataset.spelled,
         skip=(str(NO_LABEL), ""),
         may_lack_labels=False,
         official=True,
@@ -205,12 +208,12 @@ def _examples(one: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Example
             yield example
 
 
-def _own_rows(one: HubSplit, rows: Iterator[Row]) -> Iterator[Row]:
+def _own_rows(entry: HubSplit, rows: Iterator[Row]) -> Iterator[Row]:
     """Yield the rows of a language that have words, texts on one line: native formats have no more room."""
-    columns, start = one.dataset.columns, f"{language_name(one.language).lower()}-"
+    columns, start = entry.dataset.columns, f"{language_name(entry.language).lower()}-"
     for row in rows:
-        if one.dataset.kind == "span":
-            if not one.dataset.ids_by_language or str(row.get("id")).startswith(start):
+        if entry.dataset.kind == "span":
+            if not entry.dataset.ids_by_language or str(row.get("id")).startswith(start):
                 yield row
         elif row.get(columns.get("words", ""), True):
             yield {column: _on_one_line(cell) for column, cell in row.items()}
@@ -240,26 +243,26 @@ def _trees(rows: Iterable[Row], where: str, advice: str) -> Iterator[ParsedSente
             raise DataError(f"{where} ({one_line(error)}). {advice}.") from error
 
 
-def _parquet(local: DiskFolder, one: HubSplit) -> list[File]:
+def _parquet(local: DiskFolder, entry: HubSplit) -> list[File]:
     return local.find(
-        f"{folder}/{layout.format(config=one.config, split=one.hub_split)}"
-        for folder in (one.repository, one.repository.rpartition("/")[2])
+        f"{folder}/{layout.format(config=entry.config, split=entry.hub_split)}"
+        for folder in (entry.repository, entry.repository.rpartition("/")[2])
         for layout in LAYOUTS
     )
 
 
-def _streamed(local: DiskFolder, one: HubSplit, name: str) -> "Dataset":
+def _streamed(local: DiskFolder, entry: HubSplit, name: str) -> "Dataset":
     """Return the rows of parquet files on disk; nothing is written to the library's cache."""
-    files = {one.hub_split: [file.name for file in _parquet(local, one)]}
+    files = {entry.hub_split: [file.name for file in _parquet(local, entry)]}
     builder = attempt(name, lambda: library().load_dataset_builder("parquet", data_files=files))
-    return attempt(name, lambda: builder.as_streaming_dataset(one.hub_split))
+    return attempt(name, lambda: builder.as_streaming_dataset(entry.hub_split))
 
 
-def _downloaded(one: HubSplit, name: str) -> "Dataset":
+def _downloaded(entry: HubSplit, name: str) -> "Dataset":
     """Return the rows of the hub, which the library downloads once."""
-    builder = remote_builder(one.repository, one.config, one.hub_split, name)
+    builder = remote_builder(entry.repository, entry.config, entry.hub_split, name)
     attempt(name, builder.download_and_prepare)
-    return attempt(name, lambda: builder.as_dataset(split=one.hub_split))
+    return attempt(name, lambda: builder.as_dataset(split=entry.hub_split))
 
 
 @lru_cache(maxsize=256)
@@ -275,7 +278,7 @@ def _rows(dataset: "Dataset", name: str) -> Iterator[Row]:
     names = {column: names_of(kind) for column, kind in (dataset.features or {}).items()}
     rows = iter(dataset)
     while (row := attempt(name, lambda: next(rows, None))) is not None:
-        yield _with_label_names(row, {column: known for column, known in names.items() if known}, name)
+        yield _with_label_names(row, {column: labels for column, labels in names.items() if labels}, name)
 
 
 def _with_label_names(row: Row, names: Mapping[str, list[str]], where: str) -> Row:
@@ -286,7 +289,7 @@ def _with_label_names(row: Row, names: Mapping[str, list[str]], where: str) -> R
                 f"{where}: column {column!r} has numbers and the file does not name them. "
                 f"Save it with the datasets library, which keeps the names of labels."
             )
-    return {**row, **{column: named(row[column], known, where) for column, known in names.items()}}
+    return {**row, **{column: named(row[column], labels, where) for column, labels in names.items()}}
 
 
 def _is_number(value: object) -> bool:

@@ -69,7 +69,7 @@ def _builder(dataset: str, config: str, name: str) -> "DatasetBuilder":
     builder = attempt(
         name, lambda: library().load_dataset_builder(repository, config or None, revision=commit), ADVICE
     )
-    kinds = {one.__module__.rpartition(".")[2] for one in type(builder).__mro__}
+    kinds = {kind.__module__.rpartition(".")[2] for kind in type(builder).__mro__}
     if not kinds & {*READ_BY}:
         raise DataError(
             f"{name}: its files are no plain data ({type(builder).__name__}); expected "
@@ -112,7 +112,7 @@ def names_of(kind: object) -> list[str]:
 def named(value: Any, names: list[str], where: str) -> object:
     """Return the name of a label, or those of a list; DataError for a number that has none."""
     if isinstance(value, list):
-        return [named(one, names, where) for one in value]
+        return [named(item, names, where) for item in value]
     if isinstance(value, str) or value is None or value == NO_LABEL:
         return value
     if not 0 <= value < len(names):

@@ -129,23 +129,23 @@ class Sources:
 
     def _one(self, name: str, treebanks: Treebanks) -> Corpus:
         plain, _, chosen = name.partition(":")
-        known: Mapping[str, Any] = {**CORPORA, **KNOWN}
-        corpus = known.get(plain) or find_plug_in("corpora", plain, known)
+        corpora: Mapping[str, Any] = {**CORPORA, **KNOWN}
+        corpus = corpora.get(plain) or find_plug_in("corpora", plain, corpora)
         if corpus is None:
-            names = sorted({*known, *shipped(), *plugged_names("corpora")})
+            names = sorted({*corpora, *shipped(), *plugged_names("corpora")})
             raise ConfigError(
                 f"no corpus {plain!r}.{did_you_mean(plain, names)} Known: {', '.join(names)}; or describe "
                 f"one (name.toml)."
             )
-        if plain not in known:
+        if plain not in corpora:
             check_value(corpus, Corpus, plain)
         after_colon = corpus.after_colon or "choice after a colon"
-        wanted: dict[str, object] = {"treebanks": treebanks, after_colon: chosen}
-        changes = {choice: value for choice, value in wanted.items() if value}
-        for choice in changes.keys() - {one.name for one in fields(corpus)}:
-            found = ", ".join(map("=".join, treebanks)) if choice == "treebanks" else repr(chosen)
+        choices: dict[str, object] = {"treebanks": treebanks, after_colon: chosen}
+        changes = {choice: value for choice, value in choices.items() if value}
+        for choice in changes.keys() - {entry.name for entry in fields(corpus)}:
+            choice_text = ", ".join(map("=".join, treebanks)) if choice == "treebanks" else repr(chosen)
             raise ConfigError(
-                f"corpus {plain!r} has no {choice} to choose from; found {found}. Leave it out."
+                f"corpus {plain!r} has no {choice} to choose from; found {choice_text}. Leave it out."
             )
         return replace(corpus, **changes)  # type: ignore[no-any-return]
 
@@ -159,30 +159,30 @@ class Sources:
 
     def _place(self, name: str, language: str) -> Any:
         """Return where a corpus is read from: a described one knows its folder, and needs no other."""
-        place = data_source(self.data)
+        source = data_source(self.data)
         if all(isinstance(part, DescribedCorpus) for part in self._parts(name)):
-            return place
-        if name == CORPORA["ud"].name and _has_treebank(place, language):
-            return place  # UD's own use of the code goes before ours.
-        return source_of(language, place)
+            return source
+        if name == CORPORA["ud"].name and _has_treebank(source, language):
+            return source  # UD's own use of the code goes before ours.
+        return source_of(language, source)
 
     def labels(self, name: str) -> tuple[str, ...] | None:
         """Return the labels of a described corpus; None for the catalogue's, whose tasks know them."""
         parts: list[object] = list(self._parts(name))
-        found = {part.labels for part in parts if isinstance(part, DescribedCorpus)}
-        if len(found) > 1:
+        inventories = {part.labels for part in parts if isinstance(part, DescribedCorpus)}
+        if len(inventories) > 1:
             raise ConfigError(
                 f"corpus {name!r}: its parts differ in their labels. Join those of equal labels."
             )
-        return next(iter(found), None)
+        return next(iter(inventories), None)
 
     def needs(self, name: str, kind: str) -> None:
         """Raise ConfigError unless a corpus holds a kind of examples: text, bitext, or a task's labels."""
-        there = self.corpus(name).tasks
-        if kind not in there:
+        tasks = self.corpus(name).tasks
+        if kind not in tasks:
             fitting = [other for other, corpus in CORPORA.items() if kind in corpus.tasks]
             choice = f"one of: {', '.join(fitting)}" if fitting else "a described one (isogloss list corpora)"
-            raise ConfigError(f"corpus {name!r} holds {', '.join(there)}, not {kind}. Choose {choice}.")
+            raise ConfigError(f"corpus {name!r} holds {', '.join(tasks)}, not {kind}. Choose {choice}.")
 
     def stream(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
@@ -230,7 +230,7 @@ class Sources:
         files = self._files(corpus, language, split, treebanks)
         is_bitext = "bitext" in self.corpus(corpus, treebanks).tasks
         breaking = word_breaking(language.split("-")) if is_bitext else ""
-        plugged = [one.name for one in self._parts(corpus) if one.name not in (*CORPORA, *KNOWN)]
+        plugged = [part.name for part in self._parts(corpus) if part.name not in (*CORPORA, *KNOWN)]
         added = [package_named("corpora", name) for name in plugged]
         drawn = "drawn" if examples and self._draws(corpus, language, split) else ""
         return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking, *added, drawn]))
@@ -239,11 +239,11 @@ class Sources:
         """Return how described files are read, and how many rows are left out of any; looked up once."""
         key = (corpus, language, split)
         if key not in self._remarks:
-            whole = self.corpus(corpus)
-            read: list[tuple[Corpus, Split]] = [(whole, split)]
-            if isinstance(whole, Concatenated):
-                read = [(part.corpus, own) for part in whole.parts for own in part.sources(split)]
-            remarks = [remark for part, own in read for remark in self._remarks_of(part, language, own)]
+            joined = self.corpus(corpus)
+            read: list[tuple[Corpus, Split]] = [(joined, split)]
+            if isinstance(joined, Concatenated):
+                read = [(part.corpus, origin) for part in joined.parts for origin in part.sources(split)]
+            remarks = [remark for part, origin in read for remark in self._remarks_of(part, language, origin)]
             if corpus == CORPORA["ud"].name and _has_treebank(data_source(self.data), language):
                 remarks.append(
                     f"ud {language}: the treebank in the data folder was read, not the built-in language."
@@ -252,15 +252,15 @@ class Sources:
         return self._remarks[key]
 
     def _remarks_of(self, corpus: Corpus, language: str, split: Split) -> Iterator[str]:
-        place = data_source(self.data)
+        source = data_source(self.data)
         with suppress(DataError):  # Translations are no files, and a corpus among others may lack a split.
             if isinstance(corpus, DescribedCorpus):
-                yield from corpus.remarks(place, language, split)
+                yield from corpus.remarks(source, language, split)
             elif isinstance(corpus, LabelledCorpus | QuestionCorpus | Bitext) and isinstance(
-                place, DiskFolder
+                source, DiskFolder
             ):
                 is_made = is_built_in(language.partition("-")[0])
-                if count := 0 if is_made else corpus.left_out(place, language, split):
+                if count := 0 if is_made else corpus.left_out(source, language, split):
                     lack = "without a label, an answer or a translation"
                     yield f"{corpus.name} {language} {split}: {count:,} rows {lack} left out."
 
@@ -270,8 +270,8 @@ class Sources:
             return False
         corpus = self.corpus(name)
         if isinstance(corpus, Concatenated):
-            parts = [(part.label, own) for part in corpus.parts for own in part.sources(split)]
-            return any(self._is_absent(part, language, own) for part, own in parts)
+            parts = [(part.label, origin) for part in corpus.parts for origin in part.sources(split)]
+            return any(self._is_absent(part, language, origin) for part, origin in parts)
         if not isinstance(corpus, DescribedCorpus):
             return not any(map(is_built_in, language.split("-")))
         try:
@@ -282,15 +282,15 @@ class Sources:
     def _files(self, corpus: str, language: str, split: Split, treebanks: Treebanks) -> list[File]:
         key = (corpus, language, split, treebanks)
         if key not in self._found:
-            place = self._place(corpus, language)
+            source = self._place(corpus, language)
             try:
-                self._found[key] = self.corpus(corpus, treebanks).files(place, language, split)
+                self._found[key] = self.corpus(corpus, treebanks).files(source, language, split)
             except DataError as error:
                 self._found[key] = error
-        found = self._found[key]
-        if isinstance(found, DataError):
-            raise DataError(str(found))
-        return found
+        files = self._found[key]
+        if isinstance(files, DataError):
+            raise DataError(str(files))
+        return files
 
     def check_labelled(self, corpus: str, read: Iterable[tuple[Split, str]], method: str) -> None:
         """Raise ConfigError for a split without labels that a method reads."""

@@ -107,14 +107,14 @@ class Bitext:
         """Yield the lines of a table of the two languages and their links."""
         first, second = two_languages(language)
         yield f"id\t{first}\t{second}\t{LINKS}"
-        seen: set[str] = set()
+        ids: set[str] = set()
         for pair in only(Translation, examples, self.name):
             texts = [cell(text, self.name, pair.id) for text in (pair.id, pair.first, pair.second)]
             if not all(text.strip() for text in texts):
                 raise cannot_write(self.name, repr(pair.id), "a text is empty. Leave it out")
-            if pair.id in seen:
+            if pair.id in ids:
                 raise cannot_write(self.name, repr(pair.id), "this id a second time; expected one of its own")
-            seen.add(pair.id)
+            ids.add(pair.id)
             yield "\t".join([*texts, format_links(pair, self.name)])
 
     def _whole(self) -> str:
@@ -123,34 +123,34 @@ class Bitext:
     def _named(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the files that are named for a split."""
         first, second = two_languages(language)
-        found = self._find(folder, self._stems(language, split), first, second)
-        return found or find_treebanks(folder, self.collection, split, first, second)
+        files = self._find(folder, self._stems(language, split), first, second)
+        return files or find_treebanks(folder, self.collection, split, first, second)
 
     def _stems(self, language: str, split: Split) -> list[str]:
         first, second = two_languages(language)
         pairs = (f"{first}-{second}", f"{second}-{first}")
-        own = [f"{pair}.{split}" for pair in pairs]
-        ends = [*own, *(end for name in ALSO[split] for end in (name, f"*.{name}"))]
+        by_pair = [f"{pair}.{split}" for pair in pairs]
+        ends = [*by_pair, *(end for name in ALSO[split] for end in (name, f"*.{name}"))]
         return [f"{self.collection}/{end}" for end in ends]
 
     def _find(self, folder: Folder, stems: list[str], first: str, second: str) -> list[File]:
         return next(filter(None, (find_texts(folder, stem, first, second) for stem in stems)), [])
 
-    def _no_split(self, folder: Folder, language: str, split: Split, there: list[str]) -> DataError:
+    def _no_split(self, folder: Folder, language: str, split: Split, splits: list[str]) -> DataError:
         return DataError(
             f"{folder.name}: collection {self.collection!r} has no {split} split of bitext {language!r}; "
-            f"it has {', '.join(there)}. Choose that (--split {there[0]}), or write the split into the names "
-            f"of its files ({language}.{split}.tsv)."
+            f"it has {', '.join(splits)}. Choose that (--split {splits[0]}), or write the split into the "
+            f"names of its files ({language}.{split}.tsv)."
         )
 
     def _missing(self, folder: Folder, language: str, first: str, second: str) -> DataError:
         others = [name for name in (*WHOLES, "bitext") if self._find(folder, [f"{name}/*"], first, second)]
         others += [PUD] if find_treebanks(folder, PUD, "test", first, second) else []
         tables = [table for table in folder.find([f"{self.collection}/*.tsv"]) if not is_mined(table)]
-        there = sorted({code for table in tables for code in languages_in(table)})
+        codes = sorted({code for table in tables for code in languages_in(table)})
         facts = [
             f"{folder.name}: no bitext {language!r} in collection {self.collection!r}.",
-            f"Its tables have: {some(there)}." if there else "",
+            f"Its tables have: {some(codes)}." if codes else "",
             f"Collections that have {language!r}: {some(others)}; say collection = {others[0]!r}."
             if others
             else "",

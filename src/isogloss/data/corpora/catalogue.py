@@ -52,8 +52,8 @@ MLQA = QuestionCorpus(
     licence="CC BY-SA 3.0",
     layouts={
         split: tuple(
-            f"{place}{split}/{split}-context-{{language}}-question-{{questions}}.json"
-            for place in ("mlqa/MLQA_V1/", "MLQA_V1/", "mlqa/")
+            f"{folder}{split}/{split}-context-{{language}}-question-{{questions}}.json"
+            for folder in ("mlqa/MLQA_V1/", "MLQA_V1/", "mlqa/")
         )
         for split in ("dev", "test")
     },
@@ -113,9 +113,9 @@ MULTINLI = LabelledCorpus(
         {
             split: (
                 *(
-                    f"{place}/multinli_1.0_{name}{end}"
+                    f"{folder}/multinli_1.0_{name}{end}"
                     for end in (".txt", ".jsonl")
-                    for place in ("multinli_1.0", "multinli", "xnli/multinli_1.0")
+                    for folder in ("multinli_1.0", "multinli", "xnli/multinli_1.0")
                 ),
                 f"MNLI/{name}.tsv",
                 f"glue_data/MNLI/{name}.tsv",
@@ -190,9 +190,9 @@ SICK = LabelledCorpus(
         "sick",
         {
             split: tuple(
-                f"{place}/{file}.txt"
+                f"{folder}/{file}.txt"
                 for file in (name, "SICK")
-                for place in ("sick", "SICK", "sick2014", "nli-train-en/sick2014")
+                for folder in ("sick", "SICK", "sick2014", "nli-train-en/sick2014")
             )
             for split, name in _SICK.items()
         },
@@ -215,9 +215,9 @@ SNLI = LabelledCorpus(
         "snli",
         every_split(
             *(
-                f"{place}/snli_1.0_{{split}}{end}"
+                f"{folder}/snli_1.0_{{split}}{end}"
                 for end in (".txt", ".jsonl")
-                for place in ("snli_1.0", "snli", "snli/snli_1.0")
+                for folder in ("snli_1.0", "snli", "snli/snli_1.0")
             ),
             "snli/snli_{split}.tsv",
             "nli-train-en/snli_{split}.tsv",

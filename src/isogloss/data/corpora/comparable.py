@@ -53,15 +53,15 @@ class Bucc:
         if table:
             return table
         for pair in pairs:
-            for stem in (f"{place}{pair}.{name}" for name in NAMES[split] for place in self._places(pair)):
+            for stem in (f"{parent}{pair}.{name}" for name in NAMES[split] for parent in self._places(pair)):
                 sides = [folder.find([f"{stem}.{code}"]) for code in pair.split("-")]
                 if all(sides):
                     return [sides[0][0], sides[1][0], self._gold(folder, stem)]
-        there = {one: self._pairs_there(folder, one) for one in SPLITS}
-        own = [self.path(language, split)]
-        own += [f"{self.name}/{language}.{name}.{{{first},{second},gold}}" for name in NAMES[split]]
-        looked = f"Looked for {', '.join(own)} (also in {self.name}/{language})."
-        raise not_there(folder, self.name, language, split, there=there, looked=looked)
+        available = {name: self._pairs_there(folder, name) for name in SPLITS}
+        searched = [self.path(language, split)]
+        searched += [f"{self.name}/{language}.{name}.{{{first},{second},gold}}" for name in NAMES[split]]
+        looked = f"Looked for {', '.join(searched)} (also in {self.name}/{language})."
+        raise not_there(folder, self.name, language, split, there=available, looked=looked)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
         """Return the files of one split."""
@@ -74,21 +74,21 @@ class Bucc:
         first, second = two_languages(language, self.name)
         if files[0].plain_name.endswith(".tsv"):
             return nonempty(_table(files[0], first, second), files[0].name)
-        turned = not files[0].plain_name.endswith(tuple(f".{one}" for one in spellings(first)))
+        turned = not files[0].plain_name.endswith(tuple(f".{code}" for code in spellings(first)))
         return nonempty(_official(files, turned=turned), files[0].name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Yield the lines of a table of the two languages."""
         yield "\t".join(("id", *two_languages(language, self.name)))
-        seen: set[str] = set()
-        for one in only(ComparableText, examples, self.name):
-            texts = [cell(text, self.name, one.id) for text in (one.first, one.second)]
+        ids: set[str] = set()
+        for pair in only(ComparableText, examples, self.name):
+            texts = [cell(text, self.name, pair.id) for text in (pair.first, pair.second)]
             if not all(text.strip() or not text for text in texts) or not any(texts):
-                raise cannot_write(self.name, repr(one.id), "expected a text, or two, of more than spaces")
-            if not one.id or one.id in seen:
-                raise cannot_write(self.name, repr(one.id), "expected an id of its own")
-            seen.add(one.id)
-            yield "\t".join([cell(one.id, self.name, one.id), *texts])
+                raise cannot_write(self.name, repr(pair.id), "expected a text, or two, of more than spaces")
+            if not pair.id or pair.id in ids:
+                raise cannot_write(self.name, repr(pair.id), "expected an id of its own")
+            ids.add(pair.id)
+            yield "\t".join([cell(pair.id, self.name, pair.id), *texts])
 
     def _places(self, pair: str) -> tuple[str, str]:
         return f"{self.name}/{pair}/", f"{self.name}/"
@@ -105,9 +105,9 @@ class Bucc:
 
     def _pairs_there(self, folder: Folder, split: Split) -> list[str]:
         """Return the pairs of languages that have files of a split, sorted."""
-        golds = (f"{place}*.{name}.gold" for name in NAMES[split] for place in self._places("*"))
-        found = chain.from_iterable(folder.find([one]) for one in (self.path("*", split), *golds))
-        return sorted({canonical_language(file.base_name.partition(".")[0]) for file in found})
+        golds = (f"{parent}*.{name}.gold" for name in NAMES[split] for parent in self._places("*"))
+        files = chain.from_iterable(folder.find([pattern]) for pattern in (self.path("*", split), *golds))
+        return sorted({canonical_language(file.base_name.partition(".")[0]) for file in files})
 
 
 def apart(pairs: Iterable[Translation]) -> Iterator[ComparableText]:

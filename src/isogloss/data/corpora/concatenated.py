@@ -45,8 +45,10 @@ class Concatenated:
 
     def __post_init__(self) -> None:
         if not self.tasks:
-            each = "; ".join(f"{part.label} has {', '.join(part.corpus.tasks)}" for part in self.parts)
-            raise ConfigError(f"corpus {self.name!r}: its parts have no task in common: {each}. Join others.")
+            facts = "; ".join(f"{part.label} has {', '.join(part.corpus.tasks)}" for part in self.parts)
+            raise ConfigError(
+                f"corpus {self.name!r}: its parts have no task in common: {facts}. Join others."
+            )
 
     @property
     def name(self) -> str:
@@ -83,19 +85,24 @@ class Concatenated:
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the files of all parts on disk."""
         return [
-            file for part, own in self._sources(split) for file in part.corpus.find(folder, language, own)
+            file
+            for part, origin in self._sources(split)
+            for file in part.corpus.find(folder, language, origin)
         ]
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
         """Return the files of all parts; DataError where a part lacks the split, or all do."""
         return [
-            file for part, own in self._sources(split) for file in part.corpus.files(source, language, own)
+            file
+            for part, origin in self._sources(split)
+            for file in part.corpus.files(source, language, origin)
         ]
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[Example]:
         """Read the parts in turn; an id is the part, the split where several serve as train, and its own."""
         readers = [
-            _marked(part.corpus.read(source, language, own), part, own) for part, own in self._sources(split)
+            _marked(part.corpus.read(source, language, origin), part, origin)
+            for part, origin in self._sources(split)
         ]
         return chain.from_iterable(readers)
 
@@ -104,13 +111,13 @@ class Concatenated:
         raise self._not_written(f"examples of {language}")
 
     def _sources(self, split: Split) -> list[tuple[Part, Split]]:
-        found = [(part, own) for part in self.parts for own in part.sources(split)]
-        if not found:
+        sources = [(part, origin) for part in self.parts for origin in part.sources(split)]
+        if not sources:
             raise DataError(
                 f"corpus {self.name!r}: no part has {split}, as each names the splits that are its training "
                 f"data. Join a corpus that has {split}, or leave the brackets of one away."
             )
-        return found
+        return sources
 
     def _not_written(self, what: str) -> DataError:
         return DataError(
@@ -131,32 +138,32 @@ def parts_of(name: str) -> list[tuple[str, tuple[Split, ...]]]:
 
     ConfigError, with the syntax, where it is malformed.
     """
-    found = [_part(part.strip(), name) for part in name.split("+")]
-    labels = [label for label, _ in found]
+    parts = [_part(part.strip(), name) for part in name.split("+")]
+    labels = [label for label, _ in parts]
     for label in labels:
         if labels.count(label) > 1:
             raise ConfigError(f"corpus {name!r}: {label} is there twice. Name each part once.")
-    return found
+    return parts
 
 
-def _part(part: str, whole: str) -> tuple[str, tuple[Split, ...]]:
+def _part(part: str, joined: str) -> tuple[str, tuple[Split, ...]]:
     match = _PART.fullmatch(part)
     if match is None:
         raise ConfigError(
-            f"corpus {whole!r}: {part!r} is no corpus; expected names joined by +, as in snli+cad-nli+sick, "
+            f"corpus {joined!r}: {part!r} is no corpus; expected names joined by +, as in snli+cad-nli+sick, "
             f"one that trains on other splits than its own with these in brackets: snli[dev,test]."
         )
     splits = [] if match["splits"] is None else [split.strip() for split in match["splits"].split(",")]
-    return match["corpus"], tuple(_split(split, splits, whole) for split in splits)
+    return match["corpus"], tuple(_split(split, splits, joined) for split in splits)
 
 
-def _split(split: str, others: list[str], whole: str) -> Split:
-    for known in SPLITS:
-        if split == known and others.count(split) == 1:
-            return known
+def _split(split: str, others: list[str], joined: str) -> Split:
+    for name in SPLITS:
+        if split == name and others.count(split) == 1:
+            return name
     why = " It is there twice." if others.count(split) > 1 else did_you_mean(split, SPLITS)
     raise ConfigError(
-        f"corpus {whole!r}: {split!r} in brackets is no split to train on.{why} "
+        f"corpus {joined!r}: {split!r} in brackets is no split to train on.{why} "
         f"Expected one or more of {', '.join(SPLITS)}, each once: snli[dev,test]."
     )
 

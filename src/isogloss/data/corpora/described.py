@@ -92,35 +92,35 @@ class DescribedCorpus:
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the file of one split; DataError, naming what exists, for none."""
-        found = self._in(folder, language, split)
-        if not found:
+        files = self._in(folder, language, split)
+        if not files:
             raise self._missing(folder, language, split)
-        return found
+        return files
 
     def files(self, source: Source | None, language: str, split: Split) -> list[File]:
         """Return the file of one split, beside the description or else below the data folder."""
         if self.aligned:
             two_languages(language)
-        own = DiskFolder(Path(self.folder))
-        found = self._in(own, language, split)
-        if not found and isinstance(source, DiskFolder):
-            found = self._in(source, language, split)
-        if not found:
-            places = [own, *([source] if isinstance(source, DiskFolder) else [])]
+        here = DiskFolder(Path(self.folder))
+        files = self._in(here, language, split)
+        if not files and isinstance(source, DiskFolder):
+            files = self._in(source, language, split)
+        if not files:
+            places = [here, *([source] if isinstance(source, DiskFolder) else [])]
             raise self._missing(next(filter(self._holds, places), places[-1]), language, split)
-        return [replace(file, fingerprint=_with(file, self._described)) for file in found]
+        return [replace(file, fingerprint=_with(file, self._described)) for file in files]
 
     def _in(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Return the file of a split, of bitext in lines one a language; none unless all are there."""
         if self.hub:
             return [hub_file(self.hub, path) for path in self._paths(language, split)]
-        found = [folder.find([path]) for path in self._paths(language, split)]
-        return list(chain(*found)) if all(found) else []
+        by_path = [folder.find([path]) for path in self._paths(language, split)]
+        return list(chain(*by_path)) if all(by_path) else []
 
     def _paths(self, language: str, split: Split) -> list[str]:
         sides = language.split("-") if self.aligned else [language]
         spelled = map(self._spelled, sides if split in self.paths else ())
-        return [self.paths[split].replace("{language}", one) for one in spelled]
+        return [self.paths[split].replace("{language}", text) for text in spelled]
 
     def _holds(self, folder: Folder) -> bool:
         """Return whether any of its files is there."""
@@ -129,8 +129,10 @@ class DescribedCorpus:
     def _missing(self, folder: Folder, language: str, split: Split) -> DataError:
         paths = self._paths(language, split)
         looked = f"Looked for {some(paths)} (also .gz, .xz)." if paths else f"It names no {split} file."
-        there = {one: [code for code in self.languages if self._in(folder, code, one)] for one in SPLITS}
-        return not_there(folder, self.name, language, split, there=there, looked=looked)
+        available = {
+            name: [code for code in self.languages if self._in(folder, code, name)] for name in SPLITS
+        }
+        return not_there(folder, self.name, language, split, there=available, looked=looked)
 
     @property
     def aligned(self) -> bool:
@@ -145,14 +147,14 @@ class DescribedCorpus:
         if self.assumed and not self.languages:
             return language
         codes = (language, canonical_language(language))
-        found = [self.languages[code] for code in codes if code in self.languages]
+        exact = [self.languages[code] for code in codes if code in self.languages]
         plain = [
             spelled
             for code, spelled in self.languages.items()
             if "_" not in language and language_of_variety(code) == language_of_variety(language)
         ]
-        if found or len(plain) == 1:
-            return (found or plain)[0]
+        if exact or len(plain) == 1:
+            return (exact or plain)[0]
         raise DataError(
             f"corpus {self.name!r} has no language {language!r}.{did_you_mean(language, self.languages)} "
             f"It has: {some(self.languages)}. Choose one, or add it to the description."
@@ -186,7 +188,9 @@ class DescribedCorpus:
     def _described(self) -> str:
         """A digest of everything that changes what is read."""
         silent = ("folder", "assumed", "about", "url", "licence", "languages", "untrained")
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in silent}
+        values = {
+            member.name: getattr(self, member.name) for member in fields(self) if member.name not in silent
+        }
         facts = {name: value for name, value in values.items() if value != _ADDED.get(name, MISSING)}
         if self.kind == "tagging" or any(label.isdecimal() for label in self.labels):
             facts["reading"] = 2  # Layouts and schemes are those of whole files; labels go before numbers.
@@ -319,15 +323,15 @@ def register(*corpora: DescribedCorpus) -> None:
         KNOWN[corpus.name] = corpus
 
 
-def inventory(seen: Iterable[str], given: Sequence[str]) -> tuple[str, ...]:
+def inventory(observed: Iterable[str], listed: Sequence[str]) -> tuple[str, ...]:
     """Return the labels of a tagging corpus from those seen in a file and those a description gives.
 
     BIO tags are O, then B- and I- of each type, in the order of the given types (or tags), else sorted.
     """
-    found = set(seen)
-    if not are_bio(found):
-        return tuple(given) or tuple(sorted(found))
-    marked = any(tag[:2] in ("B-", "I-") for tag in given)
-    types = [tag[2:] if marked and tag[1:2] == "-" else tag for tag in given if tag != OUTSIDE]
-    types = list(dict.fromkeys(types)) or sorted({tag[2:] for tag in found - {OUTSIDE}})
-    return (OUTSIDE, *(f"{mark}-{one}" for one in types for mark in "BI"))
+    tags = set(observed)
+    if not are_bio(tags):
+        return tuple(listed) or tuple(sorted(tags))
+    marked = any(tag[:2] in ("B-", "I-") for tag in listed)
+    types = [tag[2:] if marked and tag[1:2] == "-" else tag for tag in listed if tag != OUTSIDE]
+    types = list(dict.fromkeys(types)) or sorted({tag[2:] for tag in tags - {OUTSIDE}})
+    return (OUTSIDE, *(f"{mark}-{type_name}" for type_name in types for mark in "BI"))

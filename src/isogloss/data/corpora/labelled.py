@@ -225,8 +225,8 @@ class LabelledCorpus:
             yield "\t".join(row)
 
     def _column(self, part: str) -> str:
-        place = self.columns[part]
-        return place.names[0] if isinstance(place, AnyOf) else str(place)
+        column = self.columns[part]
+        return column.names[0] if isinstance(column, AnyOf) else str(column)
 
     def _spelling(self, pair: SentencePair) -> str:
         """Return the first spelling of the label of a pair; DataError where it has none of the labels."""
@@ -234,7 +234,7 @@ class LabelledCorpus:
             reason = f"label {pair.label!r}; expected one of {', '.join(self.labels)}"
             raise cannot_write(self.name, pair.id, reason)
         label = str(pair.label)
-        return next((spelling for spelling, known in self.spelled.items() if known == label), label)
+        return next((spelling for spelling, name in self.spelled.items() if name == label), label)
 
 
 def _layout(separator: str) -> Layout:
@@ -250,10 +250,10 @@ def languages_in(file: File) -> Iterator[str]:
         headerless=HEADERLESS,
         skip_blank=False,
     )
-    seen = set[str]()
+    codes = set[str]()
     for row in rows(file, table):
         if isinstance(row, Row) and "language" not in row.parts:
             return
-        if isinstance(row, Row) and row.parts["language"] not in seen:
-            seen.add(row.parts["language"])
+        if isinstance(row, Row) and row.parts["language"] not in codes:
+            codes.add(row.parts["language"])
             yield row.parts["language"]

@@ -122,10 +122,10 @@ class QuestionCorpus:
         return layout.replace("{questions}", self.questions or "{language}")
 
 
-def translated_questions(own: str, official: str, split: str) -> tuple[str, ...]:
+def translated_questions(folder: str, official: str, split: str) -> tuple[str, ...]:
     """Return the layouts of XTREME's translations of questions."""
-    file = f"translate-{split}/{own}.translate.{split}.{{language}}.json"
-    return tuple(f"{place}/{file}" for place in (own, official, f"xtreme_translations/{official}"))
+    file = f"translate-{split}/{folder}.translate.{split}.{{language}}.json"
+    return tuple(f"{parent}/{file}" for parent in (folder, official, f"xtreme_translations/{official}"))
 
 
 def released_with_mlqa(split: str) -> tuple[str, ...]:
@@ -147,10 +147,10 @@ def read_questions(file: File, *, language: str = "", answers: Answers = "needed
 
 def repairs_message(examples: Iterable[Example], where: str) -> str:
     """Return a message on the answers that were relocated while reading; empty for none."""
-    repaired = [one for one in examples if isinstance(one, Question) and one.repaired]
+    repaired = [question for question in examples if isinstance(question, Question) and question.repaired]
     if not repaired:
         return ""
-    shown = "; ".join(f"question {one.id}: {one.repaired}" for one in repaired[:SHOWN])
+    shown = "; ".join(f"question {question.id}: {question.repaired}" for question in repaired[:SHOWN])
     rest = f"; and {len(repaired) - SHOWN} more" if len(repaired) > SHOWN else ""
     return (
         f"{where}: answers that did not stand at their offset, found again: {len(repaired)} ({shown}{rest})."
@@ -158,7 +158,7 @@ def repairs_message(examples: Iterable[Example], where: str) -> str:
 
 
 def _questions(file: File, language: str, answers: Answers) -> Iterator[Question]:
-    seen = set[str]()
+    ids = set[str]()
     parsed = _parsed(file)
     with located(file.name):
         with located("the file"):
@@ -169,10 +169,10 @@ def _questions(file: File, language: str, answers: Answers) -> Iterator[Question
                 for j, paragraph in enumerate(_member(article, "paragraphs", list)):
                     with located(f".paragraphs[{j}]"):
                         for question in _paragraph(paragraph, answers):
-                            if question.id in seen:
+                            if question.id in ids:
                                 with located(f"question {question.id}"):
                                     raise _broken("this id a second time", "an id of its own")
-                            seen.add(question.id)
+                            ids.add(question.id)
                             yield replace(question, language=language, title=title, place=(i, j))
 
 
@@ -180,34 +180,34 @@ def write_questions(questions: Iterable[Question], *, version: str | float) -> I
     """Yield the lines of a file: the original articles, one paragraph for each run of a passage."""
     yield (f'{{"version": {json.dumps(version)}, ' if version else "{") + '"data": ['
     comma = ""
-    seen: set[str] = set()
+    ids: set[str] = set()
     for (_, title), article in groupby(questions, key=lambda question: (question.place[0], question.title)):
         yield f'{comma}{{"title": {json.dumps(title, ensure_ascii=False)}, "paragraphs": ['
-        yield from _paragraphs(article, seen)
+        yield from _paragraphs(article, ids)
         yield "]}"
         comma = ","
     yield "]}"
 
 
-def _paragraphs(article: Iterable[Question], seen: set[str]) -> Iterator[str]:
+def _paragraphs(article: Iterable[Question], ids: set[str]) -> Iterator[str]:
     comma = ""
     for (_, passage), group in groupby(article, key=lambda question: (question.place, question.passage)):
-        qas = [_written(question, seen) for question in group]
+        qas = [_written(question, ids) for question in group]
         yield comma + json.dumps({"context": passage, "qas": qas}, ensure_ascii=False)
         comma = ","
 
 
-def _written(question: Question, seen: set[str]) -> dict[str, object]:
+def _written(question: Question, ids: set[str]) -> dict[str, object]:
     wrong = [text for start, text in question.answers if not _stands(text, start, question.passage)]
     if wrong or not question.answers:
         raise cannot_write(
             "questions", question.id, f"answer {wrong[0]!r} not there" if wrong else "no answer"
         )
-    if question.id in seen:
+    if question.id in ids:
         raise cannot_write("questions", question.id, "this id a second time; expected one of its own")
     if not all(map(is_unicode, (question.id, question.question, question.passage, question.title))):
         raise cannot_write("questions", repr(question.id), "half a surrogate pair in it. Take it out")
-    seen.add(question.id)
+    ids.add(question.id)
     return {
         "id": question.id,
         "question": question.question,
@@ -270,17 +270,19 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
         return start, text, ""
     if start is not None and start < 0:  # So corpora write that an answer does not stand in its passage.
         return f"answer {text[:60]!r} at {start}, which is no place in the passage"
-    found = _places(passage, text)
+    places = _places(passage, text)
     if start is None:
-        several = f"answer {text[:60]!r} without an offset, the first of {len(found)} places"
-        return (*found[0], several if len(found) > 1 else "") if found else f"answer {text[:60]!r}, nowhere"
-    meant = _surely_meant(passage, start, found)
+        several = f"answer {text[:60]!r} without an offset, the first of {len(places)} places"
+        return (
+            (*places[0], several if len(places) > 1 else "") if places else f"answer {text[:60]!r}, nowhere"
+        )
+    meant = _surely_meant(passage, start, places)
     if meant is not None:
         return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
-    there = passage[start : start + len(text)] if start >= 0 else ""
+    at_start = passage[start : start + len(text)] if start >= 0 else ""
     return (
-        f"answer {text[:60]!r} at {start}, where the passage has {there[:60]!r}; it has that text "
-        f"{f'{len(found)} times, none of them surely meant' if found else 'nowhere'}"
+        f"answer {text[:60]!r} at {start}, where the passage has {at_start[:60]!r}; it has that text "
+        f"{f'{len(places)} times, none of them surely meant' if places else 'nowhere'}"
     )
 
 
@@ -319,13 +321,13 @@ def _broken(found: str, expected: str, advice: str = "Correct it or fetch the fi
 def _places(passage: str, answer: str) -> list[tuple[int, str]]:
     """Return offset and text of each occurrence of an answer as words, with any white space between them."""
     words = [re.escape(word) for word in answer.split()]
-    found = re.finditer(f"(?=({_SPACE.join(words)}))", passage) if words else ()  # ahead: they may overlap
-    places = [(match.start(), match[1]) for match in found]
-    return [one for one in places if not any(_is_inside_word(passage, at) for at in _ends(one))]
+    matches = re.finditer(f"(?=({_SPACE.join(words)}))", passage) if words else ()  # ahead: they may overlap
+    places = [(match.start(), match[1]) for match in matches]
+    return [span for span in places if not any(_is_inside_word(passage, at) for at in _ends(span))]
 
 
-def _ends(place: tuple[int, str]) -> tuple[int, int]:
-    return place[0], place[0] + len(place[1])
+def _ends(span: tuple[int, str]) -> tuple[int, int]:
+    return span[0], span[0] + len(span[1])
 
 
 def _is_inside_word(passage: str, at: int) -> bool:
@@ -336,18 +338,18 @@ def _is_inside_word(passage: str, at: int) -> bool:
     )
 
 
-def _surely_meant(passage: str, start: int, found: list[tuple[int, str]]) -> tuple[int, str] | None:
+def _surely_meant(passage: str, start: int, spans: list[tuple[int, str]]) -> tuple[int, str] | None:
     """Return the only occurrence that fits an offset; None where it is ambiguous."""
     for likely in (
-        found,
-        [one for one in found if start in _other_counts(passage[: one[0]])],
-        [one for one in found if abs(one[0] - start) <= NEAR],
+        spans,
+        [span for span in spans if start in _other_counts(passage[: span[0]])],
+        [span for span in spans if abs(span[0] - start) <= NEAR],
     ):
         if len(likely) == 1:
             return likely[0]
     return None
 
 
-def _other_counts(before: str) -> tuple[int, int]:
+def _other_counts(text: str) -> tuple[int, int]:
     """Return the length of a text in bytes of UTF-8 and in units of UTF-16."""
-    return len(before.encode()), len(before.encode("utf-16-le")) // 2
+    return len(text.encode()), len(text.encode("utf-16-le")) // 2

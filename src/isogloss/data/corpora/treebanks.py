@@ -93,12 +93,12 @@ class Ud:
 
 def treebanks_there(folder: Folder, language: str, split: Split) -> list[str]:
     """Return the names, in lower case as in file names, of the language's treebanks that have the split."""
-    found, codes = set[str](), spellings(language)
-    for place in TREEBANKS:
-        for file in folder.find([f"{place}UD_*/*_*-ud-{split}.conllu"]):
+    names, codes = set[str](), spellings(language)
+    for parent in TREEBANKS:
+        for file in folder.find([f"{parent}UD_*/*_*-ud-{split}.conllu"]):
             if (match := _FILE.fullmatch(file.base_name)) and match[1] in codes:
-                found.add(match[2])
-    return sorted(found)
+                names.add(match[2])
+    return sorted(names)
 
 
 def ud_paths(treebank: str, language: str, split: Split) -> list[str]:
@@ -110,13 +110,13 @@ def ud_paths(treebank: str, language: str, split: Split) -> list[str]:
 
 
 def _only_one(folder: Folder, language: str) -> str:
-    found = sorted({name for split in SPLITS for name in treebanks_there(folder, language, split)})
-    if len(found) > 1:
+    names = sorted({name for split in SPLITS for name in treebanks_there(folder, language, split)})
+    if len(names) > 1:
         raise DataError(
-            f"{folder.name}: corpus ud has several treebanks for language {language!r}: {some(found)}; "
-            f'expected one, or one that is named. Name it: treebanks = {{ {language} = "{found[0]}" }}.'
+            f"{folder.name}: corpus ud has several treebanks for language {language!r}: {some(names)}; "
+            f'expected one, or one that is named. Name it: treebanks = {{ {language} = "{names[0]}" }}.'
         )
-    return found[0] if found else ""
+    return names[0] if names else ""
 
 
 def _missing(folder: Folder, language: str, split: Split, treebank: str) -> DataError:
@@ -137,7 +137,7 @@ def _missing(folder: Folder, language: str, split: Split, treebank: str) -> Data
 
 
 def _languages(folder: Folder, split: Split) -> str:
-    files = [file for place in TREEBANKS for file in folder.find([f"{place}UD_*/*-ud-{split}.conllu"])]
+    files = [file for parent in TREEBANKS for file in folder.find([f"{parent}UD_*/*-ud-{split}.conllu"])]
     codes = {canonical_language(file.base_name.partition("_")[0]) for file in files}
     if codes:
         plain = {code for code in codes if "-" not in code} or codes

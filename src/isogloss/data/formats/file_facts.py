@@ -96,10 +96,12 @@ class _Look:
         odd = [tag for tag in self.tags.tags if _MARK.fullmatch(tag)] if scheme == WORDS else []
         if odd and self.labels[OUTSIDE]:
             yield f"labels of words, though {odd[0]!r} looks like one of spans"
-        alike = defaultdict[str, list[str]](list)
+        variants = defaultdict[str, list[str]](list)
         for label in self.labels:
-            alike[unicodedata.normalize("NFKC", label).casefold()].append(label)
-        yield from (f"labels that look alike: {', '.join(same)}" for same in alike.values() if len(same) > 1)
+            variants[unicodedata.normalize("NFKC", label).casefold()].append(label)
+        yield from (
+            f"labels that look alike: {', '.join(same)}" for same in variants.values() if len(same) > 1
+        )
         counted = self.reading.kind == "choice" and not self.reading.labels
         if counted and self.rows >= SUSPICIOUS and not self.labels["0"]:
             yield "no row with the label 0, from which options are counted"

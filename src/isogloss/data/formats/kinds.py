@@ -36,7 +36,7 @@ def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Ex
     Without ids of their own, official examples are numbered from 1 within their language, so that rows of
     parallel corpora have equal ids in all languages, and described ones from 0 within their file.
     """
-    seen, count = dict[str, int](), 0
+    taken_ids, count = dict[str, int](), 0
     reading = reading.without_labels if facts.unlabelled else reading
     for row in reading.rows(file, facts.layout):
         if isinstance(row, DataError):
@@ -46,7 +46,7 @@ def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Ex
         record = Record(reading, file, row, str(count if reading.official else row.number), facts)
         try:
             if "id" in reading.table.columns and ("id" in row.parts or not reading.official):
-                record = record.named(seen)
+                record = record.named(taken_ids)
             yield KINDS[reading.kind].make(record)
         except DataError as error:
             yield error
@@ -103,7 +103,7 @@ def _word(record: Record, word: object, index: int) -> str:
     prefixes, blank = record.reading.prefixes, record.reading.blank
     if not isinstance(word, str) or not (word if blank else word.strip()) or not is_unicode(word):
         raise record.broken(f"the word {word!r}", "words that are not blank", "Take it out", word=index)
-    bare = next((word.removeprefix(one) for one in prefixes if word.startswith(one)), "")
+    bare = next((word.removeprefix(prefix) for prefix in prefixes if word.startswith(prefix)), "")
     if prefixes and not bare:
         raise record.broken(f"word {word!r}", f"{prefixes[0]!r} before each word", word=index)
     return bare if prefixes else word

@@ -155,16 +155,16 @@ def _columns(count: int) -> str:
 
 def check_words(file: File, sentences: Iterable[Sequence[str]], column: int) -> None:
     """Raise DataError where the column of words counts them (1, 2, 3 …) or always has the same text."""
-    seen, counts, length = dict[str, None](), True, 0
+    distinct, counts, length = dict[str, None](), True, 0
     for words in islice(sentences, LOOKED_AT):
-        seen.update(dict.fromkeys(words))
+        distinct.update(dict.fromkeys(words))
         counts = counts and list(words) == [str(number) for number in range(1, len(words) + 1)]
         length += len(words)
     columns = "Write the columns of both, counted from 0 (columns = { word = 1, label = 2 })"
-    prefix = _LANGUAGE.match(commonprefix([*seen]))  # noqa: RUF071
+    prefix = _LANGUAGE.match(commonprefix([*distinct]))  # noqa: RUF071
     for what, advice, is_so in (
         ("the numbers of words (1, 2, 3 …)", columns, counts and length > 1),
-        (f"{next(iter(seen), '')[:60]!r} alone", columns, len(seen) == 1 and length >= SAME),
+        (f"{next(iter(distinct), '')[:60]!r} alone", columns, len(distinct) == 1 and length >= SAME),
         (
             f"{prefix and prefix[0]!r} before each word",
             'Take it out, or use corpus = "wikiann"',

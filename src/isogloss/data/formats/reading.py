@@ -156,12 +156,12 @@ class Record:
         line = self.row.line if word is None or not self.row.lines else self.row.lines[word]
         return self.file.broken(line, found, expected, advice)
 
-    def named(self, seen: dict[str, int]) -> "Record":
+    def named(self, taken_ids: dict[str, int]) -> "Record":
         """Return the record with the row's own id, which is made unique."""
         name = " ".join(map(str, cells_of(self.part("id"))))
         if not name and self.reading.official:
             raise self.broken("an empty id", "an id of its own")
-        return Record(self.reading, self.file, self.row, unique_id(name, seen), self.facts)
+        return Record(self.reading, self.file, self.row, unique_id(name, taken_ids), self.facts)
 
     def part(self, part: str) -> Any:
         """Return a part; DataError where the row has none."""
@@ -181,8 +181,8 @@ class Record:
         """Return the text of a cell; DataError where it is blank or no text."""
         if isinstance(cell, str) and (self.reading.blank or cell.strip()) and is_unicode(cell):
             return cell
-        found, advice = f"{part} is {str(cell)[:60]!r}", "Give it, or take the row out"
-        raise self.broken(found, "a text that is not blank", advice)
+        problem, advice = f"{part} is {str(cell)[:60]!r}", "Give it, or take the row out"
+        raise self.broken(problem, "a text that is not blank", advice)
 
     @property
     def is_unlabelled(self) -> bool:
@@ -211,15 +211,15 @@ class Record:
         """Return a label of the inventory; DataError for another one."""
         if label and label in self.reading.labels:
             return label
-        known = self.reading.spelled or self.reading.labels
-        found = f"label {label!r}" if label else "no label"
-        expected = f"one of {some(known)}" if known else "a label"
+        spellings = self.reading.spelled or self.reading.labels
+        problem = f"label {label!r}" if label else "no label"
+        expected = f"one of {some(spellings)}" if spellings else "a label"
         is_word = self.reading.kind == "tagging"
-        raise self.broken(found, expected, self._label_advice(label), word=word if is_word else None)
+        raise self.broken(problem, expected, self._label_advice(label), word=word if is_word else None)
 
     def _label_advice(self, label: str) -> str:
-        known = self.reading.spelled or self.reading.labels
-        near = did_you_mean(label, known).strip()
+        spellings = self.reading.spelled or self.reading.labels
+        near = did_you_mean(label, spellings).strip()
         if not self.reading.official:
             advice = "Correct it, or the labels of the description"
             if self.reading.kind != "tagging":
@@ -228,7 +228,7 @@ class Record:
         elif self.reading.kind != "tagging" and label in ("", "-"):
             return "Take the rows without a label out of the file"
         else:
-            types = sorted({tag.partition("-")[2] for tag in known} - {""})
+            types = sorted({tag.partition("-")[2] for tag in spellings} - {""})
             own_type = label.partition("-")[2].upper()
             advice = "Correct the line"
             if types and own_type and not own_type.startswith(tuple(types)):

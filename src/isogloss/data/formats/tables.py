@@ -121,8 +121,8 @@ def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
 def _part(cells: Mapping[Any, Any], place: Place) -> Any:
     """Return the cell of a part, or those of several columns."""
     if isinstance(place, tuple):
-        found = tuple(cells.get(column, _ABSENT) for column in place)
-        return _ABSENT if _ABSENT in found else found
+        values = tuple(cells.get(column, _ABSENT) for column in place)
+        return _ABSENT if _ABSENT in values else values
     names = place.names if isinstance(place, AnyOf) else (place,)
     return next((cells[name] for name in names if name in cells), _ABSENT)
 
@@ -188,16 +188,16 @@ def _is_header(table: Table, cells: Sequence[str], columns: Sequence[Column]) ->
 
 def _check_header(file: File, number: int, header: Sequence[str], table: Table) -> None:
     """Raise DataError for a column that is not in a header; an optional one may be absent, not misspelled."""
-    wanted: list[tuple[str, tuple[Column, ...]]] = [(str(column), (column,)) for column in table.chosen]
+    needed: list[tuple[str, tuple[Column, ...]]] = [(str(column), (column,)) for column in table.chosen]
     for part, place in table.columns.items():
         columns = table.columns_of(part)
-        wanted += [(part, columns)] if isinstance(place, AnyOf) else [(part, (one,)) for one in columns]
-    for part, columns in wanted:
+        needed += [(part, columns)] if isinstance(place, AnyOf) else [(part, (column,)) for column in columns]
+    for part, columns in needed:
         names = [column for column in columns if isinstance(column, str)]
         twice = next((name for name in names if header.count(name) > 1), None)
         if twice is not None:
-            found = f"{header.count(twice)} columns {twice!r}"
-            raise file.broken(number, found, "one", "Number them from 0")
+            count = f"{header.count(twice)} columns {twice!r}"
+            raise file.broken(number, count, "one", "Number them from 0")
         if not names or not {*names}.isdisjoint(header):
             continue
         official, near = bool(table.headerless), did_you_mean(names[0], header)
@@ -247,7 +247,7 @@ def _conll(file: File, table: Table, layout: Layout | None) -> _CellRows:
 def _conllu(file: File, table: Table) -> _CellRows:
     """Yield sentences without multi-word ranges, empty nodes and comments."""
     columns = [cast(Column, place) for place in table.columns.values()]
-    places = {one: NAMES.index(one) if isinstance(one, str) else one for one in columns}
+    places = {column: NAMES.index(column) if isinstance(column, str) else column for column in columns}
     for block in read_sentences(file):
         cells = {column: [row[at] for _, row in block.rows] for column, at in places.items()}
         yield _Cells(block.number, cells, [number for number, _ in block.rows])

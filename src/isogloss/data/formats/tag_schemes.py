@@ -40,8 +40,8 @@ class TagCounts:
     def add(self, sentence: Sequence[str]) -> None:
         """Count the tags of a sentence."""
         self.tags.update(sentence)
-        for before, tag in zip((OUTSIDE, *sentence), sentence, strict=False):
-            if tag[:2] in ("B-", "I-") and before[1:] != tag[1:]:
+        for previous, tag in zip((OUTSIDE, *sentence), sentence, strict=False):
+            if tag[:2] in ("B-", "I-") and previous[1:] != tag[1:]:
                 self.begun_inside += tag[0] == "I"
                 self.begun += tag[0] == "B"
 
@@ -84,12 +84,12 @@ def as_bio(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
 
 
 def _from_marks(tags: Sequence[str], scheme: str) -> Iterator[str]:
-    before = OUTSIDE
+    previous = OUTSIDE
     for tag in tags:
         mark, hyphen, name = tag.partition("-")
-        begins = mark in _BEGINS or (scheme == IOB1 and before.partition("-")[2] != name)
+        begins = mark in _BEGINS or (scheme == IOB1 and previous.partition("-")[2] != name)
         yield f"{'B' if begins else 'I'}-{name}" if hyphen else tag
-        before = tag
+        previous = tag
 
 
 def _from_brackets(tags: Sequence[str]) -> Iterator[str]:

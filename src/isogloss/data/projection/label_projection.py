@@ -95,9 +95,9 @@ class Projection:
     def __post_init__(self) -> None:
         """Refuse unknown ways, and alignment without an aligner."""
         check_named("answers", "way to find them again", WAYS, *self.answers)
-        for name, found in (("tags", self.tags), ("links", self.links)):
-            if found is not None:
-                check_named(name, "way to find them again", TAG_WAYS, found)
+        for name, way in (("tags", self.tags), ("links", self.links)):
+            if way is not None:
+                check_named(name, "way to find them again", TAG_WAYS, way)
         if "alignment" in (*self.answers, self.tags, self.links) and self.find_links is None:
             raise ConfigError("alignment finds labels and links with a word aligner, and none was given.")
 
@@ -115,24 +115,27 @@ def translate_examples(
     translation. Tagged and parsed sentences become words, with tags where these are projected and links where
     these are kept. ``language`` is the target, for questions that state the language of their passage.
     """
-    every, how = list(examples), projection or Projection()
-    questions = [one for one in every if isinstance(one, Question)]
-    found = _Questions(questions, translate, how, language)
-    others = [one for one in every if not isinstance(one, Question)]
-    texts = [list(_PARTS[type(one)].texts(one)) for one in others]
-    translated = iter(translate(text for some in texts for text in some))
-    made: dict[int, Example | None] = {id(one): found.examples.get(one.id) for one in questions}
-    cuts, sentences = found.cuts, list[_Sentence]()
-    for one, some in zip(others, texts, strict=True):
-        mine = [next(translated) for _ in some]
+    originals, chosen = list(examples), projection or Projection()
+    questions = [example for example in originals if isinstance(example, Question)]
+    located = _Questions(questions, translate, chosen, language)
+    others = [example for example in originals if not isinstance(example, Question)]
+    texts = [list(_PARTS[type(example)].texts(example)) for example in others]
+    translated = iter(translate(text for parts in texts for text in parts))
+    made: dict[int, Example | None] = {id(example): located.examples.get(example.id) for example in questions}
+    cuts, sentences = located.cuts, list[_Sentence]()
+    for example, parts in zip(others, texts, strict=True):
+        mine = [next(translated) for _ in parts]
         cuts += sum(text.cuts for text in mine)
-        rebuilt = made[id(one)] = _PARTS[type(one)].rebuild(one, mine)
-        if isinstance(one, TaggedSentence | ParsedSentence):
-            sentences.append(_Sentence(one, cast(TaggedSentence, rebuilt), some[0], mine[0]))
-    made |= _with_words_labelled(sentences, how)
-    lost = (*found.lost, *(one.original.id for one in sentences if made[id(one.original)] is None))
-    kept = [made[id(one)] for one in every]
-    return TranslatedExamples([one for one in kept if one is not None], lost, cuts)
+        rebuilt = made[id(example)] = _PARTS[type(example)].rebuild(example, mine)
+        if isinstance(example, TaggedSentence | ParsedSentence):
+            sentences.append(_Sentence(example, cast(TaggedSentence, rebuilt), parts[0], mine[0]))
+    made |= _with_words_labelled(sentences, chosen)
+    lost = (
+        *located.lost,
+        *(example.original.id for example in sentences if made[id(example.original)] is None),
+    )
+    results = [made[id(example)] for example in originals]
+    return TranslatedExamples([example for example in results if example is not None], lost, cuts)
 
 
 class _Sentence(NamedTuple):
@@ -144,26 +147,28 @@ class _Sentence(NamedTuple):
     translated: Translated
 
 
-def _with_words_labelled(sentences: Sequence[_Sentence], how: Projection) -> dict[int, Example | None]:
+def _with_words_labelled(sentences: Sequence[_Sentence], projection: Projection) -> dict[int, Example | None]:
     """Return each translated sentence with its tags and links, by the original.
 
     None where tags were not located.
     """
-    ways = dict.fromkeys(way for way in (how.tags, how.links) if way is not None)
+    ways = dict.fromkeys(way for way in (projection.tags, projection.links) if way is not None)
     if not ways:
         return {}
-    links = {way: list(_links(sentences, way, how.find_links)) for way in ways}
-    bio = are_bio(tag for one in sentences for tag in one.original.tags)
-    found = dict[int, Example | None]()
-    for number, one in enumerate(sentences):
-        words: TaggedSentence | None = one.words
-        if how.tags is not None:
-            tags = projected_tags(one.original.tags, len(one.words.words), links[how.tags][number], bio=bio)
-            words = None if tags is None else replace(one.words, tags=tags)
-        if words is not None and how.links is not None:
-            words = replace(words, links=tuple(links[how.links][number]))
-        found[id(one.original)] = words
-    return found
+    links = {way: list(_links(sentences, way, projection.find_links)) for way in ways}
+    bio = are_bio(tag for sentence in sentences for tag in sentence.original.tags)
+    labelled = dict[int, Example | None]()
+    for number, sentence in enumerate(sentences):
+        words: TaggedSentence | None = sentence.words
+        if projection.tags is not None:
+            tags = projected_tags(
+                sentence.original.tags, len(sentence.words.words), links[projection.tags][number], bio=bio
+            )
+            words = None if tags is None else replace(sentence.words, tags=tags)
+        if words is not None and projection.links is not None:
+            words = replace(words, links=tuple(links[projection.links][number]))
+        labelled[id(sentence.original)] = words
+    return labelled
 
 
 def _links(sentences: Sequence[_Sentence], way: TagWay, find_links: FindLinks | None) -> Iterable[WordLinks]:
@@ -172,20 +177,20 @@ def _links(sentences: Sequence[_Sentence], way: TagWay, find_links: FindLinks | 
         pairs = [
             Translation(
                 id=str(number),
-                first=one.text,
-                second=one.translated.text,
-                words=(one.original.words, one.words.words),
+                first=sentence.text,
+                second=sentence.translated.text,
+                words=(sentence.original.words, sentence.words.words),
             )
-            for number, one in enumerate(sentences)
+            for number, sentence in enumerate(sentences)
         ]
         return map(list, find_links(pairs))
     return map(_own_links, sentences)
 
 
-def _own_links(one: _Sentence) -> WordLinks:
+def _own_links(sentence: _Sentence) -> WordLinks:
     """Return the translator's links between places in both texts as links of words."""
-    texts = (one.original.words, one.text), (one.words.words, one.translated.text)
-    return word_links(*texts, one.translated.links or ())
+    texts = (sentence.original.words, sentence.text), (sentence.words.words, sentence.translated.text)
+    return word_links(*texts, sentence.translated.links or ())
 
 
 def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> Iterator[Example]:
@@ -194,14 +199,14 @@ def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> 
     A text that the previous example has too (a passage of several questions) is translated once. Sentences
     keep the translator's own word links.
     """
-    here, there = tee(examples)
-    new = (text for _, texts in _with_new_texts(there) for text in texts)
-    made, known = iter(translate(new)), dict[str, Translated]()
-    for example, texts in _with_new_texts(here):
-        known |= {text: next(made) for text in texts}
+    originals, copies = tee(examples)
+    new = (text for _, texts in _with_new_texts(copies) for text in texts)
+    made, translated = iter(translate(new)), dict[str, Translated]()
+    for example, texts in _with_new_texts(originals):
+        translated |= {text: next(made) for text in texts}
         parts = _PARTS[type(example)]
-        known = {text: known[text] for text in parts.texts(example)}
-        mine = [known[text] for text in parts.texts(example)]
+        translated = {text: translated[text] for text in parts.texts(example)}
+        mine = [translated[text] for text in parts.texts(example)]
         rebuilt = parts.rebuild(example, mine)
         if isinstance(example, TaggedSentence | ParsedSentence) and mine[0].links is not None:
             words = cast(TaggedSentence, rebuilt)
@@ -217,11 +222,11 @@ def texts_of(example: Example) -> Sequence[str]:
 
 def _with_new_texts(examples: Iterable[Example]) -> Iterator[tuple[Example, list[str]]]:
     """Yield each example with those of its texts that the previous one lacks."""
-    before: Sequence[str] = ()
+    previous: Sequence[str] = ()
     for example in examples:
         texts = texts_of(example)
-        yield example, [text for text in dict.fromkeys(texts) if text not in before]
-        before = texts
+        yield example, [text for text in dict.fromkeys(texts) if text not in previous]
+        previous = texts
 
 
 class _Parts(NamedTuple):
@@ -239,39 +244,45 @@ def _words(sentence: TaggedSentence | ParsedSentence, translated: Sequence[Trans
 
 
 def _written(sentence: TaggedSentence | ParsedSentence) -> Sequence[str]:
-    known = text_comment(sentence) if isinstance(sentence, ParsedSentence) else ""
-    return [known or detokenize(sentence.words)]
+    comment = text_comment(sentence) if isinstance(sentence, ParsedSentence) else ""
+    return [comment or detokenize(sentence.words)]
 
 
 def _asked(question: Question, translated: Sequence[Translated]) -> Question:
-    asked, passage = translated
-    return replace(question, question=asked.text, passage=passage.text, answers=(), language="", repaired="")
+    wording, passage = translated
+    return replace(
+        question, question=wording.text, passage=passage.text, answers=(), language="", repaired=""
+    )
 
 
 _OF_WORDS = _Parts(_written, _words)
 _PARTS: Mapping[type, _Parts] = {
     SentencePair: _Parts(
-        lambda one: [one.first, one.second],
-        lambda one, texts: replace(one, first=texts[0].text, second=texts[1].text),
+        lambda example: [example.first, example.second],
+        lambda example, texts: replace(example, first=texts[0].text, second=texts[1].text),
     ),
     Choice: _Parts(
-        lambda one: [one.context, *filter(None, [one.question]), *one.options],
-        lambda one, texts: replace(
-            one,
+        lambda example: [example.context, *filter(None, [example.question]), *example.options],
+        lambda example, texts: replace(
+            example,
             context=texts[0].text,
-            question=texts[1].text if one.question else "",
-            options=tuple(text.text for text in texts[-len(one.options) :]),
+            question=texts[1].text if example.question else "",
+            options=tuple(text.text for text in texts[-len(example.options) :]),
         ),
     ),
-    LabelledText: _Parts(lambda one: [one.text], lambda one, texts: replace(one, text=texts[0].text)),
-    TextLine: _Parts(lambda one: [one.text], lambda one, texts: replace(one, text=texts[0].text)),
+    LabelledText: _Parts(
+        lambda example: [example.text], lambda example, texts: replace(example, text=texts[0].text)
+    ),
+    TextLine: _Parts(
+        lambda example: [example.text], lambda example, texts: replace(example, text=texts[0].text)
+    ),
     Translation: _Parts(
-        lambda one: [one.first],
-        lambda one, texts: replace(one, second=texts[0].text, links=None, possible=(), words=None),
+        lambda example: [example.first],
+        lambda example, texts: replace(example, second=texts[0].text, links=None, possible=(), words=None),
     ),
     TaggedSentence: _OF_WORDS,
     ParsedSentence: _OF_WORDS,
-    Question: _Parts(lambda one: [one.question, one.passage], _asked),
+    Question: _Parts(lambda example: [example.question, example.passage], _asked),
 }
 
 

@@ -134,24 +134,24 @@ def _by_id(examples: Iterable[One], name: str) -> dict[str, One]:
     return found
 
 
-def _labels_differ(one: Example, other: Example) -> bool:
-    if isinstance(one, Choice) and isinstance(other, Choice):
-        labels = {one.label, other.label} - {None}
-        return len(labels) > 1 or len(one.options) != len(other.options)
-    if isinstance(one, SentencePair | LabelledText) and isinstance(other, SentencePair | LabelledText):
+def _labels_differ(first: Example, other: Example) -> bool:
+    if isinstance(first, Choice) and isinstance(other, Choice):
+        labels = {first.label, other.label} - {None}
+        return len(labels) > 1 or len(first.options) != len(other.options)
+    if isinstance(first, SentencePair | LabelledText) and isinstance(other, SentencePair | LabelledText):
         mine, yours = (
-            frozenset(side.label) if isinstance(side.label, tuple) else side.label for side in (one, other)
+            frozenset(side.label) if isinstance(side.label, tuple) else side.label for side in (first, other)
         )
         return mine != yours and "" not in (mine, yours)
     return False
 
 
 def _not_parallel(
-    names: tuple[str, str], one: Mapping[str, object], other: Mapping[str, object]
+    names: tuple[str, str], first: Mapping[str, object], other: Mapping[str, object]
 ) -> DataError:
     missing = (
-        (names[0], names[1], [name for name in one if name not in other]),
-        (names[1], names[0], [name for name in other if name not in one]),
+        (names[0], names[1], [name for name in first if name not in other]),
+        (names[1], names[0], [name for name in other if name not in first]),
     )
     facts = [
         f"{len(ids)} of {here} are not in {there} (ids {some(ids)})" for here, there, ids in missing if ids

@@ -30,8 +30,8 @@ class Entity(NamedTuple):
 
 def are_bio(tags: Iterable[str]) -> bool:
     """Return whether tags mark entities (O, B-…, I-…) and not each word by itself."""
-    seen = set(tags) - {NO_TAG}
-    return bool(seen) and all(tag == OUTSIDE or tag[:2] in ("B-", "I-") for tag in seen)
+    distinct = set(tags) - {NO_TAG}
+    return bool(distinct) and all(tag == OUTSIDE or tag[:2] in ("B-", "I-") for tag in distinct)
 
 
 def projected_tags(tags: Sequence[str], count: int, links: WordLinks, *, bio: bool) -> tuple[str, ...] | None:
