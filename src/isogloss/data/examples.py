@@ -195,9 +195,9 @@ def read_examples(path: Path) -> Iterator[Example]:
 
 def example_line(example: Example) -> str:
     """Return an example as one line of JSON, without fields at their default."""
-    stored = (one for one in fields(example) if one.metadata.get("stored", True))
-    values = ((one, getattr(example, one.name)) for one in stored)
-    body = {one.name: value for one, value in values if value != one.default}
+    stored = (member for member in fields(example) if member.metadata.get("stored", True))
+    values = ((member, getattr(example, member.name)) for member in stored)
+    body = {member.name: value for member, value in values if value != member.default}
     line = json.dumps({"kind": type(example).__name__, **body}, ensure_ascii=False)
     # Half a surrogate pair is no character that a file can hold; its escape is.
     return line if is_unicode(line) else json.dumps({"kind": type(example).__name__, **body})
@@ -284,8 +284,8 @@ def _label(example: Example) -> str:
     )
 
 
-def _too_few(wanted: int, there: int, where: str) -> DataError:
-    return DataError(f"shots: {wanted} examples wanted, but {where} {there}. Choose at most {there}.")
+def _too_few(needed: int, there: int, where: str) -> DataError:
+    return DataError(f"shots: {needed} examples wanted, but {where} {there}. Choose at most {there}.")
 
 
 def subsample(lines: Iterable[Item], count: int, *, seed: int) -> list[Item]:

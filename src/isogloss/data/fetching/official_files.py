@@ -143,11 +143,11 @@ def _has(file: Release, languages: Sequence[str]) -> bool:
     return not file.languages or not set(languages).isdisjoint(file.languages)
 
 
-def _nothing_in(language: str, names: Sequence[str], found: Sequence[Release]) -> ConfigError:
-    there = sorted({language for file in found for language in file.languages})
+def _nothing_in(language: str, names: Sequence[str], releases: Sequence[Release]) -> ConfigError:
+    codes = sorted({language for file in releases for language in file.languages})
     return ConfigError(
-        f"--language {language}: nothing of {', '.join(names)} is in it.{did_you_mean(language, there)} "
-        f"There is: {', '.join(there)}."
+        f"--language {language}: nothing of {', '.join(names)} is in it.{did_you_mean(language, codes)} "
+        f"There is: {', '.join(codes)}."
     )
 
 
@@ -271,12 +271,12 @@ def _fetch(
     return got
 
 
-def _found_here(release: Release, path: Path, known: Fetched | None) -> Fetched | None:
+def _found_here(release: Release, path: Path, fetched: Fetched | None) -> Fetched | None:
     """Return the record of a file that was put there by hand or by an earlier call."""
     if not path.is_file():
         return None
     digest = checksum(path)
-    expected = release.sha256 or (known.sha256 if known else "")
+    expected = release.sha256 or (fetched.sha256 if fetched else "")
     if expected and digest != expected:
         raise unofficial_file(path, expected)
     return _fetched(release, path.stat().st_size, digest)
@@ -297,8 +297,8 @@ def _fetched(release: Release, size: int, digest: str) -> Fetched:
     return Fetched(url=release.url, size=size, sha256=digest, published=bool(release.sha256), files=files)
 
 
-def _link(release: Release, known: Fetched | None) -> Link:
-    recorded = "" if known is None or known.url != release.url else known.sha256
+def _link(release: Release, fetched: Fetched | None) -> Link:
+    recorded = "" if fetched is None or fetched.url != release.url else fetched.sha256
     return Link(
         url=release.url,
         size=release.size,
@@ -311,11 +311,11 @@ def _link(release: Release, known: Fetched | None) -> Link:
 _FIRST = f"that of the first download ({RECORDS}/{{}}.json; delete it to trust the new one)"
 
 
-def _wider(known: Fetched | None, languages: Sequence[str]) -> tuple[str, ...]:
+def _wider(fetched: Fetched | None, languages: Sequence[str]) -> tuple[str, ...]:
     """Return the languages to extract: the requested ones and those of the record."""
-    if not languages or (known and known.files and not known.languages):
+    if not languages or (fetched and fetched.files and not fetched.languages):
         return ()
-    return tuple(sorted({*languages, *(known.languages if known else ())}))
+    return tuple(sorted({*languages, *(fetched.languages if fetched else ())}))
 
 
 def _record_path(release: Release, folder: Path) -> Path:

@@ -73,15 +73,15 @@ def find_texts(folder: Folder, stem: str, first: str, second: str) -> list[File]
     Files of one text come together: both sides, then alignments where there are any.
     """
     tables = folder.find([f"{stem}.tsv"])
-    tables = [file for file in tables if all(column_of(one, languages_in(file)) for one in (first, second))]
+    tables = [file for file in tables if all(column_of(code, languages_in(file)) for code in (first, second))]
     if tables:
         return tables
     orders = ((first, second), (second, first))
     forms = [_find_lines, _find_split_last, *([_find_gold] if stem.endswith("/*") else [])]
-    for (one, two), find in (*product(orders, forms), *product(orders, [_find_mined])):
-        found = find(folder, stem, one, two)
-        if found:
-            return found
+    for (code, two), find in (*product(orders, forms), *product(orders, [_find_mined])):
+        files = find(folder, stem, code, two)
+        if files:
+            return files
     return []
 
 
@@ -105,7 +105,7 @@ def count_empty(files: list[File]) -> int:
         if len(text) > 1 and not text[0].plain_name.endswith(("src-tgt", "conllu"))
     )
     sides = (zip(text[0].lines(), text[1].lines(), strict=False) for text in texts)
-    return sum(not (one.strip() and other.strip()) for text in sides for (_, one), (_, other) in text)
+    return sum(not (line.strip() and other.strip()) for text in sides for (_, line), (_, other) in text)
 
 
 def _texts(files: list[File]) -> Iterator[list[File]]:
@@ -166,7 +166,7 @@ def languages_in(file: File) -> list[str]:
 
 def column_of(language: str, names: Collection[str]) -> str:
     """Return how a header spells a language; empty where it lacks it."""
-    return next((one for one in spellings(language) if one in names), "")
+    return next((code for code in spellings(language) if code in names), "")
 
 
 def read_rows(file: File, languages: Sequence[str], *, partial: bool = False) -> Iterator[Row]:
@@ -300,7 +300,7 @@ def spelled_pairs(folder: Folder, pattern: str, first: str, second: str) -> list
     """Return how the names of files that match spell two languages with a hyphen."""
     names = [f".{file.base_name}" for file in folder.find([pattern])]
     pairs = product(spellings(first), spellings(second))
-    return [(one, two) for one, two in pairs if any(f".{one}-{two}." in name for name in names)]
+    return [(code, two) for code, two in pairs if any(f".{code}-{two}." in name for name in names)]
 
 
 def _find_mined(folder: Folder, stem: str, first: str, second: str) -> list[File]:

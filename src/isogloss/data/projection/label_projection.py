@@ -290,94 +290,108 @@ class _Questions:
     """Translates passages and questions, then locates answers, way by way."""
 
     def __init__(
-        self, questions: list[Question], translate: TranslateTexts, how: Projection, language: str
+        self, questions: list[Question], translate: TranslateTexts, projection: Projection, language: str
     ) -> None:
-        self.translate, self.how = translate, how
+        self.translate, self.how = translate, projection
         self.cuts = 0
         self.passages: dict[str, Translated] = {}
         self.passage: dict[str, str] = {}
         self.answers: dict[str, tuple[Answer, ...]] = {}
-        if not how.answers:
+        if not projection.answers:
             self._plain(questions)
-            self.passage = {one.id: self.passages[one.passage].text for one in questions}
-            self.answers = {one.id: () for one in questions}
-        for way in how.answers:
-            missing = [one for one in questions if one.id not in self.answers]
+            self.passage = {question.id: self.passages[question.passage].text for question in questions}
+            self.answers = {question.id: () for question in questions}
+        for way in projection.answers:
+            missing = [question for question in questions if question.id not in self.answers]
             if missing:
                 self._ways[way](self, missing)
-        asked = self._texts([one.question for one in questions if one.id in self.answers])
-        self.lost = tuple(one.id for one in questions if one.id not in self.answers)
+        wordings = self._texts([question.question for question in questions if question.id in self.answers])
+        self.lost = tuple(question.id for question in questions if question.id not in self.answers)
         self.examples: dict[str, Question] = {}
-        for one in questions:
-            if one.id in self.answers:
-                self.examples[one.id] = replace(
-                    one,
-                    passage=self.passage[one.id],
-                    question=asked[one.question].text,
-                    answers=self.answers[one.id],
-                    language=language if one.language else "",
+        for question in questions:
+            if question.id in self.answers:
+                self.examples[question.id] = replace(
+                    question,
+                    passage=self.passage[question.id],
+                    question=wordings[question.question].text,
+                    answers=self.answers[question.id],
+                    language=language if question.language else "",
                     repaired="",
                 )
 
     def _texts(self, texts: Iterable[str]) -> dict[str, Translated]:
         """Translate every text once."""
-        wanted = list(dict.fromkeys(texts))
-        found = dict(zip(wanted, self.translate(wanted), strict=True))
-        self.cuts += sum(one.cuts for one in found.values())
-        return found
+        distinct = list(dict.fromkeys(texts))
+        by_text = dict(zip(distinct, self.translate(distinct), strict=True))
+        self.cuts += sum(translation.cuts for translation in by_text.values())
+        return by_text
 
     def _plain(self, questions: Iterable[Question]) -> None:
         """Translate the unmarked passages, each once."""
-        self.passages |= self._texts(one.passage for one in questions if one.passage not in self.passages)
+        self.passages |= self._texts(
+            question.passage for question in questions if question.passage not in self.passages
+        )
 
-    def _keep(self, question: Question, passage: str, found: Iterable[Answer | None]) -> None:
-        answers = tuple(dict.fromkeys(answer for answer in found if answer is not None))
+    def _keep(self, question: Question, passage: str, located: Iterable[Answer | None]) -> None:
+        answers = tuple(dict.fromkeys(answer for answer in located if answer is not None))
         if answers:
             self.passage[question.id], self.answers[question.id] = passage, answers
 
     def _by_own_links(self, questions: list[Question]) -> None:
         self._plain(questions)
-        for one in questions:
-            whole = self.passages[one.passage]
-            if whole.links is not None:
+        for question in questions:
+            translated = self.passages[question.passage]
+            if translated.links is not None:
                 self._keep(
-                    one, whole.text, [by_links(answer, whole.text, whole.links) for answer in one.answers]
+                    question,
+                    translated.text,
+                    [by_links(answer, translated.text, translated.links) for answer in question.answers],
                 )
 
     def _by_marks(self, questions: list[Question]) -> None:
         """Locate answers by each kind of marks in turn; the passage is the unmarked translation."""
         for mark in MARKS:
-            missing = [one for one in questions if one.id not in self.answers]
-            ways = {one.id: marked(one.passage, one.answers[0], mark) for one in missing if one.answers}
+            missing = [question for question in questions if question.id not in self.answers]
+            ways = {
+                question.id: marked(question.passage, question.answers[0], mark)
+                for question in missing
+                if question.answers
+            }
             texts = self._texts(text for text in ways.values() if text is not None)
-            for one in missing:
-                text = ways.get(one.id)
-                found = None if text is None else unmarked(texts[text].text, mark)
-                if found is not None:
-                    self._keep(one, found[0], [found[1]])
+            for question in missing:
+                text = ways.get(question.id)
+                located = None if text is None else unmarked(texts[text].text, mark)
+                if located is not None:
+                    self._keep(question, located[0], [located[1]])
 
     def _by_alignment(self, questions: list[Question]) -> None:
         if self.how.find_links is None:
             return
         self._plain(questions)
         pairs = [
-            Translation(id=str(number), first=passage, second=whole.text)
-            for number, (passage, whole) in enumerate(self.passages.items())
+            Translation(id=str(number), first=passage, second=translated.text)
+            for number, (passage, translated) in enumerate(self.passages.items())
         ]
         links = {
             pair.first: span_links(pair.first, pair.second, linked)
             for pair, linked in zip(pairs, self.how.find_links(pairs), strict=True)
         }
-        for one in questions:
-            whole = self.passages[one.passage].text
-            self._keep(one, whole, [by_links(answer, whole, links[one.passage]) for answer in one.answers])
+        for question in questions:
+            translated = self.passages[question.passage].text
+            self._keep(
+                question,
+                translated,
+                [by_links(answer, translated, links[question.passage]) for answer in question.answers],
+            )
 
     def _alone(self, questions: list[Question]) -> None:
         self._plain(questions)
-        texts = self._texts(text for one in questions for _, text in one.answers)
-        for one in questions:
-            whole = self.passages[one.passage].text
-            self._keep(one, whole, [by_text(texts[text].text, whole) for _, text in one.answers])
+        texts = self._texts(text for question in questions for _, text in question.answers)
+        for question in questions:
+            translated = self.passages[question.passage].text
+            self._keep(
+                question, translated, [by_text(texts[text].text, translated) for _, text in question.answers]
+            )
 
     _ways: Mapping[str, Callable[["_Questions", list[Question]], None]] = {
         "links": _by_own_links,

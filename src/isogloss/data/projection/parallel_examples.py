@@ -81,21 +81,21 @@ def matched(
     and where two have different labels. With ``partial`` the latter two are left out (PAWS-X has some of
     both), unless so many labels differ that the files must be of another order.
     """
-    there, others = _by_id(first, names[0]), _by_id(second, names[1])
-    both = [(one, others[name]) for name, one in there.items() if name in others]
-    if not partial and len(both) < max(len(there), len(others)):
-        raise _not_parallel(names, there, others)
-    if not both:
+    by_id, others = _by_id(first, names[0]), _by_id(second, names[1])
+    pairs = [(example, others[name]) for name, example in by_id.items() if name in others]
+    if not partial and len(pairs) < max(len(by_id), len(others)):
+        raise _not_parallel(names, by_id, others)
+    if not pairs:
         raise DataError(f"{names[0]} and {names[1]}: no id in common. Take two that are parallel.")
-    differ = [one.id for one, other in both if _labels_differ(one, other)]
-    if len(differ) > (FEW * len(both) if partial else 0):
+    differ = [example.id for example, other in pairs if _labels_differ(example, other)]
+    if len(differ) > (FEW * len(pairs) if partial else 0):
         raise DataError(
-            f"{names[0]} and {names[1]}: {len(differ)} of {len(both)} examples have another label (or "
+            f"{names[0]} and {names[1]}: {len(differ)} of {len(pairs)} examples have another label (or "
             f"number of options) in the one than in the other (ids {some(differ)}); expected the same "
             f"examples under the same ids. Check that both files have the same rows in the same order; a few "
             f"that differ can be left out (partial)."
         )
-    return [(one, other) for one, other in both if not _labels_differ(one, other)]
+    return [(example, other) for example, other in pairs if not _labels_differ(example, other)]
 
 
 def mixed_pairs(
