@@ -331,7 +331,7 @@ def test_each_kind_of_suspicion_is_said():
 
 
 def test_no_pair_is_said():
-    assert check_bitext([]).warnings == ("There is no pair.",)
+    assert check_bitext([]).warnings == ("No pairs.",)
 
 
 def test_a_language_that_is_longer_throughout_has_no_outliers():

@@ -89,9 +89,7 @@ def test_a_broken_row_is_named_by_its_number_and_another_commit_is_refused(cache
     with pytest.raises(DataError, match=rf"hub:owner/news@{COMMIT}/swa/train:2: text is ''; expected a text"):
         list(own(BODY + told).read(None, "sw", "train"))
     other = COMMIT[::-1]
-    with pytest.raises(
-        DataError, match=rf"this commit is not on this machine \(there is {COMMIT}\), and the"
-    ):
+    with pytest.raises(DataError, match=rf"this commit is not on this machine \(it has {COMMIT}\), and the"):
         list(own(BODY.replace(COMMIT, other) + told).read(None, "sw", "train"))
 
 

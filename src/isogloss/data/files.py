@@ -188,7 +188,7 @@ class DiskFolder:
 
 
 def disk_file(path: Path) -> File:
-    """Return a file on disk, plain, .gz or .xz; what is wrong with it is said when it is read."""
+    """Return a file on disk, plain, .gz or .xz; reading it raises what is wrong with it."""
     return File(name=str(path), read=lambda: _read(path), fingerprint=lambda: _fingerprint(path))
 
 

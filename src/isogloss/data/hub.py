@@ -143,7 +143,7 @@ class HubDatasets:
     def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
         """Return the one file of a split, which is made when it is read."""
         if isinstance(corpus, Ud) and not corpus.named(language):
-            corpus = Ud(treebanks=((language, "PUD"),))  # The only one that the hub has beside the defaults.
+            corpus = Ud(treebanks=((language, "PUD"),))  # The only one that the hub has besides the defaults.
         path = corpus.path(language, split)
         hub_split = hub_splits().get(path)
         if hub_split is None or not self._has(hub_split):

@@ -77,7 +77,7 @@ def _builder(dataset: str, config: str, name: str) -> "DatasetBuilder":
         )
     if str(builder.hash) != commit:  # Without a network the library takes any commit that it has.
         raise DataError(
-            f"{name}: this commit is not on this machine (there is {builder.hash}), and the hub was not "
+            f"{name}: this commit is not on this machine (it has {builder.hash}), and the hub was not "
             f"asked. {ADVICE}"
         )
     return builder

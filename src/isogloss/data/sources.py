@@ -89,9 +89,9 @@ class Sources:
     encoders: Mapping[str, str] = field(default_factory=dict)
     """Where encoders and translation models are on this machine, by fingerprint: runs do not say it."""
     described: tuple[DescribedCorpus, ...] = ()
-    """Corpora that are not the catalogue's; whatever process is told of these sources knows them by name."""
+    """Corpora that are not the catalogue's; a process that receives these sources knows them by name."""
     assume: bool = False
-    """Whether files that are not there are taken to be, where no data folder was given: to look at a plan."""
+    """Whether files that are not there are taken to be, where no data folder was given, so that a plan can be shown."""
     assumed: dict[tuple[str, Split, str], None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -123,7 +123,7 @@ class Sources:
 
         "snli+sick" is two read as one.
 
-        ConfigError, with the nearest name, when there is no such corpus or it has no such choice.
+        ConfigError, with the nearest name, for an unknown corpus or choice.
         """
         return concatenated(name, lambda part: self._one(part, treebanks))
 

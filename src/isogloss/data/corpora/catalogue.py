@@ -1,4 +1,4 @@
-"""All corpora: what each is, where its files lie, and what they may be used for."""
+"""All corpora: their contents, the places of their files, and their licences."""
 
 from collections.abc import Mapping
 

@@ -147,7 +147,7 @@ def _read_side(file: File, side: dict[str, str], both: tuple[dict[str, str], ...
 
 
 def _pairs(files: list[File], sides: tuple[dict[str, str], ...]) -> Iterator[tuple[str, str]]:
-    """Read the ids of sentences and their translations; a pair that is said twice is one."""
+    """Read the ids of sentences and their translations; a repeated pair counts once."""
     for number, line in files[2].lines():
         one, _, other = line.partition("\t")
         for name, side, file in zip((one, other), sides, files, strict=False):

@@ -98,7 +98,7 @@ class DescribedCorpus:
         return files
 
     def files(self, source: Source | None, language: str, split: Split) -> list[File]:
-        """Return the file of one split, beside the description or else below the data folder."""
+        """Return the file of one split, next to the description or else below the data folder."""
         if self.aligned:
             two_languages(language)
         here = DiskFolder(Path(self.folder))
@@ -305,7 +305,7 @@ _FACTS: dict[Hashable, FileFacts] = {}
 MOST_FACTS = 1_000
 
 KNOWN: dict[str, DescribedCorpus] = {}
-"""Described corpora by name, beside the catalogue's."""
+"""Described corpora by name, besides the catalogue's."""
 
 
 def shipped() -> dict[str, Path]:

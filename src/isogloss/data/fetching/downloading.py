@@ -218,7 +218,7 @@ def _asked_to_wait(response: "httpx2.Response") -> float:
     value = response.headers.get("Retry-After", "")
     if value.isdigit():
         return float(value)
-    try:  # By the server's clock, where it tells: ours may be wrong.
+    try:  # By the server's clock, where it sends it: ours may be wrong.
         now = response.headers.get("Date")
         since = parsedate_to_datetime(now).timestamp() if now else time.time()
         return max(0.0, parsedate_to_datetime(value).timestamp() - since)

@@ -108,7 +108,7 @@ class Releases:
 
 
 def releases(corpus: str) -> Releases:
-    """Read a corpus's table; ConfigError, with the nearest name, where there is none."""
+    """Read a corpus's table; ConfigError, with the nearest name, where it has none."""
     known = fetchable()
     check_named("fetch", "corpus", known, corpus)
     return _read(corpus)

@@ -125,7 +125,7 @@ def with_columns(lines: Sequence[str], columns: Mapping[int, Sequence[str]]) -> 
 
 
 def with_misc(lines: Sequence[str], key: str, values: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence's lines with ``key=value`` in the last column of each word, beside other keys."""
+    """Yield a sentence's lines with ``key=value`` in the last column of each word, after its other keys."""
     given = iter(values)
     for line in lines:
         cells = line.split("\t")

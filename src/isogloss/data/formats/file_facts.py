@@ -58,7 +58,7 @@ class _Look:
     rows: int = 0
     labelled: bool = False
     labels: Counter[str] = field(default_factory=Counter)
-    """Of words, or of rows where there is an inventory."""
+    """Of words, or of rows with labels of an inventory."""
     tags: TagCounts = field(default_factory=TagCounts)
     first: tuple[int, str] = (0, "")
     """Line and label of the first word or row."""

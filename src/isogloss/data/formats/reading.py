@@ -27,7 +27,7 @@ LABELS: Mapping[KindName, tuple[str, ...]] = {
 """The part of an example that contains its label."""
 
 NO_LABEL = frozenset({"", "nan", "NaN", "null", "NULL", "<NA>", "#N/A"})
-"""What programs write where there is no label; each may be one of the inventory, too."""
+"""What programs write in the place of a missing label; each may be one of the inventory, too."""
 
 NUMBER = re.compile(r"\d{1,9}(?=(\.0)?$)")
 """A label that is a place in the inventory."""

@@ -179,7 +179,7 @@ def own_share(letters: Counter[str], language: str) -> float | None:
 
 def _warnings(report: BitextReport) -> Iterable[str]:
     if not report.pairs:
-        yield "There is no pair."
+        yield "No pairs."
         return
     kinds = {
         "differ much in length: are they translations?": report.length_outliers,
