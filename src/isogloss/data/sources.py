@@ -91,7 +91,7 @@ class Sources:
     described: tuple[DescribedCorpus, ...] = ()
     """Corpora that are not the catalogue's; a process that receives these sources knows them by name."""
     assume: bool = False
-    """Whether files that are not there are taken to be, where no data folder was given, so that a plan can be shown."""
+    """Whether absent files are assumed where no data folder was given, so that a plan can be shown."""
     assumed: dict[tuple[str, Split, str], None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
