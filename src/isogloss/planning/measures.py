@@ -327,7 +327,7 @@ def _without(names: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 
 _ENCODERS = ("split", "examples", "corpus", "languages", "encoders")
-_STATES = (*_ENCODERS, "tasks", "targets", "seeds", "methods")
+_STATES = (*_ENCODERS[:-1], "tasks", "targets", "seeds", "methods", "encoders")
 _MODELS = (*_STATES, "treebanks", "inputs")
 _ZERO_SHOT = ": it is of models trained on the source alone"
 
