@@ -22,7 +22,7 @@ import torch
 from isogloss.core.run_parts import Architecture, Modules
 from isogloss.encoders import new_encoder
 from isogloss.encoders.added.language_modules import add_modules
-from isogloss.encoders.added.language_parameters import language_parameters
+from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.fit import fit

@@ -10,8 +10,8 @@ from isogloss.data.corpora.comparable import apart
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
+from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import add_modules
-from isogloss.encoders.added.language_parameters import language_parameters
 from isogloss.training.states import BitextSentences
 from made_up import TEXT
 

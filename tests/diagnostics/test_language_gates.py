@@ -27,8 +27,8 @@ from isogloss.diagnostics.language_gates import (
     specific_rows,
 )
 from isogloss.encoders import load_masked_lm, save_model
-from isogloss.encoders.added.language_context import LanguageMaps, write_language_maps
-from isogloss.encoders.added.language_parameters import language_parameters
+from isogloss.encoders.added.active_language import LanguageMaps
+from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
 from isogloss.encoders.gates import GateGroup, GateKinds, Mask, gate_groups, prune_encoder, read_masks
 from isogloss.nn.language_modules import LanguageMap
 from made_up import TEXT

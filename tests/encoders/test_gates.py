@@ -11,7 +11,8 @@ from each import each
 from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.core.result_files import write_tensors
 from isogloss.encoders import family_of, load_whole
-from isogloss.encoders.added.language_context import LanguageMaps, language_maps_of, write_language_maps
+from isogloss.encoders.added.active_language import LanguageMaps, language_maps_of
+from isogloss.encoders.added.added_weights import write_language_maps
 from isogloss.encoders.gates import (
     OF_ATTENTION,
     OF_FEED_FORWARD,

@@ -17,7 +17,13 @@ from isogloss.encoders import (
     load_whole,
     offer_explicit_attention,
 )
-from isogloss.encoders.added.language_context import active_language, check_languages
+from isogloss.encoders.added.active_language import active_language, check_languages
+from isogloss.encoders.added.added_weights import (
+    language_parameters,
+    module_parameters,
+    parameter_counts,
+    shared_parameters,
+)
 from isogloss.encoders.added.language_modules import (
     KINDS,
     add_language,
@@ -25,12 +31,6 @@ from isogloss.encoders.added.language_modules import (
     fall_back,
     language_site,
     modules_of,
-)
-from isogloss.encoders.added.language_parameters import (
-    language_parameters,
-    module_parameters,
-    parameter_counts,
-    shared_parameters,
 )
 from isogloss.encoders.new_subwords import add_embeddings
 

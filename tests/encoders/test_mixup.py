@@ -9,7 +9,7 @@ from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders import family_of, offer_explicit_attention, save_model
-from isogloss.encoders.added.language_context import active_language
+from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import KINDS, language_site
 from isogloss.encoders.mixup import Mixup, check_mixup, last_states, load_mixup, mixing, save_mixup
 from isogloss.nn.mixup_ratio import MixupRatio
@@ -296,7 +296,7 @@ def test_what_is_saved_is_read_again_beside_an_ordinary_model(folder, tmp_path):
     model, how = fresh(folder), mixup(largest=0.3, learned=False, residual="summed", attends="cosine")
     tokenizer = nn.Identity()
     tokenizer.save_pretrained = lambda _: None
-    save_model(model, tokenizer, tmp_path / "model", extras=(lambda place: save_mixup(how, place),))
+    save_model(model, tokenizer, tmp_path / "model", extra_writers=(lambda place: save_mixup(how, place),))
     found = load_mixup(tmp_path / "model")
     assert found == how
     assert {name: one.item() for name, one in found.ratio.named_parameters()} == pytest.approx(

@@ -9,7 +9,7 @@ from torch import nn
 
 from isogloss.core.errors import ModelError
 from isogloss.encoders import FAMILIES
-from isogloss.encoders.added.language_context import active_language
+from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.mixup import Mixup, last_states, mixing
 from isogloss.encoders.recomputation import recomputed_layers
 

@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import family_of, load_tokenizer, save_model
-from isogloss.encoders.added.language_context import active_language
+from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import KINDS, add_language, language_site
 from isogloss.encoders.added.task_adapter import TASK_FILE, add_task_adapter, task_adapter
 

@@ -8,7 +8,7 @@ from made_up_text import further
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
 from isogloss.encoders import load_model, load_tokenizer, save_model
-from isogloss.encoders.added.language_parameters import module_parameters
+from isogloss.encoders.added.added_weights import module_parameters
 from isogloss.encoders.continuing import load_to_continue
 from isogloss.encoders.decoders import prepared
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling

@@ -10,8 +10,8 @@ from isogloss.core.identity import content
 from isogloss.core.run_parts import Modules, with_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, load_masked_lm, save_model
+from isogloss.encoders.added.added_weights import language_parameters, shared_parameters
 from isogloss.encoders.added.language_modules import modules_of
-from isogloss.encoders.added.language_parameters import language_parameters, shared_parameters
 from isogloss.methods import meta_learning as module
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss

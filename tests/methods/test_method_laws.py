@@ -12,9 +12,9 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer, load_whole, save_model, set_dropout
-from isogloss.encoders.added.language_context import LanguageMaps, language_maps_of, write_language_maps
+from isogloss.encoders.added.active_language import LanguageMaps, language_maps_of
+from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
 from isogloss.encoders.added.language_modules import add_modules, modules_of
-from isogloss.encoders.added.language_parameters import language_parameters
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.adjustments import Centring, ContrastiveAlignment, CrossLingualAdjustment, Procrustes
 from isogloss.methods.alignment_loss import AlignmentLoss

@@ -11,8 +11,8 @@ from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, Modules, with_fields
 from isogloss.encoders import load_masked_lm
-from isogloss.encoders.added.language_modules import KINDS, give_modules, modules_of
-from isogloss.encoders.added.language_parameters import language_parameters, module_parameters
+from isogloss.encoders.added.added_weights import language_parameters, module_parameters
+from isogloss.encoders.added.language_modules import KINDS, ensure_modules, modules_of
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
@@ -93,7 +93,7 @@ def batch(languages, seed=0):
 @pytest.fixture
 def stacked(encoder_folder):
     model = load_masked_lm(encoder_folder)
-    give_modules(model, STACK, ("en", "sw", "to"), seed=0)
+    ensure_modules(model, STACK, ("en", "sw", "to"), seed=0)
     with torch.no_grad():
         for number, weight in enumerate(module_parameters(model, ("en", "sw", "to")).values()):
             weight.normal_(0, 0.3, generator=torch.Generator().manual_seed(number))
@@ -122,16 +122,16 @@ def test_the_scores_of_each_row_are_those_in_its_language(stacked):
 
 def test_an_encoder_with_modules_gets_those_of_the_languages_it_lacks(stacked):
     then = weights(stacked)
-    give_modules(stacked, STACK, ("sw", "fr"), seed=0)
+    ensure_modules(stacked, STACK, ("sw", "fr"), seed=0)
     assert modules_of(stacked).languages == ("en", "sw", "to", "fr")
     assert equal({name: weights(stacked)[name] for name in then}, then)
-    give_modules(stacked, replace(STACK, fallback="fr"), ("fr",), seed=0)
+    ensure_modules(stacked, replace(STACK, fallback="fr"), ("fr",), seed=0)
     assert modules_of(stacked).of("xx") == "fr"
     said = (
         r"others already \(kind = adapter, reduction = 2, .*\), and kind = adapter, reduction = 4 are asked"
     )
     with pytest.raises(ConfigError, match=said):
-        give_modules(stacked, Modules(kind="adapter"), ("fr",), seed=0)
+        ensure_modules(stacked, Modules(kind="adapter"), ("fr",), seed=0)
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_masked_lm
+from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import modules_of
-from isogloss.encoders.added.language_parameters import language_parameters
 from isogloss.encoders.folders import shipped_folder
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.runs.encoder_runs import Pretrain

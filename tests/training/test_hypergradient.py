@@ -11,9 +11,9 @@ from torch import nn
 
 from isogloss.core.run_parts import Architecture, Modules
 from isogloss.encoders import FAMILIES, family_of, new_encoder
-from isogloss.encoders.added.language_context import active_language
+from isogloss.encoders.added.active_language import active_language
+from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import add_modules
-from isogloss.encoders.added.language_parameters import language_parameters
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.training.hypergradient import exact, finite_difference, first_order, hypergradient, norm
 from isogloss.training.meta_learning import functional_loss, plain_step, preconditioned_step

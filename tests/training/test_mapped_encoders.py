@@ -8,12 +8,8 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_tokenizer, save_model
-from isogloss.encoders.added.language_context import (
-    LanguageMaps,
-    active_language,
-    language_maps_of,
-    write_language_maps,
-)
+from isogloss.encoders.added.active_language import LanguageMaps, active_language, language_maps_of
+from isogloss.encoders.added.added_weights import write_language_maps
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.nn.language_modules import LanguageMap
 from isogloss.training.evaluation import evaluation

@@ -13,7 +13,7 @@ from toys import UPDATES
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules
-from isogloss.encoders.added.language_modules import give_modules
+from isogloss.encoders.added.language_modules import ensure_modules
 from isogloss.nn.frozen import freeze
 from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss
 from isogloss.training.batching import parts_of
@@ -38,7 +38,7 @@ def model():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         made = BertForMaskedLM(BertConfig(vocab_size=WORDS, max_position_embeddings=12, **shape))
-    give_modules(made, Modules(kind="adapter"), ("en", "de", "sw"), seed=0)
+    ensure_modules(made, Modules(kind="adapter"), ("en", "de", "sw"), seed=0)
     freeze(made.bert.embeddings.position_embeddings.parameters())
     return made
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.encoders import family_of
-from isogloss.encoders.added.language_context import active_language
+from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.subwords import (
     SplitWords,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from isogloss.encoders.added.language_context import refuse_mapped
+from isogloss.encoders.added.active_language import refuse_mapped
 from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.folders import load_encoder_config

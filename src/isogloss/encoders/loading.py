@@ -18,16 +18,12 @@ from torch import Tensor, nn
 from isogloss.core.errors import ModelError
 from isogloss.core.seeds import derive
 from isogloss.encoders import folders
+from isogloss.encoders.added.active_language import attach_language_maps
+from isogloss.encoders.added.added_weights import read_language_maps, read_language_modules, read_weights
 from isogloss.encoders.added.differences import FORMATS, base_folder, difference_of
-from isogloss.encoders.added.language_context import (
-    attach_language_maps,
-    read_language_maps,
-    read_language_modules,
-    read_weights,
-)
-from isogloss.encoders.added.own_adapters import keep_precision
 from isogloss.encoders.added.peft_adapters import PREFIX, load_adapters
 from isogloss.encoders.added.task_adapter import read_task_adapter
+from isogloss.encoders.added.xmod_adapters import cast_outputs_back
 from isogloss.encoders.annotations import Config, Model
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.family import initial_spread
@@ -343,7 +339,7 @@ def _read_model(
         model, info = from_pretrained(attrgetter(kind)(transformers), folder, options)
     if family.renamed_weights or choices:
         model._weight_conversions = None  # It is saved by its own names.
-    keep_precision(model)
+    cast_outputs_back(model)
     maps = read_language_maps(folder, config.hidden_size)
     if maps is not None:
         attach_language_maps(model, maps)

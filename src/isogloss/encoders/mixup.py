@@ -26,12 +26,8 @@ from torch.nn.functional import normalize
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.foreign_json import parse_json, read_regular
 from isogloss.core.records import write_text
-from isogloss.encoders.added.language_context import (
-    active_language,
-    active_languages,
-    active_rows,
-    write_weights,
-)
+from isogloss.encoders.added.active_language import active_language, active_languages, active_rows
+from isogloss.encoders.added.added_weights import write_weights
 from isogloss.encoders.added.language_modules import encoder_of, language_site
 from isogloss.encoders.annotations import Config, Model, Output
 from isogloss.encoders.families import family_named, family_of, require

@@ -26,7 +26,7 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import NESTED, Count, Positive, Rate, Updates, Weight, Whole, nested_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
-from isogloss.encoders.added.language_context import (
+from isogloss.encoders.added.active_language import (
     LanguageMaps,
     attach_language_maps,
     check_languages,

@@ -17,7 +17,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import NESTED, Positive, Weight, nested_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_model
-from isogloss.encoders.added.language_context import check_languages
+from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.nn.distance import Form
 from isogloss.tasks.task import Model

@@ -20,8 +20,8 @@ from isogloss.core.run_parts import (
     Weight,
     nested_fields,
 )
+from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import SHARED_ADAPTER
-from isogloss.encoders.added.language_parameters import language_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import refuse_sharding

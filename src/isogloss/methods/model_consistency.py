@@ -18,7 +18,7 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Weight
 from isogloss.core.seeds import derive
-from isogloss.encoders.added.language_context import check_languages
+from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, collate

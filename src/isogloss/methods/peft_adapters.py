@@ -24,10 +24,10 @@ from isogloss.encoders.added.peft_adapters import (
     ModuleChoice,
     adapter_weights,
     add_adapters,
+    available_modules,
     check_peft,
     merge_adapters,
     module_names,
-    there_of,
     write_adapters,
 )
 from isogloss.encoders.family import EncoderFamily
@@ -146,7 +146,7 @@ def _chosen(
     """Return the modules asked for, else the usual ones or what the family has instead, and warnings."""
     family = family_of(model)
     how.check(family)
-    there = how.modules or there_of(family, usual) or OTHERWISE
+    there = how.modules or available_modules(family, usual) or OTHERWISE
     if how.modules or there == usual:
         return there, ()
     return there, (

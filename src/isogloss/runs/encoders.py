@@ -16,8 +16,8 @@ from isogloss.encoders import (
     load_model,
     load_tokenizer,
 )
+from isogloss.encoders.added.added_weights import read_language_maps, read_module_info
 from isogloss.encoders.added.differences import whole_folder
-from isogloss.encoders.added.language_context import read_language_maps, read_module_info
 from isogloss.encoders.added.language_modules import SHARED_ADAPTER, LanguageModules
 from isogloss.encoders.families import is_causal
 from isogloss.encoders.folders import (

@@ -31,7 +31,7 @@ from isogloss.data.corpus import Split, is_translation
 from isogloss.data.examples import Example, TextLine, Translation, subsample
 from isogloss.data.sources import Sources
 from isogloss.encoders import save_model
-from isogloss.encoders.added.language_parameters import parameter_counts
+from isogloss.encoders.added.added_weights import parameter_counts
 from isogloss.runs.alignments import align
 from isogloss.runs.context import RunContext, RunResult
 from isogloss.runs.encoder_runs import Adjust, Align, Encoder, Pretrain, Pretrained, SplitRead

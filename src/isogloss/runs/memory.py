@@ -13,7 +13,7 @@ from isogloss.core.run_parts import Architecture, Modules
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.formats.reading import cells_of
 from isogloss.encoders import load_encoder_config
-from isogloss.encoders.added.language_context import read_module_info
+from isogloss.encoders.added.added_weights import read_module_info
 from isogloss.encoders.added.language_modules import ATTENTION, EMBEDDING, FEED_FORWARD, SHARED_ADAPTER
 from isogloss.encoders.new import config_of
 from isogloss.runs.encoder_runs import Adjust, Align, Encoder, Pretrain

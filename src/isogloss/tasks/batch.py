@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from isogloss.encoders.added.language_context import active_language
+from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.annotations import Model, Output
 from isogloss.encoders.families import family_of
 from isogloss.encoders.subwords import pad_rows, padding_mask

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
-from isogloss.encoders.added.language_context import active_language
+from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.subwords import padding_mask

@@ -20,7 +20,7 @@ from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
-from isogloss.encoders.added.language_context import check_languages
+from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.family import head_parameters
 from isogloss.tasks.batch import collate

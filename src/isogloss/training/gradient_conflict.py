@@ -28,7 +28,7 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import Positive
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
-from isogloss.encoders.added.language_parameters import shared_parameters
+from isogloss.encoders.added.added_weights import shared_parameters
 from isogloss.encoders.family import encoder_prefix
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, by_example, collate

@@ -21,9 +21,9 @@ from isogloss.encoders import (
     train_tokenizer,
     write_tokenizer,
 )
-from isogloss.encoders.added.language_context import check_languages
-from isogloss.encoders.added.language_modules import give_modules
-from isogloss.encoders.added.language_parameters import module_parameters
+from isogloss.encoders.added.active_language import check_languages
+from isogloss.encoders.added.added_weights import module_parameters
+from isogloss.encoders.added.language_modules import ensure_modules
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.continuing import dropout_rates, load_text_tokenizer, load_to_continue
 from isogloss.encoders.new_subwords import (
@@ -108,7 +108,7 @@ def begin(
     vocabulary = Vocabulary.of(tokenizer, mask=mask or "")
     model, dropout = _model(setting, tokenizer, attention, rate=training.dropout or 0.0)
     rows = (_embed_new(setting, model, tokenizer),) if setting.vocabulary else ()
-    give_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
+    ensure_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
     check_languages(model, setting.languages_read)
     masking = Masking(
         vocabulary=vocabulary,

@@ -27,8 +27,8 @@ from isogloss.core.run_parts import (
 )
 from isogloss.data.examples import Example, Translation
 from isogloss.encoders import load_encoder_config
+from isogloss.encoders.added.added_weights import read_module_info
 from isogloss.encoders.added.differences import whole_folder
-from isogloss.encoders.added.language_context import read_module_info
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.loading import model_folder

@@ -18,7 +18,7 @@ from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.data.examples import Example, Translation
 from isogloss.data.projection.parallel_examples import matched
 from isogloss.encoders import family_of
-from isogloss.encoders.added.language_context import active_language
+from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words

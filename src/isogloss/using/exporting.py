@@ -25,7 +25,8 @@ from isogloss.core.paths import from_home
 from isogloss.core.records import RECORD, writing
 from isogloss.core.version import VERSION
 from isogloss.encoders import family_of, save_model
-from isogloss.encoders.added.language_context import MAPS_FILE, MODULES_FILE, language_maps_of
+from isogloss.encoders.added.active_language import language_maps_of
+from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.language_modules import COPIES, modules_of
 from isogloss.encoders.added.task_adapter import TASK_FILE, task_adapter
 from isogloss.encoders.annotations import Model as Network

@@ -14,7 +14,7 @@ from isogloss.data.examples import Example
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import family_of, fastest_attention, load_encoder_config, load_tokenizer
-from isogloss.encoders.added.language_context import check_languages
+from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.annotations import Model as Network
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import Mixup, load_mixup

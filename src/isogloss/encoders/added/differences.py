@@ -24,9 +24,9 @@ from isogloss.encoders.folders import DIFFERENCE
 from isogloss.encoders.hub import is_hub_name
 
 FORMATS: Mapping[str, Callable[[nn.Module, Path], set[str]]] = {
-    "peft": peft_adapters.put_into,
+    "peft": peft_adapters.apply_adapters,
     "task-adapter": read_task_adapter,
-    "sparse": sparse_deltas.put_into,
+    "sparse": sparse_deltas.apply_deltas,
 }
 """Give the stored weights to an encoder, or to a model with a head; return the names of the head's."""
 

@@ -2,7 +2,7 @@
 
 "On Negative Interference in Multilingual Models", Sections 3.3 and 4: each language has its own feed-forward
 or attention layers, or adapters after both, or a vector that is added to the embeddings, and its text runs
-through them (``language_context.active_language``). They are added to a new or an existing encoder, and
+through them (``active_language.active_language``). They are added to a new or an existing encoder, and
 change nothing to the bit until they are trained. With copies, those of the first language are the encoder's
 own layers.
 
@@ -191,7 +191,7 @@ def add_language(model: nn.Module, language: str) -> None:
     connect(model)
 
 
-def give_modules(model: nn.Module, modules: Modules | None, languages: Iterable[str], *, seed: int) -> None:
+def ensure_modules(model: nn.Module, modules: Modules | None, languages: Iterable[str], *, seed: int) -> None:
     """Add modules to an encoder without any; to one that has such modules, those of the languages it lacks.
 
     ConfigError for modules of another kind than it has.

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, one_line
-from isogloss.encoders.added.language_context import read_weights
+from isogloss.encoders.added.added_weights import read_weights
 from isogloss.encoders.added.language_modules import encoder_of
 from isogloss.encoders.annotations import Model
 from isogloss.encoders.families import family_of
@@ -57,7 +57,7 @@ def check_peft(family: EncoderFamily, modules: Sequence[ModuleChoice] | None, wh
         )
 
 
-def there_of(family: EncoderFamily, modules: Sequence[ModuleChoice]) -> tuple[ModuleChoice, ...]:
+def available_modules(family: EncoderFamily, modules: Sequence[ModuleChoice]) -> tuple[ModuleChoice, ...]:
     """Return those of some modules that a family has."""
     lacks = "projections" in family.lacks
     return tuple(name for name in modules if not (lacks and name in PROJECTIONS))
@@ -142,7 +142,7 @@ def write_adapters(
     about.save_pretrained(str(folder))
 
 
-def put_into(model: nn.Module, folder: Path) -> set[str]:
+def apply_adapters(model: nn.Module, folder: Path) -> set[str]:
     """Add the adapters of a peft folder to a model, or to an encoder alone, and merge them.
 
     Returns the names of the weights of a head that were there as well.
@@ -153,7 +153,7 @@ def put_into(model: nn.Module, folder: Path) -> set[str]:
 
 
 def load_adapters(model: nn.Module, folder: Path) -> set[str]:
-    """Add the adapters of a peft folder to a model, or to an encoder alone; return names as ``put_into``."""
+    """Add the adapters of a peft folder to a model or an encoder; return the names of a head's weights."""
     check_peft(family_of(model), None, str(folder))
     from peft import PeftConfig, set_peft_model_state_dict
 

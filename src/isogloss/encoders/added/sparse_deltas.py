@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from isogloss.core.errors import ModelError
-from isogloss.encoders.added.language_context import read_weights
+from isogloss.encoders.added.added_weights import read_weights
 from isogloss.encoders.family import encoder_prefix, head_parameters
 
 WEIGHTS = "sparse_deltas.safetensors"
@@ -86,7 +86,7 @@ def write_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:
     save_file(dict(weights), folder / WEIGHTS, metadata={"format": "pt"})
 
 
-def put_into(model: nn.Module, folder: Path) -> set[str]:
+def apply_deltas(model: nn.Module, folder: Path) -> set[str]:
     """Give a model, or an encoder alone, the stored values; return the names of the weights of a head."""
     stored, prefix = read_weights(folder / WEIGHTS), encoder_prefix(model)
     inside = f"{getattr(model, 'base_model_prefix', '')}."

@@ -6,8 +6,8 @@ from networks import IDS, fresh, hooks
 
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import family_of
-from isogloss.encoders.added.language_context import active_language, check_languages
-from isogloss.encoders.added.language_parameters import shared_parameters
+from isogloss.encoders.added.active_language import active_language, check_languages
+from isogloss.encoders.added.added_weights import shared_parameters
 from isogloss.runs.encoders import check_read, places, pretrained
 
 TEXTS = torch.cat([IDS, IDS.flip(1), IDS])

@@ -17,21 +17,23 @@ from isogloss.encoders import (
     load_with_new_head,
     save_model,
 )
-from isogloss.encoders.added.language_context import (
-    MAPS_FILE,
-    MODULES_FILE,
+from isogloss.encoders.added.active_language import (
     LanguageMaps,
     active_language,
     check_languages,
     language_maps_of,
     mapped,
+)
+from isogloss.encoders.added.added_weights import (
+    MAPS_FILE,
+    MODULES_FILE,
+    language_parameters,
     read_language_maps,
     read_module_info,
     without_added_modules,
     write_language_maps,
 )
 from isogloss.encoders.added.language_modules import COPIES, KINDS, modules_of
-from isogloss.encoders.added.language_parameters import language_parameters
 from isogloss.nn.language_modules import LanguageMap
 
 FAMILIES = ("xlm-roberta", "modernbert", "deberta-v2", "distilbert")

@@ -2,7 +2,7 @@
 
 Pfeiffer et al. (2022), "Lifting the Curse of Multilinguality by Pre-training Modular Transformers", Section
 3. They are the family's own, part of its layers and of its file; a language is active for them as for the
-modules that isogloss adds (``language_context.active_language``).
+modules that isogloss adds (``active_language.active_language``).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +61,7 @@ def active_adapters(model: nn.Module, languages: Sequence[str]) -> Iterator[None
         handle.remove()
 
 
-def keep_precision(encoder: Model) -> None:
+def cast_outputs_back(encoder: Model) -> None:
     """Let adapters return what they are given in its own precision: mixed precision fails without."""
     for site in family_of(encoder).sites(encoder):
         for adapter in encoder.get_submodule(site.own_adapters).children() if site.own_adapters else ():

@@ -1,0 +1,150 @@
+"""The language that a model is reading, and what depends on it: language modules and language maps.
+
+A language map is applied after the last layer, to the source language's space. A loaded model carries its
+maps, whatever its head, until it is saved again; fine-tuning does not change them. A model with neither maps
+nor modules reads all languages alike.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import nn
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.languages import language_of_text
+from isogloss.encoders.added.language_modules import ModuleTree, encoder_of, language_error, module_tree
+from isogloss.encoders.added.xmod_adapters import active_adapters, adapter_languages, adapter_number
+from isogloss.encoders.annotations import Model, Output
+from isogloss.nn.language_modules import ActiveLanguage, LanguageMap, routed
+
+_MAPS = "language_maps"
+"""Attribute of an encoder with maps."""
+
+
+@dataclass(frozen=True)
+class LanguageMaps:
+    """The source language, whose states are not mapped, and the map of each other language."""
+
+    source: str
+    maps: Mapping[str, LanguageMap]
+
+    def of(self, language: str) -> LanguageMap | None:
+        """Return a language's map, or None for the source; ConfigError for languages without a map."""
+        code = language_of_text(language)
+        if code == self.source:
+            return None
+        if code not in self.maps:
+            raise language_error(
+                code,
+                sorted({self.source, *self.maps}),
+                has="this encoder maps each language's states",
+                lacks="and has no map for",
+                then=f"Adjust it with bitext of {self.source} and {code} too.",
+            )
+        return self.maps[code]
+
+
+def attach_language_maps(model: nn.Module, maps: LanguageMaps) -> None:
+    """Attach maps to a model's encoder."""
+    setattr(encoder_of(model), _MAPS, maps)
+
+
+def language_maps_of(model: nn.Module) -> LanguageMaps | None:
+    """Return a model's maps, or None."""
+    maps: LanguageMaps | None = getattr(encoder_of(model), _MAPS, None)
+    return maps
+
+
+def refuse_mapped(model: nn.Module, start: str | Path) -> None:
+    """Raise ConfigError for an encoder with language maps: a change of its states would leave them behind."""
+    if language_maps_of(model) is not None:
+        raise ConfigError(
+            f"{start}: this encoder maps each language's states already, and its maps would not fit it any "
+            f"more. Start from the encoder without maps; map last, all pairs of languages at once."
+        )
+
+
+@contextmanager
+def active_language(model: nn.Module, language: str | Sequence[str]) -> Iterator[None]:
+    """Set the language that a model reads, or one language per row of the batch.
+
+    For a pair such as en-sw, translated from en into sw, the text is in the second language. ConfigError for
+    a language without modules or map.
+    """
+    languages = (language,) if isinstance(language, str) else tuple(language)
+    maps, tree = language_maps_of(model), module_tree(model)
+    with ExitStack() as both:
+        if adapter_languages(model):
+            both.enter_context(active_adapters(model, languages))
+        if tree is not None:
+            both.enter_context(_switched(tree, tuple(map(tree.about.of, languages))))
+        if maps is not None:
+            both.enter_context(mapped(model, maps, languages))
+        yield
+
+
+@contextmanager
+def active_rows(model: nn.Module, rows: slice) -> Iterator[None]:
+    """Restrict the active languages to some rows of the batch, if each row has its own."""
+    tree = module_tree(model)
+    if tree is None or len(tree.active.languages) < 2:
+        yield
+        return
+    with _switched(tree, tree.active.languages[rows]):
+        yield
+
+
+def active_languages(model: nn.Module) -> tuple[str, ...]:
+    """Return the active languages: none, one for the whole batch, or one per row."""
+    tree = module_tree(model)
+    return () if tree is None else tree.active.languages
+
+
+def check_languages(model: nn.Module, languages: Iterable[str]) -> None:
+    """Raise ConfigError if a model has modules or maps for languages, but none for one of these."""
+    maps, tree, adapters = language_maps_of(model), module_tree(model), adapter_languages(model)
+    for language in languages:
+        if adapters:
+            adapter_number(adapters, language)
+        if tree is not None:
+            tree.about.of(language)
+        if maps is not None:
+            maps.of(language)
+
+
+@contextmanager
+def _switched(tree: ModuleTree, languages: tuple[str, ...]) -> Iterator[None]:
+    before, tree.active.languages = tree.active.languages, languages
+    try:
+        yield
+    finally:
+        tree.active.languages = before
+
+
+@contextmanager
+def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> Iterator[None]:
+    """Map the last states of an encoder, or of a model's encoder, as those of these languages."""
+    found = {language: maps.of(language) for language in languages}
+    if all(one is None for one in found.values()):
+        yield
+        return
+    active = ActiveLanguage(tuple(languages))
+
+    def after(encoder: Model, _: object, output: Output) -> Output:
+        states = routed(
+            lambda language: found[language] or nn.Identity(), active, (output.last_hidden_state,), {}
+        )
+        output.last_hidden_state = states
+        if output.get("hidden_states") is not None:
+            output.hidden_states = (*output.hidden_states[:-1], states)
+        if output.get("pooler_output") is not None:  # The pooler reads mapped states, too.
+            output.pooler_output = encoder.pooler(states)
+        return output
+
+    handle = encoder_of(model).register_forward_hook(after)
+    try:
+        yield
+    finally:
+        handle.remove()

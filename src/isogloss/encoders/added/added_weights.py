@@ -1,0 +1,267 @@
+"""The weights of what is added to an encoder: whose they are, and the files they are saved in.
+
+On disk, maps and modules are files beside the weights, which are those of an ordinary encoder: the first
+language's model where each language has copies, the encoder without adapters, the encoder without maps.
+transformers reads that alone.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from isogloss.core.errors import ConfigError, ModelError, one_line
+from isogloss.core.records import write_bytes
+from isogloss.core.run_parts import Modules
+from isogloss.encoders.added.active_language import LanguageMaps
+from isogloss.encoders.added.language_modules import (
+    SHARED_ADAPTER,
+    TASK,
+    TREE,
+    LanguageModules,
+    ModuleTree,
+    branch_of,
+    build_modules,
+    changed_modules,
+    check_modules,
+    encoder_of,
+    module_of,
+    module_tree,
+    modules_of,
+    owners,
+)
+from isogloss.encoders.families import family_of
+from isogloss.encoders.family import encoder_prefix
+from isogloss.encoders.folders import differing_shapes
+from isogloss.nn.language_modules import LanguageMap
+
+Read = TypeVar("Read")
+
+MODULES_FILE = "language_modules.safetensors"
+MAPS_FILE = "language_maps.safetensors"
+
+
+def language_parameters(model: nn.Module, language: str) -> dict[str, nn.Parameter]:
+    """Return the parameters of a language's modules by name; ConfigError for languages without modules.
+
+    Empty if all parameters are shared, as with one adapter for all.
+    """
+    tree = module_tree(model)
+    if tree is None:
+        return {}
+    owner, encoder, inside = tree.about.of(language), encoder_of(model), encoder_prefix(model)
+    if owner == SHARED_ADAPTER:
+        return {}
+    below = f"{TREE}.{branch_of(owner)}." if owner in owners(tree.about) else ""
+    return {
+        f"{inside}{below}{module}.{name}": weight
+        for module in changed_modules(encoder, tree.about.how)
+        for name, weight in module_of(encoder, tree, owner, module).named_parameters()
+    }
+
+
+def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters shared by all languages, by name."""
+    about = modules_of(model)
+    own = {name for one in (about.languages if about else ()) for name in language_parameters(model, one)}
+    adapters = tuple(f"{site.own_adapters}." for site in family_of(model).sites(model) if site.own_adapters)
+    return {
+        name: weight
+        for name, weight in model.named_parameters()
+        if name not in own and not name.startswith(adapters)
+    }
+
+
+def module_parameters(model: nn.Module, languages: Iterable[str]) -> dict[str, nn.Parameter]:
+    """Return the parameters of these languages' modules by name, those of a shared adapter with them."""
+    own = [language_parameters(model, language) for language in languages]
+    shared = f"{encoder_prefix(model)}{TREE}.{branch_of(SHARED_ADAPTER)}."
+    one = {name: weight for name, weight in model.named_parameters() if name.startswith(shared)}
+    return {name: weight for part in (one, *own) for name, weight in part.items()}
+
+
+@dataclass(frozen=True)
+class ParameterCounts:
+    """The number of shared parameters, and that of each language's own."""
+
+    shared: int
+    own: Mapping[str, int]
+
+
+def parameter_counts(model: nn.Module) -> ParameterCounts:
+    """Count the shared and language-specific parameters of a model."""
+    about = modules_of(model)
+    shared = sum(weight.numel() for weight in shared_parameters(model).values())
+    own = {
+        language: sum(weight.numel() for weight in language_parameters(model, language).values())
+        for language in (about.languages if about else ())
+    }
+    return ParameterCounts(shared, own)
+
+
+# Files
+
+
+@contextmanager
+def without_added_modules(model: nn.Module) -> Iterator[None]:
+    """Detach the modules of languages and task temporarily, so that transformers saves an ordinary model."""
+    encoder = encoder_of(model)
+    added = {name: one for name, one in encoder.named_children() if name in (TREE, TASK)}
+    for name in added:
+        delattr(encoder, name)
+    try:
+        yield
+    finally:
+        for name, one in added.items():
+            encoder.add_module(name, one)
+
+
+def write_language_modules(model: nn.Module, folder: Path) -> None:
+    """Write a model's language modules, if any, into its folder."""
+    tree = module_tree(model)
+    if tree is None:
+        return
+    how = tree.about.how
+    metadata = {"kind": how.kind, "reduction": str(how.reduction), "fallback": how.fallback}
+    optional = {"after": how.after, "invertible": how.invertible}
+    metadata |= {name: str(value) for name, value in optional.items() if value}
+    write_weights(
+        folder / MODULES_FILE, _weights(tree), {**metadata, "languages": ",".join(tree.about.languages)}
+    )
+
+
+def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
+    """Read which language modules an encoder of hidden size ``dim`` has; None without any."""
+    path = folder / MODULES_FILE
+    if not path.exists():
+        return None
+
+    def info(metadata: Mapping[str, Any]) -> LanguageModules:
+        how = Modules(
+            kind=metadata["kind"],
+            reduction=int(metadata["reduction"]),
+            fallback=metadata["fallback"],
+            after=metadata.get("after"),
+            invertible="invertible" in metadata or None,
+        )
+        languages = tuple(metadata["languages"].split(","))
+        check_modules(how, languages, dim=dim)
+        return LanguageModules(how, languages)
+
+    return read_metadata(path, info)
+
+
+def read_language_modules(model: nn.Module, folder: Path) -> None:
+    """Add the language modules in a folder, if any, to a model.
+
+    ModelError for a damaged file, or that of another encoder.
+    """
+    encoder = encoder_of(model)
+    about = read_module_info(folder, encoder.config.hidden_size)
+    if about is not None:
+        build_modules(model, about, seed=0)
+        path = folder / MODULES_FILE
+        copy_weights(path, read_weights(path), _weights(encoder.language_modules))
+
+
+def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:
+    """Return all weights by their names in the file: the language, then the name in the encoder."""
+    return {
+        f"{owner}/{name}": weight
+        for owner in owners(tree.about)
+        for name, weight in tree.get_submodule(branch_of(owner)).named_parameters()
+    }
+
+
+def write_language_maps(maps: LanguageMaps, folder: Path) -> None:
+    """Write an encoder's maps into its folder."""
+    weights = {
+        f"{language}.{name}": getattr(one, name)
+        for language, one in maps.maps.items()
+        for name in ("matrix", "shift")
+    }
+    write_weights(folder / MAPS_FILE, weights, {"source": maps.source})
+
+
+def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
+    """Read the maps of an encoder of hidden size ``width``; None without any.
+
+    ModelError for a damaged file, or that of another encoder.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = folder / MAPS_FILE
+    if not path.exists():
+        return None
+    try:
+        with safe_open(path, framework="pt") as file:
+            source = (file.metadata() or {})["source"]
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        languages = sorted({name.rpartition(".")[0] for name in weights})
+        maps = {one: LanguageMap(weights[f"{one}.matrix"], weights[f"{one}.shift"]) for one in languages}
+    except (SafetensorError, OSError, KeyError) as error:
+        raise ModelError(
+            f"{path}: these language maps are damaged ({one_line(error)}). Adjust the encoder "
+            f"again, or delete the file to use it without."
+        ) from error
+    for language, one in maps.items():
+        if one.matrix.shape != (width, width) or one.shift.shape != (width,):
+            raise ModelError(
+                f"{path}: the map of {language} has the shape {tuple(one.matrix.shape)}, and the encoder is "
+                f"{width} wide. Copy the encoder's own file there, or delete this one to use it without."
+            )
+    return LanguageMaps(source, maps)
+
+
+def read_metadata(path: Path, read: Callable[[Mapping[str, Any]], Read]) -> Read:
+    """Read the metadata of a file of added modules; ModelError for a damaged one."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            return read(file.metadata() or {})
+    except (SafetensorError, OSError, KeyError, ValueError, ConfigError) as error:
+        raise _damaged(path, error) from error
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Read a file of added modules; ModelError for a damaged one."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return dict(load_file(path))
+    except (SafetensorError, OSError) as error:
+        raise _damaged(path, error) from error
+
+
+def copy_weights(path: Path, weights: Mapping[str, Tensor], own: Mapping[str, nn.Parameter]) -> None:
+    """Give added modules the weights of their file; ModelError if it is that of another encoder."""
+    for name, found, expected in differing_shapes(own, weights):
+        raise ModelError(
+            f"{path}: these modules are another encoder's: {name} has the shape {found}, and "
+            f"{expected} is expected. Copy the encoder's own file there, or delete this one to "
+            f"use the encoder without."
+        )
+    with torch.no_grad():
+        for name, weight in own.items():
+            weight.copy_(weights[name])
+
+
+def write_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    """Write a safetensors file atomically."""
+    from safetensors.torch import save
+
+    own = {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
+    write_bytes(path, save(own, metadata=metadata))
+
+
+def _damaged(path: Path, error: Exception) -> ModelError:
+    return ModelError(
+        f"{path}: these added modules are damaged ({one_line(error)}). Copy the file again; "
+        f"if a run of isogloss made it, delete the run's folder and run again."
+    )
