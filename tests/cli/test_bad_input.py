@@ -95,12 +95,12 @@ def test_a_language_or_an_encoder_that_is_not_there(refused, change, said):
         (
             "train",
             WIKIANN + "Anna B-PER\n",
-            "train-en.tsv:5: 1 columns in 'Anna B-PER'; expected a word, a tab",
+            "train-en.tsv:5: 1 column in 'Anna B-PER'; expected a word, a tab",
         ),
         (
             "dev",
             WIKIANN + "Anna\tB-PRS\n\n",
-            "dev-en.tsv:5: tag 'B-PRS'; expected one of B-LOC, B-ORG, B-PER",
+            "dev-en.tsv:5: label 'B-PRS'; expected one of B-LOC, B-ORG, B-PER",
         ),
         ("dev", WIKIANN + "An\xffna\tO\n\n", "dev-en.tsv:5: byte 0xff at byte 3 of the line is not UTF-8"),
     ],
