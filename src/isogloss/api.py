@@ -27,7 +27,7 @@ from isogloss.core.records import RECORD, Record, read_record
 from isogloss.engine.engines import ExecutionOptions, parse_execution
 from isogloss.planning.store_places import local_folder, store_at, store_for
 from isogloss.recipes.asking import request
-from isogloss.recipes.recipe_text import Source, folder_for, recipe_folder, recipe_text
+from isogloss.recipes.recipe_text import QUICKSTART, Source, folder_for, recipe_folder, recipe_text
 from isogloss.store.store import Outcome, Store
 
 if TYPE_CHECKING:
@@ -198,10 +198,6 @@ def run(
     else:
         planned.store.download_records()
     return Result(planned.store.root, outcome, tuple(map(identity, planned.runs)))
-
-
-QUICKSTART = "runs/quickstart"
-"""The folder of the packaged recipe quickstart, and the default folder of runs that are named by ids."""
 
 
 def compare(

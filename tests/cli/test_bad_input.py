@@ -100,7 +100,7 @@ def test_a_language_or_an_encoder_that_is_not_there(refused, change, said):
         (
             "dev",
             WIKIANN + "Anna\tB-PRS\n\n",
-            "dev-en.tsv:5: label 'B-PRS'; expected one of B-LOC, B-ORG, B-PER",
+            "dev-en.tsv:5: label 'B-PRS'; expected one of O, B-LOC, I-LOC, B-ORG, I-ORG, B-PER, I-PER",
         ),
         ("dev", WIKIANN + "An\xffna\tO\n\n", "dev-en.tsv:5: byte 0xff at byte 3 of the line is not UTF-8"),
     ],

@@ -214,5 +214,5 @@ def test_between_two_models_lies_their_mean_and_that_of_what_the_ratio_is_made_o
 def test_models_that_mix_otherwise_or_not_at_all_have_no_path_in_pairs(walk):
     _, mixups, _, setting = walk
     for other in (replace(mixups[1], layer=1), None):
-        with pytest.raises(ModelError, match="do not all mix them in one layer and way"):
+        with pytest.raises(ModelError, match="mix inputs with translations in different layers or ways"):
             Interpolation(alphas=(0.5,)).measure(setting(2, [mixups[0], other]))

@@ -222,7 +222,7 @@ def test_holms_correction_refuses_what_is_no_p_value(wrong):
     [
         ([], [], "equally long lists of 1 or more"),
         ([1, 0], [1], "equally long lists"),
-        ([1, float("nan")], [1, 0], "no finite number"),
+        ([1, float("nan")], [1, 0], "a value is not finite"),
     ],
 )
 def test_values_that_are_no_pairs_are_one_clear_error(test, system, baseline, said):
@@ -317,5 +317,5 @@ def test_pairs_need_the_same_seeds_and_examples(shapes):
 
 
 def test_pairs_need_numbers():
-    with pytest.raises(InputError, match="no finite number"):
+    with pytest.raises(InputError, match="a value is not finite"):
         means([0.5, math.nan], [0.5, 0.5])

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from isogloss.api import QUICKSTART
 from isogloss.cli.data_verbs import corpus_app, data_app, languages_app
 from isogloss.cli.model_verbs import model_verbs
 from isogloss.cli.options import (
@@ -23,6 +22,7 @@ from isogloss.cli.options import (
 from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.version import VERSION
+from isogloss.recipes.recipe_text import QUICKSTART
 
 
 def _print_version(requested: bool) -> None:

@@ -11,11 +11,11 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
-from isogloss.api import QUICKSTART
 from isogloss.core.errors import ConfigError
 from isogloss.core.plug_ins import Group, check_any, described, find_plug_in, package_named, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.version import VERSION
+from isogloss.recipes.recipe_text import QUICKSTART
 
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
 """In a requirement of a package: the name of the required package, and the extra that needs it."""

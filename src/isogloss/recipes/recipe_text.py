@@ -35,6 +35,9 @@ PAPERS = "papers/"
 IN_PYTHON = "recipe"
 """The name, in messages, of a recipe that is no file."""
 
+QUICKSTART = "runs/quickstart"
+"""The folder of the packaged recipe quickstart, and the default folder of runs that are named by ids."""
+
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
