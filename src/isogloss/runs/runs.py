@@ -371,10 +371,8 @@ def language_to_translate(corpus: str, languages: str) -> str:
 
 def described(part: Named, *more: str) -> str:
     """Return the name of a method or translator with the fields that are not the default, after ``more``."""
-    silent, default = (
-        {one.name for one in fields(part) if one.metadata.get("watches")},
-        values_of(type(part)()),
-    )
+    silent = {entry.name for entry in fields(part) if entry.metadata.get("watches")}
+    default = values_of(type(part)())
     changed = [
         f"{name}={value}"
         for name, value in values_of(part).items()
@@ -391,10 +389,8 @@ def translator_label(translated: Sequence[Translate]) -> str:
 
 
 def _split_read(run: Translate | FineTune | Measure, language: str, split: Split, examples: int) -> SplitRead:
-    treebanks = tuple(pair for pair in run.treebanks if pair[0] == language)
-    return SplitRead(
-        corpus=run.corpus, language=language, split=split, treebanks=treebanks, examples=examples
-    )
+    banks = tuple(pair for pair in run.treebanks if pair[0] == language)
+    return SplitRead(corpus=run.corpus, language=language, split=split, treebanks=banks, examples=examples)
 
 
 def _from_files(wanted: list[SplitRead], translated: tuple[Translate, ...]) -> tuple[SplitRead, ...]:

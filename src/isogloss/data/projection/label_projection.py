@@ -130,10 +130,8 @@ def translate_examples(
         if isinstance(example, TaggedSentence | ParsedSentence):
             sentences.append(_Sentence(example, cast(TaggedSentence, rebuilt), parts[0], mine[0]))
     made |= _with_words_labelled(sentences, chosen)
-    lost = (
-        *located.lost,
-        *(example.original.id for example in sentences if made[id(example.original)] is None),
-    )
+    unlabelled = [sentence.original.id for sentence in sentences if made[id(sentence.original)] is None]
+    lost = (*located.lost, *unlabelled)
     results = [made[id(example)] for example in originals]
     return TranslatedExamples([example for example in results if example is not None], lost, cuts)
 
