@@ -40,6 +40,9 @@ five such studies would have seen. Differences of scores are in points. What con
 encoders that have hardly begun to transfer: after
 [twice the steps](../interference/README.md#twice-the-steps) own feed-forward layers do as the paper claims,
 and it is adapters that contradict it.
+
+These verdicts follow the rules before [decision 0049](../../decisions/0049-five-verdicts.md): the runs have
+not been judged again by the rules that the table of claims lists now.
 """
 
 
