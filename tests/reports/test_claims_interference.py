@@ -229,6 +229,13 @@ def test_an_encoder_of_another_budget_changes_nothing_within_a_language(stranger
     assert [one.about for one in after.checks] == [one.about for one in before.checks]
 
 
+def test_perplexities_are_compared_at_steps_that_both_encoders_have() -> None:
+    rows = perplexities(UP, DOWN)
+    longer = [{**row, "step": 30, "score": 1.0} for row in rows if not row["encoder.modules"]]
+    before, after = (Judged(CLAIMS, measured(perplexity=curves))["4i"] for curves in (rows, rows + longer))
+    assert after.found == before.found
+
+
 def test_half_the_steps_alone_stand_beside() -> None:
     half = pretrained(languages="qaa", method__steps=50)
     found = Judged(CLAIMS, measured(scores=[*mono(UP), *seeds(half, DOWN, **WITHIN)]))["4a"]

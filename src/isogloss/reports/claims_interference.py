@@ -55,28 +55,28 @@ def compare_mono_with_joint(m: Measurements) -> list[Check]:
     if alone.empty or joint.empty:
         return []
     sides = alone[~memorised[alone.index]], joint
-    found = _compare(m, sides, "alone − joint", {WITHIN: HELPS}, ("lines", "steps"))
+    checks = _compare(m, sides, "alone − joint", {WITHIN: HELPS}, ("lines", "steps"))
     out = alone[memorised[alone.index]].drop_duplicates("encoder")
     notes = [f"{name} left out, learned by heart" for name in out["encoder.languages"] + " " + out["lines"]]
     half = sides[0].assign(steps=steps_times(sides[0], 2)), joint
     exposed = _compare(m, half, "at equal exposure, alone − joint", {WITHIN: HELPS}, ("lines", "steps"))
-    return with_note(found, [*notes, *(check.text for check in exposed if check.values)])
+    return with_note(checks, [*notes, *(check.text for check in exposed if check.values)])
 
 
 def compare_learned_modules(m: Measurements, halves: Mapping[str, Bounds]) -> list[Check]:
     """Compare encoders with modules of each language's own with joint ones, once they have learned (4d)."""
     rows, stopped = paper_scores(m), stopped_encoders(m)
-    known = rows[rows["role"].isin((*OWN, "joint"))].drop_duplicates("encoder")
-    early = known[[stopped.get(encoder) is False for encoder in known["encoder"]]]
-    kept = {encoder for encoder, has in stopped.items() if has}
-    found = compare_modules(m, OWN, ["joint"], halves, rows[rows["encoder"].isin(kept)])
+    encoders = rows[rows["role"].isin((*OWN, "joint"))].drop_duplicates("encoder")
+    early = encoders[[stopped.get(encoder) is False for encoder in encoders["encoder"]]]
+    settled = {encoder for encoder, has in stopped.items() if has}
+    checks = compare_modules(m, OWN, ["joint"], halves, rows[rows["encoder"].isin(settled)])
     if not compare_modules(m, OWN, ["joint"], halves, rows):
         return []
-    if not found:
+    if not checks:
         return [
             Check(about="no pair of encoders has stopped learning by its held-out perplexity, not tested")
         ]
-    return with_note(found, [f"{role} left out, still learning" for role in dict.fromkeys(early["role"])])
+    return with_note(checks, [f"{role} left out, still learning" for role in dict.fromkeys(early["role"])])
 
 
 def compare_modules(
@@ -90,11 +90,11 @@ def compare_modules(
     rows, same = paper_scores(m) if rows is None else rows, ("languages", "lines", "steps")
     if not all(rows["role"].isin(roles).any() for roles in (ours, theirs)):
         return []
-    found = []
-    for one, other in product(ours, theirs):
-        sides = rows[rows["role"] == one], rows[rows["role"] == other]
-        found += _compare(m, sides, f"{one} − {other}", halves, same)
-    return found
+    checks = []
+    for role, baseline in product(ours, theirs):
+        sides = rows[rows["role"] == role], rows[rows["role"] == baseline]
+        checks += _compare(m, sides, f"{role} − {baseline}", halves, same)
+    return checks
 
 
 def compare_gradients(m: Measurements) -> list[Check]:
@@ -110,12 +110,12 @@ def compare_gradients(m: Measurements) -> list[Check]:
         for rows in (finished, training)
     ]
     conflict = (training["cosine"] - training["within"]).groupby(training[SEED]).mean()
-    found = [
+    checks = [
         check_seeds(conflict.dropna(), f"cosine in training: {texts[1]}, difference", HURTS),
         check_seeds(_closer(m, training), "closer − more distant pairs, corrected cosine", HELPS),
     ]
     notes = [f"finished encoder: {texts[0]}"] if len(finished) else []
-    return with_note(found, notes) if len(finished) or len(training) else []
+    return with_note(checks, notes) if len(finished) or len(training) else []
 
 
 def _closer(m: Measurements, training: pd.DataFrame) -> pd.Series:
@@ -132,22 +132,22 @@ def _closer(m: Measurements, training: pd.DataFrame) -> pd.Series:
 
 def compare_layers(m: Measurements, frame: str, *others: str) -> list[Check]:
     """Correlate layer and similarity, compare attention with feed-forward (4c, 4f); ``others`` make notes."""
-    found = _layer_checks(similar_parts(m, frame))
+    checks = _layer_checks(similar_parts(m, frame))
     notes = [
-        f"by {name}, {one.text}"
+        f"by {name}, {check.text}"
         for name in others
-        for one in _layer_checks(similar_parts(m, frame, name))
-        if one.values
+        for check in _layer_checks(similar_parts(m, frame, name))
+        if check.values
     ]
-    return with_note(found, notes) if found else []
+    return with_note(checks, notes) if checks else []
 
 
 def _layer_checks(rows: pd.DataFrame) -> list[Check]:
     """Check layers over all modules (else each kind), and kinds of modules over all layers."""
     rows = rows.dropna(subset=["corrected"])
     layers = rows[rows["layer"] >= 1]
-    every = layers["module"] == "all"
-    layers = layers[every] if every.any() else layers
+    whole_layers = layers["module"] == "all"
+    layers = layers[whole_layers] if whole_layers.any() else layers
     rhos = rank_correlations(layers, "layer", "corrected", [SEED], ["encoder", "first", "second", "module"])
     modules = rows[rows["layer"].isna()].pivot_table(
         index=[SEED, "encoder", "first", "second"], columns="module", values="corrected"
@@ -155,8 +155,8 @@ def _layer_checks(rows: pd.DataFrame) -> list[Check]:
     modules = modules.reindex(columns=["attention", "feed-forward"])
     about = "attention {:.2f}, feed-forward {:.2f}, difference".format(*modules.mean())
     difference = (modules["attention"] - modules["feed-forward"]).dropna().groupby(level=SEED).mean()
-    found = [check_seeds(rhos, "ρ of layer and similarity", HURTS), check_seeds(difference, about, HELPS)]
-    return found if len(rows) else []
+    checks = [check_seeds(rhos, "ρ of layer and similarity", HURTS), check_seeds(difference, about, HELPS)]
+    return checks if len(rows) else []
 
 
 def compare_learning_speed(m: Measurements) -> list[Check]:
@@ -165,16 +165,20 @@ def compare_learning_speed(m: Measurements) -> list[Check]:
     same = ["shape", "languages", "lines", "steps", "encoder.seed", "language", "split", "step"]
     logs = np.log(rows.groupby(["role", *same])["score"].mean()).unstack("role")
     logs = logs.reindex(columns=["adapter", "joint", "meta-adapter"])
-    found = []
-    for one, other, bounds in (("adapter", "joint", HELPS), ("meta-adapter", "adapter", HURTS)):
-        about = f"{one} − {other}, log perplexity over training"
-        ours, theirs = (logs[role].dropna().groupby(level=SEED).mean() for role in (one, other))
-        found.append(
+    checks = []
+    for role, baseline, bounds in (("adapter", "joint", HELPS), ("meta-adapter", "adapter", HURTS)):
+        about = f"{role} − {baseline}, log perplexity over training"
+        means = logs[[role, baseline]].groupby(level=[name for name in same if name != SEED]).mean()
+        shared = logs.index.droplevel(SEED).isin(means.dropna().index)
+        ours, theirs = (
+            logs.loc[shared, side].dropna().groupby(level=SEED).mean() for side in (role, baseline)
+        )
+        checks.append(
             check_independent(ours, theirs, about, {"scale": 1, "digits": 2, **bounds}, UNIT)
             if len(ours) and len(theirs)
             else not_measured(about)
         )
-    return found if any(check.values for check in found) else []
+    return checks if any(check.values for check in checks) else []
 
 
 def compare_little_text(m: Measurements) -> list[Check]:
@@ -192,41 +196,45 @@ def compare_little_text(m: Measurements) -> list[Check]:
         return [Check(about="no encoder alone has learned its little text by heart, not tested")]
     little = little[little["lines"].isin(alone["lines"])]
     cut = filter_rows(little, lambda code, lines: code in dict(json.loads(lines)), "language", "lines")
-    found = _compare(m, (cut, alone), "little text, joint − alone", {WITHIN: HELPS}, ("lines",))
+    checks = _compare(m, (cut, alone), "little text, joint − alone", {WITHIN: HELPS}, ("lines",))
     sides, same = (little.drop(cut.index), full), ("languages", "steps")
-    return [*found, *_compare(m, sides, "the other language, little − all text", {WITHIN: AS_BEFORE}, same)]
+    return [*checks, *_compare(m, sides, "the other language, little − all text", {WITHIN: AS_BEFORE}, same)]
 
 
 def compare_language_pairs(m: Measurements) -> list[Check]:
     """Compare joint encoders of two language pairs that share a language, the closer pair first (4l)."""
     near = m.frame("gradient-conflict")
     near = near[near["kind"] == "encoder"].groupby("encoder")["overlap"].mean()
-    found, rows = [], paper_scores(m).query("role == 'joint' and lines == ''")
+    checks, rows = [], paper_scores(m).query("role == 'joint' and lines == ''")
     for one, other in permutations(rows.groupby("encoder"), 2):
         ours, theirs = ({*rows["languages"].iloc[0].split("+")} for _, rows in (one, other))
         closer = near.get(one[0], 0) > near.get(other[0], np.inf)
         if closer and len(ours) == len(theirs) == 2 and len(ours & theirs) == 1:
             about = f"with {' '.join(ours - theirs)} − with {' '.join(theirs - ours)}"
-            found += _compare(m, (one[1], other[1]), about, {WITHIN: HELPS}, ("steps",))
-    return _measured(found)
+            checks += _compare(m, (one[1], other[1]), about, {WITHIN: HELPS}, ("steps",))
+    return _measured(checks)
 
 
 def compare_three_with_two(m: Measurements) -> list[Check]:
     """Compare joint encoders of three languages with those of two of them (4m)."""
-    rows, found, halves = paper_scores(m), [], {WITHIN: AS_BEFORE, ZERO_SHOT: HELPS}
+    rows, checks, halves = paper_scores(m), [], {WITHIN: AS_BEFORE, ZERO_SHOT: HELPS}
     for one, other in permutations(rows[rows["role"] == "joint"].groupby("encoder"), 2):
         ours, theirs = ({*rows["languages"].iloc[0].split("+")} for _, rows in (one, other))
         if len(ours) == 3 and len(theirs) == 2 and theirs < ours:
-            found += _compare(m, (one[1], other[1]), "three − two languages", halves, ("lines", "steps"))
-    return _measured(found)
+            checks += _compare(m, (one[1], other[1]), "three − two languages", halves, ("lines", "steps"))
+    return _measured(checks)
 
 
-def _measured(found: Sequence[Check]) -> list[Check]:
+def _measured(checks: Sequence[Check]) -> list[Check]:
     """Leave out what one pair of encoders has not measured and another has."""
-    told = [one for one in found if one.values]
-    missing = {one.about.removesuffix(": not measured"): one for one in found if not one.values}
-    others = [one for what, one in missing.items() if not any(c.about.startswith(what) for c in told)]
-    return [*told, *others]
+    measured = [check for check in checks if check.values]
+    missing = {check.about.removesuffix(": not measured"): check for check in checks if not check.values}
+    unmeasured = [
+        check
+        for what, check in missing.items()
+        if not any(other.about.startswith(what) for other in measured)
+    ]
+    return [*measured, *unmeasured]
 
 
 def _compare(
@@ -237,27 +245,27 @@ def _compare(
     same: Sequence[str],
 ) -> list[Check]:
     """Compare encoders with others that are equal in some columns, by task, on the mean over languages."""
-    found = []
+    all_checks = []
     for half, bounds in halves.items():
         ours, theirs = (side[side["half"] == half] for side in sides)
         ids, checks = row_keys(theirs, ("test", *same)), []
-        for _, own in ours.groupby(["test", *same, "steps", "system"]):
-            for _, other in theirs[ids == row_keys(own, ("test", *same)).iloc[0]].groupby("encoder"):
-                if result := compare(m, own, other, unit=SEED, paired=False):
-                    about = f"{own['task'].iloc[0]} {' '.join(result.languages)}"
-                    about = f"{what}, {half}{_reading(own, other)}: {about}"
+        for _, group in ours.groupby(["test", *same, "steps", "system"]):
+            for _, other in theirs[ids == row_keys(group, ("test", *same)).iloc[0]].groupby("encoder"):
+                if result := compare(m, group, other, unit=SEED, paired=False):
+                    about = f"{group['task'].iloc[0]} {' '.join(result.languages)}"
+                    about = f"{what}, {half}{_reading(group, other)}: {about}"
                     checks.append(check_seeds(result, about, bounds))
-        found += checks or [not_measured(f"{what}, {half}")]
-    return found
+        all_checks += checks or [not_measured(f"{what}, {half}")]
+    return all_checks
 
 
-def _reading(own: pd.DataFrame, other: pd.DataFrame) -> str:
+def _reading(ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
     """Return how long a monolingual and a joint encoder read: equal steps are more of its language."""
-    if own["role"].iloc[0] != "mono":
+    if ours["role"].iloc[0] != "mono":
         return ""
-    little = "little text, " if own["lines"].iloc[0] else ""
-    alone, joint = (int(side["encoder.method.steps"].iloc[0]) for side in (own, other))
-    return f" ({little}{alone:,} steps alone, {joint:,} joint in {other['languages'].iloc[0]})"
+    little = "little text, " if ours["lines"].iloc[0] else ""
+    alone, joint = (int(side["encoder.method.steps"].iloc[0]) for side in (ours, theirs))
+    return f" ({little}{alone:,} steps alone, {joint:,} joint in {theirs['languages'].iloc[0]})"
 
 
 EQUAL_ENCODERS = "Encoders of one architecture, text, languages and steps"

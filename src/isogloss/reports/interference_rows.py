@@ -38,6 +38,9 @@ RISE = 1.05
 LATE, STILL = 0.8, 0.05
 """An encoder still learns if its perplexity falls by more than 5 % after four fifths of its steps."""
 
+CURVE = ["encoder", "encoder.run", "language", "split"]
+"""Columns that identify a curve of perplexity over steps."""
+
 WITHIN, ZERO_SHOT = "within languages", "zero-shot"
 
 TASKS = {WITHIN: ("ner", "upos", "qa"), ZERO_SHOT: ("ner", "upos", "qa", "nli")}
@@ -82,12 +85,12 @@ def _lacks(is_ours: Callable[[Any], bool], value: Any) -> bool:
 
 
 def step_columns(rows: pd.DataFrame) -> list[str]:
-    """Return the columns that say how much an encoder read."""
+    """Return the columns of how much an encoder read."""
     return [f"encoder.{name}" for name in STEPS if f"encoder.{name}" in rows]
 
 
 def steps_times(rows: pd.DataFrame, times: int) -> pd.Series:
-    """Return the key of the same training with so many times the steps."""
+    """Return the key of the same training with a multiple of its steps."""
     return row_keys(
         rows.assign(**{"encoder.method.steps": rows["encoder.method.steps"] * times}), step_columns(rows)
     )
@@ -96,20 +99,20 @@ def steps_times(rows: pd.DataFrame, times: int) -> pd.Series:
 def memorised_encoders(m: Measurements) -> set[str]:
     """Return the encoders with little text whose perplexity ends above its lowest: with every seed."""
     rows = paper_encoders(m.frame("perplexity")).sort_values("step")
-    ends = rows[rows["lines"] != ""].groupby(["encoder", "encoder.run", "language"])["score"]
-    every = (ends.last() >= RISE * ends.min()).groupby(level="encoder").all()
-    return set(every[every].index)
+    ends = rows[rows["lines"] != ""].groupby(CURVE)["score"]
+    rises = (ends.last() >= RISE * ends.min()).groupby(level="encoder").all()
+    return set(rises[rises].index)
 
 
 def stopped_encoders(m: Measurements) -> dict[str, bool]:
-    """Return of each encoder whose perplexity was followed whether it has stopped learning."""
+    """Return for each encoder with a curve of perplexity whether it has stopped learning."""
     rows = paper_encoders(m.frame("perplexity")).sort_values("step")
     stopped: dict[str, list[bool]] = {}
-    for (encoder, *_), curve in rows.groupby(["encoder", "encoder.run", "language"]):
+    for (encoder, *_), curve in rows.groupby(CURVE):
         late = curve.loc[curve["step"] >= LATE * curve["step"].iloc[-1], "score"]
         if len(late) > 1:
             stopped.setdefault(str(encoder), []).append(bool(late.iloc[-1] > (1 - STILL) * late.iloc[0]))
-    return {encoder: all(each) for encoder, each in stopped.items()}
+    return {encoder: all(curves) for encoder, curves in stopped.items()}
 
 
 def similar_parts(m: Measurements, frame: str, value: str = "cosine") -> pd.DataFrame:
