@@ -310,6 +310,14 @@ def test_fine_tuning_seeds_are_averaged_within_each_adjusted_encoder() -> None:
     assert found.verdict == "undecided"
 
 
+def test_one_adjusted_encoder_of_each_size_is_one_rank_correlation() -> None:
+    rows = [{**row, "encoder.run": row["encoder"]} for row in sized("nli", UP) + sized("ner", UP)]
+    found = Judged(CLAIMS, measured(scores=rows))["3b"]
+    assert found.verdict == "undecided"
+    assert {check.unit for check in found.checks} == {"adjusting seed"}
+    assert {len(check.values) for check in found.checks} == {1}
+
+
 def test_two_sizes_have_no_rank_correlation_of_their_own() -> None:
     rows = [row for row in sized("nli", UP) + sized("ner", UP) if row["encoder.size"] != 30]
     found = Judged(CLAIMS, measured(scores=rows))["3b"]

@@ -36,8 +36,8 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     by_word = (rows["metric"] == "word_f1") & (rows["task"] == "ner")
     has = by_word.groupby([rows["corpus"], rows["task"]]).transform("any").astype(bool)
     rows = _with_role(m, best_split(rows[by_word | (rows["main"].astype(bool) & ~has)]))
-    trained = [one for one in rows if "optimization." in one or "peft" in one]
-    setting = [one for one in rows if "encoder.adjusted." in one and one not in (*MAIN, ALIGNED)]
+    trained = [name for name in rows if "optimization." in name or "peft" in name]
+    setting = [name for name in rows if "encoder.adjusted." in name and name not in (*MAIN, ALIGNED)]
     return rows.assign(
         test=row_keys(rows, [*TEST_SET, "encoder.original", *trained]),
         setting=row_keys(rows, setting),
@@ -86,7 +86,7 @@ def zero_shot(rows: pd.DataFrame, role: str) -> pd.DataFrame:
     return filter_rows(
         rows[rows["role"] == role],
         lambda code, pairs, source: (
-            code != source and (not pairs or code in {one.split("-")[-1] for one in pairs.split("+")})
+            code != source and (not pairs or code in {pair.split("-")[-1] for pair in pairs.split("+")})
         ),
         *("language", "encoder.pairs", "source"),
     )
@@ -106,14 +106,14 @@ def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, p
     if theirs.empty or same_encoder(ours, theirs):
         return ours.assign(unit=ours["seed"]), theirs.assign(unit=theirs["seed"])
     by_side = [draws(side) if (side["role"] != ORIGINAL).all() else None for side in (ours, theirs)]
-    fewest = min((own for own in by_side if own is not None), key=lambda own: own.nunique())
+    fewest = min((units for units in by_side if units is not None), key=lambda units: units.nunique())
     deciding = ours if fewest is by_side[0] else theirs
     seeds = deciding["seed"].groupby(fewest).agg(set)
 
     def of_units(side: pd.DataFrame) -> pd.DataFrame:
         if side is deciding:
             return side.assign(unit=fewest)
-        return pd.concat([side[side["seed"].isin(own)].assign(unit=unit) for unit, own in seeds.items()])
+        return pd.concat([side[side["seed"].isin(units)].assign(unit=unit) for unit, units in seeds.items()])
 
     return of_units(ours), of_units(theirs)
 
@@ -126,8 +126,8 @@ def draws(rows: pd.DataFrame) -> pd.Series:
     runs = rows.groupby(["encoder", "encoder.run"])["seed"].min().rename("draw").reset_index()
     shared = runs.duplicated(["encoder", "draw"]).any()
     ranks = runs.groupby("encoder").cumcount()
-    known = dict(zip(runs["encoder.run"], ranks if shared else runs["draw"], strict=True))
-    return rows["encoder.run"].map(known)
+    draw_of = dict(zip(runs["encoder.run"], ranks if shared else runs["draw"], strict=True))
+    return rows["encoder.run"].map(draw_of)
 
 
 def same_encoder(ours: pd.DataFrame, theirs: pd.DataFrame) -> bool:

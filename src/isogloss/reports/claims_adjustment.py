@@ -64,13 +64,14 @@ def compare_sizes(m: Measurements, tasks: Mapping[str, Bounds]) -> list[Check]:
     rows = rows[rows["task"].isin([*tasks])]
     several = rows.groupby(SERIES)["size"].transform("nunique") > 1
     ends = most(rows[several]), most(rows[several], "min")
-    found = _compare(m, ends, "most − fewest translations", tasks, ("test", "setting"))
-    means = rows[several].groupby(["task", "original", *SERIES, "seed", "size"])["score"].mean().reset_index()
-    for (task, original, *_), own in means.groupby(["task", "original", "test", "setting"]):
-        rhos = rank_correlations(own, "size", "score", ["seed"], ["encoder.pairs"])
+    checks = _compare(m, ends, "most − fewest translations", tasks, ("test", "setting"))
+    drawn = rows[several].assign(unit=draws(rows[several]))
+    means = drawn.groupby(["task", "original", *SERIES, "unit", "size"])["score"].mean().reset_index()
+    for (task, original, *_), series in means.groupby(["task", "original", "test", "setting"]):
+        rhos = rank_correlations(series, "size", "score", ["unit"], ["encoder.pairs"])
         about = f"{_on(task, original)}: ρ of translations and score"
-        found += [check_of(rhos, about, tasks[task])] if len(rhos) else []
-    return found if was_measured(m, ADJUSTMENT) else []
+        checks += [check_of(rhos, about, tasks[task], ADJUSTING_SEED)] if len(rhos) else []
+    return checks if was_measured(m, ADJUSTMENT) else []
 
 
 def compare_distances(m: Measurements) -> list[Check]:
@@ -78,32 +79,32 @@ def compare_distances(m: Measurements) -> list[Check]:
     rows, pair = distances(m, "cosine"), ["encoder.run", "first", "second"]
     rows = rows[rows["role"] == ORIGINAL]
     before = rows[rows["kind"] == "encoder"].groupby(pair)[["related_mean", "unrelated_mean"]].mean()
-    both = rows[rows["method"] == PLAIN].join(before.add_suffix(".before"), on=pair, how="inner")
-    if both.empty or not (was_measured(m, ADJUSTMENT) or was_measured(m, CONTINUAL)):
+    moved = rows[rows["method"] == PLAIN].join(before.add_suffix(".before"), on=pair, how="inner")
+    if moved.empty or not (was_measured(m, ADJUSTMENT) or was_measured(m, CONTINUAL)):
         return []
-    found: dict[str, list[Check]] = {}
-    for (task, original), own in both.groupby(["task", "original"]):
+    by_task: dict[str, list[Check]] = {}
+    for (task, original), group in moved.groupby(["task", "original"]):
         for words in ("related", "unrelated"):
-            after, start = own[f"{words}_mean"], own[f"{words}_mean.before"]
+            after, start = group[f"{words}_mean"], group[f"{words}_mean.before"]
             about = (
                 f"{_on(task, original)}: {words} words {start.mean():.2f} → {after.mean():.2f}, mean distance"
             )
-            values = (after - start).groupby(own["seed"]).mean()
-            found.setdefault(task, []).append(check_of(values, about, HURTS))
-    notes = [one.text for task in sorted({*found} - {*TASKS}) for one in found[task]]
-    return with_note([one for task in TASKS for one in found.get(task) or [not_measured(task)]], notes)
+            values = (after - start).groupby(group["seed"]).mean()
+            by_task.setdefault(task, []).append(check_of(values, about, HURTS))
+    notes = [check.text for task in sorted({*by_task} - {*TASKS}) for check in by_task[task]]
+    return with_note([check for task in TASKS for check in by_task.get(task) or [not_measured(task)]], notes)
 
 
 def continual(m: Measurements, tasks: Mapping[str, Bounds], separation: Iterable[str]) -> list[Check]:
     """Compare continual with source-only models of one adjusted encoder: AUC of tasks, score (3d, 3j)."""
     if not was_measured(m, CONTINUAL):
         return []
-    found = _continual(m, ALL, tasks, separation)
-    if not any(one.values for one in found):
-        about = "no continual model of an adjusted encoder, the paper's system, beside a source-only one"
-        found = [Check(about=f"{about}, in {', '.join(TASKS)}")]
-    others = [one for one in _continual(m, ORIGINAL, dict.fromkeys(TASKS, HELPS), TASKS) if one.values]
-    return with_note(found, ["on the original encoder", *(one.text for one in others)] if others else [])
+    checks = _continual(m, ALL, tasks, separation)
+    if not any(check.values for check in checks):
+        missing = "no continual model of an adjusted encoder, the paper's system, next to a source-only one"
+        checks = [Check(about=f"{missing}, in {', '.join(TASKS)}")]
+    others = [check for check in _continual(m, ORIGINAL, dict.fromkeys(TASKS, HELPS), TASKS) if check.values]
+    return with_note(checks, ["on the original encoder", *(check.text for check in others)] if others else [])
 
 
 def _continual(
@@ -111,46 +112,45 @@ def _continual(
 ) -> list[Check]:
     rows, pair = distances(m), ["task", "encoder.run", "source", "first", "second", "seed"]
     tuned, plain = by_method(rows[rows["role"] == role])
-    both = tuned.join(plain.groupby(pair)["auc"].mean().rename("auc.plain"), on=pair, how="inner")
-    found = []
+    joined = tuned.join(plain.groupby(pair)["auc"].mean().rename("auc.plain"), on=pair, how="inner")
+    all_checks = []
     for task in separation:
         checks = []
-        for (original, _), own in both[both["task"] == task].groupby(["original", "way"]):
-            means = f"{own['auc.plain'].mean():.3f} fine-tuned, {own['auc'].mean():.3f} continual"
+        for (original, _), group in joined[joined["task"] == task].groupby(["original", "way"]):
+            means = f"{group['auc.plain'].mean():.3f} fine-tuned, {group['auc'].mean():.3f} continual"
             about = f"{_on(task, original)}: AUC {means}, by"
-            values = (own["auc"] - own["auc.plain"]).groupby(own["seed"]).mean()
+            values = (group["auc"] - group["auc.plain"]).groupby(group["seed"]).mean()
             checks.append(check_of(values, about, HELPS))
-        found += checks or [not_measured(f"{task}, distances")]
+        all_checks += checks or [not_measured(f"{task}, distances")]
     rows = paper_scores(m)
     sides = by_method(zero_shot(rows[rows["inputs"] == ""], role))
-    return [*found, *_compare(m, sides, "continual − source-only", tasks, ("test", "encoder"))]
+    return [*all_checks, *_compare(m, sides, "continual − source-only", tasks, ("test", "encoder"))]
 
 
 def compare_mixed_inputs(m: Measurements) -> list[Check]:
     """Compare the gain on inputs in two languages with that on plain ones (3e)."""
-    rows, found = paper_scores(m), []
+    rows, all_checks = paper_scores(m), list[Check]()
     rows = rows[rows["method"] == PLAIN]
     test = ["test", "inputs", "language", "seed"]
     base = rows[rows["role"] == ORIGINAL].groupby(test)["score"].mean().rename("base")
     ours = most(zero_shot(rows, ALL)).join(base, on=test)
     ours = ours.assign(gain=ours["score"] - ours["base"])
-    for how, task in MIXED.items() if ours["inputs"].isin([*MIXED]).any() else ():
+    for form, task in MIXED.items() if ours["inputs"].isin([*MIXED]).any() else ():
         checks = []
-        for _, own in ours[ours["task"] == task].groupby(["test", "setting", "way"]):
-            gain = own.assign(unit=draws(own)).pivot_table(
+        for _, group in ours[ours["task"] == task].groupby(["test", "setting", "way"]):
+            gain = group.assign(unit=draws(group)).pivot_table(
                 index=["unit", "language"], columns="inputs", values="gain"
             )
-            gain = gain.reindex(columns=[how, ""]).dropna().unstack().dropna()
+            gain = gain.reindex(columns=[form, ""]).dropna().unstack().dropna()
             if len(gain):
-                means = [100 * gain[one].mean(axis=None) for one in (how, "")]
-                about = (
-                    f"{_describe(own, ours)}: gain {means[0]:+.1f} {how}, {means[1]:+.1f} plain, difference"
-                )
-                values = (gain[how] - gain[""]).mean(axis=1)
+                means = [100 * gain[inputs].mean(axis=None) for inputs in (form, "")]
+                gains = f"gain {means[0]:+.1f} {form}, {means[1]:+.1f} plain"
+                about = f"{_describe(group, ours)}: {gains}, difference"
+                values = (gain[form] - gain[""]).mean(axis=1)
                 bounds = {**HELPS, "scale": 100, "digits": 1}
                 checks.append(check_of(values, about, bounds, ADJUSTING_SEED))
-        found += checks or [not_measured(f"{task}, {how}")]
-    return found
+        all_checks += checks or [not_measured(f"{task}, {form}")]
+    return all_checks
 
 
 def compare_within_language(m: Measurements) -> list[Check]:
@@ -174,8 +174,8 @@ def compare_with_cls_alone(m: Measurements) -> list[Check]:
         (most(zero_shot(rows, ALL)), zero_shot(rows, OPENING)),
         dict.fromkeys(("nli", "ner"), HELPS),
     )
-    found = _compare(m, sides, "all words − [CLS] alone", tasks, ("test", "setting", "size"))
-    return found if was_measured(m, ADJUSTMENT) else []
+    checks = _compare(m, sides, "all words − [CLS] alone", tasks, ("test", "setting", "size"))
+    return checks if was_measured(m, ADJUSTMENT) else []
 
 
 def _compare(
@@ -187,28 +187,30 @@ def _compare(
 ) -> list[Check]:
     """Compare each setting of one side with the rows of the other that are equal in some columns."""
     ours, theirs = sides
-    found, ids = [], row_keys(theirs, same)
+    all_checks, ids = [], row_keys(theirs, same)
     for task, bounds in tasks.items():
         checks = []
-        for _, own in ours[ours["task"] == task].groupby([*same, "setting", "way"]):
-            sides = with_unit(own, theirs[ids == row_keys(own, same).iloc[0]])
+        for _, group in ours[ours["task"] == task].groupby([*same, "setting", "way"]):
+            sides = with_unit(group, theirs[ids == row_keys(group, same).iloc[0]])
             result = compare(m, *sides, unit="unit")
             if result:
-                about = _describe(own[own["language"].isin(result.languages)], ours)
+                about = _describe(group[group["language"].isin(result.languages)], ours)
                 unit = "seed" if same_encoder(*sides) else ADJUSTING_SEED
                 checks.append(check_of(result, f"{about}: {what}", bounds, unit))
-        found += checks or [not_measured(task)]
-    return found
+        all_checks += checks or [not_measured(task)]
+    return all_checks
 
 
-def _describe(own: pd.DataFrame, among: pd.DataFrame) -> str:
+def _describe(rows: pd.DataFrame, among: pd.DataFrame) -> str:
     """Return task, corpus and languages, and the fields in which systems differ from the others."""
-    known = [one for one in own if "encoder.adjusted." in one or ("method." in one and "encoder." not in one)]
-    varied = [one for one in known if among[one].astype(object).map(str).nunique() > 1]
-    fields = [f"{one.split('.')[-1]} {own[one].iloc[0]}" for one in varied]
-    languages = " ".join(sorted(set(own["language"])))
-    about = f"{own['task'].iloc[0]} {own['corpus'].iloc[0]} {languages}"
-    return ", ".join([_on(about, own["original"].iloc[0]), *fields])
+    columns = [
+        name for name in rows if "encoder.adjusted." in name or ("method." in name and "encoder." not in name)
+    ]
+    varied = [name for name in columns if among[name].astype(object).map(str).nunique() > 1]
+    fields = [f"{name.split('.')[-1]} {rows[name].iloc[0]}" for name in varied]
+    languages = " ".join(sorted(set(rows["language"])))
+    about = f"{rows['task'].iloc[0]} {rows['corpus'].iloc[0]} {languages}"
+    return ", ".join([_on(about, rows["original"].iloc[0]), *fields])
 
 
 def _on(about: str, original: str) -> str:

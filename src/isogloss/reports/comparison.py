@@ -198,10 +198,10 @@ def model_languages(scores: pd.DataFrame) -> pd.DataFrame:
 
 def row_keys(rows: pd.DataFrame, columns: Iterable[str]) -> pd.Series:
     """Return a text for each row, equal where these columns are; missing values are equal."""
-    found = pd.Series("", index=rows.index, dtype=object)
+    keys = pd.Series("", index=rows.index, dtype=object)
     for name in columns:
-        found += "\n" + rows[name].astype(object).map(str)
-    return found
+        keys += "\n" + rows[name].astype(object).map(str)
+    return keys
 
 
 def filter_rows(rows: pd.DataFrame, condition: Callable[..., bool], *columns: str) -> pd.DataFrame:
@@ -217,8 +217,8 @@ def rows_of(rows: pd.DataFrame, values: Mapping[str, object]) -> pd.DataFrame:
 
 def where_any(rows: pd.DataFrame, name: str, value: object) -> pd.DataFrame:
     """Return the rows with a value in a column, or all where none has it."""
-    own = rows[rows[name] == value]
-    return own if len(own) else rows
+    matching = rows[rows[name] == value]
+    return matching if len(matching) else rows
 
 
 def rank_correlations(
@@ -233,17 +233,19 @@ def rank_correlations(
     if several.empty:
         return pd.Series(dtype=float)
     groups = several.groupby(by, dropna=False)[[x, y]]
-    rhos = groups.apply(lambda own: np.nan_to_num(spearman([*own[x]], [*own[y]]).rho))
+    rhos = groups.apply(lambda group: np.nan_to_num(spearman([*group[x]], [*group[y]]).rho))
     return rhos.groupby(level=list(unit)).mean()
 
 
 def holm_corrected(tests: Mapping[K, Comparison]) -> dict[K, Comparison]:
     """Return the tests of one table with p-values after Holm's correction over all of them."""
     units, examples = (
-        iter(holm([getattr(one, name) for one in tests.values()])) for name in ("p_value", "p_examples")
+        iter(holm([getattr(comparison, name) for comparison in tests.values()]))
+        for name in ("p_value", "p_examples")
     )
     return {
-        key: replace(one, p_holm=next(units), p_examples_holm=next(examples)) for key, one in tests.items()
+        key: replace(comparison, p_holm=next(units), p_examples_holm=next(examples))
+        for key, comparison in tests.items()
     }
 
 
@@ -253,7 +255,7 @@ def unit_of(*frames: pd.DataFrame) -> str:
     One pretrained encoder and its adjusted versions are replicated by fine-tuning alone.
     """
     kinds, encoders, originals, seeds = (
-        {value for one in frames for value in one[name].dropna()}
+        {value for frame in frames for value in frame[name].dropna()}
         for name in ("encoder.kind", "encoder", "encoder.original", "encoder.seed")
     )
     replicated = len(encoders) > 1 and max(len(originals), len(seeds)) > 1
@@ -272,8 +274,8 @@ def labelled_groups(
     named = name_systems(rows, m.labels)
     shown = {"task": "task", "source": "source", "encoder": "encoder.label", "way": "system"}
     shown |= {name: name for name in ("corpus", "treebank", "split", "metric")}
-    own = [shown[name] for name in shown if name in by]
-    distinguishing = [name for name in own if name in ("task", "source") or named[name].nunique() > 1]
+    columns = [shown[name] for name in shown if name in by]
+    distinguishing = [name for name in columns if name in ("task", "source") or named[name].nunique() > 1]
     for _, group in named.groupby(list(by), dropna=False):
         yield " ".join(str(group[name].iloc[0]) for name in distinguishing if group[name].iloc[0]), group
 
@@ -295,31 +297,38 @@ Scored = dict[str, list[tuple[str, float]]]
 
 def _by_unit(rows: pd.DataFrame, unit: str) -> dict[int, Scored]:
     """Return the scores of each unit; a loop is faster than pandas on many small frames."""
-    found: dict[int, Scored] = {}
+    by_unit: dict[int, Scored] = {}
     columns = [rows[name] for name in (unit, "language", "run", "score")]
-    for one, language, *scored in zip(*columns, strict=True):
-        if not pd.isna(one):
-            found.setdefault(one, {}).setdefault(language, []).append((*scored,))
-    return found
+    for key, language, *scored in zip(*columns, strict=True):
+        if not pd.isna(key):
+            by_unit.setdefault(key, {}).setdefault(language, []).append((*scored,))
+    return by_unit
 
 
 def _with_examples(
-    m: Measurements, found: Comparison, sides: Sequence[Sequence[Scored]], metric: str
+    m: Measurements, comparison: Comparison, sides: Sequence[Sequence[Scored]], metric: str
 ) -> Comparison:
     """Add the error over examples, and the test over them, where all predictions were recorded."""
-    needed = {(run, code) for unit in chain(*sides) for code in found.languages for run, _ in unit[code]}
-    kept = {key: one for key in needed if (one := m.predictions(*key)) and metric in one.measures}
-    ids = {code: one.ids for (_, code), one in kept.items()}
-    if len(kept) < len(needed) or any(one.ids != ids[code] for (_, code), one in kept.items()):
-        return found
+    needed = {(run, code) for unit in chain(*sides) for code in comparison.languages for run, _ in unit[code]}
+    recorded = {
+        key: predictions
+        for key in needed
+        if (predictions := m.predictions(*key)) and metric in predictions.measures
+    }
+    ids = {code: predictions.ids for (_, code), predictions in recorded.items()}
+    if len(recorded) < len(needed) or any(
+        predictions.ids != ids[code] for (_, code), predictions in recorded.items()
+    ):
+        return comparison
     pairs = {}
-    for code in found.languages:
+    for code in comparison.languages:
         models = [
-            [[kept[run, code].measures[metric] for run, _ in unit[code]] for unit in side] for side in sides
+            [[recorded[run, code].measures[metric] for run, _ in unit[code]] for unit in side]
+            for side in sides
         ]
         units = [np.array([np.mean(unit, axis=0) for unit in side]) for side in models]
-        pairs[code] = SystemPair(*(System(own[:, 0], own[:, 1]) for own in units))
-    return over_examples(found, pairs, ids)
+        pairs[code] = SystemPair(*(System(sums[:, 0], sums[:, 1]) for sums in units))
+    return over_examples(comparison, pairs, ids)
 
 
 def over_examples(
