@@ -18,12 +18,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from isogloss.core.errors import DataError
-from isogloss.core.progress import Progress
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.representations import Cka as CkaRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.parallel_states import PAIRS_PER_BLOCK, layer_numbers, parallel_states
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
-from isogloss.training.states import StatesWanted
+from isogloss.training.states import ParallelText, StatesWanted
 
 MIN_UNBIASED_SENTENCES = 4
 """Minimum sentences of the unbiased estimator."""
@@ -48,29 +48,52 @@ class Cka(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[CkaRow]:
         """Return a row for each pair of the first language with another, and layer."""
-        loaded = setting.encoder(setting.subjects[0])
+        subject = setting.subjects[0]
+        loaded = setting.encoder(subject)
         first, *others = setting.languages
-        return [row for other in others for row in self._of_pair(setting, loaded, (first, other))]
+        return [
+            row
+            for other in others
+            for row in self.rows(
+                loaded,
+                setting.parallel,
+                (first, other),
+                model=subject.id,
+                precision=setting.precision,
+                on_progress=setting.on_progress,
+            )
+        ]
 
-    def _of_pair(
-        self, setting: MeasureSetting, loaded: LoadedEncoder, languages: tuple[str, str]
+    def rows(
+        self,
+        loaded: LoadedEncoder,
+        text: ParallelText,
+        languages: tuple[str, str],
+        *,
+        model: str = "",
+        precision: str = "auto",
+        on_progress: OnProgress = no_progress,
     ) -> Iterator[CkaRow]:
+        """Yield a row for each layer of an encoder, about two languages of a parallel text.
+
+        DataError for fewer than four sentences.
+        """
         layers, name = layer_numbers(self.layers, loaded, self.name), "-".join(languages)
-        pairs = setting.parallel.pairs(*languages)
+        pairs = text.pairs(*languages)
         if len(pairs) < MIN_UNBIASED_SENTENCES:
             raise DataError(
                 f"{self.name}: {len(pairs)} translations {name}; {MIN_UNBIASED_SENTENCES} or more are "
                 f"needed, and more than the states have dimensions are better. Choose another split."
             )
         streamed = StreamedCka()
-        request = StatesWanted(layers=tuple(layers), limit=self.limit, precision=setting.precision)
-        blocks = parallel_states(loaded, setting.parallel, pairs, languages, request)
+        request = StatesWanted(layers=tuple(layers), limit=self.limit, precision=precision)
+        blocks = parallel_states(loaded, text, pairs, languages, request)
         for number, (x, y) in enumerate(blocks, start=1):
             streamed.add(x, y)
-            setting.on_progress(Progress(self.name, number, -(-len(pairs) // PAIRS_PER_BLOCK), name))
+            on_progress(Progress(self.name, number, -(-len(pairs) // PAIRS_PER_BLOCK), name))
         for layer, cka, debiased in zip(layers, streamed.cka(), streamed.debiased(), strict=True):
             yield CkaRow(
-                model=setting.subjects[0].id,
+                model=model,
                 first=languages[0],
                 second=languages[1],
                 layer=layer,

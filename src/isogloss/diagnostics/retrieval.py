@@ -18,8 +18,8 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.representations import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.parallel_states import directions
-from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
-from isogloss.training.states import StatesWanted
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
+from isogloss.training.states import ParallelText, StatesWanted
 
 QUERIES_PER_BLOCK = 1024
 """Sentences compared with all candidates at a time, which bounds memory."""
@@ -59,26 +59,38 @@ class Retrieval(Diagnostic):
     def measure(self, setting: MeasureSetting) -> list[RetrievalRow]:
         """Return, for each pair of the first language with another, a row for each layer and similarity."""
         loaded = setting.encoder(setting.subjects[0])
-        request = StatesWanted(
-            layers=self.layers or (self.layer,), limit=self.limit, precision=setting.precision
-        )
-        rows: list[RetrievalRow] = []
         first, *others = setting.languages
-        for other in others:
-            pairs = setting.bitext(f"{first}-{other}")
-            if not pairs:
-                raise DataError(
-                    f"{self.name}: no translations {first}-{other} to look for. Choose another split."
-                )
-            x = setting.parallel.states(loaded, [pair.first for pair in pairs], first, request)
-            y = setting.parallel.states(loaded, [pair.second for pair in pairs], other, request)
-            rows += self._rows((setting.subjects[0].id, first, other), x, y)
-        return rows
+        return [
+            row
+            for other in others
+            for row in self.rows(
+                loaded,
+                setting.parallel,
+                (first, other),
+                model=setting.subjects[0].id,
+                precision=setting.precision,
+            )
+        ]
 
-    def _rows(
-        self, frame: tuple[str, str, str], first_states: Tensor, second_states: Tensor
+    def rows(
+        self,
+        loaded: LoadedEncoder,
+        text: ParallelText,
+        languages: tuple[str, str],
+        *,
+        model: str = "",
+        precision: str = "auto",
     ) -> Iterator[RetrievalRow]:
-        model, first, second = frame
+        """Yield a row for each layer of an encoder and similarity, about two languages of a parallel text."""
+        first, second = languages
+        request = StatesWanted(layers=self.layers or (self.layer,), limit=self.limit, precision=precision)
+        pairs = text.pairs(first, second)
+        if not pairs:
+            raise DataError(
+                f"{self.name}: no translations {first}-{second} to look for. Choose another split."
+            )
+        first_states = text.states(loaded, [pair.first for pair in pairs], first, request)
+        second_states = text.states(loaded, [pair.second for pair in pairs], second, request)
         for index, layer in enumerate(self.layers or (self.layer,)):
             for centred in (True, False) if self.centred is None else (self.centred,):
                 x, y = (directions(side[index], centred=centred) for side in (first_states, second_states))

@@ -105,24 +105,7 @@ class Deltas(Diagnostic):
         """Return a row for all parameters, one for the encoder's and one for the head's."""
         models = [setting.load(subject) for subject in setting.subjects]
         ids = [subject.id for subject in setting.subjects]
-        rows: list[Delta] = []
-        for part in MODEL_PARTS:
-            names = parameter_names(models[0], part)
-            origin, first, second = (weights_of(model, names) for model in models)
-            norm_first, norm_second, angle = norms_and_angle(zip(origin, first, second, strict=True))
-            rows.append(
-                Delta(
-                    origin=ids[0],
-                    first=ids[1],
-                    second=ids[2],
-                    part=part,
-                    norm_first=norm_first,
-                    norm_second=norm_second,
-                    ratio=norm_first / norm_second if norm_second else None,
-                    angle=angle,
-                )
-            )
-        return rows
+        return [delta_between(models, parameter_names(models[0], part), part, ids) for part in MODEL_PARTS]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,16 +132,11 @@ class Interpolation(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[PathPoint]:
         """Return a row for each point and language, scored on dev data."""
-        moved, (a, b) = _corners(setting, self.part)
-
-        def move(alpha: float, out: Weights) -> None:
-            for x, y, mixed in zip(a, b, out, strict=True):
-                on_path(x, y, alpha, out=mixed)
-
+        moved, ends = _corners(setting, self.part)
         first, last = (subject.id for subject in setting.subjects)
         return [
             PathPoint(start=first, end=last, part=self.part, alpha=alpha, **scored)
-            for alpha, scored in _score_points(setting, moved, self.alphas, move)
+            for alpha, scored in _score_points(setting, moved, self.alphas, moves_on_path(*ends))
         ]
 
 
@@ -186,12 +164,7 @@ class Plane(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[PlanePoint]:
         """Return a row for each point of the grid and language, scored on dev data."""
-        moved, (origin, first, second) = _corners(setting, self.part)
-
-        def move(alphas: tuple[float, float], out: Weights) -> None:
-            for o, x, y, mixed in zip(origin, first, second, out, strict=True):
-                on_plane(o, (x, y), alphas, out=mixed)
-
+        moved, corners = _corners(setting, self.part)
         points = [(first_alpha, second_alpha) for first_alpha in self.alphas for second_alpha in self.alphas]
         o_id, x_id, y_id = (first_alpha.id for first_alpha in setting.subjects)
         return [
@@ -204,8 +177,31 @@ class Plane(Diagnostic):
                 alpha_second=second_alpha,
                 **scored,
             )
-            for (first_alpha, second_alpha), scored in _score_points(setting, moved, points, move)
+            for (first_alpha, second_alpha), scored in _score_points(
+                setting, moved, points, moves_on_plane(*corners)
+            )
         ]
+
+
+def delta_between(
+    models: Sequence[nn.Module], names: Sequence[str], part: str, ids: Sequence[str] = ("", "", "")
+) -> Delta:
+    """Return lengths and angle of the differences of two models from an origin, over some parameters.
+
+    ``models`` are the origin, the first and the second; ModelError where one lacks a parameter.
+    """
+    origin, first, second = matching_weights(names, models)
+    norm_first, norm_second, angle = norms_and_angle(zip(origin, first, second, strict=True))
+    return Delta(
+        origin=ids[0],
+        first=ids[1],
+        second=ids[2],
+        part=part,
+        norm_first=norm_first,
+        norm_second=norm_second,
+        ratio=norm_first / norm_second if norm_second else None,
+        angle=angle,
+    )
 
 
 class Scored(TypedDict):
@@ -227,7 +223,7 @@ def _corners(setting: MeasureSetting, part: str) -> tuple[Moved, list[Weights]]:
     load = setting.load_factors if part == FACTORS else setting.load
     models = [load(subject) for subject in setting.subjects]
     names, mixups = parameter_names(models[0], part), _mixups(setting)
-    return (models[0], names, mixups), _with_ratios(_matching(names, models), mixups, part)
+    return (models[0], names, mixups), _with_ratios(matching_weights(names, models), mixups, part)
 
 
 def _score_points(
@@ -239,33 +235,72 @@ def _score_points(
     """Move a model from point to point; yield each with its score on each language."""
     sources, (model, names, mixups) = setting.source or setting.languages[:1], moved
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
+    ratios = [number.clone() for mixup in mixups[:1] for number in _ratio_of(mixup)]
+    for number, point in enumerate(visited(model, names, points, move, extra=ratios), start=1):
+        for mixup in mixups[:1]:
+            moved_mixup = _mixing_so(mixup, ratios)
+            evaluations = {code: replace(e, mixup=moved_mixup) for code, e in evaluations.items()}
+        for language, evaluation in evaluations.items():
+            yield (
+                point,
+                Scored(
+                    language=language,
+                    role=role_of(language, sources),
+                    split=setting.split,
+                    metric=evaluation.metric,
+                    score=evaluation.score(model),
+                ),
+            )
+        setting.on_progress(Progress("path", number, len(points)))
+
+
+def visited(
+    model: nn.Module,
+    names: Sequence[str],
+    points: Iterable[Point],
+    move: Callable[[Point, Weights], None],
+    *,
+    extra: Sequence[Tensor] = (),
+) -> Iterator[Point]:
+    """Give the named parameters of a model the values that ``move`` writes for each point; yield the point.
+
+    ``extra`` are tensors that are moved with them. One copy of the parameters is in memory, and the model
+    has its own again after the last point; ModelError if these have changed.
+    """
     weights = weights_of(model, names)
     originals = [weight.clone() for weight in weights]
     moving = {
         name: nn.Parameter(weight.clone(), requires_grad=False)
         for name, weight in zip(names, weights, strict=True)
     }
-    ratios = [number.clone() for mixup in mixups[:1] for number in _ratio_of(mixup)]
     with replaced_parameters(model, moving), torch.no_grad():
-        for number, point in enumerate(points, start=1):
-            move(point, [*moving.values(), *ratios])
-            for mixup in mixups[:1]:
-                moved_mixup = _mixing_so(mixup, ratios)
-                evaluations = {code: replace(e, mixup=moved_mixup) for code, e in evaluations.items()}
-            for language, evaluation in evaluations.items():
-                yield (
-                    point,
-                    Scored(
-                        language=language,
-                        role=role_of(language, sources),
-                        split=setting.split,
-                        metric=evaluation.metric,
-                        score=evaluation.score(model),
-                    ),
-                )
-            setting.on_progress(Progress("path", number, len(points)))
+        for point in points:
+            move(point, [*moving.values(), *extra])
+            yield point
     if not all(torch.equal(weight, original) for weight, original in zip(weights, originals, strict=True)):
         raise ModelError("a path changed the model it started from; please report this.")
+
+
+def moves_on_path(start: Weights, end: Weights) -> Callable[[float, Weights], None]:
+    """Return a function that writes the weights at α between two models (Eqs 1, 2)."""
+
+    def move(alpha: float, out: Weights) -> None:
+        for x, y, mixed in zip(start, end, out, strict=True):
+            on_path(x, y, alpha, out=mixed)
+
+    return move
+
+
+def moves_on_plane(
+    origin: Weights, first: Weights, second: Weights
+) -> Callable[[tuple[float, float], Weights], None]:
+    """Return a function that writes the weights at (α₁, α₂) on the plane through three models (Eq. 3)."""
+
+    def move(alphas: tuple[float, float], out: Weights) -> None:
+        for o, x, y, mixed in zip(origin, first, second, out, strict=True):
+            on_plane(o, (x, y), alphas, out=mixed)
+
+    return move
 
 
 def _mixups(setting: MeasureSetting) -> list[Mixup]:
@@ -318,7 +353,7 @@ def weights_of(model: nn.Module, names: Iterable[str]) -> Weights:
     return [parameters[name].detach() for name in names]
 
 
-def _matching(names: list[str], models: Sequence[nn.Module]) -> list[Weights]:
+def matching_weights(names: Sequence[str], models: Sequence[nn.Module]) -> list[Weights]:
     """Return each model's parameters by name; ModelError where one lacks some, or has other shapes."""
     weights = [weights_of(model, names) for model in models]
     for name, first, *others in zip(names, *weights, strict=True):

@@ -8,8 +8,8 @@ As in the paper, unrelated words come from sentences that are not translations o
 from related pairs: the two groups have the same words and differ only in their pairing.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
-from isogloss.core.progress import Progress
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.representations import DistanceBin
 from isogloss.core.rows.representations import WordDistance as WordDistanceRow
 from isogloss.core.run_parts import Positive, Whole
@@ -93,32 +93,49 @@ class WordDistance(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[WordDistanceRow | DistanceBin]:
         """Return, for each pair of the first language with another, a row of means and AUC, then the bins."""
-        loaded = setting.encoder(setting.subjects[0])
-        once = replace(self, layers=layers_once(loaded[0], self.layers, self.name))
+        subject = setting.subjects[0]
+        loaded = setting.encoder(subject)
         first, *others = setting.languages
         rows: list[WordDistanceRow | DistanceBin] = []
         for other in others:
-            counts = once._counts(setting, loaded, f"{first}-{other}")
-            rows += distance_rows((setting.subjects[0].id, first, other), counts, self.bins)
+            counts = self.counts(
+                loaded,
+                setting.bitext(f"{first}-{other}"),
+                f"{first}-{other}",
+                precision=setting.precision,
+                on_progress=setting.on_progress,
+            )
+            rows += distance_rows((subject.id, first, other), counts, self.bins)
         return rows
 
-    def _counts(self, setting: MeasureSetting, loaded: LoadedEncoder, pair: str) -> Counts:
-        counts = {
-            (layer, kind): (FineCounts(), FineCounts()) for layer in self.layers for kind in self.distances
-        }
+    def counts(
+        self,
+        loaded: LoadedEncoder,
+        bitext: Iterable[Translation],
+        pair: str,
+        *,
+        precision: str = "auto",
+        on_progress: OnProgress = no_progress,
+    ) -> Counts:
+        """Return the distances of related and of unrelated words of linked bitext.
+
+        ``pair`` names the two languages (en-fr). DataError where fewer than two translations have links.
+        """
+        layers = layers_once(loaded[0], self.layers, self.name)
+        counts = {(layer, kind): (FineCounts(), FineCounts()) for layer in layers for kind in self.distances}
         random = np.random.Generator(np.random.PCG64(derive(self.seed, self.name, pair)))
-        translations = [item for item in setting.bitext(pair) if item.links and self._fits(item)]
+        translations = [item for item in bitext if item.links and self._fits(item)]
         blocks = drawn_blocks(len(translations), random)
         for number, block in enumerate(blocks, start=1):
             chosen = [translations[index] for index in block]
-            x, y, sentence = self._linked(loaded, pair, chosen, setting.precision)
+            x, y, sentence = self._linked(loaded, pair, chosen, layers, precision)
             related, others = drawn_unrelated(sentence, self.unrelated, random)
-            for index, layer in enumerate(self.layers):
+            for index, layer in enumerate(layers):
                 for kind in self.distances:
                     near, far = counts[layer, kind]
                     count(near, DISTANCES[kind](x[index], y[index]), pair)
                     count(far, DISTANCES[kind](x[index, related], y[index, others]), pair)
-            setting.on_progress(Progress("distances", number, len(blocks), pair))
+            on_progress(Progress("distances", number, len(blocks), pair))
         if any(not group.number for groups in counts.values() for group in groups):
             raise DataError(
                 f"{self.name}: {len(translations)} translations {pair} of at most {self.longest} words have "
@@ -127,10 +144,15 @@ class WordDistance(Diagnostic):
         return counts
 
     def _linked(
-        self, loaded: LoadedEncoder, pair: str, block: list[Translation], precision: str
+        self,
+        loaded: LoadedEncoder,
+        pair: str,
+        block: list[Translation],
+        layers: tuple[int, ...],
+        precision: str,
     ) -> tuple[Float[Tensor, "layer link dim"], Float[Tensor, "layer link dim"], Places]:
         """Return the states of all linked words of a block, and each link's sentence."""
-        states = partial(word_states, *loaded, layers=self.layers, words=self.words, precision=precision)
+        states = partial(word_states, *loaded, layers=layers, words=self.words, precision=precision)
         languages = pair.split("-")
         with active_language(loaded[0], languages[0]):
             first = states([pair_words(translation)[0] for translation in block])
