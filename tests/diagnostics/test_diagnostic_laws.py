@@ -13,7 +13,7 @@ from isogloss.core.run_parts import Optimization, Updates
 from isogloss.diagnostics import DIAGNOSTICS, ON_PAIRS
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
-from isogloss.training.evaluation import beside_translations, evaluation
+from isogloss.training.evaluation import evaluation, pair_with_translations
 
 OPTIONS = {
     "interpolation": {"alphas": (0.0, 0.5)},
@@ -53,7 +53,7 @@ def setting_of(diagnostic, folder):
     mixup = Mixup(layer=1, largest=0.5, learned=False)
 
     def paired(language):
-        return beside_translations(read(language), sentences("en", 12), tokenizer, how, mixup=mixup)
+        return pair_with_translations(read(language), sentences("en", 12), tokenizer, how, mixup=mixup)
 
     pairs = translations(LINES, LINES[::-1], links=((0, 0), (1, 1)))
     scores = {"model": "m", "split": "dev", "metric": "accuracy", "main": True, "examples": 9}

@@ -18,7 +18,7 @@ from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.nn import mixup_ratio
 from isogloss.tasks import TASKS
-from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
+from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
 
 SHARES = st.lists(st.floats(0, 1), min_size=2, max_size=30)
 POINT = st.tuples(st.integers(1, 12), st.floats(0, 1))
@@ -88,7 +88,7 @@ def model_and_paired(request, bert_folder, tmp_path):
     def paired(language):
         own = evaluation(task, read(language, 24), tokenizer, how, baseline=0.25)
         mixup = Mixup(layer=2, largest=0.7, ratio=ratio)
-        return beside_translations(own, read("en", 24), tokenizer, how, mixup=mixup)
+        return pair_with_translations(own, read("en", 24), tokenizer, how, mixup=mixup)
 
     return task.head(bert_folder, seed=0), paired
 

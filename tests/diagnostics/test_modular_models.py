@@ -18,7 +18,7 @@ from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
-from isogloss.training.evaluation import beside_translations, evaluation
+from isogloss.training.evaluation import evaluation, pair_with_translations
 
 KINDS = ("feed-forward", "attention", "adapter")
 STATES = {
@@ -123,7 +123,7 @@ def test_pairs_are_scored_with_each_sides_modules(kind, bert_folder, tmp_path):
 
     def scores(largest):
         mixup = Mixup(layer=1, largest=largest, learned=False)
-        paired = beside_translations(own, examples, tokenizer, how, mixup=mixup, source="en")
+        paired = pair_with_translations(own, examples, tokenizer, how, mixup=mixup, source="en")
         return torch.cat(paired.scores(model))
 
     torch.testing.assert_close(scores(0.0), torch.cat(own.scores(model)), atol=1e-5, rtol=1e-4)

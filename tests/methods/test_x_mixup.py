@@ -20,8 +20,9 @@ from isogloss.methods.plain import SourceOnly
 from isogloss.methods.x_mixup import MixedModel, SourceSchedule, XMixup, mixup_task, share_of_real
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
-from isogloss.training.evaluation import beside_translations, evaluation
-from isogloss.training.pairs import collate_sides, pseudo_labels
+from isogloss.training.evaluation import evaluation, pair_with_translations
+from isogloss.training.pairs import pseudo_labels
+from isogloss.training.sides import RowPair, collate_pairs
 from trained import equal, interrupted, weights
 
 NEUTRAL = XMixup(ratio=0.0, mse=0.0, kl=0.0, schedule=False)
@@ -54,7 +55,7 @@ def batch_of(task, tokenizer, *, soft=None):
         TASKS[task].encode(read(language, 5), tokenizer, limit=40, overlap=8) for language in ("en", "en-de")
     ]
     targets = [replace(row, soft=soft[row.example] if soft else None) for row in rows[1]]
-    return collate_sides(rows[0], targets, padding=tokenizer.pad_token_id)
+    return collate_pairs(list(map(RowPair, rows[0], targets)), padding=tokenizer.pad_token_id)
 
 
 def mixed_model(task, folder, **changes):
@@ -103,7 +104,7 @@ def test_the_loss_of_a_batch_is_that_of_its_parts(name, bert_folder):
         task.encode([one for one in READ[name](language, 8) if name != "qa" or one.id != "0"][:5], tokenizer)
         for language in ("en", "en-de")
     ]
-    batch = collate_sides(*rows, padding=tokenizer.pad_token_id)
+    batch = collate_pairs(list(map(RowPair, *rows)), padding=tokenizer.pad_token_id)
     with torch.no_grad():
         whole = XMixup().loss(task, model, batch)
         parts = [share * XMixup().loss(task, model, part) for part, share in batch.parts(3)]
@@ -149,7 +150,7 @@ def test_in_neutral_setting_loss_and_gradients_are_the_plain_models_to_the_bit(b
         TASKS[task].encode([one for one in read(code) if one.id in ids], tokenizer, limit=40, overlap=8)[:6]
         for code in ("en", "en-de")
     ]
-    batch = collate_sides(*sides, padding=tokenizer.pad_token_id)
+    batch = collate_pairs(list(map(RowPair, *sides)), padding=tokenizer.pad_token_id)
     ours = MixedModel(TASKS[task].head(bert_folder, seed=0), Mixup(layer=1, largest=0.0)).train()
     plain = TASKS[task].head(bert_folder, seed=0).train()
     torch.manual_seed(0)
@@ -285,7 +286,7 @@ def test_every_post_norm_family_learns_a_ratio_that_tells_examples_apart(
     assert found.ratio.weight.item() != 0
     read = given.dev
     own = evaluation(given.task, read("de"), trained.tokenizer, given.optimization)
-    scorer = beside_translations(own, read("en"), trained.tokenizer, given.optimization, mixup=found)
+    scorer = pair_with_translations(own, read("en"), trained.tokenizer, given.optimization, mixup=found)
     ratios = scorer.ratios(trained.model)
     assert ratios.shape == (len(read("de")),)
     assert bool(((ratios > 0) & (ratios < 0.5)).all())
@@ -300,7 +301,9 @@ def test_the_faster_the_ratio_learns_the_more_it_tells_examples_apart(train, tmp
         trained = train(XMixup(ratio_rate=times))
         found, given = saved(trained, tmp_path / f"saved {times}"), setting("nli", "", tmp_path)
         own = evaluation(given.task, given.dev("de"), trained.tokenizer, given.optimization)
-        scorer = beside_translations(own, given.dev("en"), trained.tokenizer, given.optimization, mixup=found)
+        scorer = pair_with_translations(
+            own, given.dev("en"), trained.tokenizer, given.optimization, mixup=found
+        )
         spreads.append(float(scorer.ratios(trained.model).std()))
     assert spreads[0] == spreads[1] and 0 < 10 * spreads[1] < spreads[2]
 
@@ -380,7 +383,7 @@ def test_it_trains_on_the_built_in_languages_and_predicts_beside_translations(tm
     there, back = given.dev("qab"), given.dev("qab-qaa")
     how = load_mixup(tmp_path / "model")
     plain = evaluation(given.task, there, trained.tokenizer, given.optimization)
-    scorer = beside_translations(plain, back, trained.tokenizer, given.optimization, mixup=how)
+    scorer = pair_with_translations(plain, back, trained.tokenizer, given.optimization, mixup=how)
     ratios = scorer.ratios(loaded)
     assert ratios.std() > 0
     assert bool(((ratios > 0) & (ratios < 0.5)).all())

@@ -11,9 +11,8 @@ from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.methods.x_mixup import MixedModel, XMixup
 from isogloss.tasks import TASKS
-from isogloss.training.evaluation import beside_translations, evaluation
-from isogloss.training.linked_rows import LinkedRows, subword_links
-from isogloss.training.pairs import collate_sides
+from isogloss.training.evaluation import evaluation, pair_with_translations
+from isogloss.training.sides import RowPair, collate_pairs
 from trained import equal
 
 LINKS = XMixup(attends="links", decay=3)
@@ -45,9 +44,8 @@ def batch(bert_folder):
         for number, (one, other) in enumerate(zip(sentences("en-de", 5), read("en-de", 5), strict=True))
     ]
     sides = [UPOS.encode(some, tokenizer, limit=40, overlap=8) for some in (sentences("en", 5), targets)]
-    pairs = [LinkedRows(one, other, other.links) for one, other in zip(*sides, strict=True)]
-    found = collate_sides(*sides, padding=tokenizer.pad_token_id)
-    return replace(found, links=subword_links(pairs, width=found.both.subwords.size(1)))
+    pairs = [RowPair(source, target, target.links) for source, target in zip(*sides, strict=True)]
+    return collate_pairs(pairs, padding=tokenizer.pad_token_id)
 
 
 def model_of(folder, **changes):
@@ -95,7 +93,7 @@ def test_it_trains_is_saved_and_reads_links_at_the_test_too(train, bert_folder, 
     given = setting("upos", bert_folder, tmp_path)
     own = evaluation(UPOS, given.dev("de"), trained.tokenizer, given.optimization)
     there = linked(given.dev("en"))
-    scorer = beside_translations(own, there, trained.tokenizer, given.optimization, mixup=found)
+    scorer = pair_with_translations(own, there, trained.tokenizer, given.optimization, mixup=found)
     ratios = scorer.ratios(trained.model)
     assert bool(((ratios > 0) & (ratios < 0.5)).all()) and ratios.std() > 0
     assert 0 <= scorer.score(trained.model) <= 1

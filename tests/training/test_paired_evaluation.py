@@ -10,7 +10,7 @@ from isogloss.encoders.mixup import Mixup, mixing
 from isogloss.nn.mixup_ratio import MixupRatio
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
-from isogloss.training.evaluation import beside_translations, evaluation
+from isogloss.training.evaluation import evaluation, pair_with_translations
 
 ONE_ANSWER = ("nli", "multiple-choice")
 """Tasks whose answers to both sides are averaged."""
@@ -52,7 +52,7 @@ def close(one, other, atol=1e-5):
 
 def beside(task, tokenizer, how, examples, translations, **changes):
     own = evaluation(task, examples, tokenizer, how)
-    return beside_translations(own, translations, tokenizer, how, mixup=mixup(**changes))
+    return pair_with_translations(own, translations, tokenizer, how, mixup=mixup(**changes))
 
 
 def by_hand(task, model, tokenizer, how, example, translation):

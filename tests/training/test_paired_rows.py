@@ -16,7 +16,8 @@ from isogloss.methods.plain import SourceOnly, TranslateTrain
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import EncodedRow
 from isogloss.training import pairs as module
-from isogloss.training.pairs import collate_sides, paired_batches, paired_rows, pseudo_labels, repeated
+from isogloss.training.pairs import paired_batches, paired_rows, pseudo_labels
+from isogloss.training.sides import RowPair, collate_pairs, middle_windows, repeated_windows
 from trained import equal, weights
 
 LABELS = TASKS["nli"].labels
@@ -36,12 +37,24 @@ def rows(counts, longer=0):
 
 @given(st.integers(1, 9), st.integers(0, 9))
 def test_repeating_keeps_the_order_leaves_none_out_and_repeats_evenly(few, more):
-    found = repeated([row(number, 1) for number in range(few)], few + more)
+    found = repeated_windows([row(number, 1) for number in range(few)], few + more)
     numbers = [one.example for one in found]
     assert numbers == sorted(numbers)
     times = [numbers.count(number) for number in range(few)]
     assert max(times) - min(times) <= 1
     assert min(times) >= 1
+
+
+@given(st.integers(1, 9), st.integers(1, 9))
+def test_each_window_is_scored_beside_the_one_where_its_middle_lies(few, many):
+    """A window of ``few`` spans [n/few, (n+1)/few) of a text, one of a translation [m/many, (m+1)/many)."""
+    found = middle_windows([row(number, 1) for number in range(many)], few)
+    assert len(found) == few
+    middles = [(2 * number + 1, 2 * few) for number in range(few)]
+    assert all(
+        window.example * below <= above * many < (window.example + 1) * below
+        for window, (above, below) in zip(found, middles, strict=True)
+    )
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 4)), min_size=1, max_size=5))
@@ -63,8 +76,8 @@ def test_back_translations_stand_beside_their_example_where_there_are_some():
 
 
 def test_a_batch_holds_the_sources_first_and_its_places_in_that_order():
-    sources, targets = [row(0, 3, gold=(1,)), row(1, 2)], [row(0, 2, gold=(1,)), row(1, 5)]
-    batch = collate_sides(sources, targets, padding=0, languages=("en", "en", "de", "de"))
+    pairs = [RowPair(row(0, 3, gold=(1,)), row(0, 2, gold=(1,))), RowPair(row(1, 2), row(1, 5))]
+    batch = collate_pairs(pairs, padding=0, languages=("en", "de"))
     assert batch.both.mask.sum(dim=1).tolist() == [3, 2, 2, 5]
     assert batch.source.gold.tolist() == batch.target.gold.tolist() == [1, 0]
     source, target = batch.split(torch.arange(4))
@@ -76,11 +89,11 @@ def test_a_batch_holds_the_sources_first_and_its_places_in_that_order():
 
 def test_where_some_rows_have_probabilities_gold_labels_become_such():
     soft = torch.tensor([[0.25, 0.75, 0.0]], dtype=torch.float16)
-    batch = collate_sides(
-        [row(0, 3, gold=(2,)), replace(row(1, 2, gold=()), soft=soft)],
-        [row(0, 3, gold=()), row(1, 2, gold=())],
-        padding=0,
-    )
+    pairs = [
+        RowPair(row(0, 3, gold=(2,)), row(0, 3, gold=())),
+        RowPair(replace(row(1, 2, gold=()), soft=soft), row(1, 2, gold=())),
+    ]
+    batch = collate_pairs(pairs, padding=0)
     assert batch.source.soft.tolist() == [[0.0, 0.0, 1.0], [0.25, 0.75, 0.0]]
     assert not len(batch.source.gold)
     assert batch.both.soft is None and batch.target.soft is None
@@ -88,7 +101,7 @@ def test_where_some_rows_have_probabilities_gold_labels_become_such():
 
 def test_rows_of_which_only_some_have_labels_are_refused():
     with pytest.raises(ValueError, match="a batch has all labels or none"):
-        collate_sides([row(0, 3), row(1, 2, gold=())], rows([1, 1]), padding=0)
+        collate_pairs([RowPair(row(0, 3), row(0, 1)), RowPair(row(1, 2, gold=()), row(1, 1))], padding=0)
 
 
 # Examples and their translations

@@ -14,7 +14,7 @@ from isogloss.encoders.mixup import Mixup, mixing
 from isogloss.nn.mixup_ratio import MixupRatio
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
-from isogloss.training.linked_rows import LinkedRows, subword_links, turned
+from isogloss.training.sides import RowPair, reversed_links, subword_links
 from isogloss.training.states import (
     BitextSentences,
     ParallelExamples,
@@ -170,7 +170,7 @@ def test_by_links_paired_states_are_those_the_mixed_model_computes(loaded):
     for number, (row, partner) in enumerate(zip(own, other, strict=True)):
         batch = collate([partner, row], padding=tokenizer.pad_token_id)
         width = batch.subwords.size(1)
-        links = subword_links([LinkedRows(partner, row, turned(partner.links))], width=width)
+        links = subword_links([RowPair(partner, row, reversed_links(partner.links))], width=width)
         with torch.inference_mode(), mixing(model, how, batch.mask, links=links):
             every = model(**batch.inputs(), output_hidden_states=True).hidden_states
         expected = torch.stack([layer[1, 1 : len(row.subwords) - 1].mean(dim=0) for layer in every])

@@ -26,8 +26,9 @@ from isogloss.tasks.batch import Batch
 from isogloss.tasks.one_answer import Compare, divergence_of_classes, one_answer
 from isogloss.tasks.task import Config, Model, ScoredTask
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
-from isogloss.training.pairs import PairedBatch, paired_batches
+from isogloss.training.pairs import paired_batches
 from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
+from isogloss.training.sides import Sides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +63,7 @@ class Consistency(Method):
         batches, warnings = paired_batches(setting, tokenizer, train)
         return Training(batches=batches, loss=partial(self.loss, setting.task), warnings=warnings)
 
-    def loss(self, task: Task, model: Model, batch: PairedBatch) -> Tensor:
+    def loss(self, task: Task, model: Model, batch: Sides) -> Tensor:
         """Return the task's loss and R1 on pairs that run through the model in one pass."""
         scores = task.scores(model, batch.both).float()
         learned = batch.source if self.task_loss == "source" else _labels_of_both(batch)
@@ -92,7 +93,7 @@ class Consistency(Method):
         return both.divergence
 
 
-def _labels_of_both(batch: PairedBatch) -> Batch:
+def _labels_of_both(batch: Sides) -> Batch:
     """Return the places of both sides with the labels of both."""
     soft = [side.soft for side in (batch.source, batch.target) if side.soft is not None]
     gold = torch.cat((batch.source.gold, batch.target.gold))

@@ -26,7 +26,7 @@ from isogloss.tasks.one_answer import CLASSES, one_answer
 from isogloss.tasks.task import Config, LabelsAre, Model
 from isogloss.training.batching import Bucketed
 from isogloss.training.memory import AddedCost, Load
-from isogloss.training.pairs import encode, load_teacher, untagged, uses_teacher
+from isogloss.training.pairs import encode, load_teacher, uses_teacher, without_translated_tags
 from isogloss.training.setting import AuxiliaryLoss, AuxiliaryTerm, Reads, Setting, language_pairs
 
 NOWHERE = -1e4
@@ -71,7 +71,7 @@ class ModelConsistency(AuxiliaryLoss):
         self.check(setting.task, None)
         languages = self.reads(setting.source, setting.target).train
         check_languages(model, languages)
-        read = untagged(setting).train if uses_teacher(setting.task) else setting.train
+        read = without_translated_tags(setting).train if uses_teacher(setting.task) else setting.train
         groups = {code: encode(setting, tokenizer, read(code), code) for code in languages}
         padding = tokenizer.pad_token_id
         batches = Bucketed(

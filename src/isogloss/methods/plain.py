@@ -17,7 +17,7 @@ from isogloss.tasks.one_answer import CLASSES, one_answer
 from isogloss.tasks.task import Config, LabelsAre
 from isogloss.training.fine_tuning import few_examples, fine_tune, plain_training
 from isogloss.training.gradient_conflict import WATCHES, Conflict
-from isogloss.training.pairs import untagged
+from isogloss.training.pairs import without_translated_tags
 from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
 
 
@@ -199,5 +199,7 @@ class TranslateTrain(Method):
         """Fine-tune on all of them, one language a batch."""
         reads = self.reads(setting.source, setting.target)
         if reads.needs_teacher(setting.task):
-            return fine_tune(untagged(setting), reads, prepare=partial(plain_training, pseudo=True))
+            return fine_tune(
+                without_translated_tags(setting), reads, prepare=partial(plain_training, pseudo=True)
+            )
         return fine_tune(setting, reads, conflict=self.conflict)

@@ -30,7 +30,6 @@ from isogloss.encoders.mixup import (
     Residual,
     check_mixup,
     last_states,
-    mixing,
     save_mixup,
 )
 from isogloss.tasks import TASKS
@@ -38,10 +37,10 @@ from isogloss.tasks.batch import Batch
 from isogloss.tasks.one_answer import one_answer
 from isogloss.tasks.task import Config, LabelsAre, Model, ScoredTask, Task
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
-from isogloss.training.linked_rows import check_linked
 from isogloss.training.optimizer import set_rate_multiple
-from isogloss.training.pairs import PairedBatch, paired_batches, untagged
+from isogloss.training.pairs import paired_batches, without_translated_tags
 from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
+from isogloss.training.sides import Sides, check_linked
 
 SELDOM = 0.01
 """Share of back-translated batches below which a schedule might as well not be there."""
@@ -130,7 +129,7 @@ class XMixup(Method):
         if not setting.target:
             return fine_tune(setting, reads)
         self.check(setting.task, None)
-        inputs = untagged(setting) if reads.needs_teacher(setting.task) else setting
+        inputs = without_translated_tags(setting) if reads.needs_teacher(setting.task) else setting
         return fine_tune(inputs, reads, prepare=self._prepare)
 
     def _prepare(self, setting: Setting, network: Model, tokenizer: Tokenizer, train: Examples) -> Training:
@@ -166,14 +165,12 @@ class XMixup(Method):
             extra_writers=(partial(save_mixup, mixup),),
         )
 
-    def loss(self, task: ScoredTask, model: "MixedModel", batch: PairedBatch) -> Tensor:
+    def loss(self, task: ScoredTask, model: "MixedModel", batch: Sides) -> Tensor:
         """Return the loss of Eq. 7 of pairs that run through the model in one pass."""
         kind = mixup_task(task)
         alpha = kind.alpha if self.alpha is None else self.alpha
-        both = batch.both
-        mixed = mixing(model.network, model.mixup, both.mask, both.languages, batch.links)
-        with mixed, last_states(model.network) as states:
-            source, target = batch.split(task.scores(model.network, both))
+        with batch.mixing(model.network, model.mixup), last_states(model.network) as states:
+            source, target = batch.split(task.scores(model.network, batch.both))
         share = batch.shares
         loss = alpha * share.source * task.loss_of(source, batch.source)  # Eq. 8
         loss = loss + (1 - alpha) * share.target * task.loss_of(target, batch.target)

@@ -28,11 +28,11 @@ from isogloss.training.evaluation import (
     ORIGINAL_INPUTS,
     PAIRED,
     Evaluation,
-    beside_translations,
     codes_read,
     evaluation,
     examples_of,
     language_read,
+    pair_with_translations,
 )
 from isogloss.training.precision import device
 from isogloss.training.states import BitextSentences, ParallelExamples, ParallelText
@@ -181,7 +181,7 @@ class _Inputs:
         _, *pairs = codes_read(PAIRED, language, source)
         if mixup is None or not pairs:
             return own
-        return beside_translations(
+        return pair_with_translations(
             own,
             self._read(pairs[0]),
             load_tokenizer(self.folder),

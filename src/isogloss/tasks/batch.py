@@ -167,6 +167,11 @@ class Batch:
         return [(part, part.terms / max(1, terms)) for part in parts]
 
     @property
+    def rows_of_items(self) -> tuple[int, ...]:
+        """The number of rows of each item."""
+        return self.options or (1,) * len(self.subwords)
+
+    @property
     def items(self) -> int:
         """The number of rows, or of items with several rows each."""
         return len(self.options or self.subwords)
@@ -185,10 +190,10 @@ class Batch:
 
     def chosen(self, items: Sequence[int]) -> Self:
         """Return the batch of some items, in ascending order; their rows stay as wide as they are."""
-        counts = self.options or (1,) * len(self.subwords)
+        counts = self.rows_of_items
         ends = list(accumulate(counts))
         rows = [row for item in items for row in range(ends[item] - counts[item], ends[item])]
-        row_numbers = torch.tensor(rows)
+        row_numbers = torch.tensor(rows, dtype=torch.long)
         number = torch.full((len(self.subwords),), -1).index_copy(
             0, row_numbers, torch.arange(len(row_numbers))
         )
@@ -200,7 +205,9 @@ class Batch:
             segments=None if self.segments is None else self.segments[row_numbers],
             rows=number[self.rows][inside],
             columns=self.columns[inside],
-            gold=self.gold[torch.tensor(items) if self.options else inside] if len(self.gold) else self.gold,
+            gold=self.gold[torch.tensor([*items], dtype=torch.long) if self.options else inside]
+            if len(self.gold)
+            else self.gold,
             heads=self.heads[inside] if len(self.heads) else self.heads,
             examples=self.examples[row_numbers],
             soft=None if self.soft is None else self.soft[inside],

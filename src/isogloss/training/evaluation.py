@@ -8,7 +8,6 @@ the source's in the layer that mixes. An input without a translation runs alone,
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -24,15 +23,25 @@ from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.projection.parallel_examples import mixed_pairs, mixed_questions
 from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.mixup import MixingTrace, Mixup, mixing
+from isogloss.encoders.mixup import MixingTrace, Mixup
 from isogloss.tasks import TASKS, Task, all_measures, find_task
-from isogloss.tasks.batch import Batch, EncodedRow, collate
+from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import PAIR
 from isogloss.tasks.one_answer import one_answer
 from isogloss.tasks.task import Answer, Model
 from isogloss.training.batching import by_length
-from isogloss.training.linked_rows import LinkedRows, check_linked, subword_links, turned
 from isogloss.training.precision import release_memory, scoring
+from isogloss.training.sides import (
+    RowPair,
+    Sides,
+    check_linked,
+    collate_alone,
+    collate_pairs,
+    reversed_links,
+    scoring_partners,
+    translation_rows,
+    unlabelled,
+)
 
 BUDGET = 8192
 """Subwords of one batch, padding included: large enough that arithmetic, not calls, takes the time."""
@@ -42,15 +51,11 @@ CALL = 64
 
 
 class ScoredBatch(NamedTuple):
-    """Rows that are scored together."""
+    """Rows that are scored together, and their numbers among all rows."""
 
     numbers: list[int]
-    batch: Batch
-    """The rows; preceded by as many translations where rows are paired."""
-    before: int = 0
-    """Places of the translations that are scored; 0 without translations."""
-    links: Tensor | None = None
-    """[pair target source]: whether subwords of rows and translations belong to linked words, where known."""
+    sides: Sides
+    """The rows are the target."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,58 +102,47 @@ class Evaluation:
 
         Where both sides answer they are those of the mean of both.
         """
-        both = one_answer(self.task)
-        found: list[Tensor] = [torch.empty(0)] * len(self.rows)
-        for each, scores, _ in self._passes(model, self.batches):
-            own = scores[each.before :]
-            if each.before and both:
-                own = both.mean(scores[: each.before], own)
-            counts = [self.rows[number].scored for number in each.numbers]
-            for number, part in zip(each.numbers, torch.split(own, counts), strict=True):
-                found[number] = part
-        return found
+        answer = one_answer(self.task)
+        by_row: list[Tensor] = [torch.empty(0)] * len(self.rows)
+        for batch, both, _ in self._passes(model, self.batches):
+            source, target = batch.sides.split(both)
+            if batch.sides.paired and answer:
+                target = answer.mean(source, target)
+            counts = [self.rows[number].scored for number in batch.numbers]
+            for number, scores in zip(batch.numbers, torch.split(target, counts), strict=True):
+                by_row[number] = scores
+        return by_row
 
     def ratios(self, model: Model) -> Float[Tensor, " example"]:
         """Return λ of each example, the mean over its rows; nan for one without a translation.
 
         All 0 where nothing is mixed.
         """
-        found: list[list[float]] = [[] for _ in self.examples]
-        paired = [each for each in self.batches if each.before]
-        for each, _, noted in self._passes(model, paired):
-            counts = each.batch.options[-len(each.numbers) :] or (1,) * len(each.numbers)
-            ratios = torch.zeros(sum(counts)) if noted.ratios is None else noted.ratios.cpu()
-            for number, own in zip(each.numbers, torch.split(ratios, list(counts)), strict=True):
-                found[self.rows[number].example] += own.tolist()
-        return torch.tensor([sum(each) / len(each) if each else float("nan") for each in found])
+        by_example: list[list[float]] = [[] for _ in self.examples]
+        paired = [batch for batch in self.batches if batch.sides.paired]
+        for batch, _, trace in self._passes(model, paired):
+            counts = batch.sides.target.rows_of_items
+            ratios = torch.zeros(sum(counts)) if trace.ratios is None else trace.ratios.cpu()
+            for number, of_row in zip(batch.numbers, torch.split(ratios, list(counts)), strict=True):
+                by_example[self.rows[number].example] += of_row.tolist()
+        return torch.tensor([sum(ratios) / len(ratios) if ratios else float("nan") for ratios in by_example])
 
     def _passes(
         self, model: Model, batches: Sequence[ScoredBatch]
     ) -> Iterator[tuple[ScoredBatch, Tensor, MixingTrace]]:
-        """Run a model on batches; give each with its scores and what the layer that mixes noted."""
+        """Run a model on batches; yield each with the scores of both sides and the ratios of the mixup."""
         model.eval()
-        done, total = 0, sum(len(each.numbers) for each in batches)
+        done, total = 0, sum(len(batch.numbers) for batch in batches)
         with scoring(model, self.precision) as device:
-            for each in batches:
-                batch = each.batch.to(device)
-                with mixing_translations(model, self.mixup, each, batch) as noted:
-                    scores = self.task.scores(model, batch).float().cpu()
-                yield each, scores, noted
-                done += len(each.numbers)
+            self.mixup.ratio.to(device)
+            for batch in batches:
+                sides = batch.sides.to(device)
+                with sides.mixing(model, self.mixup) as trace:
+                    scores = self.task.scores(model, sides.both).float().cpu()
+                yield batch, scores, trace
+                done += len(batch.numbers)
                 self.on_progress(Progress("scoring", done, total, self.language))
         release_memory()
-
-
-def mixing_translations(
-    model: Model, mixup: Mixup, each: ScoredBatch, batch: Batch
-) -> AbstractContextManager[MixingTrace]:
-    """Let a model mix while it runs on a batch, on its device; nothing is mixed without translations."""
-    if not each.before:
-        return nullcontext(MixingTrace())
-    device = batch.subwords.device
-    mixup.ratio.to(device)
-    links = None if each.links is None else each.links.to(device)
-    return mixing(model, mixup, batch.mask, batch.languages, links)
 
 
 def evaluation(
@@ -181,8 +175,8 @@ def in_batches(lengths: Sequence[int], budget: int | None = None) -> list[list[i
     return by_length(lengths, budget or BUDGET, padding=None if torch.cuda.is_available() else CALL)
 
 
-def beside_translations(
-    own: Evaluation,
+def pair_with_translations(
+    evaluation: Evaluation,
     translations: Sequence[Example],
     tokenizer: Tokenizer,
     optimization: Optimization,
@@ -192,26 +186,29 @@ def beside_translations(
 ) -> Evaluation:
     """Pair prepared examples with their translations into the source language.
 
-    Translations are found by the examples' ids, and their labels are not looked at. A long example has
-    several rows; each runs beside the row of the translation at the same point of the text. ``source`` is
-    the language of the translations.
+    Translations are matched by the examples' ids; their labels are ignored. ``source`` is the language of the
+    translations.
     """
-    task, rows, padding = own.task, own.rows, tokenizer.pad_token_id
-    numbers = {example.id: number for number, example in enumerate(own.examples)}
-    there = [one for one in translations if one.id in numbers]
-    if mixup.attends == "links" and mixup.largest:
-        check_linked(there, f"{source or 'source'} translations of {own.language or 'the inputs'}")
+    task, examples, rows = evaluation.task, evaluation.examples, evaluation.rows
     limit = _limit(task, tokenizer, optimization)
-    encoded = task.encode(there, tokenizer, limit=limit, overlap=optimization.overlap)
-    partners = _partners(rows, encoded, [numbers[one.id] for one in there])
-    _check_options(own.examples, rows, partners)
+
+    def encode(matching: Sequence[Example]) -> list[EncodedRow]:
+        if mixup.attends == "links" and mixup.largest:
+            check_linked(
+                matching, f"{source or 'source'} translations of {evaluation.language or 'the inputs'}"
+            )
+        return task.encode(matching, tokenizer, limit=limit, overlap=optimization.overlap)
+
+    partners = scoring_partners(rows, translation_rows(examples, translations, encode))
+    _check_options(examples, rows, partners)
     alone = {row.example for number, row in enumerate(rows) if number not in partners}
+    languages = (source, evaluation.language)
     return replace(
-        own,
-        batches=scored_batches(rows, partners, padding=padding, languages=(source, own.language)),
+        evaluation,
+        batches=scored_batches(rows, partners, padding=tokenizer.pad_token_id, languages=languages),
         mixup=mixup,
         warnings=(
-            f"{len(alone)} of {len(own.examples)} examples have no translation into the source language and "
+            f"{len(alone)} of {len(examples)} examples have no translation into the source language and "
             f"are predicted unmixed. Translate them for what X-Mixup was trained for.",
         )
         if alone
@@ -222,27 +219,6 @@ def beside_translations(
 def _limit(task: Task, tokenizer: Tokenizer, optimization: Optimization) -> int:
     limit: int = tokenizer.model_max_length if task.evaluates_full_length else optimization.limit
     return limit
-
-
-def _partners(
-    rows: Sequence[EncodedRow], translations: Sequence[EncodedRow], examples: Sequence[int]
-) -> dict[int, EncodedRow]:
-    """Find rows' partners: of the translation's rows the one that lies where a row's middle does.
-
-    ``examples`` are the numbers of the translations' examples.
-    """
-    others: dict[int, list[EncodedRow]] = {}
-    for row in translations:
-        others.setdefault(examples[row.example], []).append(row)
-    own: dict[int, list[int]] = {}
-    for number, row in enumerate(rows):
-        own.setdefault(row.example, []).append(number)
-    return {
-        number: others[example][(2 * place + 1) * len(others[example]) // (2 * len(numbers))]
-        for example, numbers in own.items()
-        if example in others
-        for place, number in enumerate(numbers)
-    }
 
 
 def _check_options(
@@ -265,43 +241,30 @@ def scored_batches(
     padding: int,
     languages: tuple[str, str],
 ) -> list[ScoredBatch]:
-    """Batch rows: those without a partner alone, the others after their partners, by the rows' numbers.
+    """Batch rows: those without a partner alone, the others with the translations that are their partners.
 
-    ``languages`` are the partners' and the rows'.
+    ``partners`` are by the rows' numbers; ``languages`` are the partners' and the rows'.
     """
     alone = [number for number in range(len(rows)) if number not in partners]
-    found = []
+    batches = []
     for group in in_batches([len(rows[number].subwords) for number in alone]):
-        numbers = [alone[place] for place in group]
-        batch = collate([rows[number] for number in numbers], padding=padding, languages=languages[1:])
-        found.append(ScoredBatch(numbers, batch))
-    return found + _paired(rows, partners, padding=padding, languages=languages)
-
-
-def _paired(
-    rows: Sequence[EncodedRow],
-    partners: Mapping[int, EncodedRow],
-    *,
-    padding: int,
-    languages: tuple[str, str],
-) -> list[ScoredBatch]:
-    """Batch rows that have a partner, after their partners."""
-    pairs = list(partners.items())
-    lengths = [max(len(rows[number].subwords), len(partner.subwords)) for number, partner in pairs]
-    found = []
+        numbers = [alone[index] for index in group]
+        sides = collate_alone([rows[number] for number in numbers], padding=padding, language=languages[1])
+        batches.append(ScoredBatch(numbers, sides))
+    paired = list(partners)
+    lengths = [max(len(rows[number].subwords), len(partners[number].subwords)) for number in paired]
     for group in in_batches(lengths, BUDGET // 2):
-        numbers = [pairs[place][0] for place in group]
-        before = [pairs[place][1] for place in group]
-        unlabelled = [replace(row, gold=(), heads=()) for row in (*before, *(rows[one] for one in numbers))]
-        source, target = ((language,) * len(group) for language in languages)
-        batch = collate(unlabelled, padding=padding, languages=source + target)
-        pairs_here = [
-            LinkedRows(other, rows[one], turned(other.links))  # From a row to its translation.
-            for one, other in zip(numbers, before, strict=True)
+        numbers = [paired[index] for index in group]
+        pairs = [
+            RowPair(
+                unlabelled(partners[number]),
+                unlabelled(rows[number]),
+                reversed_links(partners[number].links),  # From a translation's words to what it translates.
+            )
+            for number in numbers
         ]
-        links = subword_links(pairs_here, width=batch.subwords.size(1))
-        found.append(ScoredBatch(numbers, batch, sum(row.scored for row in before), links))
-    return found
+        batches.append(ScoredBatch(numbers, collate_pairs(pairs, padding=padding, languages=languages)))
+    return batches
 
 
 ORIGINAL_INPUTS = ""

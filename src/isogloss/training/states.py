@@ -25,8 +25,9 @@ from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, forward
 from isogloss.tasks.task import Model
-from isogloss.training.evaluation import ScoredBatch, in_batches, mixing_translations, scored_batches
+from isogloss.training.evaluation import ScoredBatch, in_batches, scored_batches
 from isogloss.training.precision import release_memory, scoring
+from isogloss.training.sides import scoring_partners, translation_rows
 
 Take = Callable[[list[int], Float[Tensor, "layer batch subword dim"]], None]
 """Consumes a batch: the numbers of its texts and their states; those of padding are meaningless."""
@@ -307,12 +308,10 @@ class ParallelExamples:
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector an example, mixed with its translation where it has one."""
         encode = partial(example_rows, self.task, loaded=loaded, limit=wanted.limit)
-        rows, there = encode(examples=texts), self._translations(language)
-        paired = [number for number, text in enumerate(texts) if text.id in there]
-        translated = encode(examples=[there[texts[number].id] for number in paired])
+        rows, translations = encode(examples=texts), self._translations(language)
         batches = scored_batches(
             rows,
-            dict(zip(paired, translated, strict=True)),
+            scoring_partners(rows, translation_rows(texts, list(translations.values()), encode)),
             padding=loaded[1].pad_token_id,
             languages=(self.source, language),
         )
@@ -366,23 +365,23 @@ def row_states(
     """
     model, tokenizer = loaded
     special = torch.tensor(sorted({*tokenizer.all_special_ids} - {tokenizer.unk_token_id}))
-    found: dict[int, Tensor] = {}
+    by_row: dict[int, Tensor] = {}
     model.eval()
     with scoring(model, wanted.precision) as device:
-        for each in batches:
-            counts = each.batch.options[-len(each.numbers) :] or (1,) * len(each.numbers)
-            own = slice(-sum(counts), None)  # Of pairs the second half are the examples.
-            real = ~torch.isin(each.batch.subwords[own], special)
-            if each.batch.mask is not None:
-                real &= each.batch.mask[own].bool()
-            batch = each.batch.to(device)
-            with mixing_translations(model, mixup, each, batch):
-                states = forward(model.base_model, batch, output_hidden_states=True).hidden_states
-            chosen = torch.stack([states[layer].float() for layer in wanted.layers])[:, own]
+        mixup.ratio.to(device)
+        for batch in batches:
+            sides = batch.sides.to(device)
+            counts, target = sides.target.rows_of_items, slice(len(sides.source.subwords), None)
+            real = ~torch.isin(batch.sides.both.subwords[target], special)
+            if batch.sides.both.mask is not None:
+                real &= batch.sides.both.mask[target].bool()
+            with sides.mixing(model, mixup):
+                states = forward(model.base_model, sides.both, output_hidden_states=True).hidden_states
+            chosen = torch.stack([states[layer].float() for layer in wanted.layers])[:, target]
             pooled = _mean(chosen, real.to(device), counts).cpu()
-            found |= dict(zip(each.numbers, pooled.unbind(dim=1), strict=True))
+            by_row |= dict(zip(batch.numbers, pooled.unbind(dim=1), strict=True))
     release_memory()
-    return _finite(torch.stack([found[number] for number in range(len(found))], dim=1))
+    return _finite(torch.stack([by_row[number] for number in range(len(by_row))], dim=1))
 
 
 def _mean(

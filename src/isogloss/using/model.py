@@ -20,7 +20,7 @@ from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.tasks import Task, find_task, task_names
 from isogloss.tasks.task import Answer
-from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
+from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
 from isogloss.training.precision import PRECISIONS, device
 from isogloss.using.elsewhere import provenance_elsewhere
 from isogloss.using.exporting import export
@@ -251,7 +251,7 @@ class Model:
 
         ConfigError for a model that does not mix.
         """
-        return beside_translations(
+        return pair_with_translations(
             self._evaluation(examples, language),
             translations,
             self.tokenizer,

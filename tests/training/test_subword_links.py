@@ -14,7 +14,7 @@ from isogloss.data.examples import TaggedSentence
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.subwords import set_causal
 from isogloss.tasks import TASKS
-from isogloss.training.linked_rows import LinkedRows, check_linked, subword_links, turned
+from isogloss.training.sides import RowPair, check_linked, reversed_links, subword_links
 
 UPOS = TASKS["upos"]
 WORDS = ("the", "casings", "happened", "cat", "unhappening", "Anna")
@@ -48,21 +48,21 @@ def test_subwords_are_linked_as_their_words_are(tokenizer, data, source, target)
     links = tuple(data.draw(st.lists(pair, max_size=10)))
     (one,), (other,) = encoded(tokenizer, source), encoded(tokenizer, target, links=links)
     width = max(len(one.subwords), len(other.subwords)) + 2
-    (found,) = subword_links([LinkedRows(one, other, other.links)], width=width)
+    (found,) = subword_links([RowPair(one, other, other.links)], width=width)
     ones, others = words_of(one, source, tokenizer), words_of(other, target, tokenizer)
     expected = torch.zeros(width, width, dtype=torch.bool)
     for place, word in enumerate(others):
         for beside, its in enumerate(ones):
             expected[place, beside] = (its, word) in links
     assert torch.equal(found, expected)
-    (back,) = subword_links([LinkedRows(other, one, turned(other.links))], width=width)
+    (back,) = subword_links([RowPair(other, one, reversed_links(other.links))], width=width)
     assert torch.equal(back, found.T)
 
 
 def test_every_subword_of_a_word_is_linked_and_no_special_one(tokenizer):
     (one,), (other,) = encoded(tokenizer, ["cat"]), encoded(tokenizer, ["casings", "the"], links=((0, 0),))
     assert list(other.word_of) == [-1, 0, 0, 1, -1]
-    (found,) = subword_links([LinkedRows(one, other, other.links)], width=6)
+    (found,) = subword_links([RowPair(one, other, other.links)], width=6)
     assert found.any(dim=1).tolist() == [False, True, True, False, False, False]
     assert found.any(dim=0).tolist() == [False, True, False, False, False, False]
 
@@ -87,20 +87,20 @@ def test_a_window_links_the_words_it_shows_those_too_that_another_scores(tokeniz
     for row in rows:
         shown = [word for word in row.word_of if word >= 0]
         assert shown == sorted(shown) and set(row.words) < set(shown)
-        (found,) = subword_links([LinkedRows(row, row, row.links)], width=20)
+        (found,) = subword_links([RowPair(row, row, row.links)], width=20)
         for place, word in enumerate(row.word_of):
             expected = [word >= 0 and word == its for its in row.word_of]
             assert found[place, : len(expected)].tolist() == expected
     first, last = rows[0], rows[-1]
-    assert not subword_links([LinkedRows(first, last, same)], width=20).any()  # No word is in both.
+    assert not subword_links([RowPair(first, last, same)], width=20).any()  # No word is in both.
 
 
 def test_links_that_one_pair_lacks_are_known_of_none(tokenizer):
     (row,) = encoded(tokenizer, WORDS, links=((0, 0),))
     bare = replace(row, links=None)
-    assert subword_links([LinkedRows(row, row, row.links), LinkedRows(row, bare, None)], width=20) is None
-    assert turned(None) is None
-    assert turned(((0, 1), (2, 2))) == [(1, 0), (2, 2)]
+    assert subword_links([RowPair(row, row, row.links), RowPair(row, bare, None)], width=20) is None
+    assert reversed_links(None) is None
+    assert reversed_links(((0, 1), (2, 2))) == [(1, 0), (2, 2)]
 
 
 @pytest.mark.parametrize("link", [(-1, 0), (0, -1), (0, 6)])

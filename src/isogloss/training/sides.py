@@ -1,0 +1,209 @@
+"""Texts and their translations in one batch, for training, scoring and states.
+
+Both sides run through an encoder in one pass, the source's rows first. A text without a translation runs
+alone: its batch has no source rows. Windows of long texts are paired by one rule in training
+(``repeated_windows``), by another in scoring (``middle_windows``).
+
+Alignments link words, and mixing is done subword by subword (X-Mixup, ``attends = "links"``): every subword
+of a word is linked to every subword of the words that this one is linked to. Of windows only the words that
+both show are linked; special subwords belong to no word.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from isogloss.core.errors import DataError
+from isogloss.data.examples import Example
+from isogloss.data.files import some
+from isogloss.data.projection.tag_projection import WordLinks
+from isogloss.encoders.annotations import Model
+from isogloss.encoders.mixup import LINKS_NEEDED, MAKE_LINKS, MixingTrace, Mixup, mixing
+from isogloss.tasks.batch import Batch, EncodedRow, by_example, collate, row_ranges
+
+
+class RowPair(NamedTuple):
+    """A row of each side, and the links (word of the source, word of the target), if there are any."""
+
+    source: EncodedRow
+    target: EncodedRow
+    links: WordLinks | None = None
+
+
+class Shares(NamedTuple):
+    """The shares of a part of a batch in the means over all labels of each side, all pairs, and all rows."""
+
+    source: float = 1.0
+    target: float = 1.0
+    pairs: float = 1.0
+    rows: float = 1.0
+
+
+FULL_BATCH = Shares()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """Rows of both sides, the source's first, and the labels of each side.
+
+    The scored positions of ``both`` are those of the source, then those of the target.
+    """
+
+    both: Batch
+    source: Batch
+    """Without rows where texts have no translation."""
+    target: Batch
+    links: Bool[Tensor, "pair target source"] | None = None
+    """Whether subwords belong to linked words; None unless the words of all pairs are linked."""
+    shares: Shares = FULL_BATCH
+
+    @property
+    def paired(self) -> bool:
+        """Whether the target's rows have a source."""
+        return len(self.source.subwords) > 0
+
+    def to(self, device: torch.device | str) -> "Sides":
+        """Return the batch on a device."""
+        return replace(
+            self,
+            both=self.both.to(device),
+            source=self.source.to(device),
+            target=self.target.to(device),
+            links=None if self.links is None else self.links.to(device),
+        )
+
+    def parts(self, count: int) -> list[tuple["Sides", float]]:
+        """Split into at most ``count`` batches of nearly equal pairs; each knows its shares of the loss."""
+        pairs = self.source.items
+        parts = []
+        for rows in row_ranges(pairs, count):
+            source, target = self.source.chosen(rows), self.target.chosen(rows)
+            both = self.both.chosen([*rows, *(pairs + row for row in rows)])
+            shares = Shares(
+                source.terms / self.source.terms,
+                target.terms / self.target.terms,
+                len(rows) / pairs,
+                len(source.subwords) / len(self.source.subwords),
+            )
+            links = None if self.links is None else self.links[rows.start : rows.stop]
+            parts.append((Sides(both=both, source=source, target=target, links=links, shares=shares), 1.0))
+        return parts
+
+    def split(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """Split scores [label class] of ``both`` into those of source and target."""
+        return scores[: self.source.scored], scores[self.source.scored :]
+
+    def mixing(self, model: Model, mixup: Mixup) -> AbstractContextManager[MixingTrace]:
+        """Let one layer mix the sides while a model runs on ``both``; nothing is mixed without a source."""
+        if not self.paired:
+            return nullcontext(MixingTrace())
+        return mixing(model, mixup, self.both.mask, self.both.languages, self.links)
+
+
+def collate_pairs(pairs: Sequence[RowPair], *, padding: int, languages: tuple[str, ...] = ()) -> Sides:
+    """Collate pairs of rows; ``languages`` are the source's and the target's."""
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    both = collate(
+        [unlabelled(row) for row in (*sources, *targets)],
+        padding=padding,
+        languages=tuple(language for language in languages for _ in pairs),
+    )
+    return Sides(
+        both=both,
+        source=collate(sources, padding=padding),
+        target=collate(targets, padding=padding),
+        links=subword_links(pairs, width=both.subwords.size(1)),
+    )
+
+
+def collate_alone(rows: Sequence[EncodedRow], *, padding: int, language: str) -> Sides:
+    """Collate rows that have no translation."""
+    batch = collate(rows, padding=padding, languages=(language,))
+    return Sides(both=batch, source=batch.chosen(()), target=batch)
+
+
+def unlabelled(row: EncodedRow) -> EncodedRow:
+    """Return a row without its labels."""
+    return replace(row, gold=(), heads=(), soft=None)
+
+
+def translation_rows(
+    examples: Sequence[Example],
+    translations: Sequence[Example],
+    encode: Callable[[Sequence[Example]], Sequence[EncodedRow]],
+) -> list[EncodedRow]:
+    """Encode translations, matched by id, under the numbers of their examples."""
+    numbers = {example.id: number for number, example in enumerate(examples)}
+    matching = [translation for translation in translations if translation.id in numbers]
+    return [replace(row, example=numbers[matching[row.example].id]) for row in encode(matching)]
+
+
+def repeated_windows(windows: Sequence[EncodedRow], count: int) -> list[EncodedRow]:
+    """Return ``count`` windows in order, each as often as the others or once more.
+
+    The rule of training: the side with fewer windows repeats some, so that none is left out.
+    """
+    return [windows[number * len(windows) // count] for number in range(count)]
+
+
+def middle_windows(windows: Sequence[EncodedRow], count: int) -> list[EncodedRow]:
+    """Return, for each of ``count`` windows of a text, that of its translation where its middle lies.
+
+    The rule of scoring: each window of the text is scored once, some of the translation's perhaps never read.
+    """
+    return [windows[(2 * number + 1) * len(windows) // (2 * count)] for number in range(count)]
+
+
+def scoring_partners(rows: Sequence[EncodedRow], translations: Sequence[EncodedRow]) -> dict[int, EncodedRow]:
+    """Return by number of the row the translation's row beside which it is scored."""
+    windows = by_example(translations)
+    numbers: dict[int, list[int]] = {}
+    for number, row in enumerate(rows):
+        if row.example in windows:
+            numbers.setdefault(row.example, []).append(number)
+    return {
+        number: partner
+        for example, of_example in numbers.items()
+        for number, partner in zip(of_example, middle_windows(windows[example], len(of_example)), strict=True)
+    }
+
+
+def reversed_links(links: WordLinks | None) -> WordLinks | None:
+    """Return links from the target's words to the source's."""
+    return None if links is None else [(target, source) for source, target in links]
+
+
+def subword_links(pairs: Sequence[RowPair], *, width: int) -> Bool[Tensor, "pair target source"] | None:
+    """Return which subwords of rows padded to ``width`` are linked; None unless all pairs have links."""
+    if any(pair.links is None for pair in pairs):
+        return None
+    padded = torch.zeros(len(pairs), width, width, dtype=torch.bool)
+    for row, (source, target, links) in enumerate(pairs):
+        sources, targets = (torch.tensor(side.word_of, dtype=torch.long) for side in (source, target))
+        linked = torch.zeros(
+            _words(target.word_of, links, 1), _words(source.word_of, links, 0), dtype=torch.bool
+        )
+        for source_word, target_word in links or ():
+            linked[target_word, source_word] = True
+        padded[row, : len(targets), : len(sources)] = linked[targets][:, sources]
+    return padded
+
+
+def _words(word_of: Sequence[int], links: WordLinks | None, side: int) -> int:
+    """Return one more than the number of words: index -1, of special subwords, is a word without links."""
+    return 2 + max((*word_of, *(pair[side] for pair in links or ())), default=0)
+
+
+def check_linked(translations: Iterable[Example], corpus: str) -> None:
+    """Raise DataError, with ids, for translations whose words are not linked to those of the original."""
+    missing = [example.id for example in translations if getattr(example, "links", None) is None]
+    if missing:
+        raise DataError(
+            f"{corpus}: {LINKS_NEEDED}, and {len(missing)} translations have no word links (ids "
+            f"{some(missing)}). {MAKE_LINKS}"
+        )
