@@ -66,6 +66,7 @@ WALL_CLOCKS = {
     "data/fetching/downloading.py": {"time"},  # Of a server that does not say what time it has.
     "store/leases.py": {"now"},  # In the log, for people.
 }
+MAX_WHERE = 22
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")
 PLUG_INS = {
     "corpora": [type(corpus) for corpus in CORPORA.values()],
@@ -198,3 +199,14 @@ def test_nothing_is_decided_by_a_clock_that_can_be_set():
             elif isinstance(node, ast.ImportFrom) and node.module == "time":
                 assert "time" not in {name.name for name in node.names}, path
     assert found == WALL_CLOCKS
+
+
+def test_location_of_errors_is_a_context_not_a_parameter():
+    """``with located(…)`` says where an error is; parameters named where may become fewer, not more."""
+    parameters = {
+        (file.relative_to(ROOT).as_posix(), node.lineno)
+        for file in FILES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.arg) and node.arg == "where"
+    }
+    assert len(parameters) <= MAX_WHERE, sorted(parameters)

@@ -65,7 +65,7 @@ def as_text(checksums: Mapping[str, Checksum]) -> str:
     return json.dumps({name: asdict(checksum) for name, checksum in checksums.items()}, indent=1) + "\n"
 
 
-def from_text(content: str | bytes, where: str | Path = CHECKSUMS) -> dict[str, Checksum]:
+def from_text(content: str | bytes, source: str | Path = CHECKSUMS) -> dict[str, Checksum]:
     """Return the checksums in a file; ValueError where it is damaged, StorageError for an unsafe name."""
     try:
         sums = parse_json(content)
@@ -73,7 +73,7 @@ def from_text(content: str | bytes, where: str | Path = CHECKSUMS) -> dict[str, 
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(one_line(error)) from error
     for name in checksums:
-        below(Path(), name, where)
+        below(Path(), name, source)
     return checksums
 
 

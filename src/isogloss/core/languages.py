@@ -44,11 +44,11 @@ def is_language_code(text: str) -> bool:
     return bool(_CODE.fullmatch(text))
 
 
-def check_language(code: str, where: str) -> str:
-    """Return the code if it has the form of one; raise ConfigError otherwise."""
+def check_language(code: str, field: str) -> str:
+    """Return a field's code if it has the form of one; raise ConfigError otherwise."""
     if not is_language_code(code):
         raise ConfigError(
-            f"{where}: {code!r} is no language code. Use ISO 639-1 (en, sw), else 639-3 (yue); "
+            f"{field}: {code!r} is no language code. Use ISO 639-1 (en, sw), else 639-3 (yue); "
             f"the built-in languages are qaa to qai; a script or region may follow (zh-Hant, pt-BR)."
         )
     return code

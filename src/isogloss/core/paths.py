@@ -30,25 +30,25 @@ def is_there(path: Path) -> bool:
         return False
 
 
-def within(folder: Path, name: str, where: str | Path = "") -> Path:
+def within(folder: Path, name: str, source: str | Path = "") -> Path:
     """Return the path that ``below`` does; StorageError for one that a link leads out of the folder, too."""
-    path = below(folder, name, where)
+    path = below(folder, name, source)
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise StorageError(f"{path}: a link leads out of {folder}, and nothing is written there. Remove it.")
     return path
 
 
-def below(folder: Path, name: str, where: str | Path = "", error: type[InputError] = StorageError) -> Path:
+def below(folder: Path, name: str, source: str | Path = "", error: type[InputError] = StorageError) -> Path:
     """Return the path of a name from outside (an archive, a bucket, a manifest, the hub) below a folder.
 
-    The name has / between its parts. An ``error`` that begins with ``where`` refuses one that is absolute,
-    leads out of the folder (..), has an empty part, a backslash or a drive, or cannot be a file's name.
+    The name has / between its parts. An ``error`` that begins with the ``source`` refuses a name that is
+    absolute, leads out of the folder (..), has an empty part, a backslash or a drive, or cannot be a file's.
     """
     if is_safe(name):
         return folder / name
     shown = plain(repr(name)[:120])
     raise error(
-        f"{where or folder}: the name {shown} leads out of the folder or is invalid; nothing was written. "
+        f"{source or folder}: the name {shown} leads out of the folder or is invalid; nothing was written. "
         f"Its source cannot be trusted: use another copy of it."
     )
 

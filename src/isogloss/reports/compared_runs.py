@@ -177,7 +177,7 @@ def _full_name(system: Facts) -> str:
     return f"{system['encoder.label']} / {system['system']}"
 
 
-def _by_run(where: str, what: str, name: str, scores: pd.DataFrame, available: Iterable[str]) -> Key:
+def _by_run(field: str, what: str, name: str, scores: pd.DataFrame, available: Iterable[str]) -> Key:
     """Return the system of the score run, or of the model, whose id has this prefix."""
     for column in ("run", "model"):
         rows = scores[[bool(name) and key.startswith(name) for key in scores[column]]]
@@ -185,10 +185,10 @@ def _by_run(where: str, what: str, name: str, scores: pd.DataFrame, available: I
             break
     systems = {key_of(row): row["name"] for row in rows.to_dict("records")}
     if not systems:
-        raise unknown_name(where, what, name, available)
+        raise unknown_name(field, what, name, available)
     if len(systems) > 1:
         raise ConfigError(
-            f"{where}: runs of {len(systems)} systems begin with {name!r}: {', '.join(systems.values())}. "
+            f"{field}: runs of {len(systems)} systems begin with {name!r}: {', '.join(systems.values())}. "
             f"Write more of the id, or name the system."
         )
     return next(iter(systems))

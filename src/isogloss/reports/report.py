@@ -268,11 +268,11 @@ def headline(m: Measurements) -> str:
     return next(filter(None, sentences), none)
 
 
-def _headline(where: ScoredSet) -> str:
+def _headline(scored: ScoredSet) -> str:
     """Return the headline of one test set; empty without a baseline scored on source and targets."""
-    by_system, sides = values_of(where).groupby(SYSTEM), {"high": where.sources, "low": where.targets}
-    means = by_system.mean().reindex(columns=[*where.sources, *where.targets])
-    systems = pd.DataFrame(where.systems).set_index(SYSTEM, drop=False).assign(units=by_system.size())
+    by_system, sides = values_of(scored).groupby(SYSTEM), {"high": scored.sources, "low": scored.targets}
+    means = by_system.mean().reindex(columns=[*scored.sources, *scored.targets])
+    systems = pd.DataFrame(scored.systems).set_index(SYSTEM, drop=False).assign(units=by_system.size())
     systems = systems.assign(
         **{side: means[[*languages]].mean(axis=1, skipna=False) for side, languages in sides.items()}
     )
@@ -280,7 +280,7 @@ def _headline(where: ScoredSet) -> str:
     plain = compared["method"].eq("source-only") & compared[["encoder.adjusted", "inputs"]].eq("").all(axis=1)
     if not plain.any():
         return ""
-    base, described = compared[plain].iloc[0], {name: text for name, text in where.about.items() if text}
+    base, described = compared[plain].iloc[0], {name: text for name, text in scored.about.items() if text}
     test_set = " ".join(
         described[name] for name in ("corpus", "treebank", "task", "split") if name in described
     )
@@ -288,7 +288,7 @@ def _headline(where: ScoredSet) -> str:
         f"Trained on {and_list(map(language, described['source'].split('+')))} alone, models score "
         f"{percent(base['high'])} percent on the source language and {percent(base['low'])} on the targets, "
         f"a gap of {percent(base['high'] - base['low'])} points ({described['metric']} on {test_set}, mean "
-        f"over {count(base['units'], UNITS[where.unit])})."
+        f"over {count(base['units'], UNITS[scored.unit])})."
     )
     others = systems.drop(base.name).dropna(subset="low")
     carriers = others["method"].where(others["auxiliary"] == "", others["auxiliary.method"])

@@ -238,15 +238,15 @@ COMPARED = [*SYSTEM, "seed", "encoder.seed", "run", "language", "metric", "score
 
 
 def tested(
-    m: Measurements, where: ScoredSet, references: Mapping[Key, Key], on_progress: OnProgress = no_progress
+    m: Measurements, scored: ScoredSet, references: Mapping[Key, Key], on_progress: OnProgress = no_progress
 ) -> dict[tuple[Key, str], Comparison]:
     """Compare every system with its reference in every column, corrected over all of them."""
-    rows = {tuple(map(str, key)): group for key, group in where.rows[COMPARED].groupby(SYSTEM)}
+    rows = {tuple(map(str, key)): group for key, group in scored.rows[COMPARED].groupby(SYSTEM)}
     comparisons = {}
-    tests = [*product(references.items(), where.columns.items())]
+    tests = [*product(references.items(), scored.columns.items())]
     for (system, reference), (column, codes) in one_by_one(tests, "comparisons", on_progress):
         ours, theirs = (rows[key][rows[key]["language"].isin(codes)] for key in (system, reference))
-        comparison = compare(m, ours, theirs, unit=where.unit)
+        comparison = compare(m, ours, theirs, unit=scored.unit)
         if comparison is not None and {*comparison.languages} == {*codes}:
             comparisons[system, column] = comparison
     return holm_corrected(comparisons)

@@ -109,8 +109,8 @@ class FineTuned(Protocol):
     def check_languages(self, languages: Iterable[str]) -> None:
         """Raise ConfigError for languages it cannot read."""
 
-    def check_mixes(self, where: str) -> Mixup:
-        """Return where and how much it mixes; ConfigError for a model that does not use translations."""
+    def check_mixes(self, option: str) -> Mixup:
+        """Return where and how much it mixes; ConfigError, with the option, where it uses no translations."""
 
     def prepared(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None

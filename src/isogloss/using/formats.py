@@ -110,10 +110,10 @@ class Kind:
     """The first that matches is taken, else the last."""
 
     example: Callable[[object, str, str], Example]
-    """From a Python value (an example loses its labels), its name in messages, and its language."""
+    """From a Python value (an example loses its labels), the name of the example, and its language."""
 
     from_json: Callable[[Mapping[str, object], str, str], Example]
-    """From a JSON object, its name in messages (file and line), and its language."""
+    """From a JSON object, the name of the example (file and line), and its language."""
 
     to_json: Callable[[Example | None, Prediction | None], dict[str, object]]
     """From an example and its answer to a JSON object."""
@@ -186,10 +186,10 @@ def _unless_lines_match(chosen: Format, file: File, kind: Kind) -> tuple[Format,
     return next(matching, chosen), replace(file, read=lambda: chain(seen, lines))
 
 
-def keys_missing(body: Mapping[str, object], where: str, expected: str) -> DataError:
-    """Return the error for an object that lacks keys; ``where`` is file and line."""
+def keys_missing(body: Mapping[str, object], expected: str) -> DataError:
+    """Return the error for an object that lacks keys."""
     keys = short(f"the keys {', '.join(body) or 'none'}")
-    return DataError(f"{where}: {keys}; expected {expected}. Correct the line.")
+    return DataError(f"{keys}; expected {expected}. Correct the line.")
 
 
 def is_object(line: str) -> bool:

@@ -13,7 +13,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import ConfigError, DataError, located
 from isogloss.data.corpora.questions import read_questions
 from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 from isogloss.data.files import File, numbered_objects
@@ -50,24 +50,24 @@ def probabilities_of(task: Task) -> Probabilities:
     return probabilities
 
 
-def _pair(value: object, where: str, language: str = "") -> SentencePair:  # noqa: ARG001
+def _pair(value: object, name: str, language: str = "") -> SentencePair:  # noqa: ARG001
     if isinstance(value, SentencePair):
         return replace(value, label="")
-    first, second = _two_texts(value, where, "first, second")
-    return SentencePair(id=where, first=first, second=second, label="")
+    first, second = _two_texts(value, "first, second")
+    return SentencePair(id=name, first=first, second=second, label="")
 
 
-def _question(value: object, where: str, language: str = "") -> Question:
+def _question(value: object, name: str, language: str = "") -> Question:
     if isinstance(value, Question):
         return replace(value, answers=())
-    question, passage = _two_texts(value, where, "question, passage")
-    return Question(id=where, passage=passage, question=question, answers=(), language=language)
+    question, passage = _two_texts(value, "question, passage")
+    return Question(id=name, passage=passage, question=question, answers=(), language=language)
 
 
-def _two_texts(value: object, where: str, names: str) -> tuple[str, str]:
+def _two_texts(value: object, names: str) -> tuple[str, str]:
     texts = value if isinstance(value, list | tuple) else ()
     if len(texts) != 2 or not all(isinstance(text, str) for text in texts):
-        raise DataError(f"{where}: expected two texts ({names}), found {str(value)[:60]!r}.")
+        raise DataError(f"expected two texts ({names}), found {str(value)[:60]!r}.")
     first, second = texts
     return first, second
 
@@ -76,7 +76,8 @@ def _read_objects(
     from_json: Callable[[Mapping[str, object], str, str], Example], file: File, language: str
 ) -> Iterator[Entry]:
     for number, line, body in numbered_objects(file):
-        example = from_json(body, f"{file.name}:{number}", language)
+        with located(name := f"{file.name}:{number}"):
+            example = from_json(body, name, language)
         yield Entry(lines=(line,), example=example, about=body, original=body)
 
 
@@ -94,12 +95,12 @@ def _label_to_json(prediction: Prediction | None) -> dict[str, object]:
     return {"label": prediction.answer, "scores": scores}
 
 
-def _pair_from_json(body: Mapping[str, object], where: str, language: str) -> SentencePair:
-    names = next((names for names in TEXTS if set(names) <= body.keys()), None)
-    value = body.get("texts") if names is None else [body[name] for name in names]
+def _pair_from_json(body: Mapping[str, object], name: str, language: str) -> SentencePair:
+    keys = next((keys for keys in TEXTS if set(keys) <= body.keys()), None)
+    value = body.get("texts") if keys is None else [body[key] for key in keys]
     if value is None:
-        raise keys_missing(body, where, "text and text_pair, or texts")
-    return _pair(value, where, language)
+        raise keys_missing(body, "text and text_pair, or texts")
+    return _pair(value, name, language)
 
 
 def _pair_probabilities(
@@ -144,18 +145,18 @@ _PAIRS = Kind(
 )
 
 
-def _text(value: object, where: str, language: str = "") -> LabelledText:  # noqa: ARG001
+def _text(value: object, name: str, language: str = "") -> LabelledText:  # noqa: ARG001
     if isinstance(value, LabelledText):
         return replace(value, label="")
     if not isinstance(value, str):
-        raise DataError(f"{where}: expected a text, found {str(value)[:60]!r}.")
-    return LabelledText(id=where, text=value, label="")
+        raise DataError(f"expected a text, found {str(value)[:60]!r}.")
+    return LabelledText(id=name, text=value, label="")
 
 
-def _text_from_json(body: Mapping[str, object], where: str, language: str) -> LabelledText:
+def _text_from_json(body: Mapping[str, object], name: str, language: str) -> LabelledText:
     if "text" not in body:
-        raise keys_missing(body, where, "text")
-    return _text(body["text"], where, language)
+        raise keys_missing(body, "text")
+    return _text(body["text"], name, language)
 
 
 def _text_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
@@ -187,27 +188,27 @@ _TEXTS_ALONE = replace(
 )
 
 
-def _choice(value: object, where: str, language: str = "") -> Choice:
+def _choice(value: object, name: str, language: str = "") -> Choice:
     if isinstance(value, Choice):
         return replace(value, label=None)
     if not isinstance(value, Mapping):
         raise DataError(
-            f"{where}: expected a mapping with context and options, also question or prompt; found "
+            f"expected a mapping with context and options, also question or prompt; found "
             f"{str(value)[:60]!r}."
         )
-    return _choice_from_json(value, where, language)
+    return _choice_from_json(value, name, language)
 
 
-def _choice_from_json(body: Mapping[str, object], where: str, language: str) -> Choice:  # noqa: ARG001
+def _choice_from_json(body: Mapping[str, object], name: str, language: str) -> Choice:  # noqa: ARG001
     if not {"context", "options"} <= body.keys():
-        raise keys_missing(body, where, "context and options")
+        raise keys_missing(body, "context and options")
     values = body["options"]
     options = tuple(values) if isinstance(values, list | tuple) else ()
-    context, question, prompt = (body.get(name, "") for name in ("context", "question", "prompt"))
+    context, question, prompt = (body.get(key, "") for key in ("context", "question", "prompt"))
     if len(options) < 2 or not all(isinstance(text, str) for text in (context, question, prompt, *options)):
-        raise DataError(f"{where}: expected texts, two or more of them as options; found {str(body)[:120]}.")
+        raise DataError(f"expected texts, two or more of them as options; found {str(body)[:120]}.")
     return Choice(
-        id=where,
+        id=name,
         context=str(context),
         question=str(question),
         prompt=str(prompt),
@@ -272,11 +273,11 @@ def _write_squad(entries: Iterable[Answered]) -> Iterator[str]:
     yield "}" if comma == "," else "{}"
 
 
-def _question_from_json(body: Mapping[str, object], where: str, language: str) -> Question:
+def _question_from_json(body: Mapping[str, object], name: str, language: str) -> Question:
     passage = body.get("context", body.get("passage"))
     if "question" not in body or passage is None:
-        raise keys_missing(body, where, "question and context")
-    return _question([body["question"], passage], where, language)
+        raise keys_missing(body, "question and context")
+    return _question([body["question"], passage], name, language)
 
 
 _QUESTIONS = Kind(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from os.path import realpath
 from pathlib import Path
 
-from isogloss.core.errors import ConfigError, DataError, check_named
+from isogloss.core.errors import ConfigError, DataError, check_named, located
 from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
@@ -221,12 +221,12 @@ class Model:
         """Raise ConfigError if its encoder has language modules or maps, but none for one of these."""
         check_languages(self.network, languages)
 
-    def check_mixes(self, where: str) -> Mixup:
-        """Return where and how much it mixes; ConfigError for a model that does not use translations."""
+    def check_mixes(self, option: str) -> Mixup:
+        """Return where and how much it mixes; ConfigError, with the option, where it uses no translations."""
         if self.mixup is None:
             raise ConfigError(
-                f"{where}: this model ({self.provenance.method}) does not mix inputs with their "
-                f"translations; models of x-mixup do. Leave {where} away, or give it translations as inputs."
+                f"{option}: this model ({self.provenance.method}) does not mix inputs with their "
+                f"translations; models of x-mixup do. Leave {option} away, or give it translations as inputs."
             )
         return self.mixup
 
@@ -276,7 +276,9 @@ class Model:
             )
         for number, value in enumerate(values):
             is_none = value is None and what == "translation"
-            yield None if is_none else self.kind.example(value, f"{what} {number}", language)
+            with located(name := f"{what} {number}"):
+                example = None if is_none else self.kind.example(value, name, language)
+            yield example
 
 
 def load_model(folder: str | Path, *, precision: str = "auto") -> Model:

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice, tee
 from pathlib import Path
 
-from isogloss.core.errors import ConfigError, DataError, check_named
+from isogloss.core.errors import ConfigError, DataError, check_named, located
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.examples import Example
@@ -177,12 +177,12 @@ def _with_own_translation(model: FineTuned, entry: Entry) -> Entry:
     translation = (entry.about or {}).get(TRANSLATION_KEY)
     if translation is None or entry.example is None:
         return entry
-    where = f"{entry.example.id}: {TRANSLATION_KEY}"
+    name = f"{entry.example.id}: {TRANSLATION_KEY}"
     if not isinstance(translation, dict):
-        raise DataError(
-            f"{where} is {str(translation)[:60]!r}; expected an object like the one it stands in."
-        )
-    return replace(entry, translation=_unless_blank(model.kind.from_json(translation, where, model.into)))
+        raise DataError(f"{name} is {str(translation)[:60]!r}; expected an object like the one it stands in.")
+    with located(name):
+        example = model.kind.from_json(translation, name, model.into)
+    return replace(entry, translation=_unless_blank(example))
 
 
 def _with_language(entry: Entry, language: str) -> Entry:

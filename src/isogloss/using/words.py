@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import DataError, located
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence
 from isogloss.data.files import File, numbered_objects
 from isogloss.data.formats.conllu import (
@@ -118,7 +118,7 @@ def _tags(task: str) -> Labels:
     )
 
 
-def sentence(value: object, where: str, language: str = "") -> TaggedSentence:  # noqa: ARG001
+def sentence(value: object, name: str, language: str = "") -> TaggedSentence:  # noqa: ARG001
     """Return a sentence, given its words, a text that is split at white space, or a labelled sentence."""
     if isinstance(value, ParsedSentence):
         return TaggedSentence(id=value.id, words=value.words, tags=())
@@ -126,11 +126,11 @@ def sentence(value: object, where: str, language: str = "") -> TaggedSentence:  
         return replace(value, tags=())
     words = value.split() if isinstance(value, str) else value
     if not isinstance(words, list | tuple):
-        raise DataError(f"{where}: expected words or a text, found {str(value)[:60]!r}.")
+        raise DataError(f"expected words or a text, found {str(value)[:60]!r}.")
     for word in words:
         if not isinstance(word, str) or not word.strip():
-            raise DataError(f"{where}: expected words, found {word!r} among {str(value)[:60]!r}.")
-    return TaggedSentence(id=where, words=tuple(words), tags=())
+            raise DataError(f"expected words, found {word!r} among {str(value)[:60]!r}.")
+    return TaggedSentence(id=name, words=tuple(words), tags=())
 
 
 def _to_json(labels: Labels, example: Example | None, prediction: Prediction | None) -> dict[str, object]:
@@ -249,14 +249,15 @@ def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str
 
 def _read_objects(file: File, language: str) -> Iterator[Entry]:
     for number, line, body in numbered_objects(file):
-        example = _from_json(body, f"{file.name}:{number}", language)
+        with located(name := f"{file.name}:{number}"):
+            example = _from_json(body, name, language)
         yield Entry(lines=(line,), example=example if example.words else None, about=body, original=body)
 
 
-def _from_json(body: Mapping[str, object], where: str, language: str) -> TaggedSentence:
+def _from_json(body: Mapping[str, object], name: str, language: str) -> TaggedSentence:
     if not {"words", "text"} & body.keys():
-        raise keys_missing(body, where, "words (a list) or text")
-    return sentence(body.get("words", body.get("text")), where, language)
+        raise keys_missing(body, "words (a list) or text")
+    return sentence(body.get("words", body.get("text")), name, language)
 
 
 def _probabilities(
