@@ -8,6 +8,8 @@ import pytest
 
 import isogloss
 from each import each
+from isogloss.core.identity import identity
+from isogloss.diagnostics.scores import Scores
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.published import read_published
 from isogloss.recipes.recipe_text import PAPERS, packaged_recipes, recipe_text
@@ -70,6 +72,24 @@ def test_a_recipe_of_a_paper_plans_at_every_scale_and_published_numbers_are_of_i
         assert row["system"] in {f"{label}{how}" for label in published.methods for how in inputs}
         assert row["encoder"] in {"", *published.encoders.values()}
         assert row["language"] in MEANS | read
+
+
+MIXUP_SYSTEMS = {
+    *("source-only", "translate-train", "x-mixup", "without mixup", "without schedule", "without MSE"),
+    *("without KL", "constant ratio", "layer 1", "layer 4"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_claims_of_x_mixup_have_their_systems_at_every_scale(scale, offline):
+    plan = plan_recipe("papers/x-mixup/claims-nli", scale=scale, assume=True)
+    assert set(plan.methods) >= MIXUP_SYSTEMS
+    measures = [run for run in plan.runs if isinstance(run, Measure) and isinstance(run.diagnostic, Scores)]
+    scored = {(run.inputs or "", identity(model)) for run in measures for model in run.subjects}
+    mixed = MIXUP_SYSTEMS - {"source-only", "translate-train"}
+    assert {("", key) for label in MIXUP_SYSTEMS for key in plan.methods[label]} <= scored
+    assert {("paired", key) for label in mixed for key in plan.methods[label]} <= scored
 
 
 @pytest.mark.slow

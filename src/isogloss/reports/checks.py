@@ -71,6 +71,8 @@ class Check:
     """Set where the number is not the mean of the values, which then only count the units."""
     note: str = ""
     """Additional findings that do not affect the verdict."""
+    judged: bool = True
+    """Whether it decides the verdict; others are printed with the claim, and are not corrected for."""
 
     @property
     def estimate(self) -> Estimate | Statistic:
@@ -124,6 +126,11 @@ def check_independent(
 def not_measured(about: str) -> Check:
     """Return the check of a missing measurement."""
     return Check(about=f"{about}: not measured")
+
+
+def unjudged(check: Check) -> Check:
+    """Return a check that is printed with its claim and decides nothing."""
+    return replace(check, judged=False)
 
 
 def with_note(checks: Sequence[Check], notes: Sequence[str]) -> list[Check]:

@@ -6,11 +6,22 @@ they are compared to, is in ``mixup_comparisons``.
 
 import pandas as pd
 
-from isogloss.reports.checks import FEWEST_LANGUAGES, HELPS, HURTS, Check, check_correlation, check_of
+from isogloss.reports.checks import (
+    FEWEST_LANGUAGES,
+    HELPS,
+    HURTS,
+    Check,
+    check_correlation,
+    check_of,
+    not_measured,
+    unjudged,
+)
 from isogloss.reports.comparison import TEST_SET, best_split, filter_rows, labelled_groups, model_languages
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.mixup_comparisons import (
     CLASSIFICATION,
+    MIXING_ALONE,
+    NO_MIXUP,
     MixupComparison,
     ablations,
     cka_of,
@@ -71,12 +82,29 @@ def correlate_cka_with_scores(m: Measurements) -> list[Check]:
 
 def compare_ablations(m: Measurements) -> list[Check]:
     """Compare the full X-Mixup with each ablation, and with itself without translations (2d)."""
-    return [
-        comparison.check(comparison.full, rows, f"whole − {name}")
-        for comparison in scored_mixups(m)
-        for name, rows in {**ablations(comparison), "unmixed at inference": comparison.unmixed}.items()
-        if len(rows)
-    ]
+    checks = []
+    for comparison in scored_mixups(m):
+        parts = {**ablations(comparison), "unmixed at inference": comparison.unmixed}
+        for name, rows in parts.items():
+            check = comparison.check(comparison.full, rows, f"whole − {name}")
+            checks += [unjudged(check) if name == MIXING_ALONE else check] if len(rows) else []
+        if MIXING_ALONE in parts and NO_MIXUP not in parts:
+            checks.append(not_measured(f"{comparison.about}: whole − {NO_MIXUP}, read without translations"))
+    return checks
+
+
+def compare_unmixed(m: Measurements) -> list[Check]:
+    """Compare X-Mixup without translations at inference with training without mixup (2j)."""
+    checks = []
+    for comparison in scored_mixups(m):
+        plain = ablations(comparison).get(NO_MIXUP, comparison.rows.iloc[:0])
+        sides = {NO_MIXUP: plain, "translate-train": comparison.trained}
+        ours, others = (
+            comparison.check(comparison.unmixed, rows, f"unmixed at inference, x-mixup − {name}")
+            for name, rows in sides.items()
+        )
+        checks += [ours, unjudged(others)]
+    return checks
 
 
 def compare_unseen_languages(m: Measurements) -> list[Check]:
@@ -264,8 +292,9 @@ CLAIMS = (
         where="Tables 5 and 9",
         says="X-Mixup loses when any of its parts is left out.",
         rule=(
-            "X-Mixup, paired, minus the same with one part off, and minus itself without translations at "
-            "inference: each above 0."
+            "X-Mixup, paired, minus the same with one part off, paired, and minus itself without translations "
+            "at inference: each above 0. Without mixup is λ = 0 read without translations, as in Table 5; not "
+            "judged: λ = 0 read paired, where mixing alone is off."
         ),
         test=compare_ablations,
     ),
@@ -320,13 +349,11 @@ CLAIMS = (
         id="2j",
         where="Table 5, Q3",
         says="Mixing in training helps even without translations at inference.",
-        rule="X-Mixup, unpaired, minus translate-train (as high as Table 5's “w/o mixup” in XNLI): above 0.",
-        test=lambda m: [
-            comparison.check(
-                comparison.unmixed, comparison.trained, "unmixed at inference, x-mixup − translate-train"
-            )
-            for comparison in scored_mixups(m)
-        ],
+        rule=(
+            "X-Mixup, unpaired, minus the same without mixup (λ = 0), unpaired: above 0. Not judged: minus "
+            "translate-train."
+        ),
+        test=compare_unmixed,
     ),
     Claim(
         id="2k",

@@ -63,7 +63,7 @@ class Outcome:
     found: str
     checks: Sequence[Check] = ()
     p_holm: Sequence[float] = ()
-    """P of each check after Holm's correction over those of the claim; nan where nothing was measured."""
+    """P of each check after Holm's correction over those of the claim; nan where it is not judged."""
 
 
 def judge(claims: Iterable[Claim], m: Measurements) -> list[Outcome]:
@@ -73,24 +73,25 @@ def judge(claims: Iterable[Claim], m: Measurements) -> list[Outcome]:
 
 
 def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
-    p_values = [check.p_value if check.values else math.nan for check in checks]
+    checks = sorted(checks, key=lambda check: not check.judged)
+    p_values = [check.p_value if check.judged and check.values else math.nan for check in checks]
     tests = sum(not math.isnan(p) for p in p_values)
-    judged = [*zip(checks, holm(p_values), strict=True)]
-    finding = "; ".join(_finding(check, p_holm, tests) for check, p_holm in judged)
-    verdict = min((_verdict(*pair) for pair in judged), key=get_args(Verdict).index)
-    supports = any(p_holm < LEVEL and _verdict(check, p_holm) == "supported" for check, p_holm in judged)
+    corrected = [*zip(checks, holm(p_values), strict=True)]
+    verdicts = [(_verdict(check, p_holm), p_holm) for check, p_holm in corrected if check.judged]
+    worst = min((verdict for verdict, _ in verdicts), key=get_args(Verdict).index)
+    supports = any(p_holm < LEVEL and verdict == "supported" for verdict, p_holm in verdicts)
     return Outcome(
         claim=claim,
-        verdict="mixed" if verdict == "contradicted" and supports else verdict,
-        found=finding,
+        verdict="mixed" if worst == "contradicted" and supports else worst,
+        found="; ".join(_finding(check, p_holm, tests) for check, p_holm in corrected),
         checks=checks,
-        p_holm=[p_holm for _, p_holm in judged],
+        p_holm=[p_holm for _, p_holm in corrected],
     )
 
 
 CHECKED = (
     *("claim", "verdict", "about", "mean", "low", "high", "above", "below", "unit", "units"),
-    *("p", "p_holm", "smallest_seen", "note"),
+    *("p", "p_holm", "smallest_seen", "judged", "note"),
 )
 """The columns of checks."""
 
@@ -113,16 +114,16 @@ def check_rows(outcomes: Sequence[Outcome]) -> pd.DataFrame:
                 numbers["smallest_seen"] = estimate.smallest_seen(LEVEL / max(tests, 1))
                 row |= {name: check.scale * value for name, value in numbers.items() if math.isfinite(value)}
                 row |= {"p": check.p_value, "p_holm": p_holm}
-            rows.append(row | {"note": check.note})
+            rows.append(row | {"judged": check.judged, "note": check.note})
     return pd.DataFrame(rows, columns=[*CHECKED])
 
 
 def _verdict(check: Check, p_holm: float) -> Verdict:
-    """Return the verdict of one check: what supports is judged before Holm's correction, else after it."""
+    """Return the verdict of one check: of support before Holm's correction, of contradiction after it."""
     if not check.values:
         return "not tested"
     inside = check.above < check.estimate.mean < check.below
-    if not (check.p_value if inside else p_holm) < LEVEL:
+    if not (check.p_value if inside or not check.judged else p_holm) < LEVEL:
         return "undecided"
     return "supported" if inside else "contradicted"
 
@@ -130,7 +131,8 @@ def _verdict(check: Check, p_holm: float) -> Verdict:
 def _finding(check: Check, p_holm: float, tests: int) -> str:
     """Write a check with its note."""
     text = _numbers(check, p_holm, tests) if check.values else check.about
-    return f"{text} (beside, it decides nothing: {check.note})" if check.note else text
+    text = text if check.judged else f"not judged: {text}"
+    return f"{text} (not judged: {check.note})" if check.note else text
 
 
 def _numbers(check: Check, p_holm: float, tests: int) -> str:
@@ -142,7 +144,7 @@ def _numbers(check: Check, p_holm: float, tests: int) -> str:
     if by and by.examples:
         p = f"p = {p_text(by.p_units)} over {check.unit}s, {p_text(by.p_examples)} over examples, "
         p += f"{p_text(check.p_value)} over both"
-    after = [f"{p_text(p_holm)} of {tests} tests"] if tests > 1 else []
+    after = [f"{p_text(p_holm)} of {tests} tests"] if tests > 1 and check.judged else []
     parts = [f"{check.text} [{number(estimate.low)}, {number(estimate.high)}]", p, *after, f"n = {n}"]
     if _verdict(check, p_holm) == "undecided":
         smallest = number(estimate.smallest_seen(LEVEL / max(tests, 1)))
