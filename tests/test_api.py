@@ -18,13 +18,9 @@ PUBLIC = [
     "Result",
     "Study",
     "__version__",
-    "compare",
-    "compare_outputs",
-    "corpus",
-    "load_model",
-    "read",
-    "run",
-    "search",
+    *("align", "cka", "compare", "compare_outputs", "compare_runs", "corpus", "deltas", "gradient_conflict"),
+    *("load_corpus", "load_encoder", "load_model", "path", "plane", "project_labels", "read", "retrieval"),
+    *("run", "search", "word_distances"),
 ]
 
 
@@ -39,8 +35,8 @@ def test_the_public_names_are_those_promised():
     assert sorted(api.__all__) == [
         "Result",
         "Study",
-        "compare",
         "compare_outputs",
+        "compare_runs",
         "corpus",
         "read",
         "run",
@@ -149,12 +145,12 @@ def test_a_public_name_is_the_same_object_everywhere(name):
 
 
 def test_comparisons_are_a_frame_with_a_row_for_each_language(tiny_runs):
-    compared = isogloss.compare(tiny_runs, against="source-only", points=5)
+    compared = isogloss.compare_runs(tiny_runs, against="source-only", points=5)
     assert list(compared.frame["language"]) == ["qaa", "qab"]
     assert (compared.frame["p_value"] <= compared.frame["p_holm"]).all()
     assert compared.notes == []
     assert "<table" in compared._repr_html_()
     with pytest.raises(ConfigError, match="no method, encoder, system or run 'nothing'"):
-        isogloss.compare([tiny_runs], against="nothing")
+        isogloss.compare_runs([tiny_runs], against="nothing")
     with pytest.raises(ConfigError, match="one file alone"):
         isogloss.compare_outputs(["a.jsonl"])

@@ -27,7 +27,7 @@ FLOORS = (
     {"training"},
     {"methods", "diagnostics", "aligners", "translators"},
     {"store", "recipes", "reports"},
-    {"runs"},
+    {"runs", "functional"},
     {"planning"},
     {"engine"},
     {"using"},
@@ -38,6 +38,7 @@ FLOORS = (
 FLOOR = {package: number for number, floor in enumerate(FLOORS) for package in floor}
 KNOWN_TO = {
     "transformers": {"encoders", "tasks"},
+    "tqdm": {"functional"},
     "huggingface_hub": {"encoders", "using"},
     "accelerate": {"training"},
     "mlflow": {"training"},

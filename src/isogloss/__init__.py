@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 from isogloss.core.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from isogloss.api import Result, Study, compare, compare_outputs, corpus, read, run, search
+    from isogloss.api import Result, Study, compare_outputs, compare_runs, corpus, read, run, search
     from isogloss.core.errors import IsoglossError
+    from isogloss.functional.gradients import gradient_conflict
+    from isogloss.functional.loading import load_corpus, load_encoder
+    from isogloss.functional.predictions import compare
+    from isogloss.functional.sentences import align, cka, project_labels, retrieval, word_distances
+    from isogloss.functional.weights import deltas, path, plane
     from isogloss.recipes.recipe import Recipe
     from isogloss.using import Model, load_model
 
@@ -20,13 +25,25 @@ _HOMES = {
     "Recipe": "isogloss.recipes.recipe",
     "Result": "isogloss.api",
     "Study": "isogloss.api",
-    "compare": "isogloss.api",
+    "align": "isogloss.functional.sentences",
+    "cka": "isogloss.functional.sentences",
+    "compare": "isogloss.functional.predictions",
     "compare_outputs": "isogloss.api",
+    "compare_runs": "isogloss.api",
     "corpus": "isogloss.api",
+    "deltas": "isogloss.functional.weights",
+    "gradient_conflict": "isogloss.functional.gradients",
+    "load_corpus": "isogloss.functional.loading",
+    "load_encoder": "isogloss.functional.loading",
     "load_model": "isogloss.using",
+    "path": "isogloss.functional.weights",
+    "plane": "isogloss.functional.weights",
+    "project_labels": "isogloss.functional.sentences",
     "read": "isogloss.api",
+    "retrieval": "isogloss.functional.sentences",
     "run": "isogloss.api",
     "search": "isogloss.api",
+    "word_distances": "isogloss.functional.sentences",
 }
 
 __all__ = [
@@ -36,13 +53,25 @@ __all__ = [
     "Result",
     "Study",
     "__version__",
+    "align",
+    "cka",
     "compare",
     "compare_outputs",
+    "compare_runs",
     "corpus",
+    "deltas",
+    "gradient_conflict",
+    "load_corpus",
+    "load_encoder",
     "load_model",
+    "path",
+    "plane",
+    "project_labels",
     "read",
+    "retrieval",
     "run",
     "search",
+    "word_distances",
 ]
 
 

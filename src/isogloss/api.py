@@ -200,7 +200,7 @@ def run(
     return Result(planned.store.root, outcome, tuple(map(identity, planned.runs)))
 
 
-def compare(
+def compare_runs(
     runs: str | Path | Sequence[str | Path],
     *,
     against: str,
@@ -222,18 +222,20 @@ def compare(
     (``p_examples``), both (``p_value``) and corrected (``p_holm``), and the seeds that would detect
     ``points`` percentage points (``seeds_needed``). ConfigError if nothing can be compared.
 
-    >>> compared = isogloss.compare("runs/quickstart", against="source-only")   # doctest: +SKIP
+    >>> compared = isogloss.compare_runs("runs/quickstart", against="source-only")   # doctest: +SKIP
     >>> compared.frame[["language", "method", "difference", "p_holm"]]          # doctest: +SKIP
     """
-    from isogloss.reports.compared_runs import ComparisonRequest, compare_runs, folders_and_runs
+    from isogloss.reports import compared_runs
 
     default = local_folder(folder, on_progress)
     names_of = [runs] if isinstance(runs, str | Path) else runs
-    folders, names = folders_and_runs([local_folder(name, on_progress) for name in names_of], default)
+    folders, names = compared_runs.folders_and_runs(
+        [local_folder(name, on_progress) for name in names_of], default
+    )
     if default not in folders and folder != QUICKSTART:
         raise ConfigError(f"--in {folder}: whatever is compared has a folder of its own. Leave it out.")
-    request = ComparisonRequest(against=against, measure=measure, split=split, points=points)
-    return compare_runs(folders, names, request, on_progress)
+    request = compared_runs.ComparisonRequest(against=against, measure=measure, split=split, points=points)
+    return compared_runs.compare_runs(folders, names, request, on_progress)
 
 
 def compare_outputs(
@@ -393,4 +395,4 @@ def refuse_several_processes() -> None:
         )
 
 
-__all__ = ["Result", "Study", "compare", "compare_outputs", "corpus", "read", "run", "search"]
+__all__ = ["Result", "Study", "compare_outputs", "compare_runs", "corpus", "read", "run", "search"]

@@ -21,6 +21,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.data.formats.word_links import Aligned, pair_words
 from isogloss.encoders import load_model, load_tokenizer
+from isogloss.encoders.annotations import Model, Tokenizer
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.training.precision import device
 
@@ -72,8 +73,11 @@ class EncoderSimilarity:
                 "aligner encoder: no encoder is given. Name one (shipped, a folder, a hub name), or choose "
                 "the aligner fast-align, which learns from the bitext alone."
             )
-        tokenizer = load_tokenizer(setting.encoder)
         model = load_model(setting.encoder).to(device())
+        return self.align_with(model, load_tokenizer(setting.encoder), setting)
+
+    def align_with(self, model: Model, tokenizer: Tokenizer, setting: AlignSetting) -> list[Aligned]:
+        """Align every pair by the states of a loaded encoder, on its device."""
         layers = model.config.num_hidden_layers
         layer = default_layer(layers) if self.layer is None else self.layer
         aligned: list[Aligned] = []

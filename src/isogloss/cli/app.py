@@ -194,7 +194,7 @@ def compare(
     if by or gold:
         raise ConfigError("--by and --gold are about files of outputs. Add --predictions, or leave them out.")
     with output.progress as display:
-        compared = api.compare(
+        compared = api.compare_runs(
             runs,
             against=against,
             measure=measure,

@@ -18,7 +18,7 @@ import numpy as np
 from isogloss.core.contributions import ByMeasure, Contributions, total
 from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
 from isogloss.core.languages import canonical_language
-from isogloss.data.files import File, numbered_objects, short
+from isogloss.data.files import File, byte_stream, numbered_objects, short
 from isogloss.data.projection.tag_projection import are_bio
 from isogloss.metrics.correlation import correlation_contributions
 from isogloss.metrics.label_sets import label_set_contributions
@@ -319,6 +319,33 @@ def _measures(file: File, outputs: Sequence[Output]) -> ByMeasure:
     if kind == "answer":
         return _of_answers(outputs)
     return _of_labels(file, outputs) if kind == "label" else _of_words(file, outputs)
+
+
+def contributions_of(predictions: Sequence[Any], gold: Sequence[Any], *, answers: bool = False) -> ByMeasure:
+    """Return what each of the predictions adds to each measure, the main one first.
+
+    They are labels, sets of labels, numbers, lists of tags, or, if ``answers``, texts that answer questions;
+    DataError, with the number of the prediction, where one does not fit its gold answer.
+    """
+    kind = "answer" if answers else "label"
+    if not answers and any(isinstance(label, list | tuple) for label in gold):
+        kind = "labels"
+    plain = [
+        [sorted(label) if isinstance(label, set | frozenset) else _plain(label) for label in side]
+        for side in (predictions, gold)
+    ]
+    outputs = [
+        Output(line=number, id="", language="", kind=kind, answer=answer, gold=right)
+        for number, (answer, right) in enumerate(zip(*plain, strict=True), start=1)
+    ]
+    return _measures(byte_stream("predictions", ()), outputs)
+
+
+def _plain(label: Any) -> Any:
+    """Return tags as a list, and a number of NumPy or torch as Python's."""
+    if isinstance(label, tuple):
+        return list(label)
+    return label.item() if hasattr(label, "item") else label
 
 
 def _of_samples(values: Sequence[Mapping[str, float]]) -> ByMeasure:

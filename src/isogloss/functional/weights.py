@@ -1,0 +1,119 @@
+"""Models in weight space: scores along a path and on a plane, and the differences between models.
+
+"Zero-shot Cross-lingual Transfer is Under-specified Optimization", Section 3.1 and Appendix B. Any
+``torch.nn.Module`` will do; all models must have the same parameters. Buffers stay those of the first model.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from torch import nn
+
+from isogloss.core.progress import OnProgress, Progress
+from isogloss.diagnostics.weight_space import (
+    COARSE,
+    FINE,
+    delta_between,
+    matching_weights,
+    moves_on_path,
+    moves_on_plane,
+    visited,
+)
+from isogloss.encoders import FAMILIES
+from isogloss.functional.models import evaluating, showing_progress
+from isogloss.training.gradient_conflict import parts_of
+
+Score = Callable[[Any], float | Mapping[str, float]]
+"""From a model to a number, or to several by name (languages, measures)."""
+
+
+def path(
+    start: nn.Module,
+    end: nn.Module,
+    score: Score,
+    alphas: Sequence[float] = tuple(sorted((*COARSE, *FINE))),
+    *,
+    on_progress: OnProgress | None = None,
+) -> pd.DataFrame:
+    """Return the scores of αθ_end + (1 - α)θ_start (Eqs 1 and 2), by α.
+
+    ``score`` is called with ``start``, whose parameters are replaced by each point's, in evaluation mode and
+    without gradients; afterwards ``start`` has its own parameters again. α = 0 and α = 1 are ``start`` and
+    ``end`` to the bit. A column for each name that ``score`` returns, or ``score``.
+
+    ModelError where the models have not the same parameters.
+
+    >>> import torch, isogloss
+    >>> start, end = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+    >>> ends = isogloss.path(start, end, lambda model: model.bias.item(), alphas=[0, 1])["score"]
+    >>> bool(ends[0] == start.bias.item() and ends[1] == end.bias.item())
+    True
+    """
+    names = [name for name, _ in start.named_parameters()]
+    move = moves_on_path(*matching_weights(names, [start, end]))
+    index = pd.Index([float(alpha) for alpha in alphas], name="alpha")
+    return _scores(start, names, index, move, score, on_progress)
+
+
+def plane(
+    origin: nn.Module,
+    first: nn.Module,
+    second: nn.Module,
+    score: Score,
+    alphas: Sequence[float] = COARSE,
+    *,
+    on_progress: OnProgress | None = None,
+) -> pd.DataFrame:
+    """Return the scores of θ_O + α₁(θ_1 - θ_O) + α₂(θ_2 - θ_O) (Eq. 3), by α₁ and α₂.
+
+    ``alphas`` are the values on each of the two axes. ``score`` and the rest are as for ``path``.
+
+    >>> isogloss.plane(bilingual, source_only, target_only, score)["qab"].unstack()    # doctest: +SKIP
+    """
+    names = [name for name, _ in origin.named_parameters()]
+    move = moves_on_plane(*matching_weights(names, [origin, first, second]))
+    points = [[float(alpha) for alpha in alphas]] * 2
+    index = pd.MultiIndex.from_product(points, names=["alpha_first", "alpha_second"])
+    return _scores(origin, names, index, move, score, on_progress)
+
+
+def _scores(
+    model: nn.Module,
+    names: Sequence[str],
+    points: pd.Index,
+    move: Callable[[Any, list[Any]], None],
+    score: Score,
+    on_progress: OnProgress | None,
+) -> pd.DataFrame:
+    rows = []
+    with evaluating(model), showing_progress(on_progress) as progress:
+        for number, _ in enumerate(visited(model, names, points.tolist(), move), start=1):
+            scored = score(model)
+            rows.append(dict(scored) if isinstance(scored, Mapping) else {"score": float(scored)})
+            progress(Progress("path", number, len(points)))
+    return pd.DataFrame(rows, index=points)
+
+
+def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bool = True) -> pd.DataFrame:
+    """Return the lengths of two models' differences from an origin, their ratio and angle, by part.
+
+    δ_1 = θ_1 - θ_O and δ_2 = θ_2 - θ_O (Appendix B, Fig. 4, with the bilingual model as the origin). Columns:
+    ``norm_first``, ``norm_second``, ``ratio`` (first to second) and ``angle`` in degrees; nan where a length
+    is 0. The row ``all`` is of all parameters. Models of a known family of encoders have a row for each
+    layer (``embeddings``, ``layer 1`` …) and for the rest, unless ``layers`` is false.
+
+    >>> isogloss.deltas(bilingual, source_only, target_only)                 # doctest: +SKIP
+    """
+    models = [origin, first, second]
+    parts = {"all": [name for name, _ in origin.named_parameters()]}
+    if layers and getattr(getattr(origin, "config", None), "model_type", "") in FAMILIES:
+        for name, part in parts_of(origin).items():
+            label = (
+                part.module if part.layer is None else f"layer {part.layer}" if part.layer else "embeddings"
+            )
+            parts.setdefault(label, []).append(name)
+    rows = {part: delta_between(models, names, part) for part, names in parts.items()}
+    columns = ("norm_first", "norm_second", "ratio", "angle")
+    values = {part: {name: getattr(row, name) for name in columns} for part, row in rows.items()}
+    return pd.DataFrame.from_dict(values, orient="index", dtype=float).rename_axis("part")

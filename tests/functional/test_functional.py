@@ -1,0 +1,291 @@
+"""Functions of one's own models equal the diagnostics of recipes, and refuse the rest in one line."""
+
+import doctest
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+from torch import nn
+
+import isogloss
+from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError
+from isogloss.data.examples import Translation
+from isogloss.diagnostics.cka import Cka
+from isogloss.diagnostics.retrieval import Retrieval
+from isogloss.diagnostics.setting import MeasureSetting, Subject
+from isogloss.diagnostics.word_distance import WordDistance
+from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.training.states import BitextSentences
+from made_up import TEXT
+
+WORDS = TEXT.split()
+FIRST = [" ".join(WORDS[start : start + 5]) for start in range(12)]
+SECOND = [" ".join(reversed(WORDS[start : start + 5])) for start in range(12)]
+LINKS = [[(word, 4 - word) for word in range(5)]] * 12
+FUNCTIONS = ("gradients", "loading", "predictions", "sentences", "weights")
+
+
+@pytest.fixture(scope="module")
+def encoder(bert_folder):
+    """A tiny BERT with its masked-LM head, and its tokenizer."""
+    return load_masked_lm(bert_folder), load_tokenizer(bert_folder)
+
+
+def diagnosed(encoder, diagnostic):
+    """Return the rows of a diagnostic of a recipe on the same sentences, as a frame."""
+    bitext = [
+        Translation(id=str(number), first=first, second=second, links=tuple(links))
+        for number, (first, second, links) in enumerate(zip(FIRST, SECOND, LINKS, strict=True))
+    ]
+    setting = MeasureSetting(
+        subjects=(Subject(id="encoder", rows=(), folder=Path()),),
+        languages=("en", "de"),
+        split="test",
+        source=(),
+        load=lambda _: encoder[0],
+        evaluation=lambda _: None,
+        encoder=lambda _: encoder,
+        bitext=lambda _: bitext,
+        parallel=BitextSentences(lambda _: bitext),
+    )
+    return pd.DataFrame(diagnostic.measure(setting))
+
+
+@pytest.mark.parametrize("module", FUNCTIONS)
+def test_each_function_has_an_example_that_holds(module):
+    home = import_module(f"isogloss.functional.{module}")
+    public = [name for name, path in isogloss._HOMES.items() if path == home.__name__]
+    examples = {test.name.rpartition(".")[2]: test for test in doctest.DocTestFinder().find(home)}
+    assert public
+    assert all(examples[name].examples for name in public)
+    assert doctest.testmod(home).failed == 0
+
+
+def test_cka_equals_the_diagnostic(encoder):
+    rows = diagnosed(encoder, Cka()).set_index("layer")
+    assert isogloss.cka(*encoder, FIRST, SECOND).tolist() == rows["cka"].tolist()
+    assert isogloss.cka(*encoder, FIRST, SECOND, debiased=True).tolist() == rows["debiased"].tolist()
+
+
+@pytest.mark.parametrize(("csls", "similarity"), [(0, "cosine"), (3, "CSLS 3")])
+def test_retrieval_equals_the_diagnostic(encoder, csls, similarity):
+    rows = diagnosed(encoder, Retrieval(layers=(0, 1, 2, 3), csls=csls, centred=True))
+    rows = rows[rows["similarity"] == similarity].set_index("layer")
+    frame = isogloss.retrieval(*encoder, FIRST, SECOND, csls=csls, centred=True)
+    assert frame["forward"].tolist() == rows["accuracy_forward"].tolist()
+    assert frame["backward"].tolist() == rows["accuracy_backward"].tolist()
+
+
+def test_word_distances_equal_the_diagnostic(encoder):
+    # Unrelated words are drawn by the pair's name.
+    frame = isogloss.word_distances(*encoder, FIRST, SECOND, LINKS, languages=("en", "de"), layers=(0, 1, 2))
+    rows = diagnosed(encoder, WordDistance(layers=(0, 1, 2), distances=("l2",)))
+    rows = rows[rows["auc"].notna()].set_index("layer")
+    assert frame["auc"].tolist() == rows["auc"].tolist()
+    assert frame["related"].tolist() == rows["related_mean"].tolist()
+    assert frame["unrelated_pairs"].tolist() == rows["unrelated_pairs"].tolist()
+
+
+def test_lists_of_words_are_read_as_the_texts_that_they_spell(encoder):
+    split = [text.split() for text in FIRST], [text.split() for text in SECOND]
+    for function in (isogloss.cka, isogloss.retrieval, isogloss.word_distances):
+        plain, listed = function(*encoder, FIRST, SECOND), function(*encoder, *split)
+        assert plain.equals(listed)
+
+
+def test_the_model_has_its_own_mode_again(encoder):
+    model = encoder[0].train()
+    frozen = model.base_model.encoder.layer[0].eval()
+    isogloss.cka(*encoder, FIRST, SECOND)
+    assert model.training and not frozen.training
+
+
+def test_align_with_a_model_links_words_with_themselves(encoder):
+    links = isogloss.align(FIRST, FIRST, *encoder, matching="match")
+    words = [text.split() for text in FIRST]
+    assert links == [[(word, word) for word in range(5)] for _ in words]
+
+
+@pytest.fixture
+def ends():
+    """Two models of three parameters."""
+    torch.manual_seed(0)
+    return nn.Linear(2, 1), nn.Linear(2, 1)
+
+
+def values(model):
+    return {"weight": model.weight.sum().item(), "bias": model.bias.item()}
+
+
+def test_a_path_is_linear_in_what_is_linear_and_begins_and_ends_at_the_models(ends):
+    frame = isogloss.path(*ends, values, alphas=[0, 0.25, 1])
+    assert frame.loc[0.0].to_dict() == values(ends[0])
+    assert frame.loc[1.0].to_dict() == values(ends[1])
+    between = 0.75 * frame.loc[0.0] + 0.25 * frame.loc[1.0]
+    assert frame.loc[0.25].to_dict() == pytest.approx(between.to_dict())
+
+
+def test_a_path_gives_the_model_back(ends):
+    weights = [weight.tolist() for weight in ends[0].parameters()]
+    isogloss.path(*ends, values, alphas=[0.5])
+    assert [weight.tolist() for weight in ends[0].parameters()] == weights
+
+
+def test_both_axes_of_a_plane_are_paths(ends):
+    torch.manual_seed(1)
+    other = nn.Linear(2, 1)
+    plane = isogloss.plane(ends[0], ends[1], other, values, alphas=[0, 0.5, 1])
+    first, second = (isogloss.path(ends[0], end, values, alphas=[0, 0.5, 1]) for end in (ends[1], other))
+    assert plane.xs(0.0, level="alpha_second").equals(first.rename_axis("alpha_first"))
+    assert plane.xs(0.0, level="alpha_first").equals(second.rename_axis("alpha_second"))
+
+
+def test_a_score_of_one_number_is_a_column(ends):
+    assert isogloss.path(*ends, lambda model: model.bias.item(), alphas=[0]).columns.tolist() == ["score"]
+
+
+def test_deltas_are_the_lengths_and_the_angle_of_differences(ends):
+    origin = nn.Linear(2, 1)
+    with torch.no_grad():
+        flat = [torch.cat([w.flatten() for w in model.parameters()]) for model in (origin, *ends)]
+    first, second = (side - flat[0] for side in flat[1:])
+    row = isogloss.deltas(origin, *ends).loc["all"]
+    assert row["norm_first"] == pytest.approx(float(first.norm()))
+    assert row["ratio"] == pytest.approx(float(first.norm() / second.norm()))
+    cosine = float(first @ second / first.norm() / second.norm())
+    assert np.cos(np.radians(row["angle"])) == pytest.approx(cosine, abs=1e-6)
+
+
+def test_the_squared_lengths_of_layers_add_up(encoder, bert_folder):
+    origin, first = encoder[0], load_masked_lm(bert_folder)
+    with torch.no_grad():
+        for weight in first.parameters():
+            weight.add_(torch.randn(weight.shape))
+    frame = isogloss.deltas(origin, first, first)
+    assert "layer 1" in frame.index
+    lengths = frame["norm_first"] ** 2
+    assert lengths.drop("all").sum() == pytest.approx(lengths["all"])
+
+
+def batch(model, seed):
+    random = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, model.config.vocab_size, (2, 6), generator=random)
+    return {"input_ids": ids, "labels": ids}
+
+
+def test_gradient_conflict_is_the_cosine_of_gradients_by_hand(encoder):
+    model = encoder[0].eval()
+    batches = {"en": [batch(model, 0), batch(model, 1)], "sw": [batch(model, 2), batch(model, 3)]}
+    frame = isogloss.gradient_conflict(model, batches)
+    row = frame[(frame["first"] == "en") & (frame["second"] == "sw") & (frame["module"] == "all")].iloc[0]
+    flat = []
+    for language in ("en", "sw"):
+        model.zero_grad()
+        model(**batches[language][0]).loss.backward()
+        flat.append(torch.cat([w.grad.flatten() for w in model.parameters() if w.grad is not None]))
+    model.zero_grad(set_to_none=True)
+    by_hand = float(torch.nn.functional.cosine_similarity(*flat, dim=0))
+    assert row["cosine"] == pytest.approx(by_hand, abs=1e-5)
+    assert all(weight.grad is None for weight in model.parameters())
+
+
+def test_a_loss_of_ones_own_counts(encoder):
+    batches = {"en": [1.0, 1.0], "sw": [-1.0, -1.0]}
+    frame = isogloss.gradient_conflict(
+        encoder[0], batches, lambda model, sign: sign * model.get_input_embeddings().weight.sum()
+    )
+    assert frame[(frame["first"] == "en") & (frame["second"] == "sw")]["cosine"].unique() == pytest.approx(-1)
+
+
+RIGHT = [1, 0, 1, 1, 1, 1, 0, 1, 1, 1]
+WRONG = [0, 0, 1, 0, 1, 0, 0, 1, 0, 1]
+
+
+def test_one_seed_is_tested_by_mcnemar():
+    compared = isogloss.compare(RIGHT, WRONG)
+    assert compared["test"] == "McNemar"
+    assert compared["p_examples"] == pytest.approx(stats.binomtest(0, 4).pvalue)
+    assert compared["score"] - compared["baseline_score"] == pytest.approx(compared["difference"])
+
+
+def test_values_of_one_seed_are_tested_by_the_paired_t_test():
+    ours, theirs = np.random.default_rng(0).normal(size=(2, 40))
+    compared = isogloss.compare(ours, theirs)
+    assert compared["p_examples"] == pytest.approx(stats.ttest_rel(ours, theirs).pvalue)
+    assert compared["error_examples"] == pytest.approx(stats.sem(ours - theirs))
+
+
+def test_seeds_are_paired_and_give_an_interval():
+    ours = {0: RIGHT, 1: RIGHT[::-1], 2: RIGHT}
+    theirs = {2: WRONG, 1: WRONG, 0: [0] * 10}
+    compared = isogloss.compare(ours, theirs)
+    differences = [np.mean(ours[seed]) - np.mean(theirs[seed]) for seed in ours]
+    assert compared["p_units"] == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
+    assert compared["low"] < compared["difference"] < compared["high"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "gold", "metric", "score"),
+    [
+        (["a", "b", "a"], ["a", "b", "b"], "accuracy", 2 / 3),
+        ([["B-PER", "O"], ["O"]], [["B-PER", "O"], ["O"]], "span_f1", 1.0),
+        ([["DET", "NOUN"], ["VERB"]], [["DET", "VERB"], ["VERB"]], "accuracy", 2 / 3),
+        ([{"joy"}, {"joy", "fear"}], [{"joy"}, {"joy", "fear"}], "", 1.0),
+        ([1.0, 2.0, 3.5], [2.0, 4.0, 7.0], "pearson", 1.0),
+    ],
+)
+def test_predictions_of_every_kind_are_scored(ours, gold, metric, score):
+    compared = isogloss.compare(ours, ours, gold, metric=metric)
+    assert compared["score"] == pytest.approx(score)
+    assert compared["difference"] == 0
+
+
+def test_answers_are_scored_as_squad_does():
+    compared = isogloss.compare(["the cat"], ["a dog"], [["cat", "dogs"]], metric="em")
+    assert (compared["score"], compared["baseline_score"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda e: isogloss.cka(*e, FIRST[:3], SECOND[:3]), DataError, "3 translations"),
+        (lambda e: isogloss.cka(*e, FIRST, SECOND[:3]), DataError, "12 sentences, 3 translations"),
+        (lambda e: isogloss.cka(*e, FIRST, SECOND, layers=[9]), ConfigError, "no layer 9"),
+        (lambda e: isogloss.cka(nn.Linear(1, 1), e[1], FIRST, SECOND), ModelError, "Linear"),
+        (lambda e: isogloss.align(FIRST, SECOND, e[0]), ConfigError, "tokenizer"),
+        (
+            lambda e: isogloss.word_distances(*e, FIRST, SECOND, [[(9, 0)]] * 12),
+            DataError,
+            r"\(9, 0\); expected words 0 to 4",
+        ),
+        (lambda _: isogloss.path(nn.Linear(2, 1), nn.Linear(3, 1), values), ModelError, "weight"),
+        (lambda e: isogloss.gradient_conflict(e[0], {"en": [{}]}), ConfigError, "en has 1 batches"),
+        (lambda e: isogloss.gradient_conflict(nn.Linear(1, 1), {"en": [1, 2]}), ModelError, "Linear"),
+        (lambda _: isogloss.compare([1, 0], [1]), DataError, "1 and 2"),
+        (lambda _: isogloss.compare({1: [1]}, {2: [1]}), ConfigError, r"\[1\], the baseline \[2\]"),
+        (lambda _: isogloss.compare(["a"], ["b"], ["a"], metric="acuracy"), IsoglossError, "accuracy"),
+        (lambda _: isogloss.compare(["a"], ["b"], ["a", "b"]), DataError, "1 predictions for 2"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(encoder, call, error, text):
+    with pytest.raises(error, match=text) as refusal:
+        call(encoder)
+    assert "\n" not in str(refusal.value)
+
+
+def test_slow_measurements_report_progress(encoder):
+    seen = []
+    isogloss.cka(*encoder, FIRST, SECOND, on_progress=seen.append)
+    assert seen[-1].done == seen[-1].total
+
+
+def test_statistics_import_no_torch(tmp_path):
+    import subprocess
+    import sys
+
+    code = "import isogloss, sys; isogloss.compare([1, 0], [0, 0]); assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
