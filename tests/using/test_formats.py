@@ -143,7 +143,7 @@ def test_choices_get_the_index_of_an_option_and_its_probabilities():
 def test_a_choice_that_is_none_is_named_with_its_line(line, said):
     with pytest.raises(DataError, match=said):
         through("multiple-choice", line, [])
-    with pytest.raises(DataError, match="^expected a mapping with context and options, also question"):
+    with pytest.raises(DataError, match=r"^expected a mapping with context and options, also question"):
         KINDS["multiple-choice"].example(("a", ["b", "c"]), "input 0", "")
 
 

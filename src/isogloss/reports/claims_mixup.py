@@ -292,9 +292,9 @@ CLAIMS = (
         where="Tables 5 and 9",
         says="X-Mixup loses when any of its parts is left out.",
         rule=(
-            "X-Mixup, paired, minus the same with one part off, paired, and minus itself without translations "
-            "at inference: each above 0. Without mixup is λ = 0 read without translations, as in Table 5; not "
-            "judged: λ = 0 read paired, where mixing alone is off."
+            "X-Mixup, paired, minus the same with one part off, paired, and minus itself without "
+            "translations at inference: each above 0. Without mixup is λ = 0 read without translations, as "
+            "in Table 5; not judged: λ = 0 read paired, where mixing alone is off."
         ),
         test=compare_ablations,
     ),

@@ -45,7 +45,7 @@ NO_MIXUP = ABLATIONS["ratio"][0]
 """Without mixup in training and, as Table 5 has it, at inference."""
 
 MIXING_ALONE = "without mixup, read paired"
-"""Without mixup in training alone: stricter than the paper, whose other system is read without translations."""
+"""Without mixup in training alone: stricter than the paper, whose baseline reads no translations."""
 
 OURS = {
     "method.residual": ("summed",),
