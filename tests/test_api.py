@@ -13,13 +13,24 @@ from tiny import RUNS, tiny
 
 PUBLIC = [
     "IsoglossError",
+    "MixupLoss",
     "Model",
     "Recipe",
     "Result",
     "Study",
     "__version__",
     *("align", "cka", "compare", "compare_outputs", "compare_runs", "corpus", "deltas", "gradient_conflict"),
-    *("load_corpus", "load_encoder", "load_model", "path", "plane", "project_labels", "read", "retrieval"),
+    *(
+        "load_corpus",
+        "load_encoder",
+        "load_model",
+        "mixing",
+        "path",
+        "plane",
+        "project_labels",
+        "read",
+        "retrieval",
+    ),
     *("run", "search", "word_distances"),
 ]
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from isogloss.core.errors import IsoglossError
     from isogloss.functional.gradients import gradient_conflict
     from isogloss.functional.loading import load_corpus, load_encoder
+    from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.predictions import compare
     from isogloss.functional.sentences import align, cka, project_labels, retrieval, word_distances
     from isogloss.functional.weights import deltas, path, plane
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "IsoglossError": "isogloss.core.errors",
+    "MixupLoss": "isogloss.functional.mixup",
     "Model": "isogloss.using",
     "Recipe": "isogloss.recipes.recipe",
     "Result": "isogloss.api",
@@ -36,6 +38,7 @@ _HOMES = {
     "load_corpus": "isogloss.functional.loading",
     "load_encoder": "isogloss.functional.loading",
     "load_model": "isogloss.using",
+    "mixing": "isogloss.functional.mixup",
     "path": "isogloss.functional.weights",
     "plane": "isogloss.functional.weights",
     "project_labels": "isogloss.functional.sentences",
@@ -48,6 +51,7 @@ _HOMES = {
 
 __all__ = [
     "IsoglossError",
+    "MixupLoss",
     "Model",
     "Recipe",
     "Result",
@@ -64,6 +68,7 @@ __all__ = [
     "load_corpus",
     "load_encoder",
     "load_model",
+    "mixing",
     "path",
     "plane",
     "project_labels",

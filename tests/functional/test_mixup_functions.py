@@ -1,0 +1,158 @@
+"""X-Mixup in a loop of one's own is the loss of the method, to the bit, and trains the ratio."""
+
+import pytest
+import torch
+
+import isogloss
+from isogloss.core.errors import ConfigError, DataError, ModelError
+from isogloss.data.examples import LabelledText, TaggedSentence
+from isogloss.encoders import load_tokenizer
+from isogloss.encoders.mixup import Mixup
+from isogloss.methods.x_mixup import MixedModel, XMixup
+from isogloss.tasks.classification import TextClassification
+from isogloss.tasks.tagging import Tagging
+from isogloss.training.sides import RowPair, collate_pairs
+from made_up import TEXT
+
+WORDS = TEXT.split()
+TEXTS = [" ".join(WORDS[start : start + size]) for start, size in ((0, 4), (3, 6), (8, 3))]
+TRANSLATIONS = [" ".join(WORDS[start : start + size]) for start, size in ((5, 5), (1, 3), (9, 4))]
+LABELS = (0, 2, 1)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(bert_folder):
+    """The tokenizer of the tiny BERT."""
+    return load_tokenizer(bert_folder)
+
+
+@pytest.fixture
+def classifier(bert_folder):
+    """A model of transformers that labels texts."""
+    from transformers import AutoModelForSequenceClassification
+
+    torch.manual_seed(0)
+    return AutoModelForSequenceClassification.from_pretrained(bert_folder, num_labels=3).eval()
+
+
+@pytest.fixture
+def tagger(bert_folder):
+    """A model of transformers that labels words."""
+    from transformers import AutoModelForTokenClassification
+
+    torch.manual_seed(0)
+    return AutoModelForTokenClassification.from_pretrained(bert_folder, num_labels=3).eval()
+
+
+def batch(tokenizer, texts, labels=LABELS):
+    inputs = dict(tokenizer(texts, padding=True, return_tensors="pt"))
+    return inputs if labels is None else {**inputs, "labels": torch.tensor(labels)}
+
+
+def method_loss(model, task, sides, layer, ratio):
+    """Return the loss of the method on rows that the task encodes."""
+    pairs = [RowPair(*pair) for pair in zip(*sides, strict=True)]
+    mixed = MixedModel(model, Mixup(layer=layer, ratio=ratio))
+    return XMixup().loss(task, mixed, collate_pairs(pairs, padding=0))
+
+
+def test_of_texts_it_is_the_loss_of_the_method(classifier, tokenizer):
+    loss = isogloss.MixupLoss(classifier)
+    task = TextClassification(name="topics", labels=("a", "b", "c"))
+    sides = [
+        task.encode(
+            [
+                LabelledText(id=text, text=text, label="abc"[label])
+                for text, label in zip(side, LABELS, strict=True)
+            ],
+            tokenizer,
+        )
+        for side in (TEXTS, TRANSLATIONS)
+    ]
+    ours = loss(batch(tokenizer, TEXTS), batch(tokenizer, TRANSLATIONS))
+    assert torch.equal(ours, method_loss(classifier, task, sides, 1, loss.ratio))
+
+
+def test_of_words_it_is_the_loss_of_the_method(tagger, tokenizer):
+    loss = isogloss.MixupLoss(tagger, layer=2)
+    task = Tagging(name="tags", labels=("a", "b", "c"), metric="accuracy")
+    inputs, sides = [], []
+    for side in (TEXTS, TRANSLATIONS):
+        words = [text.split() for text in side]
+        tags = [["abc"[len(word) % 3] for word in text] for text in words]
+        sentences = [
+            TaggedSentence(id=str(number), words=tuple(text), tags=tuple(of_text))
+            for number, (text, of_text) in enumerate(zip(words, tags, strict=True))
+        ]
+        sides.append(task.encode(sentences, tokenizer))
+        encoded = tokenizer(words, is_split_into_words=True, padding=True, return_tensors="pt")
+        labels = torch.full_like(encoded["input_ids"], -100)
+        for row, of_text in enumerate(tags):
+            numbers = encoded.word_ids(row)
+            for position, number in enumerate(numbers):
+                if number is not None and number != numbers[position - 1]:
+                    labels[row, position] = "abc".index(of_text[number])
+        inputs.append({**encoded, "labels": labels})
+    assert torch.equal(loss(*inputs), method_loss(tagger, task, sides, 2, loss.ratio))
+
+
+def test_the_ratio_is_learned_and_the_model_is_not_part_of_the_loss(classifier, tokenizer):
+    loss = isogloss.MixupLoss(classifier)
+    assert sum(weight.numel() for weight in loss.parameters()) == 2
+    loss(batch(tokenizer, TEXTS), batch(tokenizer, TRANSLATIONS)).backward()
+    assert all(weight.grad is not None for weight in loss.parameters())
+    assert classifier.classifier.weight.grad.abs().sum() > 0
+
+
+def test_translations_without_labels_have_those_of_the_source(classifier, tokenizer):
+    loss = isogloss.MixupLoss(classifier)
+    given, taken = (batch(tokenizer, TRANSLATIONS, labels) for labels in (LABELS, None))
+    source = batch(tokenizer, TEXTS)
+    assert torch.equal(loss(source, given), loss(source, taken))
+
+
+def test_a_plain_loop_learns(classifier, tokenizer):
+    loss = isogloss.MixupLoss(classifier, ratio=0.5)
+    optimizer = torch.optim.AdamW([*classifier.parameters(), *loss.parameters()], lr=1e-3)
+    values = []
+    for _ in range(12):
+        value = loss(batch(tokenizer, TEXTS), batch(tokenizer, TRANSLATIONS))
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+        values.append(value.item())
+    assert values[-1] < values[0] / 2
+
+
+def test_mixing_with_ratio_0_changes_nothing(classifier, tokenizer):
+    inputs = batch(tokenizer, TEXTS[:2], None)
+    with torch.no_grad():
+        plain = classifier(**inputs).logits
+        with isogloss.mixing(classifier, layer=1, ratio=0.0, mask=inputs["attention_mask"]):
+            mixed = classifier(**inputs).logits
+    assert torch.equal(plain, mixed)
+
+
+def test_mixing_changes_the_second_half_alone(classifier, tokenizer):
+    inputs = batch(tokenizer, TEXTS[:2], None)
+    with torch.no_grad():
+        plain = classifier(**inputs).logits
+        with isogloss.mixing(classifier, layer=1, mask=inputs["attention_mask"]):
+            mixed = classifier(**inputs).logits
+    assert torch.equal(plain[0], mixed[0])
+    assert not torch.allclose(plain[1], mixed[1])
+
+
+def test_what_cannot_be_mixed_is_refused(classifier, tagger, tokenizer):
+    with pytest.raises(ConfigError, match="no layer 9"):
+        isogloss.MixupLoss(classifier, layer=9)
+    with pytest.raises(ConfigError, match="BertModel"):
+        isogloss.MixupLoss(classifier.base_model)
+    with pytest.raises(ModelError, match="Linear"):
+        isogloss.MixupLoss(torch.nn.Linear(1, 1))
+    with pytest.raises(DataError, match="3 examples, 2 translations"):
+        isogloss.MixupLoss(classifier)(batch(tokenizer, TEXTS), batch(tokenizer, TRANSLATIONS[:2], (0, 1)))
+    with pytest.raises(DataError, match="labelled one by one"):
+        words = batch(tokenizer, TEXTS, None)
+        labels = torch.zeros_like(words["input_ids"])
+        isogloss.MixupLoss(tagger)({**words, "labels": labels}, batch(tokenizer, TRANSLATIONS, None))
