@@ -74,7 +74,7 @@ class MixupLoss(nn.Module):
 
     Called with the inputs of examples and of their translations, both with labels: row i of one is the
     translation of row i of the other. Its parameters are W and b of the mixup ratio (Eq. 5); they belong into
-    the optimizer beside the model's.
+    the optimizer, as the model's do.
 
     ``alpha`` is the weight of the source's loss (the paper's, 0.4 for classification and 0.8 for tagging, if
     left out), ``mse`` and ``kl`` are those of the consistency of representations and of predictions; the
