@@ -23,7 +23,7 @@ from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification
 
 from isogloss.core.run_parts import Architecture, Updates
 from isogloss.encoders import FAMILIES, fastest_attention, set_dropout
-from isogloss.encoders.new import config_of
+from isogloss.encoders.initial import config_of
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss

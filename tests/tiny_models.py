@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from isogloss.encoders import save_model, train_tokenizer
-from isogloss.encoders.new import MarianShape, new_marian, train_translation_tokenizer
+from isogloss.encoders.seq2seq import MarianShape, new_marian, train_translation_tokenizer
 
 LINES = (
     "the cat sat on the mat",

@@ -12,7 +12,7 @@ from transformers import AutoModel
 from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_model, load_tokenizer, save_model
-from isogloss.encoders.decoders import check_attention, prepared
+from isogloss.encoders.initial import check_attention, prepared
 from isogloss.encoders.subwords import for_causal, pair_frame
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate

@@ -188,24 +188,23 @@ def test_each_parameter_is_shared_or_one_languages_own(encoder_folder, kind):
     for part in parts:
         assert all(every[name] is weight for name, weight in part.items())
     counts = parameter_counts(model)
-    assert counts.shared + sum(counts.own.values()) == sum(weight.numel() for weight in every.values())
-    assert len(set(counts.own.values())) == 1
+    assert sum(counts.values()) == sum(weight.numel() for weight in every.values())
+    assert len({counts[language] for language in LANGUAGES}) == 1
 
 
 def test_parameters_are_counted_as_the_layers_say(bert_folder):
     model = fresh(bert_folder)
     plain, layers, dim = parameter_counts(model), model.config.num_hidden_layers, model.config.hidden_size
-    assert plain.own == {} and plain.shared == sum(one.numel() for one in model.parameters())
-    found = parameter_counts(modular(deepcopy(model), "adapter"))
-    one = 2 * dim * (dim // 4) + dim // 4 + dim
-    assert found.shared == plain.shared and found.own == dict.fromkeys(LANGUAGES, 2 * layers * one)
+    assert plain == {"": sum(weight.numel() for weight in model.parameters())}
+    adapter = 2 * dim * (dim // 4) + dim // 4 + dim
+    adapted = parameter_counts(modular(deepcopy(model), "adapter"))
+    assert adapted == plain | dict.fromkeys(LANGUAGES, 2 * layers * adapter)
     inner = model.config.intermediate_size
-    copied = parameter_counts(modular(deepcopy(model), "feed-forward"))
     feed_forward = layers * (2 * dim * inner + inner + dim + 2 * dim)
-    assert copied.own == dict.fromkeys(LANGUAGES, feed_forward)
-    assert copied.shared == plain.shared - feed_forward
+    copied = parameter_counts(modular(deepcopy(model), "feed-forward"))
+    assert copied == {"": plain[""] - feed_forward, **dict.fromkeys(LANGUAGES, feed_forward)}
     shared = parameter_counts(modular(model, "shared-adapter"))
-    assert shared.shared == plain.shared + 2 * layers * one and set(shared.own.values()) == {0}
+    assert shared == {"": plain[""] + 2 * layers * adapter, **dict.fromkeys(LANGUAGES, 0)}
 
 
 @pytest.mark.parametrize("kind", OWN)

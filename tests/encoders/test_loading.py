@@ -20,7 +20,7 @@ from isogloss.encoders import (
     offer_explicit_attention,
     save_model,
 )
-from isogloss.encoders.explicit_attention import EXPLICIT
+from isogloss.encoders.computation import EXPLICIT
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import torch
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_masked_lm, load_tokenizer, load_whole, save_model, write_tokenizer
-from isogloss.encoders.continuing import load_text_tokenizer, load_to_continue
 from isogloss.encoders.families import family_of
+from isogloss.encoders.initial import load_text_tokenizer, load_to_continue
 from isogloss.encoders.new_subwords import (
     add_embeddings,
     add_subwords,

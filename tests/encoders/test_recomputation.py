@@ -10,8 +10,8 @@ from torch import nn
 from isogloss.core.errors import ModelError
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.active_language import active_language
+from isogloss.encoders.computation import recomputed_layers
 from isogloss.encoders.mixup import Mixup, last_states, mixing
-from isogloss.encoders.recomputation import recomputed_layers
 
 IDS = torch.tensor([[2, 7, 9, 11, 3], [2, 8, 8, 10, 3]])
 

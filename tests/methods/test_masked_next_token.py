@@ -9,8 +9,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
 from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.added.added_weights import module_parameters
-from isogloss.encoders.continuing import load_to_continue
-from isogloss.encoders.decoders import prepared
+from isogloss.encoders.initial import load_to_continue, prepared
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss

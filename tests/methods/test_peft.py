@@ -16,10 +16,10 @@ from isogloss.core.run_parts import Modules
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.diagnostics.weight_space import Interpolation
 from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.added.differences import encoder_weights
 from isogloss.encoders.added.language_modules import KINDS as KINDS_OF_MODULES
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.added.peft_adapters import merge_adapters
-from isogloss.encoders.added.sparse_deltas import encoder_weights
 from isogloss.encoders.families import FAMILIES, family_of
 from isogloss.encoders.family import head_parameters
 from isogloss.encoders.loading import load_whole, unmerge

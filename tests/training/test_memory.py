@@ -8,7 +8,7 @@ import torch
 
 from isogloss.core.run_parts import Architecture, Updates
 from isogloss.encoders import FAMILIES, fastest_attention, set_dropout
-from isogloss.encoders.new import config_of
+from isogloss.encoders.initial import config_of
 from isogloss.nn.dropout import quick_dropout
 from isogloss.training.memory import (
     STATUS,

@@ -21,7 +21,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.data.formats.word_links import Aligned, pair_words
 from isogloss.encoders import load_model, load_tokenizer
-from isogloss.encoders.annotations import Model, Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.training.precision import device
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.annotations import Model, Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.subwords import (
     SplitWords,
     Window,

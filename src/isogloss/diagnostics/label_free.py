@@ -26,8 +26,9 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.rows.scores import LabelFree as LabelFreeRow
 from isogloss.core.run_parts import Count, Rate
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, kept_predictions, role_of
+from isogloss.encoders.family import Model
 from isogloss.tasks.one_answer import LABELS, NUMBER, one_answer
-from isogloss.tasks.task import Answer, Model, Task
+from isogloss.tasks.task import Answer, Task
 from isogloss.training.evaluation import Evaluation
 
 

@@ -29,7 +29,7 @@ from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole
 from isogloss.core.seeds import derive
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders import family_of
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.gates import (
     NONE,
     GateGroup,

@@ -16,9 +16,9 @@ from isogloss.core.result_files import Predictions
 from isogloss.core.rows.scores import Score
 from isogloss.core.run_parts import Named
 from isogloss.data.examples import ComparableText, Translation
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import Mixup
-from isogloss.tasks.task import Model, Task
+from isogloss.tasks.task import Task
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.states import ParallelText
 

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, ModelError, check_named, did_you_mean
 from isogloss.core.run_parts import Architecture
-from isogloss.encoders.annotations import Config, Model
-from isogloss.encoders.family import Ability, EncoderFamily, Site
+from isogloss.encoders.family import Ability, Config, EncoderFamily, Model, Site
 
 BERT = EncoderFamily(
     name="bert",

@@ -1,18 +1,29 @@
-"""What is known of a family of encoders: where the parts of its layers are, and what else differs.
+"""The description of an encoder family: where the parts of its layers are, and what else differs.
 
 The question "where is the feed-forward of layer i?" is answered here once, for mixup, adapters, language
-modules, freezing, pruning and similarity alike. The families themselves are values (``families``).
+modules, freezing, pruning and similarity. The families themselves are values (``families``).
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.run_parts import Architecture
-from isogloss.encoders.annotations import Config, Model
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+    from transformers.utils import ModelOutput
+
+    Config: TypeAlias = PretrainedConfig
+    Model: TypeAlias = PreTrainedModel
+    """An encoder, with or without a head."""
+    Output: TypeAlias = ModelOutput
+    Tokenizer: TypeAlias = PreTrainedTokenizerFast
+else:  # transformers is slow to import.
+    Config = Model = Output = Tokenizer = Any
 
 ModuleName = Literal[
     "block", "query", "key", "value", "attention_output", "attention_norm", "feed_forward_in",
@@ -69,7 +80,7 @@ class Site:
     """The dropout of attention weights (fused attention reads its rate only); empty without "projections"."""
 
     output_dropout: str = ""
-    """The dropout between the attention's output and the residual; empty where there is none."""
+    """The dropout between the attention's output and the residual; empty for none."""
 
     feed_forward: tuple[str, ...]
     """The modules of the feed-forward sub-layer with its norm, in order."""
@@ -105,9 +116,9 @@ class Site:
     def renamed(self, rename: Callable[[str], str]) -> "Site":
         """Return the site with all module names inside the layer mapped by a function."""
         changed: dict[str, Any] = {}
-        for name in (one.name for one in fields(self)[2:]):
-            value = getattr(self, name)
-            changed[name] = tuple(map(rename, value)) if isinstance(value, tuple) else value and rename(value)
+        for name in (attribute.name for attribute in fields(self)[2:]):
+            path = getattr(self, name)
+            changed[name] = tuple(map(rename, path)) if isinstance(path, tuple) else path and rename(path)
         return replace(self, **changed)
 
 
@@ -197,8 +208,8 @@ class EncoderFamily:
 
     def embeddings(self, encoder: Model) -> nn.Module:
         """Return the module with the weights of the embeddings."""
-        found: nn.Module = encoder.get_submodule(f"{encoder_prefix(encoder)}{self.word_embeddings}")
-        return found
+        module: nn.Module = encoder.get_submodule(f"{encoder_prefix(encoder)}{self.word_embeddings}")
+        return module
 
     def longest_text(self, config: Config) -> int:
         """Return the longest text seen in pretraining, in subwords including special ones.
@@ -225,16 +236,16 @@ def encoder_prefix(model: Model) -> str:
 
 
 def head_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters of a model's head by name, with the pooler before it: it may be as new."""
-    inside = encoder_prefix(model)
+    """Return the parameters of a model's head by name, including the pooler, which may be as new."""
+    prefix = encoder_prefix(model)
     return {
         name: weight
         for name, weight in model.named_parameters()
-        if not name.startswith(inside) or name.startswith(f"{inside}pooler.")
+        if not name.startswith(prefix) or name.startswith(f"{prefix}pooler.")
     }
 
 
 def initial_spread(config: Config) -> float:
     """Return the standard deviation that new weights of an encoder are drawn with."""
-    known = (getattr(config, name, None) for name in ("initializer_range", "init_std"))
-    return float(next((spread for spread in known if spread), BERTS_SPREAD))
+    fields_of_config = (getattr(config, name, None) for name in ("initializer_range", "init_std"))
+    return float(next(filter(None, fields_of_config), BERTS_SPREAD))

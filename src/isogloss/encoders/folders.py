@@ -24,8 +24,8 @@ from pydantic import Field
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean, one_line
 from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.paths import below, from_home, is_there
-from isogloss.encoders.annotations import Config
 from isogloss.encoders.families import family_named
+from isogloss.encoders.family import Config
 from isogloss.encoders.hub import hub_folder, is_hub_name
 
 CONFIG = "config.json"

@@ -18,15 +18,13 @@ from torch import Tensor, nn
 from isogloss.core.errors import ModelError
 from isogloss.core.seeds import derive
 from isogloss.encoders import folders
-from isogloss.encoders.added.active_language import attach_language_maps
+from isogloss.encoders.added.active_language import attach_language_maps, cast_outputs_back
 from isogloss.encoders.added.added_weights import read_language_maps, read_language_modules, read_weights
 from isogloss.encoders.added.differences import FORMATS, base_folder, difference_of
 from isogloss.encoders.added.peft_adapters import PREFIX, load_adapters
 from isogloss.encoders.added.task_adapter import read_task_adapter
-from isogloss.encoders.added.xmod_adapters import cast_outputs_back
-from isogloss.encoders.annotations import Config, Model
 from isogloss.encoders.families import FAMILIES
-from isogloss.encoders.family import initial_spread
+from isogloss.encoders.family import Config, Model, initial_spread
 from isogloss.encoders.folders import from_pretrained, load_encoder_config
 
 AutoClass = Literal[

@@ -29,9 +29,8 @@ from isogloss.core.records import write_text
 from isogloss.encoders.added.active_language import active_language, active_languages, active_rows
 from isogloss.encoders.added.added_weights import write_weights
 from isogloss.encoders.added.language_modules import encoder_of, language_site
-from isogloss.encoders.annotations import Config, Model, Output
 from isogloss.encoders.families import family_named, family_of, require
-from isogloss.encoders.family import Site
+from isogloss.encoders.family import Config, Model, Output, Site
 from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy
 
 SETTINGS, WEIGHTS = "mixup.json", "mixup.safetensors"

@@ -14,7 +14,7 @@ from isogloss.encoders.added.added_weights import (
     write_language_modules,
 )
 from isogloss.encoders.added.task_adapter import write_task_adapter
-from isogloss.encoders.annotations import Model, Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import quiet
 from isogloss.encoders.loading import HeadedEncoder
 

@@ -1,9 +1,11 @@
-"""Sequence-to-sequence models for translation: loaded as safely as encoders, and run on subword ids.
+"""Sequence-to-sequence models for translation: loaded as safely as encoders, run on subword ids, or new.
 
 Marian, NLLB, M2M-100, mBART-50 and T5 share one input format: language codes, text, end. Their codes are
-found in the vocabulary from ISO codes.
+found in the vocabulary from ISO codes. A new (Marian) model may have several directions: ``>>fr<<`` before a
+text requests French, as in OPUS-MT.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +14,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from isogloss.core.errors import ModelError, did_you_mean
+from isogloss.core.errors import ModelError, StorageError, did_you_mean
 from isogloss.core.languages import base_and_script, codes_of_three_letters, is_usual_script
 from isogloss.encoders import folders
-from isogloss.encoders.annotations import Config, Model, Tokenizer
+from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.encoders.folders import from_pretrained, quiet
 from isogloss.encoders.loading import check_complete
 from isogloss.encoders.subwords import pad_rows, padding_mask
+from isogloss.encoders.tokenizers import ModelJson, check_size, unigram_pieces
 
 AUTO_CLASS = "AutoModelForSeq2SeqLM"
 POSITIONS = 512
@@ -34,6 +37,10 @@ _FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.safetensors")
 _TOKENIZERS = (*folders.TOKENIZERS, "source.spm", "spiece.model")
 
 _OPEN, _CLOSE = ">>", "<<"
+
+END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
+NEVER = -1e9
+"""Added to the score of padding, so that it is never generated."""
 
 
 class Direction(NamedTuple):
@@ -280,4 +287,110 @@ def _number(vocabulary: Mapping[str, int], spellings: Iterable[str], language: s
     raise ModelError(
         f"{where}: this model knows no language {language!r} (looked for {', '.join(tried)})."
         f"{did_you_mean(tried[0], codes)} Choose another model, or write the language as the model does."
+    )
+
+
+def train_translation_tokenizer(lines: Iterable[str], *, languages: Sequence[str], size: int) -> Tokenizer:
+    """Train a fast Unigram tokenizer of at most ``size`` subwords, including one per target language."""
+    special = (END, UNKNOWN, *map(language_subword, languages))
+    pieces = unigram_pieces(
+        list(lines), size - 1, special, lambda model: _marian_tokenizer(model, special).backend_tokenizer
+    )
+    vocabulary = [*pieces["vocab"], (PADDING, 0.0)]
+    check_size(len(vocabulary), size, "it")
+    return _marian_tokenizer({"vocab": vocabulary}, (*special, PADDING))
+
+
+def read_translation_tokenizer(path: Path) -> Tokenizer:
+    """Read a tokenizer written by ``write_tokenizer``; StorageError for a damaged file."""
+    try:
+        model = json.loads(path.read_text(encoding="utf-8"))["model"]
+        special = [
+            piece
+            for piece, _ in model["vocab"]
+            if piece in (END, UNKNOWN, PADDING) or piece == language_subword(piece[2:-2])
+        ]
+        return _marian_tokenizer(model, special)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarianShape:
+    """The size of a translation model."""
+
+    layers: int
+    """In the encoder."""
+    decoder_layers: int
+    dim: int
+    heads: int
+    feed_forward: int
+    positions: int = 512
+    """Longest text in subwords."""
+    dropout: float = 0.1
+
+
+def new_marian(shape: MarianShape, tokenizer: Tokenizer, *, seed: int, attention: str) -> Model:
+    """Return a MarianMTModel; weights depend on the seed alone.
+
+    Both embeddings and the output share one matrix. As in Marian, decoding starts from a zero embedding: that
+    of padding, the last id.
+    """
+    from transformers import MarianConfig, MarianMTModel
+
+    padding = tokenizer.pad_token_id
+    config = MarianConfig(
+        vocab_size=len(tokenizer),
+        decoder_vocab_size=len(tokenizer),
+        pad_token_id=padding,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+        forced_eos_token_id=None,
+        decoder_start_token_id=padding,
+        d_model=shape.dim,
+        encoder_layers=shape.layers,
+        decoder_layers=shape.decoder_layers,
+        encoder_attention_heads=shape.heads,
+        decoder_attention_heads=shape.heads,
+        encoder_ffn_dim=shape.feed_forward,
+        decoder_ffn_dim=shape.feed_forward,
+        max_position_embeddings=shape.positions,
+        dropout=shape.dropout,
+        activation_function="relu",
+        scale_embedding=True,
+        share_encoder_decoder_embeddings=True,
+        tie_word_embeddings=True,
+        init_std=shape.dim**-0.5,
+    )
+    config._attn_implementation = attention
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = MarianMTModel(config)
+    with torch.no_grad():
+        model.model.shared.weight[padding] = 0.0
+        model.final_logits_bias[0, padding] = NEVER
+    return model
+
+
+def _marian_tokenizer(model: ModelJson | None, special: Sequence[str]) -> Tokenizer:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    pieces = [(name, 0.0) for name in special] if model is None else [(*pair,) for pair in model["vocab"]]
+    names = [name for name, _ in pieces]
+    backend = Tokenizer(models.Unigram(pieces, unk_id=names.index(UNKNOWN)))
+    backend.normalizer = normalizers.NFKC()
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.decoder = decoders.Metaspace()
+    backend.post_processor = processors.TemplateProcessing(
+        single=f"$A {END}", special_tokens=[(END, names.index(END))]
+    )
+    languages = [name for name in special if name not in (END, UNKNOWN, PADDING)]
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        eos_token=END,
+        unk_token=UNKNOWN,
+        pad_token=PADDING if PADDING in special else None,
+        additional_special_tokens=languages,
+        model_input_names=["input_ids", "attention_mask"],
     )

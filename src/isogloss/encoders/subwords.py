@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import ModelError
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Encoding

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, Progress
-from isogloss.encoders.annotations import Model
+from isogloss.encoders.family import Model
 from isogloss.functional.models import evaluating, require_encoder, showing_progress
 from isogloss.training.gradient_conflict import conflict_rows, parts_of
 

@@ -6,7 +6,7 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_model, load_tokenizer
-from isogloss.encoders.annotations import Model, Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import SHIPPED, shipped_folder
 
 

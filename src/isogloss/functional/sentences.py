@@ -22,7 +22,7 @@ from isogloss.data.projection.tokenization import tokenize
 from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.word_distance import WordDistance
-from isogloss.encoders.annotations import Model, Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.functional.models import evaluating, require_encoder, showing_progress
 from isogloss.metrics.separation import separation
 from isogloss.training.states import BitextSentences

@@ -32,10 +32,9 @@ from isogloss.encoders.added.active_language import (
     check_languages,
     refuse_mapped,
 )
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.nn.distance import Form, bidirectional_contrast
 from isogloss.nn.language_modules import Kind, LanguageMap, Moments, language_map
-from isogloss.tasks.task import Model
 from isogloss.training.aligned_batches import (
     AlignedBatch,
     aligned_batch,

@@ -18,9 +18,8 @@ from isogloss.core.run_parts import NESTED, Positive, Weight, nested_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_model
 from isogloss.encoders.added.active_language import check_languages
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.nn.distance import Form
-from isogloss.tasks.task import Model
 from isogloss.training.aligned_batches import AlignedBatch, aligned_batch, alignment_terms, frozen_copy
 from isogloss.training.bitext import AlignedBitext, PairEncoding, read_bitext
 from isogloss.training.memory import AddedCost, Load, subwords_of

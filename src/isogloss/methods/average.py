@@ -37,9 +37,7 @@ from isogloss.core.rows.training import AveragedModel
 from isogloss.core.seeds import derive
 from isogloss.core.storage import make_folder
 from isogloss.encoders import fastest_attention, load_encoder_config, load_model, load_tokenizer
-from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.family import encoder_prefix
-from isogloss.tasks.task import Model
+from isogloss.encoders.family import Model, Tokenizer, encoder_prefix
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fit import Note
 from isogloss.training.precision import device

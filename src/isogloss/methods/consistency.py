@@ -20,11 +20,11 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Weight
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.one_answer import Compare, divergence_of_classes, one_answer
-from isogloss.tasks.task import Config, Model, ScoredTask
+from isogloss.tasks.task import ScoredTask
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.pairs import paired_batches
 from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs

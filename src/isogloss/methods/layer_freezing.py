@@ -12,11 +12,10 @@ from typing import ClassVar
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Count
 from isogloss.encoders import family_of
-from isogloss.encoders.added.differences import write_sparse
+from isogloss.encoders.added.differences import encoder_weights, write_sparse
 from isogloss.encoders.added.language_modules import TREE
-from isogloss.encoders.added.sparse_deltas import encoder_weights
+from isogloss.encoders.family import Model
 from isogloss.nn.frozen import freeze, thaw, unfrozen
-from isogloss.tasks.task import Model
 from isogloss.training.memory import Shape
 from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
 

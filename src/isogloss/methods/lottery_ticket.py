@@ -23,14 +23,14 @@ from torch import Tensor
 
 from isogloss.core.interruption import stop_if_lost
 from isogloss.core.records import write_bytes
-from isogloss.encoders.added.differences import write_sparse
-from isogloss.encoders.added.sparse_deltas import (
+from isogloss.encoders.added.differences import (
     add_masks,
     encoder_weights,
     remove_masks,
     sparse_weights,
+    write_sparse,
 )
-from isogloss.tasks.task import Model
+from isogloss.encoders.family import Model
 from isogloss.training.distributed import is_main_process, main_process_first
 from isogloss.training.memory import AddedCost
 from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared

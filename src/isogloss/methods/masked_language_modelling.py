@@ -15,7 +15,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import NESTED, Modules, Share, TextTraining, Updates, nested_fields
 from isogloss.encoders import FAMILIES, fastest_attention, require
 from isogloss.encoders.added.language_modules import SHARED_ADAPTER
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Tokenizer
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, precision_of

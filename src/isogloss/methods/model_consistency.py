@@ -19,11 +19,11 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Weight
 from isogloss.core.seeds import derive
 from isogloss.encoders.added.active_language import check_languages
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, collate
 from isogloss.tasks.one_answer import CLASSES, one_answer
-from isogloss.tasks.task import Config, LabelsAre, Model
+from isogloss.tasks.task import LabelsAre
 from isogloss.training.batching import Bucketed
 from isogloss.training.memory import AddedCost, Load
 from isogloss.training.pairs import encode, load_teacher, uses_teacher, without_translated_tags

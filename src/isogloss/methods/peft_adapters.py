@@ -30,8 +30,7 @@ from isogloss.encoders.added.peft_adapters import (
     module_names,
     write_adapters,
 )
-from isogloss.encoders.family import EncoderFamily
-from isogloss.tasks.task import Model
+from isogloss.encoders.family import EncoderFamily, Model
 from isogloss.training.memory import Shape
 from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
 

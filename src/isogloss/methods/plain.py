@@ -12,9 +12,10 @@ from typing import ClassVar, Literal
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Count, Whole
 from isogloss.data.examples import Example, Per
+from isogloss.encoders.family import Config
 from isogloss.tasks import Task
 from isogloss.tasks.one_answer import CLASSES, one_answer
-from isogloss.tasks.task import Config, LabelsAre
+from isogloss.tasks.task import LabelsAre
 from isogloss.training.fine_tuning import few_examples, fine_tune, plain_training
 from isogloss.training.gradient_conflict import WATCHES, Conflict
 from isogloss.training.pairs import without_translated_tags

@@ -19,8 +19,8 @@ from isogloss.encoders.added.task_adapter import (
     add_task_adapter,
     write_task_adapter,
 )
+from isogloss.encoders.family import Model
 from isogloss.nn.frozen import freeze, thaw
-from isogloss.tasks.task import Model
 from isogloss.training.memory import Shape
 from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
 

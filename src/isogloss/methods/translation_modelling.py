@@ -17,16 +17,18 @@ from isogloss.core.run_parts import NESTED, Positive, Share, Updates, nested_fie
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import fastest_attention, write_tokenizer
-from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.new import (
+from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.seq2seq import (
     MarianShape,
+    TranslationSubwords,
+    generate,
+    language_subword,
     new_marian,
     read_translation_tokenizer,
+    subwords_for,
     train_translation_tokenizer,
 )
-from isogloss.encoders.seq2seq import TranslationSubwords, generate, language_subword, subwords_for
 from isogloss.metrics.translation import chrf
-from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.tasks.translating import (
     TranslationBatch,

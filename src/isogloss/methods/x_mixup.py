@@ -22,7 +22,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Count, Rate, Share, Weight
 from isogloss.core.seeds import derive
 from isogloss.data.corpus import is_translation
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.encoders.mixup import (
     LINKS_NEEDED,
     Attends,
@@ -35,7 +35,7 @@ from isogloss.encoders.mixup import (
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.one_answer import one_answer
-from isogloss.tasks.task import Config, LabelsAre, Model, ScoredTask, Task
+from isogloss.tasks.task import LabelsAre, ScoredTask, Task
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.optimizer import set_rate_multiple
 from isogloss.training.pairs import paired_batches, without_translated_tags

@@ -8,7 +8,7 @@ from itertools import chain
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
 from isogloss.core.run_parts import precision_of
 from isogloss.data.sources import Sources
-from isogloss.encoders.decoders import check_attention
+from isogloss.encoders.initial import check_attention
 from isogloss.methods import ADJUSTMENTS, Adjustment
 from isogloss.planning.pretrain_plan import planned_pretraining
 from isogloss.recipes.checking import Kinds, part_of, refuse_empty_or_twice

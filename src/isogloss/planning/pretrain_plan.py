@@ -189,7 +189,7 @@ def _check_start(
             f".method.block: rows of {method.training.block} subwords do not fit into the "
             f"{facts.positions} positions of {table.start!r}. Lower block."
         )
-    modules = table.modules or (about.how if about else None)
+    modules = table.modules or (about.modules if about else None)
     method.check(facts.family if facts else "", modules, table.languages)
     if isinstance(method, MaskedNextToken):
         method.check_mask(repr(table.start), causal=reads_causally(start, folders))

@@ -16,7 +16,7 @@ from isogloss.core.run_parts import (
     TrainedPart,
     Whole,
 )
-from isogloss.encoders.decoders import TextAttention
+from isogloss.encoders.initial import TextAttention
 
 Table = dict[str, Any]
 OneOrMany = str | tuple[str, ...]

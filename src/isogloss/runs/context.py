@@ -17,8 +17,8 @@ from isogloss.data.files import disk_file
 from isogloss.data.formats.word_links import read_pharaoh
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_tokenizer
-from isogloss.encoders.decoders import prepared
 from isogloss.encoders.folders import gguf_file
+from isogloss.encoders.initial import prepared
 from isogloss.runs.encoder_runs import Align, Encoder, Pretrained
 from isogloss.runs.runs import FineTune, Measure, Run, TrainTranslator, Translate
 from isogloss.store.store import WORK, Store

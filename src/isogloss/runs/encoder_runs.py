@@ -25,8 +25,8 @@ from isogloss.core.run_parts import (
 )
 from isogloss.data.corpus import Split
 from isogloss.data.sources import Treebanks
-from isogloss.encoders.decoders import TextAttention
 from isogloss.encoders.hub import pinned_name
+from isogloss.encoders.initial import TextAttention
 from isogloss.methods import Adjustment, Pretraining
 
 

@@ -216,7 +216,7 @@ def module_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[
     if facts and facts.adapters:
         return frozenset(facts.adapters)
     about = modules_of(encoder, folders)
-    any_language = about is None or about.how.kind == SHARED_ADAPTER or about.how.fallback
+    any_language = about is None or about.modules.kind == SHARED_ADAPTER or about.modules.fallback
     return None if about is None or any_language else frozenset(about.languages)
 
 

@@ -149,8 +149,7 @@ NEW_HEAD = (
 
 def _parameters(model: Module) -> Iterator[Row]:
     """Count the parameters all languages share and, where there are modules, each language's own."""
-    counts = parameter_counts(model)
-    for language, count in {"": counts.shared, **counts.own}.items():
+    for language, count in parameter_counts(model).items():
         yield as_row(Parameters(language=language, parameters=count))
 
 

@@ -17,13 +17,13 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText, Example, TextLine, Translation
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting, Subject
 from isogloss.encoders import fastest_attention, load_masked_lm, load_model, load_tokenizer
+from isogloss.encoders.family import Model
 from isogloss.encoders.loading import unmerge
 from isogloss.encoders.mixup import load_mixup
 from isogloss.runs.context import RunContext, RunResult
 from isogloss.runs.encoder_runs import Encoder, Pretrain, Pretrained
 from isogloss.runs.runs import FineTune, Measure, Run, tasks_of
 from isogloss.tasks import find_task
-from isogloss.tasks.task import Model
 from isogloss.training.evaluation import (
     ORIGINAL_INPUTS,
     PAIRED,

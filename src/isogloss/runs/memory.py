@@ -15,7 +15,7 @@ from isogloss.data.formats.reading import cells_of
 from isogloss.encoders import load_encoder_config
 from isogloss.encoders.added.added_weights import read_module_info
 from isogloss.encoders.added.language_modules import ATTENTION, EMBEDDING, FEED_FORWARD, SHARED_ADAPTER
-from isogloss.encoders.new import config_of
+from isogloss.encoders.initial import config_of
 from isogloss.runs.encoder_runs import Adjust, Align, Encoder, Pretrain
 from isogloss.runs.runs import FineTune, Measure, Run, TrainTranslator, Translate
 from isogloss.tasks import find_task
@@ -233,7 +233,7 @@ def _shape_at(folder: str) -> Shape:
     config = load_encoder_config(folder)
     about = read_module_info(Path(folder), config.hidden_size)
     shape = shape_of(config)
-    return _with_modules(shape, about.how, len(about.languages)) if about else shape
+    return _with_modules(shape, about.modules, len(about.languages)) if about else shape
 
 
 def _with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shape:

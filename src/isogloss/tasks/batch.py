@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.annotations import Model, Output
 from isogloss.encoders.families import family_of
+from isogloss.encoders.family import Model, Output
 from isogloss.encoders.subwords import pad_rows, padding_mask
 
 

@@ -18,7 +18,7 @@ from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import modules_of
-from isogloss.encoders.annotations import Model, Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.subwords import padding_mask
 from isogloss.tasks.batch import forward, row_ranges, to_device
 
@@ -126,7 +126,7 @@ def masked_lm_loss(model: Model, batch: MaskedBatch) -> Tensor:
 def _scores(model: Model, states: Tensor, batch: MaskedBatch) -> Tensor:
     """Apply the masked-LM head to [label dim], through each language's own adapters if it has some."""
     modules, head = modules_of(model), family_of(model).masked_lm_scores
-    if modules is None or not modules.how.invertible or not batch.languages:
+    if modules is None or not modules.modules.invertible or not batch.languages:
         return head(model, states)
     with active_language(model, batch.languages_of_labels()):
         return head(model, states.unsqueeze(1)).squeeze(1)  # A switch counts rows of three dimensions.

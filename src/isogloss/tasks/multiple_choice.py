@@ -20,7 +20,7 @@ from torch.nn.utils.rnn import pad_sequence
 from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Choice
-from isogloss.encoders.annotations import Model, Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
 from isogloss.metrics.labels import label_contributions

@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy
 from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.examples import ParsedSentence, TaggedSentence
-from isogloss.encoders.annotations import Model, Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_with_own_head
 from isogloss.encoders.subwords import SplitWords, scored_subwords, special_subwords, split_words
 from isogloss.metrics.attachment import (

@@ -23,7 +23,7 @@ from isogloss.core.errors import DataError
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.projection.tag_projection import NO_TAG
 from isogloss.encoders import family_of
-from isogloss.encoders.annotations import Model, Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import scored_subwords, special_subwords, split_words, windows
 from isogloss.metrics.labels import (

@@ -9,12 +9,8 @@ from torch import Tensor
 
 from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.encoders import annotations
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.tasks.batch import Batch, EncodedRow
-
-Config: TypeAlias = annotations.Config
-Model: TypeAlias = annotations.Model
 
 ROW_LIMIT = 128
 """Subwords per row including special ones (under-specified optimization, appendix)."""

@@ -14,7 +14,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.interruption import stop_if_lost
 from isogloss.core.records import sweep_folder, temporary_beside, writing
 from isogloss.core.storage import make_folder
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Tokenizer
 
 LINES_PER_CALL = 2000
 """Lines per call of the tokenizer: enough to keep its threads busy, with little memory."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
 
-from isogloss.encoders.annotations import Model
+from isogloss.encoders.family import Model
 from isogloss.encoders.subwords import pad_rows, padding_mask
 from isogloss.tasks.batch import row_ranges, to_device
 

@@ -16,9 +16,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from isogloss.encoders.family import Model
 from isogloss.nn.distance import Form, squared_distance
 from isogloss.tasks.batch import forward, row_ranges, to_device
-from isogloss.tasks.task import Model
 from isogloss.training.batching import by_length
 from isogloss.training.bitext import AlignedBitext
 from isogloss.training.distributed import is_sharded

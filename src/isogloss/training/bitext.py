@@ -17,7 +17,7 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 
 Word = Literal["average", "first", "last", "subwords", "aligned-subwords"]

@@ -22,13 +22,13 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.projection.parallel_examples import mixed_pairs, mixed_questions
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import MixingTrace, Mixup
 from isogloss.tasks import TASKS, Task, all_measures, find_task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import PAIR
 from isogloss.tasks.one_answer import one_answer
-from isogloss.tasks.task import Answer, Model
+from isogloss.tasks.task import Answer
 from isogloss.training.batching import by_length
 from isogloss.training.precision import release_memory, scoring
 from isogloss.training.sides import (

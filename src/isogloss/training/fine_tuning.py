@@ -21,11 +21,10 @@ from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.added.active_language import check_languages
-from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.family import head_parameters
+from isogloss.encoders.family import Model, Tokenizer, head_parameters
 from isogloss.tasks.batch import collate
 from isogloss.tasks.classification import UNLABELLED
-from isogloss.tasks.task import Model, Task
+from isogloss.tasks.task import Task
 from isogloss.training.batching import Batches, Bucketed, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation

@@ -20,7 +20,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
-from isogloss.encoders.recomputation import recomputed_layers
+from isogloss.encoders.computation import recomputed_layers
 from isogloss.nn.dropout import quick_dropout
 from isogloss.nn.frozen import freeze, thaw, unfrozen
 from isogloss.training.batching import Batches, Movable, Whole, parts_of

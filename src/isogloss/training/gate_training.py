@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
+from isogloss.encoders.family import Model
 from isogloss.encoders.gates import GateGroup, frozen, gated
 from isogloss.nn.hard_concrete import (
     CLOSED_BELOW,
@@ -29,7 +30,6 @@ from isogloss.nn.hard_concrete import (
     shifted,
 )
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
-from isogloss.tasks.task import Model
 from isogloss.training.fit import Callbacks, fit
 
 GATE_UPDATES = Updates(learning_rate=0.1, warmup=0.0, weight_decay=0.0, clip=0.0)

@@ -29,11 +29,10 @@ from isogloss.core.run_parts import Positive
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
 from isogloss.encoders.added.added_weights import shared_parameters
-from isogloss.encoders.family import encoder_prefix
+from isogloss.encoders.family import Model, encoder_prefix
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, by_example, collate
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
-from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.batching import by_length
 from isogloss.training.distributed import refuse_sharding

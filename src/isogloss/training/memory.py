@@ -29,8 +29,8 @@ import torch
 
 from isogloss.core.run_parts import Updates
 from isogloss.encoders.families import family_named
-from isogloss.encoders.new import count_parameters
-from isogloss.tasks.task import Config
+from isogloss.encoders.family import Config
+from isogloss.encoders.initial import count_parameters
 
 PROGRAM = 550_000_000
 """Bytes that `isogloss run` takes on a CPU beside models: Python and all libraries."""

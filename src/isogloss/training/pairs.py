@@ -23,11 +23,10 @@ from isogloss.data.corpus import is_translation
 from isogloss.data.examples import Example
 from isogloss.data.projection.parallel_examples import matched
 from isogloss.encoders import load_encoder_config, load_tokenizer
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, by_example
 from isogloss.tasks.tagging import Tagging
-from isogloss.tasks.task import Model
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
 from isogloss.training.precision import device

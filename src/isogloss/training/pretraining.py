@@ -24,8 +24,8 @@ from isogloss.encoders import (
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.added.added_weights import module_parameters
 from isogloss.encoders.added.language_modules import ensure_modules
-from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.continuing import dropout_rates, load_text_tokenizer, load_to_continue
+from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.initial import dropout_rates, load_text_tokenizer, load_to_continue
 from isogloss.encoders.new_subwords import (
     add_embeddings,
     add_subwords,
@@ -35,7 +35,6 @@ from isogloss.encoders.new_subwords import (
     word_translations,
 )
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
-from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import main_process_first

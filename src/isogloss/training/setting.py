@@ -29,11 +29,10 @@ from isogloss.data.examples import Example, Translation
 from isogloss.encoders import load_encoder_config
 from isogloss.encoders.added.added_weights import read_module_info
 from isogloss.encoders.added.differences import whole_folder
-from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.family import EncoderFamily
+from isogloss.encoders.family import Config, EncoderFamily, Model, Tokenizer
 from isogloss.encoders.loading import model_folder
 from isogloss.tasks import Task
-from isogloss.tasks.task import Config, LabelsAre, Model
+from isogloss.tasks.task import LabelsAre
 from isogloss.training.batching import Batches, Movable
 from isogloss.training.memory import AddedCost, Cost, Load, Shape
 
@@ -86,7 +85,7 @@ class TextSetting:
             return self.modules
         folder = whole_folder(model_folder(self.start))
         about = read_module_info(folder, load_encoder_config(self.start).hidden_size)
-        return about.how if about else None
+        return about.modules if about else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import torch
 from torch import Tensor, nn
 
-from isogloss.encoders.recomputation import transformer_layers
+from isogloss.encoders.computation import transformer_layers
 from isogloss.training.distributed import (
     Plain,
     all_reduced,

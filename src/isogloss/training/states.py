@@ -19,12 +19,11 @@ from isogloss.data.examples import Example, Translation
 from isogloss.data.projection.parallel_examples import matched
 from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, forward
-from isogloss.tasks.task import Model
 from isogloss.training.evaluation import ScoredBatch, in_batches, scored_batches
 from isogloss.training.precision import release_memory, scoring
 from isogloss.training.sides import scoring_partners, translation_rows

@@ -15,8 +15,8 @@ import numpy as np
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Replay
 from isogloss.core.seeds import derive
+from isogloss.encoders.family import Model
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
-from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.precision import scoring
 

@@ -12,10 +12,10 @@ from isogloss.data.files import some
 from isogloss.data.projection.tag_projection import are_bio
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_encoder_config, load_tokenizer
+from isogloss.encoders.family import Config
 from isogloss.tasks import TASKS, Task, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification
 from isogloss.tasks.tagging import Tagging
-from isogloss.tasks.task import Config
 from isogloss.using.fine_tuned import Provenance, is_on_hub
 
 HEADS: Mapping[str, str] = {

@@ -15,8 +15,8 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, Row, kind_of_run, read_made, read_record, understanding
 from isogloss.core.run_parts import Count, Positive
 from isogloss.data.examples import Example
-from isogloss.encoders.annotations import Model as Network
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Model as Network
+from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.encoders.loading import model_folder
 from isogloss.encoders.mixup import Mixup

@@ -15,8 +15,8 @@ from isogloss.data.projection.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import family_of, fastest_attention, load_encoder_config, load_tokenizer
 from isogloss.encoders.added.active_language import check_languages
-from isogloss.encoders.annotations import Model as Network
-from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.family import Model as Network
+from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.tasks import Task, find_task, task_names
 from isogloss.tasks.task import Answer

@@ -1,22 +1,28 @@
-"""The language that a model is reading, and what depends on it: language modules and language maps.
+"""The language that a model is reading, and what depends on it: modules, X-MOD's adapters, and maps.
+
+Modules are those of ``language_modules``. An encoder of X-MOD has adapters for each language of its
+pretraining, part of its layers and of its file (Pfeiffer et al. 2022, "Lifting the Curse of Multilinguality
+by Pre-training Modular Transformers", Section 3).
 
 A language map is applied after the last layer, to the source language's space. A loaded model carries its
-maps, whatever its head, until it is saved again; fine-tuning does not change them. A model with neither maps
-nor modules reads all languages alike.
+maps, whatever its head, until it is saved again; fine-tuning does not change them. The active language makes
+no difference to a model with neither maps nor modules.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import language_of_text
 from isogloss.encoders.added.language_modules import ModuleTree, encoder_of, language_error, module_tree
-from isogloss.encoders.added.xmod_adapters import active_adapters, adapter_languages, adapter_number
-from isogloss.encoders.annotations import Model, Output
+from isogloss.encoders.families import family_of
+from isogloss.encoders.family import Model, Output
 from isogloss.nn.language_modules import ActiveLanguage, LanguageMap, routed
 
 _MAPS = "language_maps"
@@ -75,13 +81,13 @@ def active_language(model: nn.Module, language: str | Sequence[str]) -> Iterator
     """
     languages = (language,) if isinstance(language, str) else tuple(language)
     maps, tree = language_maps_of(model), module_tree(model)
-    with ExitStack() as both:
+    with ExitStack() as contexts:
         if adapter_languages(model):
-            both.enter_context(active_adapters(model, languages))
+            contexts.enter_context(active_adapters(model, languages))
         if tree is not None:
-            both.enter_context(_switched(tree, tuple(map(tree.about.of, languages))))
+            contexts.enter_context(_switched(tree, tuple(map(tree.info.of, languages))))
         if maps is not None:
-            both.enter_context(mapped(model, maps, languages))
+            contexts.enter_context(mapped(model, maps, languages))
         yield
 
 
@@ -109,33 +115,34 @@ def check_languages(model: nn.Module, languages: Iterable[str]) -> None:
         if adapters:
             adapter_number(adapters, language)
         if tree is not None:
-            tree.about.of(language)
+            tree.info.of(language)
         if maps is not None:
             maps.of(language)
 
 
 @contextmanager
 def _switched(tree: ModuleTree, languages: tuple[str, ...]) -> Iterator[None]:
-    before, tree.active.languages = tree.active.languages, languages
+    previous, tree.active.languages = tree.active.languages, languages
     try:
         yield
     finally:
-        tree.active.languages = before
+        tree.active.languages = previous
 
 
 @contextmanager
 def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> Iterator[None]:
     """Map the last states of an encoder, or of a model's encoder, as those of these languages."""
-    found = {language: maps.of(language) for language in languages}
-    if all(one is None for one in found.values()):
+    maps_by_language = {language: maps.of(language) for language in languages}
+    if not any(maps_by_language.values()):
         yield
         return
     active = ActiveLanguage(tuple(languages))
 
+    def map_of(language: str) -> LanguageMap | nn.Identity:
+        return maps_by_language[language] or nn.Identity()
+
     def after(encoder: Model, _: object, output: Output) -> Output:
-        states = routed(
-            lambda language: found[language] or nn.Identity(), active, (output.last_hidden_state,), {}
-        )
+        states = routed(map_of, active, (output.last_hidden_state,), {})
         output.last_hidden_state = states
         if output.get("hidden_states") is not None:
             output.hidden_states = (*output.hidden_states[:-1], states)
@@ -148,3 +155,62 @@ def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> It
         yield
     finally:
         handle.remove()
+
+
+def adapter_languages(model: nn.Module) -> tuple[str, ...]:
+    """Return the languages with adapters in the order of their numbers; none in other families."""
+    encoder = encoder_of(model)
+    return family_of(encoder).languages(encoder.config)
+
+
+def adapter_number(languages: Sequence[str], language: str) -> int:
+    """Return the number of a language's adapters; ConfigError for a language without."""
+    code = language_of_text(language)
+    if code in languages:
+        return languages.index(code)
+    raise language_error(
+        code,
+        languages,
+        has="this encoder has adapters for the languages of its pretraining",
+        lacks="and none for",
+        then="Take another encoder for it (such as xlm-roberta), or give the text as one of these.",
+    )
+
+
+@contextmanager
+def active_adapters(model: nn.Module, languages: Sequence[str]) -> Iterator[None]:
+    """Use the adapters of a language, or of one language for each row.
+
+    For text in an unspecified language they are those of ``default_language`` in config.json, if any.
+    """
+    codes, encoder = adapter_languages(model), encoder_of(model)
+    default = (encoder.config.default_language or "").partition("_")[0]
+    numbers = [adapter_number(codes, language or default) for language in languages]
+
+    def add_ids(_: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        subwords = inputs[0] if inputs else named["input_ids"]
+        lang_ids = torch.tensor(numbers, device=subwords.device)
+        return inputs, {**named, "lang_ids": lang_ids.expand(len(subwords))}
+
+    handle = encoder.register_forward_pre_hook(add_ids, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def cast_outputs_back(encoder: Model) -> None:
+    """Cast the adapters' outputs back to the precision of their inputs: mixed precision fails without."""
+    for site in family_of(encoder).sites(encoder):
+        for adapter in encoder.get_submodule(site.own_adapters).children() if site.own_adapters else ():
+            vars(adapter)["forward"] = _InOwnPrecision(adapter.forward)
+
+
+@dataclass(frozen=True)
+class _InOwnPrecision:
+    """A function of states whose result has their precision; unlike a closure, copied with its module."""
+
+    run: Callable[[Tensor], Tensor]
+
+    def __call__(self, states: Tensor) -> Tensor:
+        return self.run(states).to(states.dtype)

@@ -1,13 +1,11 @@
-"""The weights of what is added to an encoder: whose they are, and the files they are saved in.
+"""The weights that are added to an encoder: which languages they belong to, and the files they are saved in.
 
-On disk, maps and modules are files beside the weights, which are those of an ordinary encoder: the first
-language's model where each language has copies, the encoder without adapters, the encoder without maps.
-transformers reads that alone.
+A folder holds an ordinary encoder (without adapters and maps; of copies, the first language's), which is all
+that transformers reads, and a file each for language modules and language maps.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,71 +51,61 @@ def language_parameters(model: nn.Module, language: str) -> dict[str, nn.Paramet
     tree = module_tree(model)
     if tree is None:
         return {}
-    owner, encoder, inside = tree.about.of(language), encoder_of(model), encoder_prefix(model)
+    owner, encoder, prefix = tree.info.of(language), encoder_of(model), encoder_prefix(model)
     if owner == SHARED_ADAPTER:
         return {}
-    below = f"{TREE}.{branch_of(owner)}." if owner in owners(tree.about) else ""
+    if owner in owners(tree.info):
+        prefix += f"{TREE}.{branch_of(owner)}."
     return {
-        f"{inside}{below}{module}.{name}": weight
-        for module in changed_modules(encoder, tree.about.how)
+        f"{prefix}{module}.{name}": weight
+        for module in changed_modules(encoder, tree.info.modules)
         for name, weight in module_of(encoder, tree, owner, module).named_parameters()
     }
 
 
 def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters shared by all languages, by name."""
-    about = modules_of(model)
-    own = {name for one in (about.languages if about else ()) for name in language_parameters(model, one)}
+    info = modules_of(model)
+    of_languages = {
+        name for code in (info.languages if info else ()) for name in language_parameters(model, code)
+    }
     adapters = tuple(f"{site.own_adapters}." for site in family_of(model).sites(model) if site.own_adapters)
     return {
         name: weight
         for name, weight in model.named_parameters()
-        if name not in own and not name.startswith(adapters)
+        if name not in of_languages and not name.startswith(adapters)
     }
 
 
 def module_parameters(model: nn.Module, languages: Iterable[str]) -> dict[str, nn.Parameter]:
-    """Return the parameters of these languages' modules by name, those of a shared adapter with them."""
-    own = [language_parameters(model, language) for language in languages]
+    """Return the parameters of a shared adapter, then those of these languages' modules, by name."""
     shared = f"{encoder_prefix(model)}{TREE}.{branch_of(SHARED_ADAPTER)}."
-    one = {name: weight for name, weight in model.named_parameters() if name.startswith(shared)}
-    return {name: weight for part in (one, *own) for name, weight in part.items()}
+    parameters = {name: weight for name, weight in model.named_parameters() if name.startswith(shared)}
+    for language in languages:
+        parameters |= language_parameters(model, language)
+    return parameters
 
 
-@dataclass(frozen=True)
-class ParameterCounts:
-    """The number of shared parameters, and that of each language's own."""
-
-    shared: int
-    own: Mapping[str, int]
-
-
-def parameter_counts(model: nn.Module) -> ParameterCounts:
-    """Count the shared and language-specific parameters of a model."""
-    about = modules_of(model)
-    shared = sum(weight.numel() for weight in shared_parameters(model).values())
-    own = {
-        language: sum(weight.numel() for weight in language_parameters(model, language).values())
-        for language in (about.languages if about else ())
-    }
-    return ParameterCounts(shared, own)
-
-
-# Files
+def parameter_counts(model: nn.Module) -> dict[str, int]:
+    """Count the parameters of each language's modules; those shared by all are under ""."""
+    info = modules_of(model)
+    parts = {"": shared_parameters(model)}
+    parts |= {code: language_parameters(model, code) for code in (info.languages if info else ())}
+    return {code: sum(weight.numel() for weight in part.values()) for code, part in parts.items()}
 
 
 @contextmanager
 def without_added_modules(model: nn.Module) -> Iterator[None]:
     """Detach the modules of languages and task temporarily, so that transformers saves an ordinary model."""
     encoder = encoder_of(model)
-    added = {name: one for name, one in encoder.named_children() if name in (TREE, TASK)}
+    added = {name: module for name, module in encoder.named_children() if name in (TREE, TASK)}
     for name in added:
         delattr(encoder, name)
     try:
         yield
     finally:
-        for name, one in added.items():
-            encoder.add_module(name, one)
+        for name, module in added.items():
+            encoder.add_module(name, module)
 
 
 def write_language_modules(model: nn.Module, folder: Path) -> None:
@@ -125,13 +113,12 @@ def write_language_modules(model: nn.Module, folder: Path) -> None:
     tree = module_tree(model)
     if tree is None:
         return
-    how = tree.about.how
-    metadata = {"kind": how.kind, "reduction": str(how.reduction), "fallback": how.fallback}
-    optional = {"after": how.after, "invertible": how.invertible}
+    modules = tree.info.modules
+    metadata = {"kind": modules.kind, "reduction": str(modules.reduction), "fallback": modules.fallback}
+    optional = {"after": modules.after, "invertible": modules.invertible}
     metadata |= {name: str(value) for name, value in optional.items() if value}
-    write_weights(
-        folder / MODULES_FILE, _weights(tree), {**metadata, "languages": ",".join(tree.about.languages)}
-    )
+    metadata["languages"] = ",".join(tree.info.languages)
+    write_weights(folder / MODULES_FILE, _weights(tree), metadata)
 
 
 def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
@@ -141,7 +128,7 @@ def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
         return None
 
     def info(metadata: Mapping[str, Any]) -> LanguageModules:
-        how = Modules(
+        modules = Modules(
             kind=metadata["kind"],
             reduction=int(metadata["reduction"]),
             fallback=metadata["fallback"],
@@ -149,8 +136,8 @@ def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
             invertible="invertible" in metadata or None,
         )
         languages = tuple(metadata["languages"].split(","))
-        check_modules(how, languages, dim=dim)
-        return LanguageModules(how, languages)
+        check_modules(modules, languages, dim=dim)
+        return LanguageModules(modules, languages)
 
     return read_metadata(path, info)
 
@@ -161,9 +148,9 @@ def read_language_modules(model: nn.Module, folder: Path) -> None:
     ModelError for a damaged file, or that of another encoder.
     """
     encoder = encoder_of(model)
-    about = read_module_info(folder, encoder.config.hidden_size)
-    if about is not None:
-        build_modules(model, about, seed=0)
+    info = read_module_info(folder, encoder.config.hidden_size)
+    if info is not None:
+        build_modules(model, info, seed=0)
         path = folder / MODULES_FILE
         copy_weights(path, read_weights(path), _weights(encoder.language_modules))
 
@@ -172,7 +159,7 @@ def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:
     """Return all weights by their names in the file: the language, then the name in the encoder."""
     return {
         f"{owner}/{name}": weight
-        for owner in owners(tree.about)
+        for owner in owners(tree.info)
         for name, weight in tree.get_submodule(branch_of(owner)).named_parameters()
     }
 
@@ -180,8 +167,8 @@ def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:
 def write_language_maps(maps: LanguageMaps, folder: Path) -> None:
     """Write an encoder's maps into its folder."""
     weights = {
-        f"{language}.{name}": getattr(one, name)
-        for language, one in maps.maps.items()
+        f"{language}.{name}": getattr(language_map, name)
+        for language, language_map in maps.maps.items()
         for name in ("matrix", "shift")
     }
     write_weights(folder / MAPS_FILE, weights, {"source": maps.source})
@@ -202,17 +189,18 @@ def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
             source = (file.metadata() or {})["source"]
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
         languages = sorted({name.rpartition(".")[0] for name in weights})
-        maps = {one: LanguageMap(weights[f"{one}.matrix"], weights[f"{one}.shift"]) for one in languages}
+        maps = {code: LanguageMap(weights[f"{code}.matrix"], weights[f"{code}.shift"]) for code in languages}
     except (SafetensorError, OSError, KeyError) as error:
         raise ModelError(
             f"{path}: these language maps are damaged ({one_line(error)}). Adjust the encoder "
             f"again, or delete the file to use it without."
         ) from error
-    for language, one in maps.items():
-        if one.matrix.shape != (width, width) or one.shift.shape != (width,):
+    for language, language_map in maps.items():
+        if language_map.matrix.shape != (width, width) or language_map.shift.shape != (width,):
             raise ModelError(
-                f"{path}: the map of {language} has the shape {tuple(one.matrix.shape)}, and the encoder is "
-                f"{width} wide. Copy the encoder's own file there, or delete this one to use it without."
+                f"{path}: the map of {language} has the shape {tuple(language_map.matrix.shape)}, and the "
+                f"encoder is {width} wide. Copy the encoder's own file there, or delete this one to use it "
+                f"without."
             )
     return LanguageMaps(source, maps)
 
@@ -239,25 +227,25 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise _damaged(path, error) from error
 
 
-def copy_weights(path: Path, weights: Mapping[str, Tensor], own: Mapping[str, nn.Parameter]) -> None:
-    """Give added modules the weights of their file; ModelError if it is that of another encoder."""
-    for name, found, expected in differing_shapes(own, weights):
+def copy_weights(path: Path, weights: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter]) -> None:
+    """Copy the weights of a file into added modules; ModelError if it is that of another encoder."""
+    for name, shape, expected in differing_shapes(parameters, weights):
         raise ModelError(
-            f"{path}: these modules are another encoder's: {name} has the shape {found}, and "
+            f"{path}: these modules are another encoder's: {name} has the shape {shape}, and "
             f"{expected} is expected. Copy the encoder's own file there, or delete this one to "
             f"use the encoder without."
         )
     with torch.no_grad():
-        for name, weight in own.items():
-            weight.copy_(weights[name])
+        for name, parameter in parameters.items():
+            parameter.copy_(weights[name])
 
 
 def write_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     """Write a safetensors file atomically."""
     from safetensors.torch import save
 
-    own = {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
-    write_bytes(path, save(own, metadata=metadata))
+    tensors = {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
+    write_bytes(path, save(tensors, metadata=metadata))
 
 
 def _damaged(path: Path, error: Exception) -> ModelError:

@@ -1,39 +1,45 @@
-"""Models kept as their difference from another one: what a part of the weights became, and nothing else.
+"""Models saved as their difference from another model: the trained part of the weights alone.
 
 Such a folder has the configuration and the tokenizer of an ordinary model, the trained weights in a format of
 their own (adapters of the library peft or of a task, sparse deltas), and ``difference.json``, which names the
 encoder or model that they belong to. Loaded, it is an ordinary model with ordinary weights.
+
+Sparse deltas: some of an encoder's weights differ from the base, all others equal it to the bit. In training
+a mask selects the weights that change. A file of deltas has, for each tensor, positions and values of the
+weights in the mask (values, since adding differences would round), and the whole head.
 """
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import cast
 
+import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from isogloss.core.errors import ModelError, one_line
 from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.paths import from_home
 from isogloss.core.records import write_text
 from isogloss.encoders import folders
-from isogloss.encoders.added import peft_adapters, sparse_deltas
+from isogloss.encoders.added import peft_adapters
+from isogloss.encoders.added.added_weights import read_weights
 from isogloss.encoders.added.task_adapter import read_task_adapter
+from isogloss.encoders.family import encoder_prefix, head_parameters
 from isogloss.encoders.folders import DIFFERENCE
 from isogloss.encoders.hub import is_hub_name
 
-FORMATS: Mapping[str, Callable[[nn.Module, Path], set[str]]] = {
-    "peft": peft_adapters.apply_adapters,
-    "task-adapter": read_task_adapter,
-    "sparse": sparse_deltas.apply_deltas,
-}
-"""Give the stored weights to an encoder, or to a model with a head; return the names of the head's."""
+DELTAS_FILE = "sparse_deltas.safetensors"
+POSITIONS, VALUES = "/places", "/values"
+"""Suffixes in that file of the names of a tensor's positions, flattened, and of their values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """What the weights in a folder are the difference from."""
+    """The model that the weights in a folder are the difference from."""
 
     format: str
     """One of ``FORMATS``."""
@@ -42,74 +48,176 @@ class Difference:
     base: str
     """shipped, a hub name, or a folder: a path relative to this one for a run in the same folder of runs."""
     fingerprint: str
-    """Of the files of the base; empty for a hub name, which holds the commit."""
+    """Of the files of the base; empty for a hub name, which includes the commit."""
 
 
 def write_difference(folder: Path, base: str, *, form: str, weights: str) -> Difference:
-    """Write and return what the weights in a folder are the difference from: a folder or hub name."""
+    """Write and return the description of weights in a folder; ``base`` is a folder or a hub name."""
     name, fingerprint = base, ""
     if not is_hub_name(base):
-        place = from_home(base).resolve()
-        name, fingerprint = _named(place, folder.resolve()), folders.fingerprint(place)
-    found = Difference(format=form, weights=weights, base=name, fingerprint=fingerprint)
-    write_text(folder / DIFFERENCE, json.dumps(asdict(found), ensure_ascii=False, indent=1) + "\n")
-    return found
-
-
-def write_sparse(weights: Mapping[str, Tensor], base: str, folder: Path) -> None:
-    """Write some weights of a model as its difference from ``base``."""
-    write_difference(folder, base, form="sparse", weights=sparse_deltas.WEIGHTS)
-    sparse_deltas.write_weights(folder, weights)
+        path = from_home(base).resolve()
+        name, fingerprint = _named(path, folder.resolve()), folders.fingerprint(path)
+    difference = Difference(format=form, weights=weights, base=name, fingerprint=fingerprint)
+    write_text(folder / DIFFERENCE, json.dumps(asdict(difference), ensure_ascii=False, indent=1) + "\n")
+    return difference
 
 
 def _named(base: Path, folder: Path) -> str:
     if base == folders.shipped_folder():
         return folders.SHIPPED
-    together = base.parent.parent == folder.parent.parent
-    return Path(os.path.relpath(base, folder)).as_posix() if together else str(base)
+    same_store = base.parent.parent == folder.parent.parent
+    return Path(os.path.relpath(base, folder)).as_posix() if same_store else str(base)
 
 
 def difference_of(folder: Path) -> Difference | None:
-    """Read what the weights in a folder are the difference from; None where they are whole."""
+    """Read the description of a difference; None for a folder with all weights."""
     path = folder / DIFFERENCE
     if not path.is_file():
         return None
     try:
-        found = fitting(Difference, parse_json(read_regular(path)))
+        difference = fitting(Difference, parse_json(read_regular(path)))
     except (OSError, ValueError) as error:
         raise ModelError(
             f"{path}: this file is damaged ({one_line(error)}). Copy the folder again; if a run of "
             f"isogloss made it, delete the run's folder and run again."
         ) from error
-    if found.format not in FORMATS:
+    if difference.format not in FORMATS:
         raise ModelError(
-            f"{path}: weights of format {found.format!r}; this version knows {', '.join(FORMATS)}. Use the "
-            f"version that made them."
+            f"{path}: weights of format {difference.format!r}; this version knows {', '.join(FORMATS)}. Use "
+            f"the version that made them."
         )
-    return found
+    return difference
 
 
 def base_folder(folder: Path, difference: Difference) -> Path:
-    """Return the folder of the base; ModelError where it is gone, or is not what it was."""
+    """Return the folder of the base; ModelError if it is missing, or its files have changed."""
     where = f"{folder / DIFFERENCE}: these weights are a difference from {difference.base!r}"
     if difference.base == folders.SHIPPED:
-        found = folders.shipped_folder()
+        base = folders.shipped_folder()
     elif not difference.fingerprint:
-        if not is_hub_name(difference.base):  # A folder is known by what is in it.
+        if not is_hub_name(difference.base):  # A folder is identified by its content.
             raise ModelError(f"{where}, and no fingerprint of it is there. Copy the folder again.")
         return folders.find_folder(difference.base, folders.MODEL_FILES, folders.has_weights)
     else:
-        found = (folder.resolve() / difference.base).resolve()
-    if not found.is_dir():
+        base = (folder.resolve() / difference.base).resolve()
+    if not base.is_dir():
         raise ModelError(f"{where}, and no such folder is there. Put it back, or run again.")
-    if folders.fingerprint(found) != difference.fingerprint:
+    if folders.fingerprint(base) != difference.fingerprint:
         raise ModelError(
-            f"{where}, whose files have changed since ({found}). Put them back as they were, or run again."
+            f"{where}, whose files have changed since ({base}). Put them back as they were, or run again."
         )
-    return found
+    return base
 
 
 def whole_folder(folder: Path) -> Path:
-    """Return the folder itself, or the one of whole weights that its own are a difference from."""
+    """Return the folder itself, or the folder with all weights that it is a difference from."""
     difference = difference_of(folder)
     return folder if difference is None else whole_folder(base_folder(folder, difference))
+
+
+class Masked(nn.Module):
+    """A tensor that is the trained one where the mask is true, and the original elsewhere."""
+
+    original: Tensor
+    mask: Tensor
+
+    def __init__(self, weight: Tensor, mask: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("original", weight.detach().clone())
+        self.register_buffer("mask", mask.to(weight.device))
+
+    def forward(self, weight: Tensor) -> Tensor:
+        """Return the tensor; outside the mask there is no gradient."""
+        return torch.where(self.mask, weight, self.original)
+
+
+def encoder_weights(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters of a model's encoder by name, without the pooler, which is the head's."""
+    head = head_parameters(model)
+    return {name: weight for name, weight in model.named_parameters() if name not in head}
+
+
+def add_masks(model: nn.Module, masks: Mapping[str, Tensor]) -> None:
+    """Restrict training of these tensors to where their masks are true; nothing changes yet.
+
+    A tied tensor is masked under each of its names: mT5 reads its embeddings under the second.
+    """
+    mask_of = {weight: masks[name] for name, weight in model.named_parameters() if name in masks}
+    # In the model's order, for the norm of all gradients is a sum in that order.
+    for name, weight in [*model.named_parameters(remove_duplicate=False)]:
+        if weight in mask_of:
+            parent, _, attribute = name.rpartition(".")
+            masked = Masked(weight, mask_of[weight])
+            parametrize.register_parametrization(model.get_submodule(parent), attribute, masked)
+
+
+def remove_masks(model: nn.Module) -> dict[str, Tensor]:
+    """Make masked tensors ordinary ones with their current values; return the masks by name."""
+    masks: dict[str, Tensor] = {}
+    for name, module in list(model.named_modules()):
+        for attribute in list(getattr(module, "parametrizations", ())):
+            masks[f"{name}.{attribute}"] = cast(Masked, module.parametrizations[attribute][0]).mask
+            parametrize.remove_parametrizations(module, attribute, leave_parametrized=True)
+    return {name: masks[name] for name, _ in model.named_parameters() if name in masks}
+
+
+def sparse_weights(model: nn.Module, masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors of a file of deltas: positions and values in the masks, and the whole head."""
+    encoder = encoder_weights(model)
+    tensors = {
+        name: weight.detach().cpu().clone()
+        for name, weight in model.named_parameters()
+        if name not in encoder
+    }
+    for name, mask in masks.items():
+        positions = mask.flatten().nonzero().flatten()
+        if len(positions):
+            tensors[f"{name}{POSITIONS}"] = positions.to(torch.int32).cpu()
+            tensors[f"{name}{VALUES}"] = encoder[name].detach().flatten()[positions].cpu()
+    return tensors
+
+
+def write_sparse(weights: Mapping[str, Tensor], base: str, folder: Path) -> None:
+    """Write the tensors of ``sparse_weights``, as a difference from ``base``."""
+    from safetensors.torch import save_file
+
+    write_difference(folder, base, form="sparse", weights=DELTAS_FILE)
+    save_file(dict(weights), folder / DELTAS_FILE, metadata={"format": "pt"})
+
+
+def apply_deltas(model: nn.Module, folder: Path) -> set[str]:
+    """Copy saved deltas into a model or an encoder; return the names of the head's weights among them."""
+    stored, prefix = read_weights(folder / DELTAS_FILE), encoder_prefix(model)
+    inside = "" if prefix else f"{getattr(model, 'base_model_prefix', '')}."
+    parameters, head = dict(model.named_parameters()), set[str]()
+    with torch.no_grad():
+        for tensor, positions, values in _deltas(stored):
+            name = tensor.removeprefix(inside)
+            if name not in parameters or int(positions.max()) >= parameters[name].numel():
+                raise ModelError(
+                    f"{folder / DELTAS_FILE}: these weights are another encoder's: it has no such {name}. "
+                    f"Copy the folder again."
+                )
+            parameters[name].flatten()[positions] = values
+        for tensor, weight in stored.items():
+            name = tensor.removeprefix(inside)
+            if name in parameters and parameters[name].shape == weight.shape:
+                parameters[name].copy_(weight)
+                head.add(name)
+    return head
+
+
+def _deltas(stored: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield name, positions and values of each tensor that differs."""
+    for name, positions in stored.items():
+        if name.endswith(POSITIONS):
+            tensor = name.removesuffix(POSITIONS)
+            yield tensor, positions.long(), stored[f"{tensor}{VALUES}"]
+
+
+FORMATS: Mapping[str, Callable[[nn.Module, Path], set[str]]] = {
+    "peft": peft_adapters.apply_adapters,
+    "task-adapter": read_task_adapter,
+    "sparse": apply_deltas,
+}
+"""Load the saved weights into an encoder, or a model with a head; return the names of the head's."""

@@ -12,7 +12,7 @@ names of the modules that they replace or follow. No module of the encoder is re
 
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 
 import torch
 from torch import nn
@@ -21,9 +21,8 @@ from isogloss.core.errors import ConfigError, ModelError, check_named, did_you_m
 from isogloss.core.languages import BOTH, check_language, language_of_text
 from isogloss.core.run_parts import Modules
 from isogloss.core.seeds import derive
-from isogloss.encoders.annotations import Model
 from isogloss.encoders.families import family_of
-from isogloss.encoders.family import Site, encoder_prefix, initial_spread
+from isogloss.encoders.family import Model, Site, encoder_prefix, initial_spread
 from isogloss.nn.language_modules import (
     ActiveLanguage,
     Adapter,
@@ -54,47 +53,48 @@ COPIES = (FEED_FORWARD, ATTENTION)
 
 @dataclass(frozen=True)
 class LanguageModules:
-    """The kind and the languages of a model's language modules."""
+    """The settings and the languages of a model's language modules."""
 
-    how: Modules
+    modules: Modules
     languages: tuple[str, ...]
-    """The languages with modules, in the given order."""
+    """The languages with modules; of copies, the first uses the encoder's own layers."""
 
     def of(self, language: str) -> str:
         """Return the language whose modules a language, or text such as en-sw, uses; ConfigError if none."""
         code = language_of_text(language)
-        if self.how.kind == SHARED_ADAPTER:
+        if self.modules.kind == SHARED_ADAPTER:
             return SHARED_ADAPTER
         if code in self.languages:
             return code
-        if code and BOTH not in code and self.how.fallback:
-            return self.how.fallback
+        if code and BOTH not in code and self.modules.fallback:
+            return self.modules.fallback
         raise language_error(
             code,
             self.languages,
-            has=f"this encoder has {self.how.kind} modules for each language",
+            has=f"this encoder has {self.modules.kind} modules for each language",
             lacks="and none for",
             then=f"Pretrain it with {code} too, or choose whose modules read what has none (fallback).",
         )
 
 
-def language_error(code: str, known: Sequence[str], *, has: str, lacks: str, then: str) -> ConfigError:
+def language_error(code: str, codes: Sequence[str], *, has: str, lacks: str, then: str) -> ConfigError:
     """Return the error for a language without modules or map."""
     if not code:
         what, then = "but the language it reads is unspecified.", "Name it (--language, or language=)."
     elif BOTH in code:
-        what, then = f"and {code} is two languages in one input.", "Take an encoder that reads all alike."
+        what = f"and {code} is two languages in one input."
+        then = "Take an encoder without modules or maps for languages."
     else:
-        what = f"{lacks} {code!r}.{did_you_mean(code, known)}"
-    return ConfigError(f"{has}, {what} Known: {', '.join(known)}. {then}")
+        what = f"{lacks} {code!r}.{did_you_mean(code, codes)}"
+    return ConfigError(f"{has}, {what} Known: {', '.join(codes)}. {then}")
 
 
 class ModuleTree(nn.Module):
     """The added modules of an encoder: a tree of module names for each language."""
 
-    def __init__(self, about: LanguageModules) -> None:
+    def __init__(self, info: LanguageModules) -> None:
         super().__init__()
-        self.about, self.active = about, ActiveLanguage()
+        self.info, self.active = info, ActiveLanguage()
 
     def put(self, language: str, name: str, module: nn.Module) -> None:
         """Add a language's module for a module of the encoder."""
@@ -118,10 +118,10 @@ def add_modules(model: nn.Module, modules: Modules, languages: tuple[str, ...], 
     initialises adapters. ConfigError for invalid languages or bottlenecks.
     """
     encoder = encoder_of(model)
-    if (about := modules_of(model)) is not None:
+    if (info := modules_of(model)) is not None:
         raise ConfigError(
-            f"{WHERE}: this encoder has {about.how.kind} modules already, for "
-            f"{', '.join(about.languages)}. Add a language to them, or start from one without."
+            f"{WHERE}: this encoder has {info.modules.kind} modules already, for "
+            f"{', '.join(info.languages)}. Add a language to them, or start from one without."
         )
     check_modules(modules, languages, dim=encoder.config.hidden_size)
     build_modules(model, LanguageModules(modules, languages), seed=seed)
@@ -135,8 +135,8 @@ def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> 
     for code in languages:
         check_language(code, WHERE)
     if not languages or len(set(languages)) < len(languages):
-        found = ", ".join(languages) or "(none)"
-        raise ConfigError(f"{WHERE}: each language has modules once; found {found}. Name each once.")
+        names = ", ".join(languages) or "(none)"
+        raise ConfigError(f"{WHERE}: each language has modules once; found {names}. Name each once.")
     check_reduction(modules.reduction, dim, WHERE)
     if modules.kind not in (ADAPTER, SHARED_ADAPTER) and (modules.after or modules.invertible):
         raise ConfigError(
@@ -169,7 +169,7 @@ def check_fallback(fallback: str, languages: tuple[str, ...]) -> None:
 def modules_of(model: nn.Module) -> LanguageModules | None:
     """Return the kind and languages of a model's language modules, or None."""
     tree = module_tree(model)
-    return None if tree is None else tree.about
+    return None if tree is None else tree.info
 
 
 def add_language(model: nn.Module, language: str) -> None:
@@ -178,55 +178,55 @@ def add_language(model: nn.Module, language: str) -> None:
     ConfigError if the model has none, has some for this language, or shares one adapter.
     """
     tree = _tree(model)
-    about = tree.about
+    info = tree.info
     check_language(language, WHERE)
-    if about.how.kind == SHARED_ADAPTER or language in about.languages:
-        what = "shares its adapter with all languages" if language not in about.languages else "has modules"
+    if info.modules.kind == SHARED_ADAPTER or language in info.languages:
+        what = "shares its adapter with all languages" if language not in info.languages else "has modules"
         raise ConfigError(f"{WHERE}: {language} {what} already. Name a language that has none.")
     encoder = encoder_of(model)
     disconnect(model)
-    for name in changed_modules(encoder, about.how):
-        tree.put(language, name, _mean([module_of(encoder, tree, one, name) for one in about.languages]))
-    tree.about = replace(about, languages=(*about.languages, language))
+    for name in changed_modules(encoder, info.modules):
+        tree.put(language, name, _mean([module_of(encoder, tree, code, name) for code in info.languages]))
+    tree.info = replace(info, languages=(*info.languages, language))
     connect(model)
 
 
 def ensure_modules(model: nn.Module, modules: Modules | None, languages: Iterable[str], *, seed: int) -> None:
-    """Add modules to an encoder without any; to one that has such modules, those of the languages it lacks.
+    """Add language modules to an encoder without any, else those of the languages it lacks.
 
-    ConfigError for modules of another kind than it has.
+    ConfigError if the encoder has modules of another kind.
     """
-    about = modules_of(model)
+    info = modules_of(model)
     if modules is None:
         return
-    if about is None:
+    if info is None:
         add_modules(model, modules, tuple(languages), seed=seed)
         return
-    check_same_modules(about, modules)
+    check_same_modules(info, modules)
     for language in languages:
-        if language not in about.languages and about.how.kind != SHARED_ADAPTER:
+        if language not in info.languages and info.modules.kind != SHARED_ADAPTER:
             add_language(model, language)
     fall_back(model, modules.fallback)
 
 
-def check_same_modules(about: LanguageModules, modules: Modules) -> None:
+def check_same_modules(info: LanguageModules, modules: Modules) -> None:
     """Raise ConfigError for modules of another kind, or shape, than an encoder has already."""
-    if replace(modules, fallback=about.how.fallback) != about.how:
-        there, asked = (
-            ", ".join(f"{one.name} = {value}" for one in fields(how) if (value := getattr(how, one.name)))
-            for how in (about.how, modules)
+    if replace(modules, fallback=info.modules.fallback) != info.modules:
+        existing, requested = (
+            ", ".join(f"{name} = {value}" for name, value in asdict(settings).items() if value)
+            for settings in (info.modules, modules)
         )
         raise ConfigError(
-            f"{WHERE}: this encoder has others already ({there}), and {asked} are asked for. Ask for those, "
-            f"or start from an encoder without."
+            f"{WHERE}: this encoder has others already ({existing}), and {requested} are asked for. Ask for "
+            f"those, or start from an encoder without."
         )
 
 
 def fall_back(model: nn.Module, language: str) -> None:
     """Set the language whose modules are used for languages without; "" for none."""
     tree = _tree(model)
-    check_fallback(language, tree.about.languages)
-    tree.about = replace(tree.about, how=replace(tree.about.how, fallback=language))
+    check_fallback(language, tree.info.languages)
+    tree.info = replace(tree.info, modules=replace(tree.info.modules, fallback=language))
 
 
 def language_site(model: nn.Module, site: Site, language: str) -> Site:
@@ -235,16 +235,16 @@ def language_site(model: nn.Module, site: Site, language: str) -> Site:
     ConfigError for a language without modules.
     """
     tree = module_tree(model)
-    if tree is None or tree.about.how.kind not in COPIES:
+    if tree is None or tree.info.modules.kind not in COPIES:
         return site
-    owner, inside = tree.about.of(language), encoder_prefix(model)
-    if owner == tree.about.languages[0]:
+    owner, inside = tree.info.of(language), encoder_prefix(model)
+    if owner == tree.info.languages[0]:
         return site
-    copied = site.feed_forward if tree.about.how.kind == FEED_FORWARD else site.attention
+    copied = site.feed_forward if tree.info.modules.kind == FEED_FORWARD else site.attention
 
     def moved(name: str) -> str:
-        own = any(f"{name}.".startswith(f"{one}.") for one in copied)
-        return f"{inside}{TREE}.{branch_of(owner)}.{name.removeprefix(inside)}" if own else name
+        is_copied = any(f"{name}.".startswith(f"{module}.") for module in copied)
+        return f"{inside}{TREE}.{branch_of(owner)}.{name.removeprefix(inside)}" if is_copied else name
 
     return site.renamed(moved)
 
@@ -258,19 +258,19 @@ def _tree(model: nn.Module) -> ModuleTree:
 
 def module_of(encoder: Model, tree: ModuleTree, owner: str, name: str) -> nn.Module:
     """Return an owner's module for a module of the encoder; the encoder's own where copies have none."""
-    added = owner in owners(tree.about)
+    added = owner in owners(tree.info)
     module: nn.Module = tree.get(owner, name) if added else encoder.get_submodule(name)
     return module
 
 
 def _mean(modules: list[nn.Module]) -> nn.Module:
     """Return a module with the mean of the modules' weights; exact if all are equal."""
-    found = deepcopy(modules[0])
+    mean = deepcopy(modules[0])
     with torch.no_grad():
-        for name, weight in found.named_parameters():
-            deltas = [one.get_parameter(name) - weight for one in modules[1:]]
+        for name, weight in mean.named_parameters():
+            deltas = [other.get_parameter(name) - weight for other in modules[1:]]
             weight.add_(torch.stack(deltas).sum(dim=0) / len(modules) if deltas else 0)
-    return found
+    return mean
 
 
 def branch_of(language: str) -> str:
@@ -289,57 +289,57 @@ def module_tree(model: nn.Module) -> ModuleTree | None:
     return tree
 
 
-def changed_modules(encoder: Model, how: Modules) -> list[str]:
+def changed_modules(encoder: Model, modules: Modules) -> list[str]:
     """Return the names of an encoder's modules that are copied, or followed by what is added."""
-    if how.kind == EMBEDDING:
+    if modules.kind == EMBEDDING:
         return [_embeddings(encoder)]
 
     def of(site: Site) -> tuple[str, ...]:
-        if how.kind in COPIES:
-            return site.feed_forward if how.kind == FEED_FORWARD else site.attention
-        return (site.feed_forward_out,) if how.after else (site.attention_output, site.feed_forward_out)
+        if modules.kind in COPIES:
+            return site.feed_forward if modules.kind == FEED_FORWARD else site.attention
+        return (site.feed_forward_out,) if modules.after else (site.attention_output, site.feed_forward_out)
 
-    found = [name for site in family_of(encoder).sites(encoder) for name in of(site)]
-    return [_embeddings(encoder), *found] if how.invertible else found
+    names = [name for site in family_of(encoder).sites(encoder) for name in of(site)]
+    return [_embeddings(encoder), *names] if modules.invertible else names
 
 
 def _embeddings(encoder: Model) -> str:
     """Return the name of the module whose output is the first layer's input."""
-    names: dict[nn.Module, str] = {one: name for name, one in encoder.named_modules()}
+    names: dict[nn.Module, str] = {module: name for name, module in encoder.named_modules()}
     return names[family_of(encoder).embeddings(encoder)]
 
 
-def build_modules(model: nn.Module, about: LanguageModules, *, seed: int) -> None:
+def build_modules(model: nn.Module, info: LanguageModules, *, seed: int) -> None:
     """Add the modules of all languages to an encoder; all are equal and change no output."""
-    encoder, tree = encoder_of(model), ModuleTree(about)
+    encoder, tree = encoder_of(model), ModuleTree(info)
     disconnect(model)
-    for name in changed_modules(encoder, about.how):
+    for name in changed_modules(encoder, info.modules):
         module = encoder.get_submodule(name)
-        for language in owners(about):
-            if about.how.kind in COPIES:
+        for language in owners(info):
+            if info.modules.kind in COPIES:
                 tree.put(language, name, deepcopy(module))
             else:
-                tree.put(language, name, _added(encoder, name, about.how, derive(seed, name)))
+                tree.put(language, name, _added(encoder, name, info.modules, derive(seed, name)))
     encoder.add_module(TREE, tree.train(encoder.training))
     connect(model)
 
 
-def owners(about: LanguageModules) -> tuple[str, ...]:
+def owners(info: LanguageModules) -> tuple[str, ...]:
     """Return the languages with modules in the tree: with copies, all but the first."""
-    if about.how.kind == SHARED_ADAPTER:
+    if info.modules.kind == SHARED_ADAPTER:
         return (SHARED_ADAPTER,)
-    return about.languages[1:] if about.how.kind in COPIES else about.languages
+    return info.languages[1:] if info.modules.kind in COPIES else info.languages
 
 
-def _added(encoder: Model, after: str, how: Modules, seed: int) -> nn.Module:
-    if how.kind == EMBEDDING:
-        made: nn.Module = LanguageEmbedding(encoder.get_input_embeddings().weight.shape[1])
-    elif how.invertible and after == _embeddings(encoder):
+def _added(encoder: Model, after: str, modules: Modules, seed: int) -> nn.Module:
+    if modules.kind == EMBEDDING:
+        module: nn.Module = LanguageEmbedding(encoder.get_input_embeddings().weight.shape[1])
+    elif modules.invertible and after == _embeddings(encoder):
         spread = initial_spread(encoder.config)
-        made = InvertibleAdapter(encoder.config.hidden_size, spread=spread, seed=seed)
+        module = InvertibleAdapter(encoder.config.hidden_size, spread=spread, seed=seed)
     else:
-        made = adapter(encoder, how.reduction, seed=seed)
-    return made.to(encoder.device, encoder.dtype)
+        module = adapter(encoder, modules.reduction, seed=seed)
+    return module.to(encoder.device, encoder.dtype)
 
 
 def adapter(encoder: Model, reduction: int, *, seed: int) -> Adapter:
@@ -356,25 +356,25 @@ def connect(model: nn.Module) -> None:
     disconnect(model)
     encoder, tree = encoder_of(model), module_tree(model)
     if tree is not None:
-        for name in changed_modules(encoder, tree.about.how):
+        for name in changed_modules(encoder, tree.info.modules):
             _connect_languages(encoder.get_submodule(name), tree, name)
-        if tree.about.how.invertible:
+        if tree.info.modules.invertible:
             _connect_inverse(model, tree, _embeddings(encoder))
     task: Sequence[nn.Module] = getattr(encoder, TASK, ())
     sites = family_of(encoder).sites(encoder) if task else []
     for site, added in zip(sites, task, strict=True):
-        codes = tree.about.languages if tree is not None else ()
-        own = {language_site(encoder, site, code).feed_forward_out for code in codes}
-        for name in {site.feed_forward_out, *own}:
+        codes = tree.info.languages if tree is not None else ()
+        copies = {language_site(encoder, site, code).feed_forward_out for code in codes}
+        for name in {site.feed_forward_out, *copies}:
             run_after(encoder.get_submodule(name), added)
 
 
 def _connect_languages(module: nn.Module, tree: ModuleTree, name: str) -> None:
-    own: dict[str, Run] = {language: tree.get(language, name) for language in owners(tree.about)}
-    if tree.about.how.kind in COPIES:
-        run_instead(module, LanguageSwitch({tree.about.languages[0]: module.forward, **own}, tree.active))
+    modules: dict[str, Run] = {language: tree.get(language, name) for language in owners(tree.info)}
+    if tree.info.modules.kind in COPIES:
+        run_instead(module, LanguageSwitch({tree.info.languages[0]: module.forward, **modules}, tree.active))
     else:
-        run_after(module, _active(own, tree))
+        run_after(module, _active(modules, tree))
 
 
 def _connect_inverse(model: nn.Module, tree: ModuleTree, name: str) -> None:
@@ -390,10 +390,11 @@ def _connect_inverse(model: nn.Module, tree: ModuleTree, name: str) -> None:
             f"{WHERE}: invertible: the masked-LM head of {type(model).__name__} has no module that compares "
             f"states with embeddings, before which they could be undone. Leave invertible out."
         )
-    adapters = {language: tree.get(language, name) for language in owners(tree.about)}
-    undo: dict[str, Run] = {language: getattr(one, "inverse") for language, one in adapters.items()}  # noqa: B009
+    adapters = {language: tree.get(language, name) for language in owners(tree.info)}
+    undo: dict[str, Run] = {language: getattr(module, "inverse") for language, module in adapters.items()}  # noqa: B009
     run_before(output, _active(undo, tree))
 
 
-def _active(own: dict[str, Run], tree: ModuleTree) -> Run:
-    return own[SHARED_ADAPTER] if tree.about.how.kind == SHARED_ADAPTER else LanguageSwitch(own, tree.active)
+def _active(modules: dict[str, Run], tree: ModuleTree) -> Run:
+    shared = tree.info.modules.kind == SHARED_ADAPTER
+    return modules[SHARED_ADAPTER] if shared else LanguageSwitch(modules, tree.active)

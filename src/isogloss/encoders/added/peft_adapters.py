@@ -18,9 +18,8 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.encoders.added.added_weights import read_weights
 from isogloss.encoders.added.language_modules import encoder_of
-from isogloss.encoders.annotations import Model
 from isogloss.encoders.families import family_of
-from isogloss.encoders.family import EncoderFamily, encoder_prefix, head_parameters
+from isogloss.encoders.family import EncoderFamily, Model, encoder_prefix, head_parameters
 from isogloss.nn.frozen import freeze, thaw
 
 if TYPE_CHECKING:
@@ -43,22 +42,22 @@ TASK_TYPES = {
 
 
 def check_peft(family: EncoderFamily, modules: Sequence[ModuleChoice] | None, where: str) -> None:
-    """Raise ConfigError where the library is not installed, or a family has not the modules asked for."""
+    """Raise ConfigError if the library is not installed, or a family lacks one of the modules."""
     if find_spec("peft") is None:
         raise ConfigError(
             f'{where}: the package peft is not installed. Install it: pip install "isogloss[peft]"'
         )
-    lacking = [name for name in modules or () if name in PROJECTIONS and "projections" in family.lacks]
+    lacking = [name for name in modules or () if name not in available_modules(family, modules or ())]
     if lacking:
-        there = ", ".join(name for name in get_args(ModuleChoice) if name not in PROJECTIONS)
+        available = ", ".join(available_modules(family, get_args(ModuleChoice)))
         raise ConfigError(
             f"{where}: modules: {', '.join(lacking)}: {family.name} {family.lacks['projections']}. Choose "
-            f"among: {there}."
+            f"among: {available}."
         )
 
 
 def available_modules(family: EncoderFamily, modules: Sequence[ModuleChoice]) -> tuple[ModuleChoice, ...]:
-    """Return those of some modules that a family has."""
+    """Return the modules that a family has, in the given order."""
     lacks = "projections" in family.lacks
     return tuple(name for name in modules if not (lacks and name in PROJECTIONS))
 
@@ -68,7 +67,7 @@ def module_names(model: Model, modules: Sequence[ModuleChoice]) -> list[str]:
 
     ConfigError for modules after which the encoder has language adapters.
     """
-    inside, found = encoder_prefix(model), []
+    inside, names = encoder_prefix(model), []
     for site in family_of(model).sites(model):
         for name in modules:
             if "forward" in vars(site.module(model, name)):
@@ -76,8 +75,8 @@ def module_names(model: Model, modules: Sequence[ModuleChoice]) -> list[str]:
                     f"peft: modules: {name}: this encoder has language adapters after it. Choose others, as "
                     f'in modules = ["query", "value"].'
                 )
-            found.append(str(getattr(site, name)).removeprefix(inside))
-    return found
+            names.append(str(getattr(site, name)).removeprefix(inside))
+    return names
 
 
 def add_adapters(model: nn.Module, config: "PeftConfig", *, seed: int) -> None:
@@ -103,8 +102,8 @@ def adapter_weights(model: nn.Module) -> dict[str, Tensor]:
     """Return copies of the weights of adapters and head by their names in a peft folder."""
     from peft import get_peft_model_state_dict
 
-    found = {**get_peft_model_state_dict(model, adapter_name=ADAPTER), **head_parameters(model)}
-    return {f"{PREFIX}{name}": weight.detach().cpu().clone() for name, weight in found.items()}
+    weights = {**get_peft_model_state_dict(model, adapter_name=ADAPTER), **head_parameters(model)}
+    return {f"{PREFIX}{name}": weight.detach().cpu().clone() for name, weight in weights.items()}
 
 
 def merge_adapters(model: nn.Module) -> "PeftConfig":
@@ -114,8 +113,8 @@ def merge_adapters(model: nn.Module) -> "PeftConfig":
     for name, module in list(model.named_modules()):
         if isinstance(module, BaseTunerLayer):
             module.merge()
-            owner, _, own = name.rpartition(".")
-            setattr(model.get_submodule(owner), own, module.get_base_layer())
+            parent, _, attribute = name.rpartition(".")
+            setattr(model.get_submodule(parent), attribute, module.get_base_layer())
     config = cast(Any, model).peft_config[ADAPTER]
     del cast(Any, model).peft_config
     thaw(model)
@@ -129,31 +128,28 @@ def write_adapters(
     from safetensors.torch import save_file
 
     save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
-    about = copy(config)
-    about.base_model_name_or_path, _, revision = base.partition("@")
-    about.revision, about.inference_mode = revision or None, True
+    saved = copy(config)
+    saved.base_model_name_or_path, _, revision = base.partition("@")
+    saved.revision, saved.inference_mode = revision or None, True
     tops = {name.removeprefix(encoder_prefix(model)).split(".")[0] for name in head_parameters(model)}
-    about.modules_to_save = sorted(tops) or None
+    saved.modules_to_save = sorted(tops) or None
     for name in ("target_modules", "feedforward_modules"):  # Sets, whose order differs each time.
-        if hasattr(about, name):
-            setattr(about, name, sorted(getattr(about, name)))
+        if hasattr(saved, name):
+            setattr(saved, name, sorted(getattr(saved, name)))
     kind = type(model).__name__
-    about.task_type = next((task for end, task in TASK_TYPES.items() if kind.endswith(end)), None)
-    about.save_pretrained(str(folder))
+    saved.task_type = next((task for end, task in TASK_TYPES.items() if kind.endswith(end)), None)
+    saved.save_pretrained(str(folder))
 
 
 def apply_adapters(model: nn.Module, folder: Path) -> set[str]:
-    """Add the adapters of a peft folder to a model, or to an encoder alone, and merge them.
-
-    Returns the names of the weights of a head that were there as well.
-    """
+    """Add and merge a peft folder's adapters; return the names of the head's weights in it."""
     head = load_adapters(model, folder)
     merge_adapters(model)
     return head
 
 
 def load_adapters(model: nn.Module, folder: Path) -> set[str]:
-    """Add the adapters of a peft folder to a model or an encoder; return the names of a head's weights."""
+    """Add a peft folder's adapters to a model or an encoder; return the names of the head's weights in it."""
     check_peft(family_of(model), None, str(folder))
     from peft import PeftConfig, set_peft_model_state_dict
 
@@ -162,11 +158,13 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     except Exception as error:
         raise _damaged(folder / CONFIG, error) from error
     config.modules_to_save, config.inference_mode = None, False
-    weights = {name.removeprefix(PREFIX): one for name, one in read_weights(folder / WEIGHTS).items()}
+    weights = {name.removeprefix(PREFIX): weight for name, weight in read_weights(folder / WEIGHTS).items()}
     head = head_parameters(model)
     if encoder_of(model) is model:
-        inside = f"{cast(Any, model).base_model_prefix}."
-        weights = {name.removeprefix(inside): one for name, one in weights.items() if name.startswith(inside)}
+        prefix = f"{cast(Any, model).base_model_prefix}."
+        weights = {
+            name.removeprefix(prefix): weight for name, weight in weights.items() if name.startswith(prefix)
+        }
     add_adapters(model, config, seed=0)
     try:
         result = set_peft_model_state_dict(model, weights, adapter_name=ADAPTER)

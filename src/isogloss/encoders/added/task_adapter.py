@@ -1,13 +1,12 @@
 """The adapters of a task, stacked on those of the language (MAD-X).
 
 Pfeiffer et al. (2020), "MAD-X: An Adapter-Based Framework for Multi-Task Cross-Lingual Transfer", Section
-3.2: a bottleneck after each layer's feed-forward, behind the language's adapter or copy if there is one. All
-languages share it, so at test time the language's modules are swapped beneath it. The residual is what each
-adapter reads, before the norm; in the paper both stand behind a norm, and their residual is the
-feed-forward's output.
+3.2: a bottleneck after each layer's feed-forward, behind the language's adapter or copy if any. All languages
+share it, so at test time the language's modules are swapped beneath it. The residual is each adapter's input,
+before the norm; in the paper both follow a norm, and their residual is the feed-forward's output.
 
-On disk they are a file beside the weights of an ordinary model; or, with the head in the same file, all that
-is kept of a model whose encoder stayed as it was (``differences``).
+On disk they are a file next to the weights of an ordinary model; or, with the head in the same file, all that
+is saved of a model whose encoder stayed as it was (``differences``).
 """
 
 from pathlib import Path
@@ -39,15 +38,15 @@ class TaskAdapters(nn.ModuleList):
 def add_task_adapter(model: nn.Module, reduction: int, *, seed: int) -> None:
     """Add an adapter of the task to each layer; the outputs do not change.
 
-    A model that has them keeps them; ConfigError where theirs is another reduction.
+    A model that has them keeps them; ConfigError if their reduction is another.
     """
     check_reduction(reduction, encoder_of(model).config.hidden_size, "task adapter")
-    if (there := task_adapter(model)) is None:
-        _put(model, TaskAdapters(model, reduction, seed=seed))
-    elif there.reduction != reduction:
+    if (existing := task_adapter(model)) is None:
+        _attach(model, TaskAdapters(model, reduction, seed=seed))
+    elif existing.reduction != reduction:
         raise ConfigError(
-            f"task adapter: the model this starts from has one of reduction {there.reduction}, and "
-            f"{reduction} is asked for. Ask for {there.reduction}, or start from a model without."
+            f"task adapter: the model this starts from has one of reduction {existing.reduction}, and "
+            f"{reduction} is asked for. Ask for {existing.reduction}, or start from a model without."
         )
 
 
@@ -59,40 +58,41 @@ def task_adapter(model: nn.Module) -> TaskAdapters | None:
 
 def adapted_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters of a model's task adapters and of its head, by their names in a file."""
-    return {**_own(task_adapter(model)), **head_parameters(model)}
+    return {**_parameters(task_adapter(model)), **head_parameters(model)}
 
 
 def write_task_adapter(model: nn.Module, folder: Path, *, head: bool = False) -> None:
-    """Write the adapters of a model's task, if any, into a folder, and its head if that is asked for."""
+    """Write the adapters of a model's task, if any, into a folder; with ``head``, the head as well."""
     if (added := task_adapter(model)) is not None:
-        weights = adapted_parameters(model) if head else _own(added)
+        weights = adapted_parameters(model) if head else _parameters(added)
         write_weights(folder / TASK_FILE, weights, {"reduction": str(added.reduction)})
 
 
 def read_task_adapter(model: nn.Module, folder: Path) -> set[str]:
-    """Give a model the adapters of a task in a folder, if any, and the head where one of its shape is there.
+    """Add the adapters of a task in a folder, if any, to a model, and copy head weights of the same shape.
 
-    Returns the names of the head's weights. ModelError for a damaged file, or that of another encoder.
+    Returns the names of these. ModelError for a damaged file, or that of another encoder.
     """
     path = folder / TASK_FILE
     if not path.exists():
         return set()
-    reduction, weights = read_metadata(path, lambda about: int(about["reduction"])), read_weights(path)
-    added = TaskAdapters(model, reduction, seed=0)
-    copy_weights(path, {name: one for name, one in weights.items() if name.startswith(TASK)}, _own(added))
-    _put(model, added)
+    reduction = read_metadata(path, lambda metadata: int(metadata["reduction"]))
+    weights, added = read_weights(path), TaskAdapters(model, reduction, seed=0)
+    of_task = {name: weight for name, weight in weights.items() if name.startswith(TASK)}
+    copy_weights(path, of_task, _parameters(added))
+    _attach(model, added)
     head = {} if encoder_of(model) is model else head_parameters(model)
-    there = {name for name, own in head.items() if name in weights and weights[name].shape == own.shape}
+    fitting = {name for name, old in head.items() if name in weights and weights[name].shape == old.shape}
     with torch.no_grad():
-        for name in there:
+        for name in fitting:
             head[name].copy_(weights[name])
-    return there
+    return fitting
 
 
-def _own(added: TaskAdapters | None) -> dict[str, nn.Parameter]:
+def _parameters(added: TaskAdapters | None) -> dict[str, nn.Parameter]:
     return {} if added is None else dict(added.named_parameters(prefix=TASK))
 
 
-def _put(model: nn.Module, added: TaskAdapters) -> None:
+def _attach(model: nn.Module, added: TaskAdapters) -> None:
     encoder_of(model).add_module(TASK, added.train(model.training))
     connect(model)

@@ -1,0 +1,149 @@
+"""How layers are computed: attention that is fast on a CPU, and layers recomputed for the gradients.
+
+Explicit attention is registered with transformers. In gradient checkpointing (Chen et al. 2016, "Training
+Deep Nets with Sublinear Memory Cost", Section 4) a layer stores its input alone. That of transformers skips
+models that are not in training mode, and runs a layer again when the batch's hooks and languages are gone.
+Here a layer runs the second time as it did the first: with the same dropout, languages and hooks.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from isogloss.core.errors import ModelError
+from isogloss.encoders.added.language_modules import ModuleTree
+from isogloss.nn.dropout import drop
+
+EXPLICIT = "isogloss-explicit"
+"""Name under which our attention is registered with transformers."""
+
+_State = dict[Any, Any]
+
+
+def fastest_attention() -> str:
+    """Return the name of the fastest attention on this machine: fused on a GPU, explicit on a CPU."""
+    return "sdpa" if torch.cuda.is_available() else offer_explicit_attention()
+
+
+def offer_explicit_attention() -> str:
+    """Register explicit attention with fast dropout in transformers, and return its name.
+
+    On a CPU the backward passes of fused attention, and of dropout in eager attention, are slow. Without
+    dropout this equals transformers' eager attention to the bit.
+    """
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask
+
+    AttentionInterface.register(EXPLICIT, explicit_attention)
+    AttentionMaskInterface.register(EXPLICIT, eager_mask)
+    return EXPLICIT
+
+
+def explicit_attention(  # noqa: PLR0913, PLR0917 (transformers' signature)
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **_: object,
+) -> tuple[Tensor, Tensor]:
+    """Return states [batch subword head dim] and weights [batch head subword subword].
+
+    Queries, keys and values are [batch head subword dim]; the mask is added to the raw weights. Several heads
+    of queries may share one of keys and values.
+    """
+    if (group := query.size(1) // key.size(1)) > 1:
+        key, value = (states.repeat_interleave(group, dim=1) for states in (key, value))
+    weights = torch.matmul(query, key.transpose(2, 3)) * (scaling or query.size(-1) ** -0.5)
+    if attention_mask is not None:
+        weights = weights + attention_mask
+    weights = torch.softmax(weights, dim=-1)
+    if module.training:
+        weights = drop(weights, dropout)
+    return torch.matmul(weights, value).transpose(1, 2).contiguous(), weights
+
+
+@contextmanager
+def recomputed_layers(model: nn.Module) -> Iterator[int]:
+    """Recompute the layers of a model, or of the models in it, for the gradients; yields their number.
+
+    Gradients may be computed after the context has ended. ModelError for a model without Transformer layers.
+    """
+    layers = list(transformer_layers(model).values())
+    if not layers:
+        raise ModelError(
+            f"{type(model).__name__}: gradient checkpointing computes Transformer layers anew, and there are "
+            f"none here. Leave gradient_checkpointing out."
+        )
+    states = _states(model)
+    forwards = [vars(layer).get("forward") for layer in layers]
+    for layer in layers:
+        vars(layer)["forward"] = _recomputed(layer.forward, states)
+    try:
+        yield len(layers)
+    finally:
+        for layer, forward in zip(layers, forwards, strict=True):
+            vars(layer).pop("forward")
+            if forward is not None:
+                vars(layer)["forward"] = forward
+
+
+def transformer_layers(model: nn.Module) -> dict[str, nn.Module]:
+    """Return the Transformer layers of a model, or of the models in it, by name."""
+    from transformers.modeling_layers import GradientCheckpointingLayer
+
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, GradientCheckpointingLayer)
+    }
+
+
+def _states(model: nn.Module) -> list[_State]:
+    """Return the state that a layer's computation depends on: all hooks, and the active languages."""
+    states: list[_State] = []
+    for module in model.modules():
+        states += [module._forward_hooks, module._forward_pre_hooks]
+        if isinstance(module, ModuleTree):
+            states.append(vars(module.active))
+    return states
+
+
+def _recomputed(forward: Callable[..., object], states: list[_State]) -> Callable[..., object]:
+    """Return a layer's forward function that runs again for the gradients as it did the first time."""
+
+    def run(*inputs: object, **named: Any) -> object:
+        # A cache of keys and values would be written twice; training reads none.
+        named |= {name: None for name in ("past_key_values",) if name in named}
+        contents = [(state, dict(state)) for state in states if state]
+        return checkpoint(
+            forward,
+            *inputs,
+            use_reentrant=False,
+            context_fn=lambda: (nullcontext(), _restored(contents)),
+            **named,
+        )
+
+    return run
+
+
+@contextmanager
+def _restored(contents: list[tuple[_State, _State]]) -> Iterator[None]:
+    current = [(state, dict(state)) for state, _ in contents]
+    _restore(contents)
+    try:
+        yield
+    finally:
+        _restore(current)
+
+
+def _restore(contents: list[tuple[_State, _State]]) -> None:
+    for state, content in contents:
+        state.clear()
+        state.update(content)

@@ -1,0 +1,185 @@
+"""Encoders that pretraining starts from: new ones with random weights, and existing ones trained further.
+
+A decoder can be trained further with its mask lifted, so that each subword attends to both sides
+(BehnamGhader et al. 2024, "LLM2Vec: Large Language Models Are Secretly Powerful Text Encoders", Section 2.1).
+The mask is lifted in config.json, so that the encoder is read as it was trained.
+"""
+
+import json
+import shutil
+from dataclasses import replace
+from operator import attrgetter
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from isogloss.core.atomic_files import atomic_folder
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import Architecture
+from isogloss.encoders import folders
+from isogloss.encoders.added.active_language import refuse_mapped
+from isogloss.encoders.families import FAMILIES, check_new
+from isogloss.encoders.family import Config, Model, Tokenizer
+from isogloss.encoders.folders import from_pretrained, load_encoder_config, quiet
+from isogloss.encoders.loading import AutoClass, draw_parameters, load_model, load_with_head, model_folder
+from isogloss.encoders.tokenizers import load_tokenizer
+
+TextAttention = Literal["causal", "bidirectional"]
+"""Whether a subword of a decoder attends to preceding subwords, or to both sides."""
+
+
+def new_encoder(
+    architecture: Architecture,
+    tokenizer: Tokenizer,
+    *,
+    seed: int,
+    attention: str = "eager",
+    dropout: float = 0.0,
+) -> Model:
+    """Return an encoder with its masked-LM head; weights depend on the seed alone.
+
+    ``dropout`` is that of pretraining, where small encoders underfit; ``set_dropout`` sets the rate of
+    fine-tuning before the encoder is saved.
+    """
+    from transformers import AutoModelForMaskedLM
+
+    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    special = {"bos_token_id": first, "eos_token_id": last, "cls_token_id": first, "sep_token_id": last}
+    config = config_of(
+        replace(architecture, vocabulary=len(tokenizer)), padding=tokenizer.pad_token_id, **special
+    )
+    set_dropout(config, dropout)
+    family = FAMILIES[architecture.family]
+    attention = "eager" if "attention-kinds" in family.lacks else attention
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return AutoModelForMaskedLM.from_config(config, attn_implementation=attention)
+
+
+def config_of(architecture: Architecture, *, padding: int = 0, **special: int) -> Config:
+    """Return the configuration of an architecture; ConfigError for an impossible one.
+
+    ``padding`` and ``special`` are the ids of special subwords.
+    """
+    from transformers import AutoConfig
+
+    check_new(architecture.family, "architecture")
+    if architecture.dim % architecture.heads:
+        raise ConfigError(
+            f"architecture: {architecture.heads} heads do not divide a width (dim) of {architecture.dim}. "
+            f"Take heads of 64, that is heads = dim / 64."
+        )
+    shape = FAMILIES[architecture.family].shape(architecture, padding=padding)
+    config: Config = AutoConfig.for_model(
+        architecture.family, vocab_size=architecture.vocabulary, pad_token_id=padding, **special, **shape
+    )
+    return config
+
+
+def count_parameters(config: Config) -> int:
+    """Count the parameters of an encoder, with its pretraining head if any, without allocating them."""
+    import transformers
+
+    family = FAMILIES[config.model_type]
+    with torch.device("meta"), quiet():
+        if family.encoder_class != "AutoModel":  # The half of a translation model, by its own class.
+            model = attrgetter(family.encoder_class)(transformers)(config)
+        elif family.is_decoder:
+            model = transformers.AutoModelForCausalLM.from_config(config)
+        else:
+            model = transformers.AutoModelForMaskedLM.from_config(config)
+    return sum(weight.numel() for weight in model.parameters())
+
+
+def set_dropout(config: Config, rate: float) -> None:
+    """Set the dropout rate in a configuration; it takes effect when the encoder is loaded."""
+    for field in FAMILIES[config.model_type].dropouts:
+        setattr(config, field, rate)
+
+
+def dropout_rates(source: str | Path) -> dict[str, float]:
+    """Return the dropout rates in an encoder's configuration, by field."""
+    config = load_encoder_config(source)
+    return {field: getattr(config, field) for field in FAMILIES[config.model_type].dropouts}
+
+
+def load_to_continue(
+    source: str | Path, *, seed: int, attention: str = "sdpa", dropout: float = 0.0
+) -> Model:
+    """Load an encoder with its pretraining head (masked LM, or a decoder's) and a dropout, in fp32.
+
+    A pooler stays as it is. An encoder that was saved without the head gets a new one, whose weights depend
+    on the seed and their names; where the family ties it to the embeddings, it starts from these.
+    """
+    folder = model_folder(source)
+    encoder, config = load_model(folder, attention=attention), load_encoder_config(folder)
+    set_dropout(config, dropout)
+    decoder = FAMILIES[config.model_type].is_decoder
+    kind: AutoClass = "AutoModelForCausalLM" if decoder else "AutoModelForMaskedLM"
+    model, lacking = load_with_head(folder, kind, config, attention=attention)
+    refuse_mapped(model, source)
+    draw_parameters(model, lacking, seed=seed)
+    if getattr(encoder, "pooler", None) is not None:
+        model.base_model.pooler = encoder.pooler
+    return model
+
+
+def load_text_tokenizer(source: str | Path) -> Tokenizer:
+    """Load the tokenizer of an encoder for raw text, without truncation and padding."""
+    tokenizer = load_tokenizer(source)
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
+    return tokenizer
+
+
+def check_attention(source: str | Path, attention: TextAttention) -> None:
+    """Raise ConfigError for an encoder that is no decoder: it has no mask to lift."""
+    name = load_encoder_config(source).model_type
+    if not FAMILIES[name].is_decoder:
+        decoders = [family.name for family in FAMILIES.values() if family.is_decoder]
+        raise ConfigError(
+            f"attention: {attention}: {source} is no decoder ({name}) and attends to both sides always. "
+            f"Leave attention out, or take {' or '.join(decoders)}."
+        )
+
+
+def prepared(source: str | Path, attention: TextAttention | None, folder: Path) -> Path:
+    """Make an ordinary folder of an encoder with this attention, unless it exists, and return it.
+
+    All files but config.json are links. A GGUF file, slow to read, is converted to safetensors.
+    """
+    if (folder / folders.CONFIG).exists() and folders.has_weights(folder):
+        return folder
+    original = model_folder(source)
+    with atomic_folder(folder) as new:
+        if folders.gguf_file(original):
+            _convert(original, new)
+        else:
+            for path in original.iterdir():
+                _link(path, new / path.name)
+        config = new / folders.CONFIG
+        body = json.loads(config.read_text(encoding="utf-8"))
+        lifted = FAMILIES[body["model_type"]].lifted_where
+        if attention is not None and lifted is not None:
+            name, value = lifted
+            body[name] = value if attention == "bidirectional" else not value
+        config.unlink()
+        config.write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")
+    return folder
+
+
+def _convert(original: Path, folder: Path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    options = {"config": load_encoder_config(original), "dtype": "float32"}
+    with quiet():
+        from_pretrained(AutoModelForCausalLM, original, options).save_pretrained(folder)
+        from_pretrained(AutoTokenizer, original, {}).save_pretrained(folder)
+
+
+def _link(path: Path, link: Path) -> None:
+    try:
+        link.symlink_to(path.resolve())
+    except OSError:  # As on Windows, where links take a privilege.
+        shutil.copyfile(path, link)
