@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tests" / "data"))
 from odd_layouts import LAYOUTS, REAL, lines_of  # noqa: E402
 
 from isogloss.core.errors import DataError  # noqa: E402
-from isogloss.recipes.described_contents import looked_through  # noqa: E402
+from isogloss.recipes.described_contents import inspect_splits  # noqa: E402
 from isogloss.recipes.descriptions import described  # noqa: E402
 
 HEAD = """# Layouts of tagging and text files
@@ -40,7 +40,7 @@ def counts(labels: dict[str, int]) -> str:
 def checked(folder: Path, body: str, data: str = "") -> tuple[int, dict[str, int], list[str]]:
     (folder / "own.toml").write_text(body, encoding="utf-8")
     try:
-        (split,) = looked_through(described(folder / "own.toml", data), data)
+        (split,) = inspect_splits(described(folder / "own.toml", data), data)
     except DataError as error:
         return 0, {}, [str(error)]
     errors = [*split.errors[:1], *([f"{len(split.errors)} such rows"] if len(split.errors) > 1 else [])]

@@ -12,7 +12,7 @@ from isogloss import api
 from isogloss.core import stamps
 from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
-from isogloss.recipes.asking import request
+from isogloss.recipes.request import request_digest
 from isogloss.reports import write_report
 
 RECIPE = """
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Places:
     record = {"id": identity(run), "kind": "measure", "title": "new", "run": run, "needs": [], "warnings": []}
     (out / identity(run)).mkdir(parents=True)
     (out / identity(run) / "record.json").write_text(json.dumps({**record, "rows": [{"a": 1}]}))
-    asked = request(recipe.read_text(), data=data)
+    asked = request_digest(recipe.read_text(), data=data)
     (out / "plan.json").write_text(json.dumps({"title": "A", "runs": [identity(run)], "asked": asked}))
     write_report(out)
     return recipe, data, out
@@ -115,7 +115,7 @@ def test_a_change_of_what_is_asked_is_noticed(folder: Places, asked: dict[str, o
 
 def test_another_package_is_noticed(folder: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, data, out = folder
-    monkeypatch.setattr("isogloss.recipes.asking.package_stamp", lambda: "another")
+    monkeypatch.setattr("isogloss.recipes.request.package_stamp", lambda: "another")
     assert api.finished(recipe, out=out, data=data) is None
 
 
@@ -152,14 +152,14 @@ def test_a_stamp_follows_links_and_ends_where_they_lead_back(tmp_path: Path) -> 
 def test_a_text_that_is_no_path_names_no_file() -> None:
     none = ["x" * 5000, "x/" * 5000, "", "a\0b", "~10 % fewer labels", "~no user/x"]
     text = f"a = {json.dumps(none)}"
-    assert request(text) == request(text) != ""
+    assert request_digest(text) == request_digest(text) != ""
 
 
 def test_published_numbers_are_those_beside_the_recipe(tmp_path: Path) -> None:
     found = set()
     for numbers in ("", "a", "ab"):
         (tmp_path / "numbers.csv").write_text(numbers)
-        found.add(request('published = "numbers.csv"', beside=tmp_path))
+        found.add(request_digest('published = "numbers.csv"', folder=tmp_path))
     assert len(found) == 3
 
 
@@ -174,17 +174,17 @@ def test_published_numbers_are_those_beside_the_recipe(tmp_path: Path) -> None:
     ],
 )
 def test_where_only_a_plan_knows_what_is_read_nothing_counts_as_finished(text: str) -> None:
-    assert request(text) == ""
+    assert request_digest(text) == ""
 
 
 def test_a_hub_encoder_with_another_commit_is_noticed(
     hub_cache: Callable[..., str], folder: Places, tmp_path: Path
 ) -> None:
     text = 'encoder = "some/encoder@v2"'
-    before = request(text)
-    assert request(text) == before
+    before = request_digest(text)
+    assert request_digest(text) == before
     hub_cache("some/encoder", tmp_path / "encoder", revision="v2")
-    assert request(text) != before
+    assert request_digest(text) != before
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from each import each
 from isogloss.core.identity import identity
 from isogloss.diagnostics.scores import Scores
 from isogloss.planning.plan import plan_recipe
-from isogloss.recipes.published import read_published
-from isogloss.recipes.recipe_text import PAPERS, packaged_recipes, recipe_text
+from isogloss.recipes.recipe_text import PAPERS, packaged_recipes, read_published, recipe_text
 from isogloss.runs.runs import Measure
 from planned_ids import FILE, planned
 

@@ -26,8 +26,8 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
 from isogloss.engine.engines import ExecutionOptions, parse_execution
 from isogloss.planning.store_places import local_folder, store_at, store_for
-from isogloss.recipes.asking import request
 from isogloss.recipes.recipe_text import QUICKSTART, Source, folder_for, recipe_folder, recipe_text
+from isogloss.recipes.request import request_digest
 from isogloss.store.store import Outcome, Store
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from isogloss.data.corpora.described import DescribedCorpus
     from isogloss.engine.searching import Search, Trial
     from isogloss.planning.plan import Announce
-    from isogloss.recipes.python_rows import Rows
+    from isogloss.recipes.descriptions import Rows
     from isogloss.reports import Report
     from isogloss.reports.comparison import Compared
     from isogloss.reports.measurements import Measurements, Run
@@ -47,9 +47,9 @@ class Study:
     """A folder of runs: their measurements and their report."""
 
     out: Path
-    """Where they lie elsewhere, the folder of copies."""
-    place: str | Path = ""
-    """That other place, a URL."""
+    """Of runs below a URL, the folder of their copies."""
+    address: str | Path = ""
+    """That URL, or the folder."""
 
     @cached_property
     def measurements(self) -> "Measurements":
@@ -77,7 +77,7 @@ class Study:
 
     def report(self) -> "Report":
         """Write the report where it is missing or outdated, and return it."""
-        return report(self.place or self.out)
+        return report(self.address or self.out)
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,9 @@ def run(
 ) -> Result:
     """Run a recipe; runs with a record are not made again.
 
-    It is a TOML file, the name of a packaged one, or, with ``out``, a dict of the same tables or a
-    ``Recipe``, whose methods and measurements may be values of their classes; or several of them, whose runs
-    lie in one folder ``out`` and have one report. ConfigError says what is wrong.
+    A recipe is a TOML file, the name of a packaged one, or, with ``out``, a dict of the same tables or a
+    ``Recipe``, whose methods and measurements may be values of their classes. The runs of several recipes
+    share one folder ``out`` and one report. ConfigError says what is wrong.
 
     ``changes`` are dotted keys of the recipe and their values. ``out`` is a folder, or a URL as in
     s3://bucket/study. The same call in other processes, here or on other machines that see it, shares the
@@ -295,7 +295,7 @@ def search(
     measure (the task's metric when left out). A trial's score is the mean over the recipe's seeds. With
     ``target_dev`` the targets' dev sets choose, which is no zero-shot transfer. Trials are ordinary runs in
     the folder, so the same call, or one with more ``trials``, goes on where it was. The best one's recipe is
-    written ``to`` a file that extends the recipe. All else is as for ``run``.
+    written ``to`` a file that extends the recipe. The other arguments are those of ``run``.
     """
     options = parse_execution(**execution)
     from isogloss.engine.engine import make_planned
@@ -327,12 +327,12 @@ def corpus(
     data: str | Path = "",
     rows: Mapping[str, Mapping[str, "Rows"]] | None = None,
 ) -> "DescribedCorpus":
-    """Read a description of a corpus; from then on it is known by its name in this process.
+    """Read a description of a corpus, and register the corpus by its name in this process.
 
-    It is a TOML file, whose files lie beside it or below ``data``; or its fields as a mapping, with ``rows``
-    by language and split: mappings, a ``datasets.Dataset`` or a DataFrame, which are written into the user's
-    cache folder, for other processes to read. ConfigError or DataError, with file and field or line, where
-    the description or the rows that labels are read from do not fit.
+    The description is a TOML file, whose files are in its folder or below ``data``; or its fields as a
+    mapping, with ``rows`` by language and split: mappings, a ``datasets.Dataset`` or a DataFrame, which are
+    written into the user's cache folder, for other processes to read. ConfigError or DataError, with file and
+    field or line, where the description or the rows that labels are read from are wrong.
 
     >>> topics = isogloss.corpus("topics.toml")                         # doctest: +SKIP
     >>> description = {"name": "own", "kind": "text", "labels": ["weather"]}
@@ -341,16 +341,15 @@ def corpus(
     >>> model.evaluate(own.name, ["sw"])                                # doctest: +SKIP
     """
     from isogloss.data.corpora.described import KNOWN
-    from isogloss.recipes.descriptions import known_as
-    from isogloss.recipes.python_rows import written
+    from isogloss.recipes.descriptions import register_corpus, write_rows
 
     if (rows is None) == isinstance(description, Mapping):
         raise ConfigError(
             "corpus: a description as a mapping comes with its rows, and that of a TOML file with none. Give "
             "either."
         )
-    path = written(description, rows or {}) if isinstance(description, Mapping) else description
-    return KNOWN[known_as(str(path), str(data))]
+    path = write_rows(description, rows or {}) if isinstance(description, Mapping) else description
+    return KNOWN[register_corpus(str(path), str(data))]
 
 
 def finished(
@@ -373,7 +372,9 @@ def finished(
     plan = store.plan()
     if not plan.asked:
         return None
-    if plan.asked != request(text, changes=changes, scale=scale, data=data, beside=recipe_folder(recipe)):
+    if plan.asked != request_digest(
+        text, changes=changes, scale=scale, data=data, folder=recipe_folder(recipe)
+    ):
         return None
     from isogloss.reports import finished_report
 

@@ -73,7 +73,10 @@ def test_a_shipped_description_is_checked_by_its_name(command, tmp_path):
     ended = command("corpus", "check", "sib200", "--data", tmp_path)
     assert (ended.status, ended.err) == (0, "")
     assert "sib200: text, text-classification, read as csv." in ended.out
-    assert "none of" in command("corpus", "check", "sib200", "--data", tmp_path / "sib200").message
+    assert (
+        "no such file in any language"
+        in command("corpus", "check", "sib200", "--data", tmp_path / "sib200").message
+    )
 
 
 def test_gold_alignments_in_a_folder_of_ones_own_are_found_as_the_error_says(command, tmp_path):

@@ -19,7 +19,6 @@ from isogloss.core.plug_ins import package_of, plugged_names
 from isogloss.engine.engine import make_planned
 from isogloss.engine.engines import Execution
 from isogloss.planning.plan import plan_recipe
-from isogloss.recipes.asking import request
 from isogloss.reports.checks import Check
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.report import _added, all_claims

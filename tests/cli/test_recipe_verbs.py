@@ -115,10 +115,10 @@ def test_a_packaged_recipe_is_extended_by_its_name(tmp_path):
             'extends = "quikstart"',
             "own.toml: extends: run: no recipe 'quikstart'. Did you mean 'quickstart'?",
         ),
-        ('extends = "ohter.toml"', "ohter.toml: there is no such recipe."),
+        ('extends = "ohter.toml"', "ohter.toml: no such recipe."),
         ('extends = ["quickstart"]', "own.toml: extends: found ['quickstart']; expected the file or name"),
-        ('extends = "broken.toml"', "broken.toml: this is no TOML"),
-        ('extends = "deep.toml"', "deep.toml: its lists or tables stand in one another too deeply"),
+        ('extends = "broken.toml"', "broken.toml: invalid TOML"),
+        ('extends = "deep.toml"', "deep.toml: its lists or tables are nested too deeply"),
     ],
 )
 def test_what_cannot_be_extended_is_refused(tmp_path, text, said):
@@ -218,7 +218,7 @@ def test_descriptions_of_corpora_fit_their_schema_and_its_fields_are_explained(c
     assert rules["properties"]["labels"]["description"].startswith("The inventory, or each spelling")
     assert json.loads(command("schema").out) == schema_of("recipe")
     grid = schema_of("recipe")["$defs"]["GridTable"]["properties"]
-    assert grid["seeds"]["description"] == "Seeds; each makes its own head, order and dropout."
+    assert grid["seeds"]["description"] == "Seeds of head, order and dropout."
     assert "no schema 'recipes'. Did you mean 'recipe'?" in command("schema", "recipes").message
 
 

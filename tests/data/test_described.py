@@ -14,8 +14,8 @@ from isogloss.data.files import DiskFolder, File
 from isogloss.data.formats.kinds import KINDS
 from isogloss.data.formats.tables import SUFFIXES, Table, rows
 from isogloss.data.sources import Sources
-from isogloss.recipes.described_contents import looked_through
-from isogloss.recipes.descriptions import described, known_as
+from isogloss.recipes.described_contents import inspect_splits
+from isogloss.recipes.descriptions import described, register_corpus
 from says import says
 
 TEXTS = [("Hujambo dunia", "salamu"), ('He said "no", twice', "kauli"), ("Jua, mwezi; nyota", "anga")]
@@ -219,7 +219,7 @@ def test_any_two_files_of_lines_are_bitext(own):
         Translation(id="1", first="moon", second="mwezi"),
     ]
     assert [one.second for one in read(corpus, "sw-de", "test")] == ["Sonne", "Mond"]
-    found = [(one.language, one.examples) for one in looked_through(corpus)]
+    found = [(one.language, one.examples) for one in inspect_splits(corpus)]
     assert found == [("de-en", 2), ("en-sw", 2)]
 
 
@@ -411,10 +411,10 @@ def test_a_pair_is_no_language_of_a_region(own):
     [
         ("kind = 3\nfiles = 'a'", "kind: found 3; expected a text"),
         ("kind = 'texts'\nfiles = 'a'", "no kind of corpus 'texts'. Did you mean 'text'?"),
-        ("kind = 'text'", "files: nothing is there; expected where the files are"),
+        ("kind = 'text'", "files: this is empty; expected the path of the files"),
         ("kind = 'text'\nfiles = 'a.tsv'\nlable = []", "lable: no such field. Did you mean 'labels'?"),
-        ("kind = 'text'\nfiles = '/a.tsv'", "'/a.tsv' is a place on one machine"),
-        ("kind = 'text'\nfiles = '{language}.xml'", "'{language}.xml' has no suffix that tells it"),
+        ("kind = 'text'\nfiles = '/a.tsv'", "'/a.tsv' is an absolute path"),
+        ("kind = 'text'\nfiles = '{language}.xml'", "'{language}.xml' has no known suffix"),
         ("kind = 'text'\nfiles = '{language}.conll'", "no format of text 'conll'"),
         ("kind = 'text'\nfiles = '{language}.tsv'\ncolumns = { txt = 0 }", "Did you mean 'text'?"),
         ("kind = 'text'\nfiles = '{language}.tsv'\nseparator = ''", "separator: found ''; expected one char"),
@@ -430,15 +430,15 @@ def test_a_pair_is_no_language_of_a_region(own):
         ("kind = 'tagging'\nfiles = '{language}.conllu'\ncolumns = { label = 10 }", "column of CoNLL-U '10'"),
         (
             "kind = 'raw'\nfiles = '{language}.txt'\nformat = 'lines'\nwhere = { a = 'b' }",
-            "where: rows of lines have no columns to choose them by",
+            "where: rows of lines have no columns to select them by",
         ),
         (
             "kind = 'text'\nfiles = '{language}.tsv'\ncolumns = { text = ['a', 'b'] }",
-            "columns: text stands in 2 columns; expected one. A list of one or more is for id",
+            "columns: text has 2 columns; expected one. A list of one or more is for id",
         ),
         (
             "kind = 'choice'\nfiles = '{language}.tsv'\nlabels = { A = 'a' }",
-            "labels: found a table; expected a list of what the first option is called",
+            "labels: found a table; expected a list with the names of the first option",
         ),
         (
             "kind = 'choice'\nfiles = '{language}.tsv'\ncolumns = { option = [1, 2] }",
@@ -446,10 +446,10 @@ def test_a_pair_is_no_language_of_a_region(own):
         ),
         ("kind = 'text'\nfiles = '{language}.tsv'\nsplits = { dev = 'd' }", "splits: found dev, and files"),
         ("kind = 'text'\nfiles = '{language}.tsv'\nlanguages = ['en', 'eng_Latn']", "'en' is named twice"),
-        ("kind = 'text'\nfiles = 'no-{language}.tsv'", "none of no-{language}.tsv"),
-        ("kind = [", "this is no TOML"),
-        (f"kind = {'[' * 5000}", "too deeply to be read"),
-        (f"kind = {'9' * 5000}", "this is no TOML (Exceeds the limit"),
+        ("kind = 'text'\nfiles = 'no-{language}.tsv'", "no-{language}.tsv: no such file in any language"),
+        ("kind = [", "invalid TOML"),
+        (f"kind = {'[' * 5000}", "nested too deeply"),
+        (f"kind = {'9' * 5000}", "invalid TOML (Exceeds the limit"),
     ],
 )
 def test_mistakes_in_a_description_name_the_file_and_the_field(own, tmp_path, body, said):
@@ -461,7 +461,7 @@ def test_mistakes_in_a_description_name_the_file_and_the_field(own, tmp_path, bo
 
 def test_a_description_that_is_not_there_is_named(tmp_path):
     with says(ConfigError, "none.toml:"):
-        known_as(str(tmp_path / "none.toml"))
+        register_corpus(str(tmp_path / "none.toml"))
 
 
 BODIES = {
@@ -539,7 +539,7 @@ def test_what_is_written_is_read_as_json_lines(own, tmp_path):
 def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_fingerprint(put, tmp_path):
     body = 'name = "greetings"\nkind = "text"\nfiles = "{language}.tsv"\n'
     put({"own.toml": body, "sw.tsv": TSV, "other/sw.tsv": TSV})
-    assert known_as(str(tmp_path / "own.toml")) == "greetings"
+    assert register_corpus(str(tmp_path / "own.toml")) == "greetings"
     sources = Sources()
     assert sources.labels("greetings") == ("anga", "kauli", "salamu")
     assert len(sources.examples("greetings", "sw", "train")) == 3
@@ -547,16 +547,16 @@ def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_
     swapped = 'name = "swapped"\nkind = "text"\nfiles = "{language}.tsv"\n'
     swapped += 'columns = { text = "label", label = "text" }\n'
     put({"other/swapped.toml": swapped, "other/own.toml": body.replace("text", "pair") + 'labels = ["x"]\n'})
-    known_as(str(tmp_path / "other/swapped.toml"))
+    register_corpus(str(tmp_path / "other/swapped.toml"))
     assert before != sources.fingerprint("swapped", "sw", "train")
     with says(ConfigError, "'greetings'"):
-        known_as(str(tmp_path / "other/own.toml"))
+        register_corpus(str(tmp_path / "other/own.toml"))
 
 
 def test_it_is_looked_through_whole_and_what_is_odd_is_told(own):
     files = {"train-sw.tsv": TSV + "Hujambo dunia\tkauli\n", "test-sw.tsv": TSV + "x\tnone\n \tanga\n"}
     body = 'kind = "text"\nfiles = "{split}-{language}.tsv"\nlabels = ["anga", "kauli", "salamu"]\n'
-    train, test = looked_through(own(body, files))
+    train, test = inspect_splits(own(body, files))
     assert (train.examples, train.repeated, train.trained, train.errors) == (4, 1, 0, ())
     assert train.labels == {"kauli": 2, "salamu": 1, "anga": 1}
     assert (test.examples, test.trained) == (3, 3)

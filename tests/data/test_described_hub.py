@@ -115,10 +115,14 @@ def test_files_that_may_be_more_than_data_are_not_read(monkeypatch, own):
             r"hub: found 'owner/news'; expected owner/name@COMMIT, all 40 digits of it: a branch",
         ),
         (COMMIT, "main", r"hub: found 'owner/news@main'"),
-        ('languages = { sw = "swa" }\n', "", r"languages: those of a dataset of the hub are not looked up"),
-        ('kind = "text"\n', 'kind = "text"\nfiles = "a.tsv"\n', r"files: a dataset of the hub says its own"),
+        ('languages = { sw = "swa" }\n', "", r"languages: those of a dataset of the hub cannot be listed"),
+        (
+            'kind = "text"\n',
+            'kind = "text"\nfiles = "a.tsv"\n',
+            r"files: this comes from the dataset of the hub",
+        ),
         ('train = "train"', 'training = "train"', r"splits: no split 'training'. Did you mean 'train'"),
-        (f'hub = "owner/news@{COMMIT}"\n', "", r"files: nothing is there; expected where the files are"),
+        (f'hub = "owner/news@{COMMIT}"\n', "", r"files: this is empty; expected the path of the files"),
     ],
 )
 def test_mistakes_are_said_before_anything_is_read(own, old, new, said):

@@ -8,7 +8,7 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.examples import LabelledText, Question, SentencePair
-from isogloss.recipes.described_contents import looked_through
+from isogloss.recipes.described_contents import inspect_splits
 from says import says
 
 FELT = [("Nafurahi sana", ("joy",)), ("Naogopa, nalia", ("fear", "sadness")), ("Saa sita", ())]
@@ -47,7 +47,7 @@ def test_several_labels_in_every_form(own, suffix, text, more):
     assert (corpus.tasks, corpus.labels) == (("multi-label-classification",), LABELS)
     found = read(corpus)
     assert [(one.text, one.label) for one in found] == FELT
-    (there,) = looked_through(corpus)
+    (there,) = inspect_splits(corpus)
     assert there.labels == {"joy": 1, "fear": 1, "sadness": 1}
     assert there.remarks == ("own sw train: texts without a label: 1.",)
     again = own(f'{TOLD}jsonl"\n', {"train-sw.jsonl": "\n".join(corpus.write(found, "sw"))})
@@ -66,7 +66,7 @@ def test_numbers_of_pairs_are_read_and_told_with_their_range(own):
         SentencePair(id="0", first="Jua", second="Mwezi", label=1.25),
         SentencePair(id="1", first="Jua", second="Jua", label=5.0),
     ]
-    (there,) = looked_through(corpus)
+    (there,) = inspect_splits(corpus)
     assert (there.labels, there.remarks) == ({}, ("own sw train: numbers from 1.25 to 5, 3.12 on average.",))
     one = own(STS.replace("pair", "text"), {"train-sw.tsv": "text\tlabel\nJua\t-3e-1\n"})
     assert read(one) == [LabelledText(id="0", text="Jua", label=-0.3)]
@@ -111,12 +111,12 @@ def test_a_label_that_does_not_fit_is_named_with_its_line(own, body, suffix, tex
             "Did you mean 'label'? Known: label, number.",
         ),
         (STS + 'labels = ["a"]\n', "labels: a number has none. Leave them out."),
-        (TOLD + 'tsv"\nbetween = ""\n', "between: nothing is there"),
+        (TOLD + 'tsv"\nbetween = ""\n', "between: this is empty"),
         (
             TOLD + f'tsv"\n{COLUMNS}labels = ["a"]\n',
             "labels: found 1 for 3 columns; expected a list with the label of each",
         ),
-        (STS + 'columns = { label = ["a", "b"] }\n', "columns: label stands in 2 columns; expected one"),
+        (STS + 'columns = { label = ["a", "b"] }\n', "columns: label has 2 columns; expected one"),
     ],
 )
 def test_what_cannot_be_predicted_is_said_before_a_file_is_read(own, body, said):
@@ -213,7 +213,7 @@ def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_t
     corpus = own(SPAN, {"train-sw.tsv": text})
     found = [one.answers for one in corpus.read(None, "sw", "train")]
     assert found == [((24, "Ada"),), ((0, "Ada"),), ((38, "London"),), ((13, "aliandika"),)]
-    (there,) = looked_through(corpus)
+    (there,) = inspect_splits(corpus)
     assert there.remarks == (
         "own sw train: answers that did not stand at their offset, found again: 2 (question 1: answer 'Ada' "
         "without an offset, the first of 2 places; question 2: answer 'London' from 37 to 38).",

@@ -8,7 +8,7 @@ from odd_layouts import LAYOUTS, REAL, lines_of
 from isogloss.core.errors import DataError
 from isogloss.data.formats.tag_schemes import BIO, IOB1, TagCounts, as_bio, misfit
 from isogloss.data.projection.tag_projection import entities
-from isogloss.recipes.described_contents import looked_through
+from isogloss.recipes.described_contents import inspect_splits
 from isogloss.recipes.descriptions import described
 
 
@@ -16,7 +16,7 @@ from isogloss.recipes.descriptions import described
 def test_a_layout_is_read_as_it_is_and_reported_or_refused_with_its_line(own, put, odd):
     put({"test.txt": odd.content})
     try:
-        (split,) = looked_through(own(f'{odd.body}files = {{ test = "test.txt" }}\nlanguages = ["xx"]\n'))
+        (split,) = inspect_splits(own(f'{odd.body}files = {{ test = "test.txt" }}\nlanguages = ["xx"]\n'))
     except DataError as error:  # Of the whole file.
         assert f"test.txt{odd.error}" in str(error)
         assert odd.sentences == 0
@@ -37,7 +37,7 @@ def test_a_real_file_has_the_sentences_and_labels_that_a_count_apart_from_the_re
     split = "train" if real.path.endswith(("train.tsv", "4000.tsv")) else "test"
     body = f'{real.body}files = {{ {split} = "{real.path}" }}\nlanguages = ["{real.language}"]\n'
     (tmp_path / "own.toml").write_text(f'{body}bad_rows = "skip"\n', encoding="utf-8")
-    (found,) = looked_through(described(tmp_path / "own.toml", str(folder)), str(folder))
+    (found,) = inspect_splits(described(tmp_path / "own.toml", str(folder)), str(folder))
     count, labels = real.count(lines_of(folder, real.path))
     assert (found.examples, found.labels, len(found.errors)) == (count, dict(labels), real.left_out)
 

@@ -68,9 +68,9 @@ def by_label(tmp_path):
     (tmp_path / "by-label.toml").write_text(
         'kind = "text"\nfiles = "{language}.{split}.csv"\nlanguages = ["en"]\n'
     )
-    from isogloss.recipes.descriptions import known_as
+    from isogloss.recipes.descriptions import register_corpus
 
-    return known_as(str(tmp_path / "by-label.toml"), "")
+    return register_corpus(str(tmp_path / "by-label.toml"), "")
 
 
 def test_files_are_drawn_from(by_label):

@@ -11,8 +11,8 @@ from isogloss.data.corpora.described import KNOWN, shipped
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, Translation
 from isogloss.data.files import DiskFolder
 from isogloss.data.projection.parallel_examples import matched
-from isogloss.recipes.described_contents import looked_through
-from isogloss.recipes.descriptions import known_as
+from isogloss.recipes.described_contents import inspect_splits
+from isogloss.recipes.descriptions import register_corpus
 from says import says
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -196,7 +196,7 @@ def test_a_file_of_the_official_layout_is_read(name, tmp_path):
     (tmp_path / place).parent.mkdir(parents=True)
     for code, own in (text if isinstance(text, dict) else {"": text}).items():
         (tmp_path / place.format(code)).write_text(own, encoding="utf-8")
-    corpus = KNOWN[known_as(name, str(tmp_path))]
+    corpus = KNOWN[register_corpus(name, str(tmp_path))]
     assert corpus.name == name
     assert corpus.licence and corpus.about and corpus.url.startswith("https://")
     found = list(corpus.read(DiskFolder(tmp_path), language, split))
@@ -212,7 +212,7 @@ def test_a_file_of_the_official_layout_is_read(name, tmp_path):
 
 def test_without_the_files_it_is_said_what_was_looked_for(tmp_path):
     with says(ConfigError, "--data"):
-        known_as("sib200", str(tmp_path))
+        register_corpus("sib200", str(tmp_path))
 
 
 @pytest.mark.data
@@ -225,7 +225,7 @@ def test_the_real_files_are_read_whole(name, tmp_path):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).symlink_to(DATA / real)
     folder = str(DATA if (DATA / name).is_dir() else tmp_path)
-    found = list(looked_through(KNOWN[known_as(name, folder)], folder))
+    found = list(inspect_splits(KNOWN[register_corpus(name, folder)], folder))
     assert not [error for one in found for error in one.errors]
     assert sum(one.examples for one in found) == READ[name]
 
@@ -242,8 +242,8 @@ def test_the_real_questions_of_belebele_are_read_whole(tmp_path):
         with gzip.open(DATA / f"belebele/{language}.jsonl.gz", "rt", encoding="utf-8") as file:
             lines = [line for one in file for line in _official(json.loads(one))]
         (tmp_path / f"belebele/{language}.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    corpus = KNOWN[known_as("belebele", str(tmp_path))]
-    english, german = looked_through(corpus, str(tmp_path))
+    corpus = KNOWN[register_corpus("belebele", str(tmp_path))]
+    english, german = inspect_splits(corpus, str(tmp_path))
     for one in (english, german):
         assert (one.examples, one.repeated, one.errors) == (900, 0, ())
         assert one.labels == {"0": 206, "1": 251, "2": 246, "3": 197}

@@ -113,11 +113,11 @@ def _parquet(rows: list[dict[str, object]]) -> bytes:
 
 def descriptions() -> Iterator[Door]:
     """Yield each kind of described corpus in each of its formats, and the description itself."""
-    from isogloss.recipes.described_contents import looked_through
+    from isogloss.recipes.described_contents import inspect_splits
     from isogloss.recipes.descriptions import described
 
     def read(folder: Path) -> object:
-        for split in looked_through(described(folder / "own.toml")):
+        for split in inspect_splits(described(folder / "own.toml")):
             for error in split.errors:
                 raise DataError(error)
 

@@ -28,7 +28,7 @@ from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnl
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.x_mixup import XMixup
 from isogloss.nn.language_modules import LanguageMap
-from isogloss.recipes.asking import parse_change
+from isogloss.recipes.request import parse_change
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting

@@ -14,9 +14,9 @@ from isogloss.core.identity import content, identity
 from isogloss.data.examples import SentencePair
 from isogloss.methods.plain import SourceOnly
 from isogloss.planning.plan import plan_recipe
-from isogloss.recipes.asking import parse_change
 from isogloss.recipes.checking import read_recipe
 from isogloss.recipes.recipe_text import PAPERS, packaged_recipes, recipe_text
+from isogloss.recipes.request import parse_change
 from isogloss.runs.encoder_runs import Pretrain
 from isogloss.runs.needs import needs, not_looked_up
 from isogloss.runs.runs import FineTune, Measure

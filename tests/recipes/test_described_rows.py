@@ -89,7 +89,7 @@ def test_questions_and_several_labels_of_a_dataset():
             {"kind": "text", "files": "x"},
             {"sw": {"train": ROWS}},
             ConfigError,
-            "files: that of rows is known",
+            "files: this follows from the rows",
         ),
         (
             {"kind": "text"},

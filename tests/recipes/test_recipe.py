@@ -12,9 +12,9 @@ from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.recipes.asking import parse_change
 from isogloss.recipes.checking import checked, read_recipe
 from isogloss.recipes.recipe_text import to_toml
+from isogloss.recipes.request import parse_change
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq
 from says import says
@@ -257,5 +257,5 @@ def test_common_fields_that_nobody_reads_are_refused():
     assert "r.toml: pretrain: langauges:" in message
     assert "'languages'" in message
     alone = SHARED.partition("[[encoder]]")[0]
-    assert "there is none" in refusal(alone)
+    assert "the recipe has none" in refusal(alone)
     assert "a table" in refusal(SHARED.partition("[pretrain]")[0] + "pretrain = 3")

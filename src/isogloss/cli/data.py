@@ -18,12 +18,12 @@ from isogloss.core.records import writing
 from isogloss.data import CORPORA
 from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.fetching.official_files import Release, Result, chosen, existing, fetch
-from isogloss.recipes.asking import once_each, parse_change
+from isogloss.recipes.request import parse_change, unique_keys
 
 if TYPE_CHECKING:
     from isogloss.data.corpora.described import DescribedCorpus
     from isogloss.engine.single import BitextToAlign, Direction, SplitToTranslate
-    from isogloss.recipes.described_contents import SplitFound
+    from isogloss.recipes.described_contents import SplitContents
 
 HEADS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
 MOST_ERRORS = 20
@@ -70,7 +70,7 @@ def print_alignments(request: "BitextToAlign", *, out: Path, data: str | None, o
 
 def recipe_table(changes: Sequence[str], named: Mapping[str, tuple[str, str]]) -> dict[str, object]:
     """Return a table of a recipe from ``--set`` changes and from fields with own options: (option, value)."""
-    table: dict[str, object] = once_each("--set", map(parse_change, changes))
+    table: dict[str, object] = unique_keys("--set", map(parse_change, changes))
     for field, (option, _) in named.items():
         if field in table:
             raise ConfigError(f"--set {field}=…: {option} sets this field. Leave either out.")
@@ -141,14 +141,14 @@ def _cell(value: object) -> object:
 def print_corpus(path: Path, *, data: str, output: Output) -> None:
     """Print the contents of a described corpus; DataError, with the first broken row, if one does not fit."""
     from isogloss.data.corpora.described import shipped
-    from isogloss.recipes.described_contents import looked_through
+    from isogloss.recipes.described_contents import inspect_splits
     from isogloss.recipes.descriptions import described
 
     path = shipped().get(str(path), path)
     corpus = described(path, data)
-    splits = list["SplitFound"]()
+    splits = list["SplitContents"]()
     with output.progress as display:
-        for split in looked_through(corpus, data):
+        for split in inspect_splits(corpus, data):
             splits.append(split)
             remark = f"{split.language} {split.split}"
             display.on_progress(Progress(f"reading {corpus.name}", len(splits), len(splits), remark))
@@ -170,7 +170,7 @@ def print_corpus(path: Path, *, data: str, output: Output) -> None:
         raise DataError(f"{path}: none of its files was found: {', '.join(corpus.paths.values())}.")
 
 
-def _print_contents(corpus: "DescribedCorpus", splits: Sequence["SplitFound"]) -> None:
+def _print_contents(corpus: "DescribedCorpus", splits: Sequence["SplitContents"]) -> None:
     kind = f"{corpus.kind}, {corpus.tasks[0]}, read as {corpus.format}"
     none = "options, counted from 0" if corpus.kind == "choice" else "none"
     show_line(plain(f"{corpus.name}: {kind}. Labels: {', '.join(corpus.labels) or none}."))

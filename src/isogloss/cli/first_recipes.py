@@ -11,9 +11,8 @@ from isogloss.core.errors import ConfigError, InputError
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.records import write_text
 from isogloss.planning.plan import plan_recipe
-from isogloss.recipes.asking import once_each
-from isogloss.recipes.first_corpus import LabelledFile, write_corpus
-from isogloss.recipes.starting import Answers, first_recipe
+from isogloss.recipes.request import unique_keys
+from isogloss.recipes.starting import Answers, LabelledFile, first_recipe, write_corpus
 
 
 def planned_text(answers: Answers, file: Path, data: str | None) -> str:
@@ -58,7 +57,7 @@ def recipe_from(
     quiet: bool,
 ) -> str:
     """Write the splits of a labelled file and their description; print remarks and return a recipe."""
-    texts = once_each("--target", (target.partition("=")[::2] for target in targets))
+    texts = unique_keys("--target", (target.partition("=")[::2] for target in targets))
     if not texts or not all(texts.values()):
         raise ConfigError("--from: give a file of text for each target, as in --target sw=swahili.txt.")
     paths = {canonical_language(code): Path(path) for code, path in texts.items()}

@@ -143,8 +143,14 @@ def _recipes(_: Path) -> Listing:
 
 def _papers(folder: Path) -> Listing:
     from isogloss.recipes.checking import read_recipe
-    from isogloss.recipes.published import read_published
-    from isogloss.recipes.recipe_text import PAPERS, folder_for, packaged_recipes, published_file, recipe_text
+    from isogloss.recipes.recipe_text import (
+        PAPERS,
+        folder_for,
+        packaged_recipes,
+        published_file,
+        read_published,
+        recipe_text,
+    )
     from isogloss.store.folder_store import check_there
 
     if folder != FIRST:

@@ -17,7 +17,7 @@ import typer
 from isogloss.cli.display import Display
 from isogloss.core.errors import ConfigError
 from isogloss.engine.engines import ENGINES, ExecutionOptions
-from isogloss.recipes.asking import once_each, parse_change
+from isogloss.recipes.request import parse_change, unique_keys
 
 STANDARD_OUTPUT = Path("-")
 """The name of standard output as a file to write."""
@@ -81,7 +81,7 @@ class RecipeGroup:
 
     def options(self) -> dict[str, Any]:
         """Return the options of ``isogloss.run`` and ``plan_recipes``."""
-        changes = once_each("--set", map(parse_change, self.change or ()))
+        changes = unique_keys("--set", map(parse_change, self.change or ()))
         return {"out": self.out, "data": self.data, "scale": self.scale, "changes": changes}
 
 
@@ -133,7 +133,7 @@ class ExecutionGroup:
 
     def options(self) -> ExecutionOptions:
         """Return the options of ``isogloss.run``; ConfigError for a --slurm that is malformed or repeated."""
-        slurm = once_each("--slurm", map(_slurm_parameter, self.slurm or ()))
+        slurm = unique_keys("--slurm", map(_slurm_parameter, self.slurm or ()))
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return cast("ExecutionOptions", {**values, "slurm": slurm, "track": self.track or ()})
 

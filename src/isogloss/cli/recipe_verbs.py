@@ -202,12 +202,12 @@ def search(
     from isogloss import api
     from isogloss.engine.search_spaces import parse_over
     from isogloss.engine.searching import NO_ZERO_SHOT
-    from isogloss.recipes.asking import once_each
+    from isogloss.recipes.request import unique_keys
 
     with output.events as display:
         result = api.search(
             recipe,
-            over=once_each("--over", map(parse_over, over)),
+            over=unique_keys("--over", map(parse_over, over)),
             trials=trials,
             by=by,
             target_dev=target_dev,

@@ -17,7 +17,7 @@ from isogloss.core.records import Row, writing
 from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
 from isogloss.data.sources import Sources
-from isogloss.recipes.descriptions import known_as
+from isogloss.recipes.descriptions import register_corpus
 from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
 from isogloss.using.exporting import check_free
@@ -100,7 +100,7 @@ def print_scores(
 ) -> None:
     """Print a table of models' scores: the main metric first, then the other measures."""
     options = EvaluateOptions(
-        corpus=known_as(corpus, data or ""),
+        corpus=register_corpus(corpus, data or ""),
         languages=languages_named(languages),
         split=split,
         treebanks=tuple(_treebank(part) for text in treebanks for part in text.split(",")),

@@ -22,10 +22,10 @@ from isogloss.core.identity import identity
 from isogloss.core.records import Row, write_text
 from isogloss.engine.search_spaces import EXPECTED, Choices, Space, space_of
 from isogloss.planning.plan import Planned, plan_recipe
-from isogloss.recipes.asking import once_each
 from isogloss.recipes.checking import names, read_recipe, set_key
 from isogloss.recipes.recipe import GridTable, Recipe, many
 from isogloss.recipes.recipe_text import Source, as_table, packaged_recipes, recipe_text, to_toml
+from isogloss.recipes.request import unique_keys
 from isogloss.runs.needs import in_order
 from isogloss.runs.runs import Measure, Run
 from isogloss.store.store import Outcome, Store
@@ -67,7 +67,7 @@ class SearchRequest:
         if not self.over:
             raise ConfigError(f"search: nothing to search over. Add --over, {EXPECTED}.")
         within = names(GridTable) - names(Recipe)
-        spaces = once_each(
+        spaces = unique_keys(
             "--over",
             (
                 (f"grid.{key}" if key.partition(".")[0] in within else key, space_of(key, values))

@@ -22,7 +22,7 @@ from isogloss.planning.translations import (
     translators,
 )
 from isogloss.recipes.checking import refuse_empty_or_twice
-from isogloss.recipes.descriptions import known_as
+from isogloss.recipes.descriptions import register_corpus
 from isogloss.recipes.recipe import Recipe
 from isogloss.runs.alignments import AlignmentRequest, alignments
 from isogloss.runs.context import EXAMPLES, LINKS
@@ -77,7 +77,7 @@ def align_bitext(
     wanted: BitextToAlign, *, out: Path, data: str = "", on_progress: OnProgress = no_progress
 ) -> list[MadeFile]:
     """Align each pair that is not aligned yet in the folder ``out``; DataError where a file is not there."""
-    split, wanted = _split(wanted.split), replace(wanted, bitext=known_as(wanted.bitext, data))
+    split, wanted = _split(wanted.split), replace(wanted, bitext=register_corpus(wanted.bitext, data))
     refuse_empty_or_twice(wanted.pairs, "pairs")
     sources = Sources(data, places([wanted.encoder]))
     with located("--encoder"):
@@ -160,7 +160,7 @@ def translate_split(
 ) -> MadeFile:
     """Translate a split that is not translated yet in the folder ``out``."""
     split, languages = _split(wanted.split), f"{direction.source}-{direction.target}"
-    wanted = replace(wanted, corpus=known_as(wanted.corpus, data))
+    wanted = replace(wanted, corpus=register_corpus(wanted.corpus, data))
     sources = Sources(data, translator_places(models_named(direction.table)))
     request = TranslationRequest(
         corpus=wanted.corpus,

@@ -22,12 +22,11 @@ from isogloss.planning.translations import (
     translator_places,
     translators,
 )
-from isogloss.recipes.asking import request
 from isogloss.recipes.checking import read_recipe
-from isogloss.recipes.descriptions import known_as
-from isogloss.recipes.published import read_published
+from isogloss.recipes.descriptions import register_corpus
 from isogloss.recipes.recipe import Recipe
-from isogloss.recipes.recipe_text import Source, published_file, recipe_folder, recipe_text
+from isogloss.recipes.recipe_text import Source, published_file, read_published, recipe_folder, recipe_text
+from isogloss.recipes.request import request_digest
 from isogloss.runs.encoder_runs import Encoder, Pretrained
 from isogloss.runs.encoders import places
 from isogloss.runs.needs import in_order
@@ -124,12 +123,12 @@ def plan_recipe(
     """
     text, where = recipe_text(recipe)
     folder, known = recipe_folder(recipe), set[str]()
-    asked = request(text, changes=changes, scale=scale, data=data, beside=folder)
+    asked = request_digest(text, changes=changes, scale=scale, data=data, folder=folder)
     if isinstance(recipe, str | Path) and Path(recipe).is_file():
         plug_ins.look_beside(folder)
 
     def know(corpus: str) -> str:
-        name = known_as(corpus, str(data or ""), folder, assume=assume)
+        name = register_corpus(corpus, str(data or ""), folder, assume=assume)
         known.add(name.partition("[")[0])
         return name
 

@@ -1,6 +1,6 @@
-"""Reading recipes: TOML is parsed, checked, and turned into frozen values.
+"""Parse recipes: TOML is checked and turned into frozen values.
 
-Unknown fields and names are refused with the nearest match, wrong types and ranges with what was found.
+Errors at unknown fields and names suggest the nearest match; those at wrong types and ranges quote the value.
 """
 
 import re
@@ -43,7 +43,7 @@ _QUOTED = re.compile(r"'([^']+)'")
 """The names that an expectation lists."""
 
 _NOT_OF_RECIPES = frozenset({"str", "int", "float", "training", "updates"})
-"""Parts of pydantic's locations: types that were tried, and fields whose own fields stand in their place."""
+"""Parts of pydantic's locations that are no fields in recipes: types of a union, and flattened fields."""
 
 Part = TypeVar("Part")
 PlugIn = TypeVar("PlugIn", bound=Named)
@@ -78,30 +78,30 @@ def read_recipe(
 
 @dataclass(frozen=True)
 class Kinds(Generic[PlugIn]):
-    """Classes by name, one of which a table of a recipe names beside its fields."""
+    """Classes by name, one of which a table of a recipe names along with its fields."""
 
     what: str
-    """What they are called in messages."""
+    """Their noun in messages."""
     classes: Mapping[str, type[PlugIn]]
     group: Group | None = None
-    """The group of entry points whose plug-ins it may name too."""
+    """The group of entry points whose plug-ins a table may name, too."""
     protocol: type[object] = object
-    """What a plug-in must be."""
+    """The interface of plug-ins."""
     default: str = ""
-    """The name where a table gives none."""
+    """The name where a table has none."""
     key: str = "name"
     """The field that names the class."""
     noun: str = ""
-    """What messages about a field call the class; ``what`` when empty."""
+    """The noun in messages about fields; ``what`` when empty."""
     others: tuple[str, ...] = ()
-    """Names that messages list besides, of what needs no class."""
+    """Further names in messages, which need no class."""
 
     def read(self, table: Table, *others: type[object]) -> PlugIn:
-        """Build the value that a table names; ``others`` are the dataclasses it has fields of besides."""
+        """Build the value that a table names; its other fields may be those of the dataclasses ``others``."""
         return part_of(table, self.choose(table, *others))
 
     def choose(self, table: Table, *others: type[object]) -> type[PlugIn]:
-        """Return the class a table names; ConfigError for a field that neither it nor ``others`` have."""
+        """Return the class that a table names; ConfigError for a field that neither it nor ``others`` has."""
         kind = self.named(table)
         refuse_unknown(
             table, {self.key} | names(kind, *others), f"{self.noun or self.what} {self._name(table)}"
@@ -113,19 +113,19 @@ class Kinds(Generic[PlugIn]):
         name = self._name(table)
         if isinstance(name, str) and (kind := self._find(name)):
             return kind
-        known = [*self.others, *self.classes, *(plugged_names(self.group) if self.group else ())]
+        available = [*self.others, *self.classes, *(plugged_names(self.group) if self.group else ())]
         if name is None:
             raise ConfigError(
                 f"{self.key}: this field is missing. Add it to the recipe: one of "
-                f"{', '.join(sorted({*known}))}."
+                f"{', '.join(sorted({*available}))}."
             )
-        raise unknown_name("" if self.key == "name" else self.key, self.what, str(name), known)
+        raise unknown_name("" if self.key == "name" else self.key, self.what, str(name), available)
 
     def _name(self, table: Table) -> object:
         return table.get(self.key, self.default or None)
 
     def _find(self, name: str) -> type[PlugIn] | None:
-        """Return the class of a name, importing the code of a plug-in; None for an unknown name."""
+        """Return the class with this name, importing a plug-in's code; None for an unknown name."""
         if name in self.classes or self.group is None:
             return self.classes.get(name)
         kind: type[PlugIn] | None = find_plug_in(self.group, name, self.classes)
@@ -135,12 +135,9 @@ class Kinds(Generic[PlugIn]):
 
 
 def part_of(table: Table, kind: type[Part], only: Collection[str] | None = None) -> Part:
-    """Build a frozen dataclass from its fields in a table that has those of others too.
-
-    ``only`` names the fields it may take from the table; all of its fields when left out.
-    """
-    taken = names(kind) if only is None else only
-    return checked(kind, {key: value for key, value in table.items() if key in taken})
+    """Build a frozen dataclass from those fields of a table that it has; with ``only``, from these alone."""
+    keys = names(kind) if only is None else only
+    return checked(kind, {key: value for key, value in table.items() if key in keys})
 
 
 def names(*kinds: type[object]) -> set[str]:
@@ -149,7 +146,7 @@ def names(*kinds: type[object]) -> set[str]:
 
 
 def checked(kind: type[Part], values: object) -> Part:
-    """Build a frozen dataclass from plain data; every mistake is a ConfigError naming the field."""
+    """Build a frozen dataclass from plain data; ConfigError names the field that is wrong."""
     try:
         built: Part = adapter(kind).validate_python(values)  # type: ignore[arg-type]
     except ValidationError as error:
@@ -157,13 +154,13 @@ def checked(kind: type[Part], values: object) -> Part:
     return built
 
 
-def refuse_unknown(table: Table, known: Collection[str], what: str) -> None:
+def refuse_unknown(table: Table, allowed: Collection[str], what: str) -> None:
     """Raise ConfigError, with the nearest match, at an unknown field."""
     for key in table:
-        if key not in known:
+        if key not in allowed:
             raise ConfigError(
-                f"{key}: {what} has no such field.{did_you_mean(key, known)} "
-                f"Fields: {', '.join(sorted(known))}."
+                f"{key}: {what} has no such field.{did_you_mean(key, allowed)} "
+                f"Fields: {', '.join(sorted(allowed))}."
             )
 
 
@@ -183,7 +180,7 @@ _PARTS = {"architecture": Architecture, "modules": Modules, "replay": Replay, "v
 
 @cache
 def adapter(kind: type[object]) -> TypeAdapter[Any]:
-    """Return what checks and builds a frozen dataclass of recipes."""
+    """Return pydantic's adapter, which checks and builds a frozen dataclass of recipes."""
     strict = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
     for part in (kind, PretrainTable, EncoderTable, GridTable, *_PARTS.values()):
         if "__pydantic_config__" not in vars(part):
@@ -195,19 +192,19 @@ def _explain(error: ValidationError, kind: type[object]) -> str:
     # Of the alternatives of a union, the one that got furthest is the one that was meant.
     first = max(
         error.errors(include_url=False),
-        key=lambda one: (len(one["loc"]), one["type"] not in {"missing", "missing_argument"}),
+        key=lambda details: (len(details["loc"]), details["type"] not in {"missing", "missing_argument"}),
     )
     unknown = first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}
     *outer, last = map(str, first["loc"] or ("",))
-    place = [one for one in outer if _is_of_recipes(one)]
-    # An unknown field may have the name of a type, or of what is no table in recipes.
-    place += [last] if unknown or _is_of_recipes(last) else []
-    name = ".".join(filter(None, place)) or kind.__name__
+    keys = [part for part in outer if _is_of_recipes(part)]
+    # An unknown field may have the name of a type or of a flattened field.
+    keys += [last] if unknown or _is_of_recipes(last) else []
+    name = ".".join(filter(None, keys)) or kind.__name__
     if unknown:
-        known = _fields_at(kind, first["loc"])
-        within = [f"{table}.{last}" for table in known if last in _fields_at(kind, (*outer, table, last))]
-        near = f" Did you mean {within[0]!r}?" if within else did_you_mean(last, known)
-        return f"{name}: no such field.{near} Fields: {', '.join(sorted(known))}."
+        allowed = _fields_at(kind, first["loc"])
+        within = [f"{table}.{last}" for table in allowed if last in _fields_at(kind, (*outer, table, last))]
+        near = f" Did you mean {within[0]!r}?" if within else did_you_mean(last, allowed)
+        return f"{name}: no such field.{near} Fields: {', '.join(sorted(allowed))}."
     if first["type"] in {"missing", "missing_argument"}:
         return f"{name}: this field is missing. Add it to the recipe."
     expected = _EXPECTED.get(first["type"], first["msg"]).format(**first.get("ctx", {}))
@@ -216,12 +213,12 @@ def _explain(error: ValidationError, kind: type[object]) -> str:
 
 
 def _is_of_recipes(part: str) -> bool:
-    """Return whether a part of a location is a field as recipes have it, not a type that was tried."""
+    """Return whether a part of pydantic's location is a field in recipes, not a type of a union."""
     return not part[:1].isupper() and part not in _NOT_OF_RECIPES and not part.startswith("tuple[")
 
 
-def _fields_at(kind: type[object], place: tuple[object, ...]) -> list[str]:
-    """List the fields of the innermost table on the way to a location."""
+def _fields_at(kind: type[object], location: tuple[object, ...]) -> list[str]:
+    """List the fields of the innermost table on the path to a location."""
     tables = {
         "encoder": EncoderTable,
         "pretrain": PretrainTable,
@@ -229,24 +226,24 @@ def _fields_at(kind: type[object], place: tuple[object, ...]) -> list[str]:
         "conflict": Conflict,
         **_PARTS,
     }
-    inner = [tables[part] for part in place[:-1] if part in tables]
+    inner = [tables[part] for part in location[:-1] if part in tables]
     return list(keys_of(inner[-1] if inner else kind))
 
 
-def _flat(table: object, before: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the dotted keys of a scale and their values, whether it was written flat or nested.
+def _flat(table: object, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the dotted keys of a scale, written flat or nested, and their values.
 
-    An empty table is a value, which empties one of the recipe.
+    An empty table is a value: it replaces a table of the recipe.
     """
-    if not isinstance(table, dict) or (before and not table):
-        yield before, table
+    if not isinstance(table, dict) or (prefix and not table):
+        yield prefix, table
         return
     for key, value in table.items():
-        yield from _flat(value, f"{before}.{key}" if before else key)
+        yield from _flat(value, f"{prefix}.{key}" if prefix else key)
 
 
 def set_key(body: Table, path: list[str], value: object) -> None:
-    """Set a field of a recipe's body in place, tables on the way to it included."""
+    """Set a field of a recipe's body in place, adding tables on the path to it."""
     inner: object = body
     for depth, part in enumerate(path):
         here = ".".join(path[:depth]) or "the recipe"
@@ -266,8 +263,8 @@ def set_key(body: Table, path: list[str], value: object) -> None:
 def _with_shared(body: Table) -> Table:
     """Return a recipe's body with the fields of [pretrain] added to each encoder.pretrain table.
 
-    Tables within (architecture, method, modules, lines) are merged field by field; what is no table is
-    left to the recipe's own checks.
+    Tables within (architecture, method, modules, lines) are merged field by field; anything but a table is
+    left to the checks of the recipe.
     """
     shared: object = body.get("pretrain")
     encoder: object = body.get("encoder")
@@ -276,20 +273,20 @@ def _with_shared(body: Table) -> Table:
     tables = encoder if isinstance(encoder, list) else [encoder]
     if not any(map(_is_pretrained_here, tables)):
         raise ConfigError(
-            "pretrain: it says what encoder.pretrain tables have in common, and there is none. "
+            "pretrain: its fields are shared by encoder.pretrain tables, and the recipe has none. "
             "Write [encoder.pretrain] for one encoder, or [[encoder]] with pretrain for each of several."
         )
     filled = [
-        {**one, "pretrain": _completed(one["pretrain"], shared)} if _is_pretrained_here(one) else one
-        for one in tables
+        {**table, "pretrain": _completed(table["pretrain"], shared)} if _is_pretrained_here(table) else table
+        for table in tables
     ]
     return {**body, "encoder": filled if isinstance(encoder, list) else filled[0]}
 
 
-def _completed(own: Table, shared: Table) -> Table:
-    """Merge two tables; one with a start of its own has the architecture of that."""
-    left_out = "architecture" if own.get("start") else ""
-    return merged({key: value for key, value in shared.items() if key != left_out}, own)
+def _completed(pretrain: Table, shared: Table) -> Table:
+    """Add shared fields to a table; with a start, it has the architecture of the start."""
+    left_out = "architecture" if pretrain.get("start") else ""
+    return merged({key: value for key, value in shared.items() if key != left_out}, pretrain)
 
 
 def _is_pretrained_here(table: object) -> TypeGuard[Table]:

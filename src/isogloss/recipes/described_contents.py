@@ -1,57 +1,135 @@
-"""What a described corpus holds, split by split, and what is odd about it."""
+"""The labels of described corpora, and the contents of their splits with what is odd about them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from itertools import pairwise, product
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from itertools import chain, islice, pairwise, product
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora.described import DescribedCorpus
+from isogloss.data.corpora.described import DescribedCorpus, inventory
 from isogloss.data.corpora.questions import repairs_message
 from isogloss.data.corpus import SPLITS, Source, Split
-from isogloss.data.examples import Example
+from isogloss.data.examples import Example, TaggedSentence
+from isogloss.data.files import DiskFolder
+from isogloss.data.formats.kinds import UNKNOWN
+from isogloss.data.formats.tag_schemes import WORDS
 from isogloss.data.hub import data_source
 from isogloss.data.projection.label_projection import texts_of
-from isogloss.recipes.described_labels import labels_of, places_of
+from isogloss.data.projection.tag_projection import OUTSIDE, entities
+
+PEEK = 100_000
+"""Examples whose labels are read where a description has none, or to recognise BIO."""
+
+
+def with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorpus:
+    """Return the corpus with all its labels, those of the training data first; tags of spans as BIO."""
+    labels = corpus.labels
+    if corpus.predicts == "labels" and isinstance(columns := corpus.columns["label"], tuple):
+        return replace(corpus, labels=labels or tuple(map(str, columns)))
+    if labels and (corpus.kind != "tagging" or corpus.scheme == WORDS):
+        return corpus
+    if labels and corpus.assumed:  # A description lists types of entities, not every tag.
+        return replace(corpus, labels=inventory((OUTSIDE,), labels))
+    by_split = _labels_by_split(replace(corpus, labels=_Any()), source)
+    first = next(iter(by_split.values()))
+    union = dict.fromkeys(chain.from_iterable(by_split.values()))
+    if corpus.kind == "tagging" and corpus.scheme != WORDS:
+        trained = inventory(first, labels)
+        untrained = [] if labels else [tag for tag in inventory(union, labels) if tag not in trained]
+    else:
+        trained = tuple(sorted(first))
+        untrained = sorted(union.keys() - first.keys())
+    return replace(
+        corpus, labels=(*trained, *untrained), untrained=tuple(untrained) if "train" in by_split else ()
+    )
+
+
+def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Split, dict[str, None]]:
+    """Return the labels of each split that any language has; DataError where none can be read."""
+    folders, by_split = folders_of(Path(corpus.folder), source), dict[Split, dict[str, None]]()
+    for split in SPLITS:
+        codes = [code for code in corpus.languages if _has_files(corpus, folders, code, split)]
+        examples = chain.from_iterable(corpus.attempts(source, code, split) for code in codes)
+        labels, error = dict[str, None](), None
+        with suppress(DataError) if by_split else nullcontext():
+            for example in islice(examples, PEEK):
+                if isinstance(example, DataError):  # Raised only if no row of the split fits.
+                    error = error or example
+                else:
+                    labels |= dict.fromkeys(labels_of(example, spans=False))
+        if error and not (labels or by_split):
+            raise error
+        by_split |= {split: labels} if codes else {}
+    if not by_split:
+        raise DataError(
+            f"no file of {corpus.name} to read its labels from. Write labels = [...], or give --data."
+        )
+    return by_split
+
+
+def labels_of(example: object, *, spans: bool = True) -> Sequence[str]:
+    """Return the labels of an example: those of its words, or the types of its ``spans``, else its label."""
+    if isinstance(example, TaggedSentence):
+        return [span.type for span in entities(example.tags)] if spans else example.tags
+    label = getattr(example, "label", None)
+    if isinstance(label, tuple):
+        return label
+    return () if label in (None, UNKNOWN) or isinstance(label, float) else (str(label),)
+
+
+class _Any(tuple[str, ...]):
+    """An inventory that contains every label."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def folders_of(folder: Path, source: Source | None) -> list[DiskFolder]:
+    """Return the folders that are searched for files: that of a description, and the data folder."""
+    return [DiskFolder(folder), *([source] if isinstance(source, DiskFolder) else [])]
+
+
+def _has_files(corpus: DescribedCorpus, folders: Sequence[DiskFolder], code: str, split: Split) -> bool:
+    return any(corpus.is_there(folder, code, split) for folder in folders)
 
 
 def splits_of(corpus: DescribedCorpus, data: str = "") -> list[tuple[str, Split]]:
     """List the languages and splits that have files; of bitext in lines, pairs that have every language."""
-    places = places_of(Path(corpus.folder), data_source(data))
+    folders = folders_of(Path(corpus.folder), data_source(data))
     pairs = ("-".join(pair) for pair in pairwise(corpus.languages))
     return [
         (code, split)
         for code, split in product(pairs if corpus.aligned else corpus.languages, SPLITS)
-        if any(corpus.is_there(place, code, split) for place in places)
+        if _has_files(corpus, folders, code, split)
     ]
 
 
-class SplitFound(NamedTuple):
-    """What a split of a described corpus holds, and what is odd about it."""
+class SplitContents(NamedTuple):
+    """The contents of a split of a described corpus, and what is odd about them."""
 
     language: str
     split: Split
     examples: int
     labels: dict[str, int]
-    """How often each label is there; of entities, each type."""
+    """Count of each label; of entities, of each type."""
     repeated: int
-    """Examples whose text was there before."""
+    """Examples that repeat the text of an earlier one."""
     trained: int
-    """Examples of dev and test whose text is one of the training split."""
+    """Examples of dev and test whose text is in the training split."""
     remarks: tuple[str, ...]
-    """How its files are read, and what else is worth knowing: the range of numbers, texts without a label,
-    answers found again."""
+    """How its files are read, the range of numbers, texts without a label, repaired answers."""
     first: str
     """The first text."""
     errors: tuple[str, ...]
-    """The rows that do not fit."""
+    """Errors of rows that do not fit."""
 
 
-def looked_through(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitFound]:
-    """Read every split whole, and yield what it holds."""
+def inspect_splits(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitContents]:
+    """Read all of every split, and yield its contents."""
     source, training = data_source(data), dict[str, set[str]]()
     for language, split in splits_of(corpus, data):
         texts, labels, errors, odd = list[str](), Counter[str](), list[str](), list[Any]()
@@ -62,16 +140,16 @@ def looked_through(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitFou
             texts.append("\t".join(texts_of(example)))
             labels.update(labels_of(example, spans="span-tagging" in corpus.tasks))
             odd += [example] if _is_odd(example) else []
-        seen = dict.fromkeys(texts)
+        distinct = set(texts)
         trained = 0 if split == "train" else sum(text in training.get(language, ()) for text in texts)
         if split == "train":
-            training[language] = set(seen)
-        yield SplitFound(
+            training[language] = distinct
+        yield SplitContents(
             language=language,
             split=split,
             examples=len(texts),
             labels=dict(labels.most_common()),
-            repeated=len(texts) - len(seen),
+            repeated=len(texts) - len(distinct),
             trained=trained,
             remarks=tuple(_remarks(corpus, odd, language, split, data)),
             first=next(iter(texts), ""),
@@ -82,14 +160,14 @@ def looked_through(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitFou
 def _attempts(
     corpus: DescribedCorpus, source: Source | None, language: str, split: Split
 ) -> Iterator[Example | DataError]:
-    """Yield examples and the errors of rows that do not fit, the last one where reading cannot go on."""
+    """Yield examples and the errors of rows that do not fit; the last one may be what ended the reading."""
     empty = True
     try:
         for example in corpus.attempts(source, language, split):
             empty = False
             yield example
         if empty:
-            yield from corpus.read(source, language, split)  # Raises what an empty split is.
+            yield from corpus.read(source, language, split)  # Raises the error of an empty split.
     except DataError as error:
         yield error
 
@@ -109,7 +187,7 @@ def _is_odd(example: object) -> bool:
 
 
 def _remark(odd: Sequence[Any], split: str) -> str:
-    numbers = [one.label for one in odd if isinstance(getattr(one, "label", None), float)]
+    numbers = [example.label for example in odd if isinstance(getattr(example, "label", None), float)]
     if numbers:
         low, high, mean = min(numbers), max(numbers), fmean(numbers)
         return f"{split}: numbers from {low:g} to {high:g}, {mean:.3g} on average."

@@ -1,4 +1,4 @@
-"""A recipe: what the TOML file that describes an experiment may hold, as frozen values."""
+"""The tables and fields of a recipe, as frozen values."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
@@ -26,7 +26,7 @@ Language = Annotated[str, AfterValidator(canonical_language)]
 
 
 def many(value: T | tuple[T, ...]) -> tuple[T, ...]:
-    """Return one or several as several."""
+    """Return a tuple of values, given one value or a tuple."""
     return value if isinstance(value, tuple) else (value,)
 
 
@@ -53,11 +53,11 @@ class PretrainTable:
     replay: Replay | None = None
     """Text in languages that the start knows, mixed in so that it does not forget them."""
     modules: Modules | None = None
-    """Modules each language has of its own; all is shared when left out. A start that has such modules gets
-    those of the languages it lacks."""
+    """Modules of each language; all weights are shared when left out. A start with such modules gets those
+    of the languages it lacks."""
     trained: TrainedPart | None = None
-    """modules: those of the languages alone are trained, and all else stays as it is in the start; layers:
-    all but the embeddings; all is trained when left out."""
+    """modules: only those of the languages are trained, all else stays as in the start; layers: all but the
+    embeddings; everything is trained when left out."""
     method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
     """How it is trained: ``name`` and the method's fields."""
     seed: Whole | tuple[Whole, ...] = 0
@@ -82,7 +82,7 @@ class EncoderTable:
 
 @dataclass(frozen=True, kw_only=True)
 class AdjustTable:
-    """The fields of an [[adjust]] table besides the method's own; each table makes one more encoder."""
+    """The fields of an [[adjust]] table besides the method's; each table makes one more encoder."""
 
     name: str
     """How the encoder is adjusted."""
@@ -111,13 +111,13 @@ class GridTable:
     corpus: OneOrMany
     """Corpora with labels."""
     task: OneOrMany = ()
-    """Tasks, each on the corpora that have labels for it; a corpus's own when left out."""
+    """Tasks, each on the corpora that have labels for it; the corpus's task when left out."""
     source: Language | tuple[Language, ...]
     """Source languages, one after the other; "en+ar" trains on both at once."""
     targets: tuple[Language, ...]
     """Target languages, one after the other; "de+fr" trains for both at once."""
     seeds: tuple[Whole, ...] = (0, 1, 2)
-    """Seeds; each makes its own head, order and dropout."""
+    """Seeds of head, order and dropout."""
     method: tuple[Table, ...]
     """Methods: ``name``, their fields, and any field of the optimization that differs."""
     optimization: Table = field(default_factory=dict)
@@ -134,7 +134,7 @@ class GridTable:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodTable:
-    """The fields of a [[grid.method]] table besides the method's own and the optimization's."""
+    """The fields of a [[grid.method]] table besides the method's and the optimization's."""
 
     name: str
     """The method."""
@@ -150,7 +150,7 @@ class MethodTable:
     """Label of the method whose model's predictions are learned, where it or its auxiliary loss learns some;
     those of a source-only model when left out."""
     auxiliary: Table = field(default_factory=dict)
-    """A loss added to the method's own: ``name`` and the loss's fields; none when left out."""
+    """A loss added to the method's: ``name`` and the loss's fields; none when left out."""
     peft: Table = field(default_factory=dict)
     """Which weights it trains, instead of what the grid says: { kind = "none" } is all of them."""
     encoders: tuple[str, ...] = ()
@@ -165,7 +165,7 @@ class MethodTable:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureTable:
-    """The fields of a [[measure]] table besides the diagnostic's own: which runs are measured."""
+    """The fields of a [[measure]] table besides the diagnostic's: which runs are measured."""
 
     name: str
     """The diagnostic."""
@@ -174,15 +174,15 @@ class MeasureTable:
     examples: Count = 0
     """Examples of each language, drawn at random; 0 for all."""
     corpus: str = ""
-    """Corpus they are looked at on: bitext for encoders (for cka and representation-map a parallel test set
+    """Corpus they are measured on: bitext for encoders (for cka and representation-map a parallel test set
     too, for mining comparable text); for models, another one of their task than the grid's ("mlqa:de" has
     German questions)."""
     languages: tuple[Language, ...] = ()
-    """Languages looked at (for encoders the first with each other); the recipe's when left out."""
+    """Languages measured (for encoders the first with each other); the recipe's when left out."""
     treebanks: str | dict[Language, str] = field(default_factory=dict)
     """Treebank of all languages, or of each, where the corpus has several; the grid's when left out."""
     inputs: str = ""
-    """How target inputs come: as they are (""), "translated" into the source (translate-test), "paired"
+    """Form of target inputs: as they are (""), "translated" into the source (translate-test), "paired"
     with their translations (models of x-mixup alone, and paths between them), or with a part in the source
     language: "mixed" (one text of a pair, at random), "mixed-first", "mixed-second", "mixed-question",
     "mixed-passage"."""
@@ -200,12 +200,12 @@ class MeasureTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A whole recipe."""
+    """A recipe."""
 
     title: str
-    """What the experiment asks, in a sentence."""
+    """The question of the experiment, in a sentence."""
     extends: str = ""
-    """A recipe that this one completes: a file beside it, or the name of a packaged one."""
+    """A recipe that this one completes: a file in its folder, or the name of a packaged one."""
     encoder: str | EncoderTable | tuple[str | EncoderTable, ...] = "shipped"
     """The encoder or encoders."""
     pretrain: Table = field(default_factory=dict)
@@ -224,4 +224,4 @@ class Recipe:
     scale: dict[str, Table] = field(default_factory=dict)
     """Named changes to the recipe (--scale): dotted keys and their values."""
     published: str = ""
-    """A CSV file beside the recipe with numbers that a paper prints, which the report shows beside ours."""
+    """A CSV file in the recipe's folder with numbers of a paper, which the report compares with ours."""

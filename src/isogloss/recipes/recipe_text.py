@@ -1,9 +1,10 @@
-"""The text of a recipe: of a file or a packaged one, with what it extends, or written from Python's values.
+"""The text of a recipe, read from a file or the package, or written from values of Python.
 
-What a recipe extends is there in its text: a plan, a report and the ids of runs know the result alone. Cheap
+It includes the recipe that it extends: plans, reports and ids of runs depend on the merged text alone. Cheap
 to import.
 """
 
+import csv
 import json
 import math
 import os
@@ -13,27 +14,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from importlib.resources import files
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isogloss.core.errors import ConfigError, did_you_mean, located, unknown_name
 from isogloss.core.paths import is_there
+from isogloss.core.records import Value
+from isogloss.core.run_files import Published
 
 if TYPE_CHECKING:
     from isogloss.recipes.recipe import Recipe
 
 Source: TypeAlias = "str | Path | Mapping[str, object] | Recipe"
-"""A TOML file, the name of a packaged recipe, its tables as Python has them, or a ``Recipe``."""
+"""A TOML file, the name of a packaged recipe, its tables as dicts, or a ``Recipe``."""
 
 EXTENDS = "extends"
 
 PUBLISHED = "published"
 
+PUBLISHED_COLUMNS = tuple(field.name for field in fields(Published))
+
+REQUIRED_COLUMNS = ("scale", "system", "measure")
+"""Columns of published numbers that no row may leave empty."""
+
 PAPERS = "papers/"
-"""How the names of recipes of the papers' tables and figures begin, and the folder they are in."""
+"""Prefix of the names of recipes of the papers' tables and figures, and their folder in the package."""
 
 IN_PYTHON = "recipe"
-"""The name, in messages, of a recipe that is no file."""
+"""The name, in messages, of a recipe that is not a file."""
 
 QUICKSTART = "runs/quickstart"
 """The folder of the packaged recipe quickstart, and the default folder of runs that are named by ids."""
@@ -45,8 +54,8 @@ def recipe_text(recipe: Source) -> tuple[str, str]:
     """Return the text of a recipe, with what it extends, and its name in messages."""
     if not isinstance(recipe, str | Path):
         return _extended(to_toml(as_table(recipe)), Path(), (IN_PYTHON,)), IN_PYTHON
-    text, where, folder = _found(str(recipe))
-    return _extended(text, folder, (where,)), where if where.startswith(PAPERS) else Path(recipe).name
+    text, name, folder = _read(str(recipe))
+    return _extended(text, folder, (name,)), name if name.startswith(PAPERS) else Path(recipe).name
 
 
 def packaged_recipes() -> Mapping[str, Path]:
@@ -56,10 +65,10 @@ def packaged_recipes() -> Mapping[str, Path]:
 
 @cache
 def _recipes_in(package: Path) -> Mapping[str, Path]:
-    found = {path.stem: path for path in package.glob("recipes/packaged/*.toml")}
+    recipes = {path.stem: path for path in package.glob("recipes/packaged/*.toml")}
     of_papers = package.glob(f"{PAPERS}*/*.toml")
-    found |= {path.relative_to(package).with_suffix("").as_posix(): path for path in of_papers}
-    return dict(sorted(found.items()))
+    recipes |= {path.relative_to(package).with_suffix("").as_posix(): path for path in of_papers}
+    return dict(sorted(recipes.items()))
 
 
 def folder_for(recipe: Source) -> Path:
@@ -71,8 +80,8 @@ def folder_for(recipe: Source) -> Path:
     return Path("runs") / Path(recipe).stem
 
 
-def _found(name: str) -> tuple[str, str, Path]:
-    """Return a recipe's text, what it is known by, and the folder that paths in it start from."""
+def _read(name: str) -> tuple[str, str, Path]:
+    """Return a recipe's text, its name or resolved path, and the folder that paths in it are relative to."""
     packaged = packaged_recipes()
     if name in packaged:
         return packaged[name].read_text(encoding="utf-8"), name, Path()
@@ -83,78 +92,120 @@ def _found(name: str) -> tuple[str, str, Path]:
 
 
 def _near(name: str, packaged: Mapping[str, Path]) -> list[str]:
-    """List the packaged recipes a name may have meant: those of its paper, of all papers, or the others."""
-    paper = [one for one in packaged if one.rpartition("/")[0] == name.rpartition("/")[0]]
-    return paper or [one for one in packaged if one.startswith(PAPERS)]
+    """List the packaged recipes to suggest for a name: those of its paper, or of all papers."""
+    paper = [recipe for recipe in packaged if recipe.rpartition("/")[0] == name.rpartition("/")[0]]
+    return paper or [recipe for recipe in packaged if recipe.startswith(PAPERS)]
 
 
 def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
-    """Return a recipe with the tables of the one it extends; ConfigError where that leads back to it."""
+    """Return a recipe merged with the one it extends; ConfigError where recipes extend each other."""
     try:
         body = from_toml(text)
     except ConfigError:
-        return text  # Whoever reads it says what is wrong, and where.
+        return text  # Its reader raises the error.
     if EXTENDS not in body:
         return text
-    base, where = body.pop(EXTENDS), Path(chain[-1]).name
-    if not isinstance(base, str):
-        raise ConfigError(f"{where}: {EXTENDS}: found {base!r:.60}; expected the file or name of one recipe.")
-    beside = str(folder / base) if (folder / base).is_file() else base
-    with located(f"{where}: {EXTENDS}"):
-        other, known_by, its_folder = _found(beside)
-    if known_by in chain:
-        way = " → ".join(Path(one).name for one in (*chain, known_by))
-        raise ConfigError(f"{where}: {EXTENDS}: {way} leads back to itself. Let one of them extend nothing.")
-    with located(Path(known_by).name):
-        first = from_toml(_extended(other, its_folder, (*chain, known_by)))
-    numbers = first.get(PUBLISHED)
-    if isinstance(numbers, str) and numbers and not _is_packaged(numbers, its_folder):
-        of_paper = known_by.startswith(PAPERS)
-        beside_it = Path(known_by).parent if of_paper else Path(os.path.relpath(its_folder, folder))
-        first[PUBLISHED] = (beside_it / numbers).as_posix()
-    return to_toml(merged(first, body))
+    base = body.pop(EXTENDS)
+    with located(f"{Path(chain[-1]).name}: {EXTENDS}"):
+        if not isinstance(base, str):
+            raise ConfigError(f"found {base!r:.60}; expected the file or name of one recipe.")
+        base_text, name, base_folder = _read(str(folder / base) if (folder / base).is_file() else base)
+        if name in chain:
+            cycle = " → ".join(Path(recipe).name for recipe in (*chain, name))
+            raise ConfigError(f"{cycle} leads back to itself. Let one of them extend nothing.")
+    with located(Path(name).name):
+        base_body = from_toml(_extended(base_text, base_folder, (*chain, name)))
+    numbers = base_body.get(PUBLISHED)
+    if isinstance(numbers, str) and numbers and not _is_packaged(numbers, base_folder):
+        path = Path(name).parent if name.startswith(PAPERS) else Path(os.path.relpath(base_folder, folder))
+        base_body[PUBLISHED] = (path / numbers).as_posix()
+    return to_toml(merged(base_body, body))
 
 
 def published_file(recipe: Source, name: str) -> Path:
-    """Return the file of published numbers that a recipe names: beside it, or of a packaged recipe."""
+    """Return the file of published numbers that a recipe names: in its folder, or in the package."""
     folder = recipe_folder(recipe)
     return (Path(str(files("isogloss"))) if _is_packaged(name, folder) else folder) / name
 
 
+def read_published(path: Path) -> list[dict[str, Value]]:
+    """Return the rows of a CSV file of published numbers; ConfigError, with name and line, if it is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"published: {path.name}: cannot be read ({error}). Put the file into the recipe's folder, or "
+            f"leave the field out."
+        ) from error
+    reader, rows = csv.reader(StringIO(text), strict=True), list[dict[str, Value]]()
+    try:
+        header = next(reader, [])
+        if tuple(header) != PUBLISHED_COLUMNS:
+            raise ConfigError(
+                f"{path.name}:1: found the columns {','.join(header)}; expected "
+                f"{','.join(PUBLISHED_COLUMNS)}."
+            )
+        for cells in filter(None, reader):
+            with located(f"{path.name}:{reader.line_num}"):
+                rows.append(_published_row(cells))
+    except csv.Error as error:
+        raise ConfigError(f"{path.name}:{reader.line_num}: invalid CSV ({error}). Fix this line.") from error
+    keys = [tuple(str(row[name]) for name in PUBLISHED_COLUMNS[:5]) for row in rows]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ConfigError(f"{path.name}: {', '.join(key)}: this number is there twice. Write it once.")
+    return rows
+
+
+def _published_row(cells: list[str]) -> dict[str, Value]:
+    if len(cells) != len(PUBLISHED_COLUMNS):
+        expected = f"{len(PUBLISHED_COLUMNS)}: {','.join(PUBLISHED_COLUMNS)}"
+        raise ConfigError(f"found {len(cells)} cells; expected {expected}.")
+    row = dict(zip(PUBLISHED_COLUMNS, map(str.strip, cells), strict=True))
+    for name in REQUIRED_COLUMNS:
+        if not row[name]:
+            raise ConfigError(f"{name}: this cell is empty; every row needs it.")
+    try:
+        value = float(row["value"])
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ConfigError(f"value: found {cells[5]!r:.40}; expected a number such as 0.814.")
+    return {**row, "value": value}
+
+
 def _is_packaged(name: str, folder: Path) -> bool:
-    """Tell whether published numbers are a file of the package; what is beside a recipe goes first."""
+    """Return whether published numbers are a file of the package, and the recipe's folder has none."""
     return name.startswith(PAPERS) and not (folder / name).is_file()
 
 
 def recipe_folder(recipe: Source) -> Path:
-    """Return the folder of a recipe's file; of one in Python, the folder that Python is in."""
+    """Return the folder of a recipe's file; of one in Python, the working directory."""
     if not isinstance(recipe, str | Path):
         return Path()
     return Path(packaged_recipes().get(str(recipe), recipe)).parent
 
 
-def merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return two tables as one: tables within field by field; anything else, lists too, is the own one's."""
-    found = {**base, **own}
-    for key in base.keys() & own.keys():
-        below, above = base[key], own[key]
-        if isinstance(below, Mapping) and isinstance(above, Mapping):
-            found[key] = merged(below, above)
-    return found
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two tables: tables within field by field; anything else, lists too, is replaced."""
+    table = {**base, **changes}
+    for key in base.keys() & changes.keys():
+        if isinstance(base[key], Mapping) and isinstance(changes[key], Mapping):
+            table[key] = merged(base[key], changes[key])
+    return table
 
 
 def as_table(value: object) -> Any:
-    """Return tables and values of Python as TOML has them; a method or the like is a table with its name.
+    """Return tables and values of Python as those of TOML; a method or the like is a table with its name.
 
-    What is None, or what its class says anyway, is left out; a class that is not of the house is named by its
-    module.
+    None and defaults are left out; a class of another package is named by its module.
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {**_named(type(value)), **{name: as_table(one) for name, one in _told(value)}}
+        return {**_named(type(value)), **{name: as_table(part) for name, part in _set_fields(value)}}
     if isinstance(value, Mapping):
-        return {str(key): as_table(one) for key, one in value.items() if one is not None}
+        return {str(key): as_table(part) for key, part in value.items() if part is not None}
     if isinstance(value, list | tuple):
-        return [as_table(one) for one in value]
+        return [as_table(part) for part in value]
     return str(value) if isinstance(value, Path) else value
 
 
@@ -166,14 +217,15 @@ def _named(kind: type[object]) -> dict[str, str]:
     return {"name": name if ours else f"{kind.__module__}:{kind.__qualname__}"}
 
 
-def _told(value: Any) -> Iterator[tuple[str, object]]:
-    for one in fields(value):
-        own = getattr(value, one.name)
-        default = one.default_factory() if one.default_factory is not MISSING else one.default
-        if one.metadata.get("nested"):
-            yield from _told(own)
-        elif own is not None and own != default:
-            yield one.name, own
+def _set_fields(value: Any) -> Iterator[tuple[str, object]]:
+    """Yield the fields of a dataclass that differ from their defaults, those of nested values among them."""
+    for field in fields(value):
+        part = getattr(value, field.name)
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
+        if field.metadata.get("nested"):
+            yield from _set_fields(part)
+        elif part is not None and part != default:
+            yield field.name, part
 
 
 def from_toml(text: str) -> dict[str, Any]:
@@ -181,20 +233,18 @@ def from_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:  # Also that of a number of thousands of digits.
-        raise ConfigError(f"this is no TOML ({error}). Mend the line and run again.") from error
+        raise ConfigError(f"invalid TOML ({error}). Fix this line and run again.") from error
     except RecursionError as error:
-        raise ConfigError(
-            "its lists or tables stand in one another too deeply to be read. Write it flatter."
-        ) from error
+        raise ConfigError("its lists or tables are nested too deeply. Flatten them.") from error
 
 
 def to_toml(body: Mapping[str, object]) -> str:
-    """Return tables as TOML, which reads back as the same tables; ConfigError for what TOML cannot say."""
+    """Return tables as TOML, which reads back as the same tables; ConfigError for values that TOML lacks."""
     return "\n".join(_lines(body, ())).strip() + "\n"
 
 
 def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    """Yield a table's values, then its tables, then its lists of tables, each under its head."""
+    """Yield a table's values, then its tables, then its lists of tables, with their headers."""
     inside = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     lists = {key: value for key, value in table.items() if _of_tables(value)}
     for key in table:
@@ -208,7 +258,9 @@ def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
 
 
 def _of_tables(value: object) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(isinstance(one, Mapping) for one in value)
+    return (
+        isinstance(value, list | tuple) and bool(value) and all(isinstance(part, Mapping) for part in value)
+    )
 
 
 def _value(value: object, field: str) -> str:
@@ -221,9 +273,9 @@ def _value(value: object, field: str) -> str:
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else str(value)
     if isinstance(value, Sequence):
-        return f"[{', '.join(_value(one, field) for one in value)}]"
+        return f"[{', '.join(_value(part, field) for part in value)}]"
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(key)} = {_value(one, field)}' for key, one in value.items())} }}"
+        return f"{{ {', '.join(f'{_key(key)} = {_value(part, field)}' for key, part in value.items())} }}"
     raise ConfigError(
         f"{IN_PYTHON}: {field}: found {value!r:.60}; expected a text, a number, true or false, a list or a "
         f"table. Correct it."
@@ -246,11 +298,11 @@ def _file_text(path: Path) -> str:
     except FileNotFoundError:
         near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
         raise ConfigError(
-            f"{path}: there is no such recipe.{near} Give a TOML file or the name of a packaged one."
+            f"{path}: no such recipe.{near} Give a TOML file or the name of a packaged one."
         ) from None
     except UnicodeDecodeError as error:
         raise ConfigError(
-            f"{path}: byte {error.start + 1} is no UTF-8, so this is no recipe. Give a TOML file."
+            f"{path}: byte {error.start + 1} is not UTF-8, so this is no recipe. Give a TOML file."
         ) from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}). Check its permissions.") from error

@@ -118,7 +118,7 @@ class Measurements:
     """The ids of the models of each method, by the recipe's name of it."""
     scale: str = ""
     published: Sequence[Mapping[str, object]] = ()
-    """What a paper printed: rows of ``recipes.published.COLUMNS``."""
+    """What a paper printed: rows of ``recipes.recipe_text.PUBLISHED_COLUMNS``."""
     notes: tuple[str, ...] = ()
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     _predictions: dict[str, dict[str, StoredPredictions]] = field(default_factory=dict)

@@ -194,10 +194,10 @@ class Model:
         "paired" for a model that mixes, "translated" for translate-test. ``data`` is the folder with the
         corpora; the built-in languages need none.
         """
-        from isogloss.recipes.descriptions import known_as
+        from isogloss.recipes.descriptions import register_corpus
 
         options = EvaluateOptions(
-            corpus=known_as(corpus, str(data or "")),
+            corpus=register_corpus(corpus, str(data or "")),
             languages=languages_named((languages,) if isinstance(languages, str) else languages),
             split=split,
             treebanks=treebanks,

@@ -11,7 +11,7 @@ from isogloss.data.corpora.labelled import FIRST, SECOND
 from isogloss.data.examples import LabelledText, SentencePair
 from isogloss.data.files import File, some
 from isogloss.data.formats.tables import LONGEST_CELL
-from isogloss.recipes.found_columns import TEXT_NAMES
+from isogloss.recipes.starting import TEXT_NAMES
 from isogloss.using.formats import Answered, Entry, Prediction
 
 TEXTS = (TEXT_NAMES,)

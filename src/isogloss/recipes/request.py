@@ -1,7 +1,7 @@
-"""What is asked for: a recipe's text and the changes to it. Cheap to import.
+"""A request: a recipe's text and the changes to it. Cheap to import.
 
-``request`` is a digest of all that a plan is made from. Where a folder was finished for the same request,
-nothing has to be planned again.
+Its digest covers all that a plan is made from: where a folder was finished for the same request, nothing has
+to be planned again.
 """
 
 import json
@@ -38,68 +38,59 @@ def parse_change(text: str) -> tuple[str, object]:
     except ValueError as error:
         if not _WORD.fullmatch(value.strip()):
             raise ConfigError(
-                f"--set {text}: the value is no TOML ({error}). Texts in lists and tables stand in quotes: "
+                f"--set {text}: the value is not valid TOML ({error}). Quote texts in lists and tables: "
                 f"--set 'grid.targets=[\"qab\"]'."
             ) from error
         return key.strip(), value.strip()
     except RecursionError as error:
-        raise ConfigError(
-            f"--set {key}: its lists or tables stand in one another too deeply to be read. Write it flatter."
-        ) from error
+        raise ConfigError(f"--set {key}: its lists or tables are nested too deeply. Flatten them.") from error
 
 
-def once_each(option: str, pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
-    """Return values by their keys; ConfigError at a key that is given twice: only one of them would count."""
-    found: dict[str, Value] = {}
+def unique_keys(option: str, pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    """Return an option's values by key; ConfigError for a key that occurs twice."""
+    values: dict[str, Value] = {}
     for key, value in pairs:
-        if key in found:
+        if key in values:
             raise ConfigError(f"{option} {key}: it is given twice. Give it once.")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
-def request(
+def request_digest(
     text: str,
     *,
     changes: Mapping[str, object] | None = None,
     scale: str = "",
     data: str | Path | None = None,
-    beside: Path = Path(),
+    folder: Path = Path(),
 ) -> str:
-    """Return a digest of a recipe, the changes to it, the package, and every file and folder named.
+    """Return a digest of a recipe in ``folder``, the changes to it, the package, and every file it names.
 
-    ``beside`` is the folder of the recipe. Empty where changes cannot be detected: data on the hub, corpora
-    and code that the plan alone finds, a recipe that is no TOML.
+    Empty where changes cannot be detected: data on the hub, corpora and code that only planning finds, a
+    recipe that is not TOML.
     """
-    named = str(data or "")
-    if named == NET:
+    data_folder = str(data or "")
+    if data_folder == NET:
         return ""
     try:
         body = from_toml(text)
-        texts = [named, *_texts(body), *_texts(dict(changes or {}))]
+        texts = [data_folder, *_texts(body), *_texts(dict(changes or {}))]
     except (ConfigError, RecursionError):
         return ""
-    parts = (part for one in texts for part in one.split("+"))
-    if any(part.partition("[")[0].endswith(".toml") for part in parts):
-        return ""  # A corpus that is described: what its files are is known to the plan alone.
-    if any(":" in one for one in _names({**body, "changes": dict(changes or {})})):
-        return ""  # The code of a module: what it is made of is known to the plan alone.
-    # "bitext:FOLDER" and "hub:FOLDER" name what stands behind the colon.
-    names = {part for one in texts for part in (one, one.partition(":")[2]) if part.strip()}
+    corpora = (corpus for value in texts for corpus in value.split("+"))
+    if any(corpus.partition("[")[0].endswith(".toml") for corpus in corpora):
+        return ""  # The files of a described corpus are known after planning.
+    if any(":" in name for name in _names({**body, "changes": dict(changes or {})})):
+        return ""  # So is the code of a class that is named by its module.
+    # "bitext:FOLDER" and "hub:FOLDER" name a folder after the colon.
+    names = {name for value in texts for name in (value, value.partition(":")[2]) if name.strip()}
     paths = [*map(from_home, names), *map(_hub_commits, names)]
-    paths += [beside / name for name in _texts(body.get("published")) if name]
-    there = [path.absolute() for path in paths if is_there(path)]
-    asked = [
-        text,
-        named,
-        scale,
-        repr(changes or {}),
-        str(Path.cwd()),
-        package_stamp(),
-        plug_ins.stamp(),
-        stamp(there),
+    paths += [folder / name for name in _texts(body.get("published")) if name]
+    contents = [
+        *(text, data_folder, scale, repr(changes or {}), str(Path.cwd())),
+        *(package_stamp(), plug_ins.stamp(), stamp(path.absolute() for path in paths if is_there(path))),
     ]
-    return sha256(json.dumps(asked).encode()).hexdigest()[:16]
+    return sha256(json.dumps(contents).encode()).hexdigest()[:16]
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -115,7 +106,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _names(value: object) -> Iterator[str]:
-    """Yield what the tables of a recipe, or of changes to it, call themselves."""
+    """Yield the values of ``name`` and ``kind`` in the tables of a recipe, or of changes to it."""
     if isinstance(value, Mapping):
         for key, part in value.items():
             yield from (str(part),) if str(key).rpartition(".")[2] in ("name", "kind") else _names(part)
@@ -125,7 +116,7 @@ def _names(value: object) -> Iterator[str]:
 
 
 def _hub_commits(name: str) -> Path:
-    """Return where the hub's client keeps the commits of a model's branches and tags."""
+    """Return the folder where the hub's client caches the commits of a model's branches and tags."""
     home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface"))
     cache = Path(os.environ.get("HF_HUB_CACHE", home / "hub")).expanduser()
     return cache / f"models--{name.partition('@')[0].replace('/', '--')}" / "refs"
