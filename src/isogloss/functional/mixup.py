@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.encoders import mixup as encoder_mixup
-from isogloss.encoders.annotations import Model
+from isogloss.encoders.family import Model
 from isogloss.encoders.mixup import Attends, MixingTrace, Mixup, Residual
 from isogloss.functional.models import require_encoder
 from isogloss.methods.x_mixup import MixedModel, XMixup, mixup_task
