@@ -16,7 +16,7 @@ from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, TextLine
 from isogloss.data.files import DiskFolder
-from isogloss.data.corpora.catalogue import MLQA
+from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.treebanks import Ud
 
 
@@ -168,7 +168,7 @@ def _mlqa(place: str, text: str) -> Iterator[Check]:
         for questions in MLQA.own_rules:
             yield Check(
                 place=place,
-                corpus=replace(MLQA, questions="" if questions == passages else questions),
+                corpus=replace(MLQA, collection="" if questions == passages else questions),
                 language=passages,
                 splits=("dev",),
                 stated=stated[passages] if questions == passages else "",

@@ -155,9 +155,9 @@ def corpora() -> str:
         "\n\n".join(
             (
                 f"### `{name}`",
-                _prose(corpus.about),
+                _prose(corpus.about.text),
                 f"Labels for: {' '.join(corpus.tasks)}. Read for example from `{_example(corpus)}`. "
-                f"Licence: {corpus.licence}.{f' <{corpus.url}>' if corpus.url else ''}",
+                f"Licence: {corpus.about.licence}.{f' <{corpus.about.url}>' if corpus.about.url else ''}",
             )
         )
         for name, corpus in sorted(CORPORA.items())

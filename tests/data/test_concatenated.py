@@ -67,8 +67,8 @@ def test_joined_corpora_have_the_tasks_that_all_have():
 
 
 def test_joined_corpus_says_whose_licences_hold():
-    assert corpus("snli+sick").licence == "snli: CC BY-SA 4.0; sick: CC BY-NC-SA 3.0"
-    assert "snli" in corpus("snli+sick").url
+    assert corpus("snli+sick").about.licence == "snli: CC BY-SA 4.0; sick: CC BY-NC-SA 3.0"
+    assert "snli" in corpus("snli+sick").about.url
 
 
 def test_name_is_what_the_recipe_says():

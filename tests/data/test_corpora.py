@@ -55,8 +55,8 @@ def test_every_corpus_is_called_by_its_name_and_says_what_it_is():
     for name, corpus in CORPORA.items():
         assert corpus.name == name
         assert corpus.tasks
-        assert corpus.licence
-        assert corpus.about
+        assert corpus.about.licence
+        assert corpus.about.text
 
 
 def test_every_corpus_that_is_made_is_listed():

@@ -18,7 +18,7 @@ from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.data import CORPORA
-from isogloss.data.corpora.catalogue import MLQA
+from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.treebanks import Ud
 from isogloss.data.fetching.downloading import RetryPolicy
 from isogloss.data.fetching.official_files import Release, chosen, existing, fetch, fetchable, releases
@@ -62,7 +62,7 @@ OFFICIAL = {
     "xquad/xquad.ru.json": (fixture("xquad/xquad.ru.json"), [(CORPORA["squad"], "ru", "test")]),
     "mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{question}.json": (
         zipped([(f"MLQA_V1/dev/dev-context-de-question-{one}.json", questions("a")) for one in ("ar", "de")]),
-        [(MLQA, "de", "dev"), (replace(MLQA, questions="ar"), "de", "dev")],
+        [(MLQA, "de", "dev"), (replace(MLQA, collection="ar"), "de", "dev")],
     ),
     "tydiqa/tydiqa-goldp-v1.1-train.json": (
         questions("swahili-1-0", "english-1-0", "english-2-0"),

@@ -9,7 +9,7 @@ import pytest
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA, hub
-from isogloss.data.corpora.catalogue import MLQA
+from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.treebanks import Ud
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder
@@ -157,7 +157,7 @@ def test_questions_are_read(save):
     found = {
         "squad": CORPORA["squad"].read(folder, "en", "dev"),
         "xquad": CORPORA["squad"].read(folder, "ru", "test"),
-        "mlqa": replace(MLQA, questions="hi").read(folder, "de", "test"),
+        "mlqa": replace(MLQA, collection="hi").read(folder, "de", "test"),
         "tydiqa": CORPORA["tydiqa"].read(folder, "sw", "train"),
     }
     ids = {name: [question.id for question in questions] for name, questions in found.items()}

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from isogloss.data.corpora.catalogue import MLQA, SQUAD, TYDIQA
-from isogloss.data.corpora.questions import read_questions, repairs_message
+from isogloss.data.corpora.questions import MLQA, SQUAD, TYDIQA
+from isogloss.data.formats.questions import read_questions, repairs_message
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])

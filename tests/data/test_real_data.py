@@ -13,8 +13,9 @@ from each import each
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.corpora.bitext import Bitext
-from isogloss.data.corpora.catalogue import MLQA, XNLI
+from isogloss.data.corpora.catalogue import XNLI
 from isogloss.data.corpora.concatenated import concatenated
+from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.treebanks import Ud
 from isogloss.data.corpus import every_split
 from isogloss.data.formats.conllu import read_conllu, text_comment, with_tree, write_conllu

@@ -198,7 +198,7 @@ def test_a_file_of_the_official_layout_is_read(name, tmp_path):
         (tmp_path / place.format(code)).write_text(own, encoding="utf-8")
     corpus = KNOWN[register_corpus(name, str(tmp_path))]
     assert corpus.name == name
-    assert corpus.licence and corpus.about and corpus.url.startswith("https://")
+    assert corpus.about.licence and corpus.about.text and corpus.about.url.startswith("https://")
     found = list(corpus.read(DiskFolder(tmp_path), language, split))
     assert found == [expected]
     tasks = {

@@ -7,7 +7,8 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.corpora.catalogue import MLQA, XNLI
+from isogloss.data.corpora.catalogue import XNLI
+from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpus import paths
 from isogloss.data.examples import SentencePair
 from says import says
@@ -144,4 +145,4 @@ def test_mlqa_in_translation_is_compared_by_the_rules_of_what_is_read(put):
     folder = put({"mlqa/translate-test/mlqa.translate.test.hi-en.json": squad(FOUND)})
     assert [one.language for one in read(folder, "mlqa", "hi-en", "test")] == ["en"]
     with says(DataError, "'mlqa'"):
-        replace(MLQA, questions="de").read(folder, "hi-en", "test")
+        replace(MLQA, collection="de").read(folder, "hi-en", "test")

@@ -214,11 +214,11 @@ def licences(releases: Sequence[Release]) -> list[str]:
     """Return a line for each corpus and licence: files, size, licence and address."""
     groups: dict[tuple[str, str], list[Release]] = {}
     for release in releases:
-        terms = release.licence or CORPORA[release.corpus].licence
+        terms = release.licence or CORPORA[release.corpus].about.licence
         groups.setdefault((release.corpus, terms), []).append(release)
     return [
         f"{corpus}: {len(files)} file{'s' if len(files) > 1 else ''}, {_sum(files)}. "
-        f"Licence: {terms}. {CORPORA[corpus].url}".rstrip()
+        f"Licence: {terms}. {CORPORA[corpus].about.url}".rstrip()
         for (corpus, terms), files in groups.items()
     ]
 

@@ -32,15 +32,14 @@ def _corpora(_: Path) -> Listing:
     from isogloss.data.corpora.described import shipped
     from isogloss.data.corpus import Corpus
 
-    rows: list[Sequence[str]] = [
-        (name, " ".join(corpus.tasks), corpus.licence, corpus.url) for name, corpus in CORPORA.items()
-    ]
+    def facts(corpus: Corpus) -> Sequence[str]:
+        return " ".join(corpus.tasks), corpus.about.licence, corpus.about.url
+
+    rows: list[Sequence[str]] = [(name, *facts(corpus)) for name, corpus in CORPORA.items()]
     for name, path in shipped().items():
         description = tomllib.loads(path.read_text(encoding="utf-8"))
         rows.append((name, f"{description['kind']} (described)", description["licence"], description["url"]))
-    rows += _plugged(
-        "corpora", CORPORA, (Corpus,), lambda corpus: (" ".join(corpus.tasks), corpus.licence, corpus.url), 4
-    )
+    rows += _plugged("corpora", CORPORA, (Corpus,), facts, 4)
     return ("corpus", "tasks", "licence", "url"), sorted(rows, key=tuple)
 
 

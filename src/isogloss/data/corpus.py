@@ -11,12 +11,13 @@ of English files ends in ``{en}``; ``{name}`` is the English name of the languag
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_name, spellings
-from isogloss.data.examples import Example, SentencePair
+from isogloss.data.examples import Example
 from isogloss.data.files import File, FilePlace, Folder, is_unicode, some
 
 Split = Literal["train", "dev", "test"]
@@ -25,6 +26,18 @@ SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 MARK = "\ufeff"
 
 Kind = TypeVar("Kind", bound=Example)
+
+
+@dataclass(frozen=True)
+class About:
+    """Documentation of a corpus."""
+
+    text: str = ""
+    """Contents, authors, and the layouts that are read."""
+    url: str = ""
+    """Home page."""
+    licence: str = ""
+    """Licence of the files."""
 
 
 class Corpus(Protocol):
@@ -41,23 +54,12 @@ class Corpus(Protocol):
         ...
 
     @property
-    def about(self) -> str:
-        """Description: contents, authors, and the layouts that are read."""
+    def about(self) -> About:
+        """Contents, home page and licence."""
         ...
 
-    @property
-    def after_colon(self) -> str:
-        """Name of the field that a recipe gives after the name ("bitext:bible"); empty for none."""
-        ...
-
-    @property
-    def url(self) -> str:
-        """Home page."""
-        ...
-
-    @property
-    def licence(self) -> str:
-        """Licence of the files."""
+    def choose(self, collection: str) -> "Corpus":
+        """Return the part that a recipe names after a colon ("bitext:bible"); ConfigError for none."""
         ...
 
     def path(self, language: str, split: Split) -> str:
@@ -89,6 +91,21 @@ class Source(FilePlace, Protocol):
         ...
 
 
+class CorpusDefaults:
+    """Methods of most corpora: the source finds their files, and they have no collections to choose from."""
+
+    def choose(self: Corpus, collection: str) -> Corpus:
+        """Refuse any collection."""
+        raise ConfigError(
+            f"corpus {self.name!r} has no choice after a colon to choose from; found {collection!r}. "
+            f"Leave it out."
+        )
+
+    def files(self: Corpus, source: Source, language: str, split: Split) -> list[File]:
+        """Return the files of one split."""
+        return source.files(self, language, split)
+
+
 def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator[Kind]:
     """Yield the examples; DataError at one that is not of the corpus's kind."""
     for example in examples:
@@ -97,15 +114,6 @@ def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator
                 f"{corpus}: cannot write a {type(example).__name__} ({example.id}); it holds {kind.__name__}."
             )
         yield example
-
-
-def labelled(labels: Collection[str], pairs: Iterable[SentencePair], corpus: str) -> Iterator[SentencePair]:
-    """Yield the pairs; DataError at one that has none of the labels."""
-    for pair in pairs:
-        if pair.label not in labels:
-            known = ", ".join(labels)
-            raise cannot_write(corpus, pair.id, f"label {pair.label!r}; expected one of {known}")
-        yield pair
 
 
 def unique_id(name: str, seen: dict[str, int]) -> str:
@@ -159,6 +167,9 @@ def with_byte_order_mark(lines: Iterable[str]) -> Iterator[str]:
 
 
 Layouts = Mapping[Split, tuple[str, ...]]
+
+COLLECTION = "{collection}"
+"""In layouts: the part of a corpus that a recipe names after a colon."""
 
 ENGLISH = "{en}"
 """End of a layout of English files without a language in the name."""

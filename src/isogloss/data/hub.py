@@ -8,7 +8,7 @@ dataset is ever run. Labels are read by name, never as numbers whose order would
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from isogloss.core.errors import DataError, one_line
 from isogloss.core.languages import NAMES, language_name
-from isogloss.data.corpora.catalogue import CORPORA, MLQA
+from isogloss.data.corpora.catalogue import CORPORA
+from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.treebanks import DEFAULTS, Ud
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split, not_there
 from isogloss.data.examples import Example, ParsedSentence
@@ -82,7 +83,7 @@ class HubDataset:
             for split, hub_split in self.splits.items():
                 yield HubSplit(
                     dataset=self,
-                    corpus=replace(MLQA, questions=questions) if questions else corpus,
+                    corpus=MLQA.choose(questions) if questions else corpus,
                     repository=repository,
                     config=config.format(**names, treebank=treebank.lower()),
                     language=language,

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
 from typing import Any
@@ -17,8 +17,7 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import Concatenated, concatenated
 from isogloss.data.corpora.described import KNOWN, DescribedCorpus, register, shipped
 from isogloss.data.corpora.labelled import LabelledCorpus
-from isogloss.data.corpora.questions import QuestionCorpus
-from isogloss.data.corpora.treebanks import BUILT_IN, treebanks_there
+from isogloss.data.corpora.treebanks import BUILT_IN, Ud, treebanks_there
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split
 from isogloss.data.examples import Example, limited
 from isogloss.data.files import DiskFolder, File
@@ -125,11 +124,11 @@ class Sources:
 
         ConfigError, with the nearest name, for an unknown corpus or choice.
         """
-        return concatenated(name, lambda part: self._one(part, treebanks))
+        return concatenated(name, lambda part: self._single(part, treebanks))
 
-    def _one(self, name: str, treebanks: Treebanks) -> Corpus:
-        plain, _, chosen = name.partition(":")
-        corpora: Mapping[str, Any] = {**CORPORA, **KNOWN}
+    def _single(self, name: str, treebanks: Treebanks) -> Corpus:
+        plain, _, collection = name.partition(":")
+        corpora: Mapping[str, Corpus] = {**CORPORA, **KNOWN}
         corpus = corpora.get(plain) or find_plug_in("corpora", plain, corpora)
         if corpus is None:
             names = sorted({*corpora, *shipped(), *plugged_names("corpora")})
@@ -139,19 +138,18 @@ class Sources:
             )
         if plain not in corpora:
             check_value(corpus, Corpus, plain)
-        after_colon = corpus.after_colon or "choice after a colon"
-        choices: dict[str, object] = {"treebanks": treebanks, after_colon: chosen}
-        changes = {choice: value for choice, value in choices.items() if value}
-        for choice in changes.keys() - {entry.name for entry in fields(corpus)}:
-            choice_text = ", ".join(map("=".join, treebanks)) if choice == "treebanks" else repr(chosen)
-            raise ConfigError(
-                f"corpus {plain!r} has no {choice} to choose from; found {choice_text}. Leave it out."
-            )
-        return replace(corpus, **changes)  # type: ignore[no-any-return]
+        if treebanks:
+            if not isinstance(corpus, Ud):
+                choices = ", ".join(map("=".join, treebanks))
+                raise ConfigError(
+                    f"corpus {plain!r} has no treebanks to choose from; found {choices}. Leave it out."
+                )
+            corpus = replace(corpus, treebanks=treebanks)
+        return corpus.choose(collection) if collection else corpus
 
     def has_treebanks(self, name: str) -> bool:
         """Return whether a corpus, each part of it, has treebanks to choose from."""
-        return all(hasattr(part, "treebanks") for part in self._parts(name))
+        return all(isinstance(part, Ud) for part in self._parts(name))
 
     def _parts(self, name: str) -> list[Corpus]:
         corpus = self.corpus(name)
@@ -256,9 +254,7 @@ class Sources:
         with suppress(DataError):  # Translations are no files, and a corpus among others may lack a split.
             if isinstance(corpus, DescribedCorpus):
                 yield from corpus.remarks(source, language, split)
-            elif isinstance(corpus, LabelledCorpus | QuestionCorpus | Bitext) and isinstance(
-                source, DiskFolder
-            ):
+            elif isinstance(corpus, LabelledCorpus | Bitext) and isinstance(source, DiskFolder):
                 is_made = is_built_in(language.partition("-")[0])
                 if count := 0 if is_made else corpus.left_out(source, language, split):
                     lack = "without a label, an answer or a translation"

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from isogloss.core.errors import DataError
 from isogloss.data.corpora.described import DescribedCorpus, inventory
-from isogloss.data.corpora.questions import repairs_message
 from isogloss.data.corpus import SPLITS, Source, Split
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.kinds import UNKNOWN
+from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.tag_schemes import WORDS
 from isogloss.data.hub import data_source
 from isogloss.data.projection.label_projection import texts_of

@@ -14,7 +14,7 @@ from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.core.records import write_text
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import BadRows, DescribedCorpus, register, shipped
-from isogloss.data.corpus import SPLITS, Split, spelled_there
+from isogloss.data.corpus import SPLITS, About, Split, spelled_there
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conllu import NAMES
 from isogloss.data.formats.kinds import KINDS
@@ -134,9 +134,7 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         hub=spec.hub,
         folder=str(path.parent),
         assumed=absent,
-        about=spec.about,
-        url=spec.url,
-        licence=spec.licence,
+        about=About(spec.about, spec.url, spec.licence),
     )
     return with_labels(corpus, data_source(data)) if _has_inventory(corpus) else corpus
 

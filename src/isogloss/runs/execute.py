@@ -26,9 +26,9 @@ from isogloss.core.secrets import masked
 from isogloss.core.seeds import derive
 from isogloss.core.version import VERSION
 from isogloss.data.built_in_languages import built_in_size
-from isogloss.data.corpora.questions import repairs_message
 from isogloss.data.corpus import Split, is_translation
 from isogloss.data.examples import Example, TextLine, Translation, subsample
+from isogloss.data.formats.questions import repairs_message
 from isogloss.data.sources import Sources
 from isogloss.encoders import save_model
 from isogloss.encoders.added.added_weights import parameter_counts

@@ -41,7 +41,7 @@ def front_matter(model: FineTuned) -> str:
         library_name="transformers",
         license=licence,
         license_name=f"that-of-{corpus.name}" if corpus and licence == OTHER else None,
-        license_link=corpus.url or None if corpus and licence == OTHER else None,
+        license_link=corpus.about.url or None if corpus and licence == OTHER else None,
         metrics=list(dict.fromkeys(result.metric_type for result in results)) or None,
         model_name=provenance.title,
         pipeline_tag=model.kind.hub_tag or None,
@@ -78,22 +78,21 @@ def datasets_of(provenance: Provenance) -> list[str]:
 def licence_of(provenance: Provenance) -> str | None:
     """Return the hub's name of the licence of a model's training data; None where it is not known."""
     corpus = corpus_of(provenance)
-    if of_built_in(provenance) or (corpus and corpus.licence.startswith("Apache-2.0")):
+    if of_built_in(provenance) or (corpus and corpus.about.licence.startswith("Apache-2.0")):
         return "apache-2.0"
-    if corpus is None or not corpus.licence:
+    if corpus is None or not corpus.about.licence:
         return None
-    match = _COMMONS.match(corpus.licence)
+    match = _COMMONS.match(corpus.about.licence)
     return f"cc-by{match[1].lower()}-{match[2]}" if match else OTHER
 
 
 def non_commercial(provenance: Provenance) -> str:
     """Return a warning where a part of the training data is not for commercial use; else an empty text."""
     corpus = corpus_of(provenance)
-    if corpus is None or of_built_in(provenance) or not _NON_COMMERCIAL.search(corpus.licence):
+    licence = corpus.about.licence if corpus else ""
+    if corpus is None or of_built_in(provenance) or not _NON_COMMERCIAL.search(licence):
         return ""
-    return (
-        f"the licence of corpus {corpus.name} ({corpus.licence}) forbids commercial use, at least of a part."
-    )
+    return f"the licence of corpus {corpus.name} ({licence}) forbids commercial use, at least of a part."
 
 
 def of_built_in(provenance: Provenance) -> bool:

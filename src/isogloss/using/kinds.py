@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError, located
-from isogloss.data.corpora.questions import read_questions
 from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 from isogloss.data.files import File, numbered_objects
+from isogloss.data.formats.questions import read_questions
 from isogloss.tasks import ALL_TASKS, Task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import TEXT, TextClassification

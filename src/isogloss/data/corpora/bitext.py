@@ -1,11 +1,11 @@
 """Bitext: parallel text of two languages, from a collection of files in any of several forms."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpus import SPLITS, Source, Split, cannot_write, cell, nonempty, only
+from isogloss.data.corpus import SPLITS, About, Source, Split, cannot_write, cell, nonempty, only
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder, some
 from isogloss.data.formats.parallel_text import (
@@ -52,10 +52,7 @@ class Bitext:
 
     name: ClassVar[str] = "bitext"
     tasks: ClassVar[tuple[str, ...]] = ("bitext",)
-    about: ClassVar[str] = __doc__
-    url: ClassVar[str] = "https://opus.nlpl.eu"
-    licence: ClassVar[str] = "that of the files"
-    after_colon: ClassVar[str] = "collection"
+    about: ClassVar[About] = About(__doc__, "https://opus.nlpl.eu", "that of the files")
 
     collection: str = "bitext"
     """Folder below the data folder: bible, tatoeba, tico19, word-alignment, or one of your own; or pud, the
@@ -85,6 +82,10 @@ class Bitext:
         if self._whole() not in ("by-verse", split):
             raise self._no_split(folder, language, split, [self._whole()])
         return files
+
+    def choose(self, collection: str) -> "Bitext":
+        """Return the bitext of another collection."""
+        return replace(self, collection=collection)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
         """Return the files of one split."""

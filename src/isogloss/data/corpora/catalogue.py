@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.comparable import Bucc
 from isogloss.data.corpora.labelled import PAIRS, LabelledCorpus
-from isogloss.data.corpora.questions import QuestionCorpus, released_with_mlqa, translated_questions
+from isogloss.data.corpora.questions import MLQA, SQUAD, TYDIQA
 from isogloss.data.corpora.text import Bible, RawText
 from isogloss.data.corpora.treebanks import Ud
-from isogloss.data.corpus import Corpus, Split, every_split, in_places, joined, of_english
+from isogloss.data.corpus import About, Corpus, Split, every_split, in_places, joined, of_english
 from isogloss.data.formats.conllu import UPOS
 from isogloss.data.formats.tables import AnyOf
 
@@ -20,12 +20,14 @@ PARAPHRASE = ("0", "1")
 CAD_NLI = LabelledCorpus(
     name="cad-nli",
     tasks=("nli",),
-    about="""CAD-NLI: pairs of SNLI that people changed as little as turns the label, in English. Kaushik et
+    about=About(
+        """CAD-NLI: pairs of SNLI that people changed as little as turns the label, in English. Kaushik et
     al. (2020), "Learning the Difference that Makes a Difference with Counterfactually-Augmented Data". It
     derives from SNLI, its test pairs from SNLI's test: whoever trains on the one must not test on the
     other.""",
-    url="https://github.com/acmi-lab/counterfactually-augmented-data",
-    licence="Apache-2.0",
+        url="https://github.com/acmi-lab/counterfactually-augmented-data",
+        licence="Apache-2.0",
+    ),
     labels=NLI,
     columns={part: PAIRS[part] for part in ("first", "second", "label")},
     layouts=of_english(
@@ -37,44 +39,23 @@ CAD_NLI = LabelledCorpus(
             "nli-train-en/cad_nli_{collection}_{split}.tsv",
         ),
     ),
-    after_colon="collection",
     collection="all_combined",
 )
 """Its collections are official folders: all_combined, original, revised_combined, revised_hypothesis and
 revised_premise."""
 
-MLQA = QuestionCorpus(
-    name="mlqa",
-    about="""MLQA: extractive question answering in seven languages, passages and questions in any two of
-    them. Lewis et al. (2020), "MLQA: Evaluating Cross-lingual Extractive Question Answering". It has no
-    training split.""",
-    url="https://github.com/facebookresearch/MLQA",
-    licence="CC BY-SA 3.0",
-    layouts={
-        split: tuple(
-            f"{folder}{split}/{split}-context-{{language}}-question-{{questions}}.json"
-            for folder in ("mlqa/MLQA_V1/", "MLQA_V1/", "mlqa/")
-        )
-        for split in ("dev", "test")
-    },
-    translations={split: translated_questions("mlqa", "MLQA", split) for split in ("dev", "test")},
-    written="mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{questions}.json",
-    version=1.0,
-    own_rules=("ar", "de", "en", "es", "hi", "vi", "zh"),
-    after_colon="questions",
-)
-"""XTREME's translations have passages and questions of one language."""
-
 MRPC = LabelledCorpus(
     name="mrpc",
     tasks=("paraphrase",),
-    about="""MRPC, the Microsoft Research Paraphrase Corpus: do two English sentences of the news say the
+    about=About(
+        """MRPC, the Microsoft Research Paraphrase Corpus: do two English sentences of the news say the
     same. Dolan and Brockett (2005), "Automatically Constructing a Corpus of Sentential Paraphrases".
     Layouts: the official ``msr_paraphrase_train.txt`` and ``msr_paraphrase_test.txt`` (there is no official
     dev), GLUE's ``MRPC/train.tsv``, and ``msr-para-train.tsv``, which holds 500 training pairs back as
     ``msr-para-val.tsv``.""",
-    url="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
-    licence="Microsoft Research Shared Source licence (non-commercial)",
+        url="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
+        licence="Microsoft Research Shared Source licence (non-commercial)",
+    ),
     labels=PARAPHRASE,
     columns={"first": "#1 String", "second": "#2 String", "label": "Quality"},
     layouts=of_english(
@@ -98,13 +79,15 @@ _MULTINLI: Mapping[Split, str] = {"train": "train", "dev": "dev_matched", "test"
 MULTINLI = LabelledCorpus(
     name="multinli",
     tasks=("nli",),
-    about="""MultiNLI: SNLI's question about English of ten genres, the training data of XNLI. Williams et
+    about=About(
+        """MultiNLI: SNLI's question about English of ten genres, the training data of XNLI. Williams et
     al. (2018), "A Broad-Coverage Challenge Corpus for Sentence Understanding through Inference". Dev is the
     official ``dev_matched`` (the genres of train). The labels of the official tests are not public, so test
     is ``dev_mismatched`` (other genres). Layouts: ``multinli_1.0_train.txt`` and ``.jsonl``, and GLUE's
     ``MNLI``. Rows whose label is "-" are left out and counted.""",
-    url="https://cims.nyu.edu/~sbowman/multinli/",
-    licence="OANC's, CC BY-SA 3.0 and others, by genre",
+        url="https://cims.nyu.edu/~sbowman/multinli/",
+        licence="OANC's, CC BY-SA 3.0 and others, by genre",
+    ),
     labels=NLI,
     columns={**PAIRS, "id": "pairID"},
     skip=("-",),
@@ -128,12 +111,14 @@ MULTINLI = LabelledCorpus(
 PAWSX = LabelledCorpus(
     name="pawsx",
     tasks=("paraphrase",),
-    about="""PAWS-X: do two sentences made of much the same words mean the same, in seven languages. Yang et
+    about=About(
+        """PAWS-X: do two sentences made of much the same words mean the same, in seven languages. Yang et
     al. (2019), "PAWS-X: A Cross-lingual Adversarial Dataset for Paraphrase Identification". Layouts: the
     official ``x-final/de/dev_2k.tsv`` (training: ``train.tsv`` and ``translated_train.tsv``), XTREME's,
     whose test files have no labels, and XTREME's translations (``translate-train/en-de-translated.tsv``).""",
-    url="https://github.com/google-research-datasets/paws/tree/master/pawsx",
-    licence="free for any purpose; Google LLC as the source is to be acknowledged",
+        url="https://github.com/google-research-datasets/paws/tree/master/pawsx",
+        licence="free for any purpose; Google LLC as the source is to be acknowledged",
+    ),
     labels=PARAPHRASE,
     layouts=joined(
         in_places(
@@ -170,12 +155,14 @@ _SICK: Mapping[Split, str] = {"train": "SICK_train", "dev": "SICK_trial", "test"
 SICK = LabelledCorpus(
     name="sick",
     tasks=("nli",),
-    about="""SICK: SNLI's question about English sentences made from captions by rule, with negation and
+    about=About(
+        """SICK: SNLI's question about English sentences made from captions by rule, with negation and
     passives. Marelli et al. (2014), "A SICK cure for the evaluation of compositional distributional
     semantic models". Layouts: the shared task's ``SICK_train.txt``, ``SICK_trial.txt`` (dev) and
     ``SICK_test_annotated.txt``, and the later ``SICK.txt`` with all splits in one file.""",
-    url="https://zenodo.org/records/2787612",
-    licence="CC BY-NC-SA 3.0",
+        url="https://zenodo.org/records/2787612",
+        licence="CC BY-NC-SA 3.0",
+    ),
     labels=NLI,
     spelled={label.upper(): label for label in NLI},
     columns={
@@ -202,12 +189,14 @@ SICK = LabelledCorpus(
 SNLI = LabelledCorpus(
     name="snli",
     tasks=("nli",),
-    about="""SNLI: does one English sentence entail another, contradict it, or neither; captions of
+    about=About(
+        """SNLI: does one English sentence entail another, contradict it, or neither; captions of
     photographs. Bowman et al. (2015), "A large annotated corpus for learning natural language inference".
     Layouts: the official ``snli_1.0_train.txt`` and ``.jsonl``, and plain tables ``snli_dev.tsv``. Rows
     whose label is "-" (no three of five annotators agreed) are left out and counted, as everywhere.""",
-    url="https://nlp.stanford.edu/projects/snli/",
-    licence="CC BY-SA 4.0",
+        url="https://nlp.stanford.edu/projects/snli/",
+        licence="CC BY-SA 4.0",
+    ),
     labels=NLI,
     columns={**PAIRS, "id": "pairID"},
     skip=("-",),
@@ -225,88 +214,20 @@ SNLI = LabelledCorpus(
     ),
 )
 
-SQUAD = QuestionCorpus(
-    name="squad",
-    about="""SQuAD and XQuAD: where in a passage does the answer to a question stand. Train and dev are
-    SQuAD 1.1 (English; Rajpurkar et al., 2016) and its translations; test is XQuAD (Artetxe et al., 2020),
-    professional translations of 1,190 questions of SQuAD's dev. All passages of XQuAD are in SQuAD's dev,
-    so dev is no training data for it.""",
-    url="https://rajpurkar.github.io/SQuAD-explorer",
-    licence="CC BY-SA 4.0",
-    layouts={
-        "train": (
-            "squad/train-v1.1.json{en}",
-            "squad/train-v1.1.rebuilt.json{en}",
-            "squad/train-{language}.json",
-            "squad/squad.translate.train.en-{language}.json",
-            *released_with_mlqa("train"),
-        ),
-        "dev": (
-            *("squad/dev-v1.1.json{en}", "squad/dev-v1.1.rebuilt.json{en}", "squad/dev-{language}.json"),
-            *released_with_mlqa("dev"),
-        ),
-        "test": ("xquad/xquad.{language}.json", "squad/test-{language}.json"),
-    },
-    translations={
-        "train": (
-            *translated_questions("squad", "SQuAD", "train"),
-            "squad/translate-train-en/squad.translate.train.{language}.json",
-            "squad/squad.translate.train.{language}.json",
-        ),
-        "dev": translated_questions("squad", "SQuAD", "dev"),
-        "test": translated_questions("xquad", "XQuAD", "test"),
-    },
-    written="squad/{split}-{language}.json",
-    version="1.1",
-)
-"""XTREME's translations: en-sw of SQuAD, sw-en of XQuAD."""
-
-_TYDIQA_BY_CODE = "tydiqa/tydiqa-goldp-v1.1-{split}/tydiqa.goldp.{language}.{split}.json"
-_TYDIQA_TOGETHER = "tydiqa/tydiqa-goldp-v1.1-train.json"
-
-TYDIQA = QuestionCorpus(
-    name="tydiqa",
-    about="""TyDi QA, gold passage task: questions asked by people who wanted to know, in nine languages.
-    Clark et al. (2020), "TyDi QA: A Benchmark for Information-Seeking Question Answering …". Its test
-    answers are not public: XTREME and the papers after it measure on dev.""",
-    url="https://github.com/google-research-datasets/tydiqa",
-    licence="Apache-2.0",
-    layouts={
-        "train": (
-            _TYDIQA_BY_CODE.replace("{split}", "train"),
-            "tydiqa-goldp/{name}_tydiqa_train.json",
-            _TYDIQA_TOGETHER,
-        ),
-        "dev": (
-            _TYDIQA_BY_CODE.replace("{split}", "dev"),
-            "tydiqa/tydiqa-goldp-v1.1-dev/tydiqa-goldp-dev-{name}.json",
-            "tydiqa-goldp-v1.1-dev/tydiqa-goldp-dev-{name}.json",
-            "tydiqa-goldp/{name}_tydiqa_dev.json",
-        ),
-    },
-    translations={
-        "train": (
-            *translated_questions("tydiqa", "TyDiQA-GoldP", "train"),
-            "tydiqa/translate-train-en/tydiqa.translate.train.{language}.json",
-        ),
-        "dev": translated_questions("tydiqa", "TyDiQA-GoldP", "test"),
-    },
-    written=_TYDIQA_BY_CODE,
-    all_languages=_TYDIQA_TOGETHER,
-)
-"""What XTREME's translations call test is dev."""
-
 MASAKHAPOS = LabelledCorpus(
     name="masakhapos",
     kind="tagging",
     tasks=("upos",),
-    about="""MasakhaPOS: the universal part-of-speech tags of news in twenty African languages. Dione et al.
+    about=About(
+        """MasakhaPOS: the universal part-of-speech tags of news in twenty African languages. Dione et al.
     (2023), "MasakhaPOS: Part-of-Speech Tagging for Typologically Diverse African Languages". Its conventions
     are its own, not those of one treebank.""",
-    url="https://github.com/masakhane-io/masakhane-pos",
-    licence="CC BY-NC 4.0; the text is that of news sites",
+        url="https://github.com/masakhane-io/masakhane-pos",
+        licence="CC BY-NC 4.0; the text is that of news sites",
+    ),
     labels=tuple(sorted(UPOS)),
     separator=" ",
+    written="masakhapos/{language}/{split}.txt",
     layouts=every_split("masakhapos/{language}/{split}.txt", "masakhane-pos/data/{language}/{split}.txt"),
 )
 
@@ -314,10 +235,12 @@ UDPOS = LabelledCorpus(
     name="udpos",
     kind="tagging",
     tasks=("upos",),
-    about="""XTREME's part-of-speech corpus: the universal tags of all UD 2.5 treebanks of a language. Hu et
+    about=About(
+        """XTREME's part-of-speech corpus: the universal tags of all UD 2.5 treebanks of a language. Hu et
     al. (2020), "XTREME: A Massively Multilingual Multi-task Benchmark …".""",
-    url="https://github.com/google-research/xtreme",
-    licence="that of each treebank (CC BY-SA or CC BY-NC-SA)",
+        url="https://github.com/google-research/xtreme",
+        licence="that of each treebank (CC BY-SA or CC BY-NC-SA)",
+    ),
     labels=tuple(sorted(UPOS)),
     layouts=every_split("udpos/{split}-{language}.tsv", "udpos-xtreme/{split}-{language}.tsv"),
 )
@@ -326,13 +249,16 @@ WIKIANN = LabelledCorpus(
     name="wikiann",
     kind="tagging",
     tasks=("ner",),
-    about="""WikiANN (PAN-X): named entities of Wikipedia sentences, made without hand for 282 languages.
+    about=About(
+        """WikiANN (PAN-X): named entities of Wikipedia sentences, made without hand for 282 languages.
     Pan et al. (2017), "Cross-lingual name tagging and linking for 282 languages"; splits of Rahimi et al.
     (2019). Layouts: XTREME's ``panx/train-en.tsv`` and the original archives' ``en/train``, whose words
     read ``en:word``. An I- tag that follows no B- is kept as found: repair belongs to scoring.""",
-    url="https://github.com/afshinrahimi/mmner",
-    licence="none stated; the text is Wikipedia's (CC BY-SA)",
+        url="https://github.com/afshinrahimi/mmner",
+        licence="none stated; the text is Wikipedia's (CC BY-SA)",
+    ),
     labels=("O", "B-LOC", "I-LOC", "B-ORG", "I-ORG", "B-PER", "I-PER"),
+    written="panx/{split}-{language}.tsv",
     layouts=every_split(
         "panx/{split}-{language}.tsv",
         "wikiann/{split}-{language}.tsv",
@@ -347,14 +273,16 @@ _XNLI_TRAIN = "XNLI-MT-1.0/multinli/multinli.train.{into}.tsv"
 XNLI = LabelledCorpus(
     name="xnli",
     tasks=("nli",),
-    about="""XNLI: does a premise entail a hypothesis, contradict it, or neither, in fifteen languages.
+    about=About(
+        """XNLI: does a premise entail a hypothesis, contradict it, or neither, in fifteen languages.
     Conneau et al. (2018), "XNLI: Evaluating Cross-lingual Sentence Representations". Layouts: the official
     ``xnli.dev.tsv`` with all languages in one file, the official (translated) training files
     ``multinli.train.sw.tsv``, MultiNLI's own training file, XTREME's ``dev-sw.tsv``, and XTREME's
     translations (``translate-train/en-sw-translated.tsv``, ``translate-test/test-sw-en-translated.tsv``).
     XTREME takes the labels out of its test files: such a file can be predicted, not scored.""",
-    url="https://github.com/facebookresearch/XNLI",
-    licence="CC BY-NC 4.0",
+        url="https://github.com/facebookresearch/XNLI",
+        licence="CC BY-NC 4.0",
+    ),
     labels=NLI,
     spelled={label: label for label in NLI} | {"contradictory": "contradiction"},
     all_languages=every_split(

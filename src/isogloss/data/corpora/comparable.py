@@ -12,7 +12,18 @@ from typing import ClassVar
 
 from isogloss.core.errors import DataError
 from isogloss.core.languages import canonical_language, spellings
-from isogloss.data.corpus import SPLITS, Source, Split, cannot_write, cell, nonempty, not_there, only
+from isogloss.data.corpus import (
+    SPLITS,
+    About,
+    CorpusDefaults,
+    Source,
+    Split,
+    cannot_write,
+    cell,
+    nonempty,
+    not_there,
+    only,
+)
 from isogloss.data.examples import ComparableText, Example, Translation
 from isogloss.data.files import File, Folder
 from isogloss.data.formats.parallel_text import read_rows, two_languages
@@ -22,7 +33,7 @@ NAMES: dict[Split, tuple[str, ...]] = {"train": (), "dev": ("sample", "dev"), "t
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bucc:
+class Bucc(CorpusDefaults):
     """BUCC 2018: text of German, French, Russian or Chinese, and of English, with translations to be found.
 
     Zweigenbaum et al. (2017), "Overview of the Second BUCC Shared Task: Spotting Parallel Sentences in
@@ -36,10 +47,11 @@ class Bucc:
 
     name: ClassVar[str] = "bucc2018"
     tasks: ClassVar[tuple[str, ...]] = ("comparable",)
-    about: ClassVar[str] = __doc__
-    url: ClassVar[str] = "https://comparable.limsi.fr/bucc2018/bucc2018-task.html"
-    licence: ClassVar[str] = "not stated; the text is that of Wikipedia (CC BY-SA) and News Commentary"
-    after_colon: ClassVar[str] = ""
+    about: ClassVar[About] = About(
+        __doc__,
+        "https://comparable.limsi.fr/bucc2018/bucc2018-task.html",
+        "not stated; the text is that of Wikipedia (CC BY-SA) and News Commentary",
+    )
 
     def path(self, language: str, split: Split) -> str:
         """Return the path of a table of the two languages."""

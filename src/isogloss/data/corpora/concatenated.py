@@ -9,10 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.data.corpus import SPLITS, Corpus, Source, Split
+from isogloss.data.corpus import SPLITS, About, Corpus, CorpusDefaults, Source, Split
 from isogloss.data.examples import Example
 from isogloss.data.files import File, Folder
 
@@ -37,11 +36,10 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Concatenated:
+class Concatenated(CorpusDefaults):
     """Corpora read one after the other; it has the tasks that all of them have."""
 
     parts: tuple[Part, ...]
-    after_colon: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -64,19 +62,14 @@ class Concatenated:
         return tuple(task for task in first if all(task in tasks for tasks in others))
 
     @property
-    def about(self) -> str:
-        """What the parts are."""
-        return " ".join(part.corpus.about for part in self.parts)
-
-    @property
-    def url(self) -> str:
-        """Where the parts come from."""
-        return " ".join(part.corpus.url for part in self.parts)
-
-    @property
-    def licence(self) -> str:
-        """The licences of the parts."""
-        return "; ".join(f"{part.label}: {part.corpus.licence}" for part in self.parts)
+    def about(self) -> About:
+        """Contents, home pages and licences of the parts."""
+        parts = [(part.label, part.corpus.about) for part in self.parts]
+        return About(
+            text=" ".join(about.text for _, about in parts),
+            url=" ".join(about.url for _, about in parts),
+            licence="; ".join(f"{label}: {about.licence}" for label, about in parts),
+        )
 
     def path(self, language: str, split: Split) -> str:
         """Refuse: each part has files of its own."""

@@ -10,18 +10,18 @@ from hashlib import sha256
 from importlib.resources import files as package_files
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import ClassVar, Literal, cast
+from typing import Literal, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.data.corpora.catalogue import NLI
-from isogloss.data.corpora.questions import read_questions
-from isogloss.data.corpus import SPLITS, Source, Split, nonempty, not_there, only
+from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, nonempty, not_there, only
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
 from isogloss.data.formats.file_facts import facts_of
 from isogloss.data.formats.kinds import KINDS, NO_ANSWER, labelled_rows, parts_of
 from isogloss.data.formats.parallel_text import two_languages
+from isogloss.data.formats.questions import read_questions
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record
 from isogloss.data.formats.tables import Column, Columns, FileFormat, Row, Table, rows
 from isogloss.data.formats.tag_schemes import WORDS
@@ -32,7 +32,7 @@ BadRows = Literal["refuse", "skip"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribedCorpus:
+class DescribedCorpus(CorpusDefaults):
     """A corpus whose files, format and columns somebody described."""
 
     name: str
@@ -72,10 +72,7 @@ class DescribedCorpus:
     """Where the files lie: the folder of the description; else below the data folder."""
     assumed: bool = False
     """Whether none of its files is here: it is then assumed to have any language, unless it names some."""
-    about: str = ""
-    url: str = ""
-    licence: str = ""
-    after_colon: ClassVar[str] = ""
+    about: About = field(default=About())
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -187,7 +184,7 @@ class DescribedCorpus:
     @property
     def _described(self) -> str:
         """A digest of everything that changes what is read."""
-        silent = ("folder", "assumed", "about", "url", "licence", "languages", "untrained")
+        silent = ("folder", "assumed", "about", "languages", "untrained")
         values = {
             member.name: getattr(self, member.name) for member in fields(self) if member.name not in silent
         }

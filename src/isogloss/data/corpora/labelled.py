@@ -1,20 +1,23 @@
-"""Official corpora of labelled pairs and of tagged words: values, which one reader of labelled rows reads.
+"""Official corpora of labelled pairs, tagged words and questions: values that one class reads and writes.
 
 A corpus says where its files lie (``layouts``), what their columns are called, and how its labels are
 spelled. Pairs stand in rows separated by tabs or a JSON object a line (.jsonl); quotes are ordinary signs.
 Without a header the columns are first, second, label; in XTREME's files of translations, the first two are
 repeated in the language they were written in. Words stand a line each with their tag; an empty line ends a
-sentence.
+sentence. Questions about passages are SQuAD's JSON; their language is that of the passages.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.core.languages import spellings
+from isogloss.core.languages import language_name, spellings
 from isogloss.data.corpus import (
+    COLLECTION,
     ENGLISH,
+    About,
+    CorpusDefaults,
     Layouts,
     Source,
     Split,
@@ -29,10 +32,11 @@ from isogloss.data.corpus import (
     paths,
     with_byte_order_mark,
 )
-from isogloss.data.examples import Example, SentencePair, TaggedSentence
+from isogloss.data.examples import Example, Question, SentencePair, TaggedSentence
 from isogloss.data.files import File, Folder, some
 from isogloss.data.formats.kinds import labelled_rows
 from isogloss.data.formats.layouts import Layout
+from isogloss.data.formats.questions import all_questions, write_questions
 from isogloss.data.formats.reading import LINES, FileFacts, Reading
 from isogloss.data.formats.tables import AnyOf, Column, Place, Row, Table, rows
 
@@ -54,17 +58,15 @@ TRANSLATED = {**HEADERLESS, 5: ("", "", "first", "second", "label"), 4: ("", "",
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledCorpus:
-    """A corpus of labelled pairs of texts, or of words with a tag each."""
+class LabelledCorpus(CorpusDefaults):
+    """A corpus of labelled pairs of texts, of words with a tag each, or of questions about passages."""
 
     name: str
     tasks: tuple[str, ...]
-    about: str
-    url: str
-    licence: str
-    labels: tuple[str, ...]
+    about: About
     layouts: Layouts
-    kind: Literal["pair", "tagging"] = "pair"
+    labels: tuple[str, ...] = ()
+    kind: Literal["pair", "tagging", "span"] = "pair"
     columns: Mapping[str, Place] = field(default_factory=lambda: PAIRS)
     """The columns of pairs, by any name in use; that of the first text makes a header of a first row."""
     spelled: Mapping[str, str] = field(default_factory=dict)
@@ -72,6 +74,8 @@ class LabelledCorpus:
     skip: tuple[str, ...] = ()
     """Labels of rows without agreement among annotators, which are left out and counted."""
     translations: Layouts = field(default_factory=dict)
+    written: str = ""
+    """Path of a file that ``write`` makes; empty: ``name/{split}-{language}.tsv``."""
     all_languages: Layouts = field(default_factory=dict)
     """Files of all languages, with a language column; preferred where they have the language."""
     split_column: str = ""
@@ -81,29 +85,38 @@ class LabelledCorpus:
     """Splits that may lack labels: such a file can be predicted, not scored."""
     separator: Literal["\t", " "] = "\t"
     """What stands between a word and its tag; of several spaces the last."""
-    after_colon: str = ""
+    ids_by_language: str = ""
+    """A file of all languages, whose questions' ids begin with the English name of each."""
+    version: str | float = ""
+    """Version in a file of questions."""
+    own_rules: tuple[str, ...] = ()
+    """Languages for which the corpus's script has rules to compare answers by."""
     collection: str = ""
-    """Part of the corpus to read, where it has several."""
+    """Part of the corpus to read, where layouts have ``{collection}``; of MLQA the language of the questions,
+    which is that of the passages where none is named."""
+
+    def choose(self, collection: str) -> "LabelledCorpus":
+        """Return the part that a recipe names after a colon ("mlqa:en"); ConfigError for none."""
+        layouts = (layout for layouts in self.layouts.values() for layout in layouts)
+        if not any(COLLECTION in layout for layout in layouts):
+            super().choose(collection)
+        return replace(self, collection=collection)
 
     def path(self, language: str, split: Split) -> str:
         """Return the path of a file of one language, or of a translation."""
-        if self.kind == "tagging":
-            return paths(self.layouts, language, split)[0]
-        translated = paths(self.translations, language, split) if is_translation(language) else []
-        return (*translated, f"{self.name}/{split}-{language}.tsv")[0]
+        translated = paths(self.translations, language, split) if self._is_translated(language) else []
+        written = self._filled(self.written or f"{self.name}/{{split}}-{{language}}.tsv")
+        return (*translated, *paths({split: (written.replace("{split}", split),)}, language, split))[0]
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the file of a split: the one of all languages if it has this one, else the language's own."""
-        if self.translations and is_translation(language):
+        if self._is_translated(language):
             return locate(folder, self.name, self.translations, language, split)
         together = folder.find(self.all_languages.get(split, ()))
         spelled = spellings(language)
         if together and any(code in spelled for code in languages_in(together[0])):  # It looks no further.
             return together
-        layouts = {
-            name: tuple(layout.replace("{collection}", self.collection) for layout in named)
-            for name, named in self.layouts.items()
-        }
+        layouts = {name: tuple(map(self._filled, named)) for name, named in self.layouts.items()}
         if files := folder.find(paths(layouts, language, split)):
             return files
         if together:
@@ -114,36 +127,26 @@ class LabelledCorpus:
             )
         raise (not_english if self._is_english() else missing)(folder, self.name, layouts, language, split)
 
-    def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Return the files of one split."""
-        return source.files(self, language, split)
-
     def read(self, source: Source, language: str, split: Split) -> Iterator[Example]:
         """Read one split; DataError with file and line at the first row that does not fit."""
         file = self.files(source, language, split)[0]
         return nonempty(self._examples(file, language, split), file.name)
 
     def left_out(self, source: Source, language: str, split: Split) -> int:
-        """Count the rows that are left out: annotators did not agree, or a translation lost the label."""
-        if not (self.skip or self._repeats(language)):
+        """Count rows that are left out: annotators did not agree, or a translation lost label or answers."""
+        if not (self.skip or self._is_translated(language)):
             return 0
         file = self.files(source, language, split)[0]
-        return sum(example is None for example in self._attempts(file, language, split))
+        return sum(example is None for example in _FORMATS[self.kind].attempts(self, file, language, split))
 
     def _examples(self, file: File, language: str, split: Split) -> Iterator[Example]:
-        for example in self._attempts(file, language, split):
+        for example in _FORMATS[self.kind].attempts(self, file, language, split):
             if isinstance(example, DataError):
                 raise example
             if example is not None:
                 yield example
 
-    def _attempts(self, file: File, language: str, split: Split) -> Iterator[Example | DataError | None]:
-        reading = self._reading(file, language, split)
-        if self.kind == "tagging":
-            return labelled_rows(file, reading, FileFacts(layout=_layout(self.separator)))
-        return labelled_rows(file, reading, LINES)
-
-    def _reading(self, file: File, language: str, split: Split) -> Reading:
+    def reading(self, file: File, language: str, split: Split) -> Reading:
         """Return how a file is read; a blank text is an error in a row to measure on."""
         is_original = self.kind == "tagging" and not file.plain_name.endswith((".tsv", ".txt"))
         return Reading(
@@ -156,7 +159,7 @@ class LabelledCorpus:
             official=True,
             blank=split == "train" or self.kind == "tagging",
             prefixes=tuple(f"{code}:" for code in spellings(language)) if is_original else (),
-            skip_unknown=self._repeats(language),
+            skip_unknown=self._is_translated(language),
         )
 
     def _table(self, file: File, language: str, split: Split) -> Table:
@@ -170,27 +173,40 @@ class LabelledCorpus:
             columns=self.columns,
             chosen=chosen,
             optional=(*map(str, chosen), "id"),
-            headerless=TRANSLATED if self._repeats(language) else HEADERLESS,
+            headerless=TRANSLATED if self._is_translated(language) else HEADERLESS,
             skip_blank=False,
-            lossy=self._repeats(language),
+            lossy=self._is_translated(language),
         )
 
     def _is_english(self) -> bool:
         """Return whether the official files are English only."""
-        return self.layouts["test"][0].endswith(ENGLISH)
+        return any(layout.endswith(ENGLISH) for layout in self.layouts.get("test", ()))
 
-    def _repeats(self, language: str) -> bool:
-        """Return whether rows may also have the texts in their original language."""
-        return bool(self.translations) and is_translation(language)
+    def _is_translated(self, language: str) -> bool:
+        """Return whether a language is read from translations, whose rows may repeat the original texts."""
+        return is_translation(language) and bool(self.translations) and not self.collection
+
+    def _filled(self, layout: str) -> str:
+        return layout.replace(COLLECTION, self.collection or "{language}")
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Yield the lines of a file; pairs of multilingual corpora in XTREME's layout."""
-        if self.kind == "tagging":
-            return with_byte_order_mark(self._word_lines(only(TaggedSentence, examples, self.name)))
+        return _FORMATS[self.kind].lines(self, examples)
+
+    def question_lines(self, examples: Iterable[Example]) -> Iterator[str]:
+        """Yield the lines of a JSON file."""
+        return write_questions(only(Question, examples, self.name), version=self.version)
+
+    def pair_lines(self, examples: Iterable[Example]) -> Iterator[str]:
+        """Yield rows."""
         pairs = only(SentencePair, examples, self.name)
-        return (
-            self._table_lines(pairs) if self._is_english() else with_byte_order_mark(self._bare_lines(pairs))
-        )
+        if self._is_english():
+            return self._table_lines(pairs)
+        return with_byte_order_mark(self._bare_lines(pairs))
+
+    def word_lines(self, examples: Iterable[Example]) -> Iterator[str]:
+        """Yield a line for each word, an empty one after each sentence."""
+        return with_byte_order_mark(self._word_lines(only(TaggedSentence, examples, self.name)))
 
     def _word_lines(self, sentences: Iterable[TaggedSentence]) -> Iterator[str]:
         for sentence in sentences:
@@ -237,8 +253,46 @@ class LabelledCorpus:
         return next((spelling for spelling, name in self.spelled.items() if name == label), label)
 
 
-def _layout(separator: str) -> Layout:
-    return Layout(2, ends=False, hashes=False, labels=frozenset(), comment="", separator=separator)
+Attempts = Iterator[Example | DataError | None]
+"""Examples, errors of rows, None for a row that is left out."""
+
+
+def _pairs(corpus: LabelledCorpus, file: File, language: str, split: Split) -> Attempts:
+    return labelled_rows(file, corpus.reading(file, language, split), LINES)
+
+
+def _sentences(corpus: LabelledCorpus, file: File, language: str, split: Split) -> Attempts:
+    layout = Layout(2, ends=False, hashes=False, labels=frozenset(), comment="", separator=corpus.separator)
+    return labelled_rows(file, corpus.reading(file, language, split), FileFacts(layout=layout))
+
+
+def _questions(corpus: LabelledCorpus, file: File, language: str, split: Split) -> Attempts:  # noqa: ARG001
+    """Yield the questions of a language; None for one that lost its answers in translation."""
+    written_in, path = language.rpartition("-")[2], file.plain_name.replace("\\", "/")
+    has_all = corpus.ids_by_language and path.endswith(corpus.ids_by_language)
+    start = f"{language_name(language).lower()}-" if has_all else ""
+    questions = all_questions(
+        file,
+        language=written_in if written_in in corpus.own_rules else "",
+        answers="translated" if is_translation(language) else "needed",
+    )
+    for question in questions:
+        if question.id.startswith(start):
+            yield question if question.answers else None
+
+
+class _Format(NamedTuple):
+    """A kind of official file."""
+
+    attempts: Callable[[LabelledCorpus, File, str, Split], Attempts]
+    lines: Callable[[LabelledCorpus, Iterable[Example]], Iterator[str]]
+
+
+_FORMATS = {
+    "pair": _Format(_pairs, LabelledCorpus.pair_lines),
+    "tagging": _Format(_sentences, LabelledCorpus.word_lines),
+    "span": _Format(_questions, LabelledCorpus.question_lines),
+}
 
 
 def languages_in(file: File) -> Iterator[str]:

@@ -1,125 +1,7 @@
-"""Questions about passages in SQuAD's JSON, version 1.1: data → paragraphs → qas → answers.
+"""Official corpora of questions about passages in SQuAD's JSON."""
 
-Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". JSON is no format of
-lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; only what is no JSON has a line.
-
-Answers that are not at their offset are relocated where only one place is possible, and reported.
-Offsets go wrong when white space was tidied after they were counted, or when they count bytes or UTF-16
-units instead of characters. An answer is put right only where one place remains.
-"""
-
-import json
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import Any, Literal, TypeVar
-
-from isogloss.core.errors import DataError, located
-from isogloss.core.languages import language_name
-from isogloss.data.corpus import (
-    Layouts,
-    Source,
-    Split,
-    cannot_write,
-    is_translation,
-    locate,
-    nonempty,
-    only,
-    paths,
-)
-from isogloss.data.examples import Example, Question
-from isogloss.data.files import File, Folder, is_unicode, short, unique_keys
-
-NEAR = 3
-"""Characters; an ambiguous answer is at its only occurrence this near to the offset."""
-
-SHOWN = 3
-"""Repairs that a message shows in full."""
-
-_SPACE = r"\s+"
-
-Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
-
-Answers = Literal["needed", "there", "translated", "ignored"]
-"""Handling of answers: all must be located, and each question has one, or those without are left out; those
-lost in translation are dropped; all are ignored."""
-
-_NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuestionCorpus:
-    """A corpus of questions with their passages and answers; the language is that of the passages."""
-
-    name: str
-    about: str
-    url: str
-    licence: str
-    layouts: Layouts
-    translations: Layouts
-    written: str
-    """Path of a file that ``write`` makes."""
-    version: str | float = ""
-    """Version in such a file."""
-    all_languages: str = ""
-    """A file whose questions' ids begin with the English name of their language."""
-    own_rules: tuple[str, ...] = ()
-    """Languages for which the corpus's script has rules to compare answers by."""
-    after_colon: str = ""
-    questions: str = ""
-    """Language of the questions, where it may be another than that of the passages; empty: the same."""
-    tasks: tuple[str, ...] = ("qa",)
-
-    def path(self, language: str, split: Split) -> str:
-        """Return the path of a file of one language, or of a translation."""
-        translated = paths(self.translations, language, split) if self._is_translated(language) else []
-        written = self._filled(self.written).replace("{split}", split)
-        return (*translated, *paths({split: (written,)}, language, split))[0]
-
-    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the one file of a split."""
-        return locate(folder, self.name, self._layouts(language), language, split)
-
-    def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Return the files of one split."""
-        return source.files(self, language, split)
-
-    def read(self, source: Source, language: str, split: Split) -> Iterator[Question]:
-        """Read the questions, relocating answers that are not at their offset."""
-        file = self.files(source, language, split)[0]
-        written_in = language.rpartition("-")[2]
-        questions = read_questions(
-            file,
-            language=written_in if written_in in self.own_rules else "",
-            answers="translated" if is_translation(language) else "needed",
-        )
-        if self.all_languages and file.plain_name.replace("\\", "/").endswith(self.all_languages):
-            start = f"{language_name(language).lower()}-"
-            questions = (question for question in questions if question.id.startswith(start))
-        return nonempty(questions, file.name)
-
-    def left_out(self, source: Source, language: str, split: Split) -> int:
-        """Count the questions of a translation that lost their answers, and so are not read."""
-        if not is_translation(language):
-            return 0
-        file = self.files(source, language, split)[0]
-        return sum(not question.answers for question in _questions(file, "", "translated"))
-
-    def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Yield the lines of a JSON file."""
-        return write_questions(only(Question, examples, self.name), version=self.version)
-
-    def _is_translated(self, language: str) -> bool:
-        return is_translation(language) and not self.questions
-
-    def _layouts(self, language: str) -> Layouts:
-        if self._is_translated(language):
-            return self.translations
-        return {split: tuple(map(self._filled, layouts)) for split, layouts in self.layouts.items()}
-
-    def _filled(self, layout: str) -> str:
-        return layout.replace("{questions}", self.questions or "{language}")
+from isogloss.data.corpora.labelled import LabelledCorpus
+from isogloss.data.corpus import About
 
 
 def translated_questions(folder: str, official: str, split: str) -> tuple[str, ...]:
@@ -134,222 +16,106 @@ def released_with_mlqa(split: str) -> tuple[str, ...]:
     return f"mlqa/{file}", file
 
 
-def read_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
-    """Read all questions; DataError for an answer that cannot be located in its passage.
-
-    ``language`` is that of the passages where answers are compared by its own rules. In a translation,
-    answers that cannot be located are dropped, and questions without any left are skipped.
-    """
-    for question in _questions(file, language, answers):
-        if question.answers or answers == "ignored":
-            yield question
-
-
-def repairs_message(examples: Iterable[Example], where: str) -> str:
-    """Return a message on the answers that were relocated while reading; empty for none."""
-    repaired = [question for question in examples if isinstance(question, Question) and question.repaired]
-    if not repaired:
-        return ""
-    shown = "; ".join(f"question {question.id}: {question.repaired}" for question in repaired[:SHOWN])
-    rest = f"; and {len(repaired) - SHOWN} more" if len(repaired) > SHOWN else ""
-    return (
-        f"{where}: answers that did not stand at their offset, found again: {len(repaired)} ({shown}{rest})."
-    )
-
-
-def _questions(file: File, language: str, answers: Answers) -> Iterator[Question]:
-    ids = set[str]()
-    parsed = _parsed(file)
-    with located(file.name):
-        with located("the file"):
-            articles = _member(_typed(parsed, dict), "data", list)
-        for i, article in enumerate(articles):
-            with located(f"data[{i}]"):
-                title = _member({"title": "", **_typed(article, dict)}, "title", str)
-                for j, paragraph in enumerate(_member(article, "paragraphs", list)):
-                    with located(f".paragraphs[{j}]"):
-                        for question in _paragraph(paragraph, answers):
-                            if question.id in ids:
-                                with located(f"question {question.id}"):
-                                    raise _broken("this id a second time", "an id of its own")
-                            ids.add(question.id)
-                            yield replace(question, language=language, title=title, place=(i, j))
-
-
-def write_questions(questions: Iterable[Question], *, version: str | float) -> Iterator[str]:
-    """Yield the lines of a file: the original articles, one paragraph for each run of a passage."""
-    yield (f'{{"version": {json.dumps(version)}, ' if version else "{") + '"data": ['
-    comma = ""
-    ids: set[str] = set()
-    for (_, title), article in groupby(questions, key=lambda question: (question.place[0], question.title)):
-        yield f'{comma}{{"title": {json.dumps(title, ensure_ascii=False)}, "paragraphs": ['
-        yield from _paragraphs(article, ids)
-        yield "]}"
-        comma = ","
-    yield "]}"
-
-
-def _paragraphs(article: Iterable[Question], ids: set[str]) -> Iterator[str]:
-    comma = ""
-    for (_, passage), group in groupby(article, key=lambda question: (question.place, question.passage)):
-        qas = [_written(question, ids) for question in group]
-        yield comma + json.dumps({"context": passage, "qas": qas}, ensure_ascii=False)
-        comma = ","
-
-
-def _written(question: Question, ids: set[str]) -> dict[str, object]:
-    wrong = [text for start, text in question.answers if not _stands(text, start, question.passage)]
-    if wrong or not question.answers:
-        raise cannot_write(
-            "questions", question.id, f"answer {wrong[0]!r} not there" if wrong else "no answer"
+MLQA = LabelledCorpus(
+    kind="span",
+    name="mlqa",
+    tasks=("qa",),
+    about=About(
+        """MLQA: extractive question answering in seven languages, passages and questions in any two of
+    them. Lewis et al. (2020), "MLQA: Evaluating Cross-lingual Extractive Question Answering". It has no
+    training split.""",
+        url="https://github.com/facebookresearch/MLQA",
+        licence="CC BY-SA 3.0",
+    ),
+    layouts={
+        split: tuple(
+            f"{folder}{split}/{split}-context-{{language}}-question-{{collection}}.json"
+            for folder in ("mlqa/MLQA_V1/", "MLQA_V1/", "mlqa/")
         )
-    if question.id in ids:
-        raise cannot_write("questions", question.id, "this id a second time; expected one of its own")
-    if not all(map(is_unicode, (question.id, question.question, question.passage, question.title))):
-        raise cannot_write("questions", repr(question.id), "half a surrogate pair in it. Take it out")
-    ids.add(question.id)
-    return {
-        "id": question.id,
-        "question": question.question,
-        "answers": [{"text": text, "answer_start": start} for start, text in question.answers],
-    }
+        for split in ("dev", "test")
+    },
+    translations={split: translated_questions("mlqa", "MLQA", split) for split in ("dev", "test")},
+    written="mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{collection}.json",
+    version=1.0,
+    own_rules=("ar", "de", "en", "es", "hi", "vi", "zh"),
+)
+"""XTREME's translations have passages and questions of one language."""
 
+SQUAD = LabelledCorpus(
+    kind="span",
+    name="squad",
+    tasks=("qa",),
+    about=About(
+        """SQuAD and XQuAD: where in a passage does the answer to a question stand. Train and dev are
+    SQuAD 1.1 (English; Rajpurkar et al., 2016) and its translations; test is XQuAD (Artetxe et al., 2020),
+    professional translations of 1,190 questions of SQuAD's dev. All passages of XQuAD are in SQuAD's dev,
+    so dev is no training data for it.""",
+        url="https://rajpurkar.github.io/SQuAD-explorer",
+        licence="CC BY-SA 4.0",
+    ),
+    layouts={
+        "train": (
+            "squad/train-v1.1.json{en}",
+            "squad/train-v1.1.rebuilt.json{en}",
+            "squad/train-{language}.json",
+            "squad/squad.translate.train.en-{language}.json",
+            *released_with_mlqa("train"),
+        ),
+        "dev": (
+            *("squad/dev-v1.1.json{en}", "squad/dev-v1.1.rebuilt.json{en}", "squad/dev-{language}.json"),
+            *released_with_mlqa("dev"),
+        ),
+        "test": ("xquad/xquad.{language}.json", "squad/test-{language}.json"),
+    },
+    translations={
+        "train": (
+            *translated_questions("squad", "SQuAD", "train"),
+            "squad/translate-train-en/squad.translate.train.{language}.json",
+            "squad/squad.translate.train.{language}.json",
+        ),
+        "dev": translated_questions("squad", "SQuAD", "dev"),
+        "test": translated_questions("xquad", "XQuAD", "test"),
+    },
+    written="squad/{split}-{language}.json",
+    version="1.1",
+)
+"""XTREME's translations: en-sw of SQuAD, sw-en of XQuAD."""
 
-def _parsed(file: File) -> object:
-    try:
-        return json.loads("\n".join(line for _, line in file.lines()), object_pairs_hook=unique_keys)
-    except json.JSONDecodeError as error:
-        raise file.broken(
-            error.lineno, f"no JSON ({error.msg})", "SQuAD's JSON", "Fetch the file again"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise file.broken(1, f"no JSON ({error})", "SQuAD's JSON", "Fetch the file again") from error
+_TYDIQA_BY_CODE = "tydiqa/tydiqa-goldp-v1.1-{split}/tydiqa.goldp.{language}.{split}.json"
+_TYDIQA_TOGETHER = "tydiqa/tydiqa-goldp-v1.1-train.json"
 
-
-def _paragraph(paragraph: object, answers: Answers) -> Iterator[Question]:
-    passage = _member(_typed(paragraph, dict), "context", str)
-    for i, item in enumerate(_member(paragraph, "qas", list)):
-        with located(f".qas[{i}]"):
-            qa = _typed(item, dict)
-            name = _member(qa, "id", str)
-            question = _member(qa, "question", str)
-        with located(f".qas[{i}] (question {name})"):
-            placed = [] if answers == "ignored" else [*_placed(qa, passage, answers)]
-        yield Question(
-            id=name,
-            passage=passage,
-            question=question,
-            answers=tuple((start, text) for start, text, _ in placed),
-            repaired=", ".join(repair for *_, repair in placed if repair),
-        )
-
-
-def _placed(qa: dict[str, object], passage: str, answers: Answers) -> Iterator[tuple[int, str, str]]:
-    """Yield offset, text and repair of each answer; those lost in translation are dropped."""
-    items = _member(qa, "answers", list)
-    if not items and answers == "needed":
-        impossible = "an impossible question (SQuAD 2.0)"
-        found = impossible if qa.get("is_impossible") else "a question without answers"
-        raise _broken(found, "at least one answer, as in version 1.1", "Leave such questions out")
-    for item in items:
-        answer = _typed(item, dict)
-        text, start = _member(answer, "text", str), _member(answer, "answer_start", int)
-        placed = place_answer(passage, text, start)
-        if not isinstance(placed, str):
-            yield placed
-        elif answers != "translated":
-            raise _broken(placed, "the answer at its offset")
-
-
-def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, str] | str:
-    """Return offset, text and repair of an answer, or what is wrong where it cannot be located.
-
-    Without an offset it is the first place that has the text.
-    """
-    if start is not None and _stands(text, start, passage):
-        return start, text, ""
-    if start is not None and start < 0:  # So corpora write that an answer does not stand in its passage.
-        return f"answer {text[:60]!r} at {start}, which is no place in the passage"
-    places = _places(passage, text)
-    if start is None:
-        several = f"answer {text[:60]!r} without an offset, the first of {len(places)} places"
-        return (
-            (*places[0], several if len(places) > 1 else "") if places else f"answer {text[:60]!r}, nowhere"
-        )
-    meant = _surely_meant(passage, start, places)
-    if meant is not None:
-        return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
-    at_start = passage[start : start + len(text)] if start >= 0 else ""
-    return (
-        f"answer {text[:60]!r} at {start}, where the passage has {at_start[:60]!r}; it has that text "
-        f"{f'{len(places)} times, none of them surely meant' if places else 'nowhere'}"
-    )
-
-
-def _stands(text: str, start: int, passage: str) -> bool:
-    return bool(text) and start >= 0 and passage.startswith(text, start)
-
-
-def _member(thing: Any, key: str, kind: type[Kind]) -> Kind:
-    if key not in thing:
-        raise _broken(f"no {key!r} among {', '.join(map(repr, thing)) or 'nothing'}", f"{key!r}")
-    if type(thing[key]) is kind and kind is not str:
-        return thing[key]  # type: ignore[no-any-return]
-    with located(f".{key}"):
-        return _typed(thing[key], kind)
-
-
-def _typed(thing: object, kind: type[Kind]) -> Kind:
-    if not isinstance(thing, kind) or isinstance(thing, bool):
-        raise _broken(_shown(thing), _NAMES[kind])
-    if isinstance(thing, str) and not is_unicode(thing):
-        raise _broken(f"{thing[:40]!r} with half a surrogate pair", "whole Unicode characters")
-    return thing
-
-
-def _shown(thing: object) -> str:
-    """Return a value as JSON, lists and objects by kind alone."""
-    if isinstance(thing, list | dict) and thing:
-        return "a list" if isinstance(thing, list) else "an object"
-    return json.dumps(thing)[:40]
-
-
-def _broken(found: str, expected: str, advice: str = "Correct it or fetch the file again") -> DataError:
-    return DataError(f"{short(found)}; expected {expected}. {advice}.")
-
-
-def _places(passage: str, answer: str) -> list[tuple[int, str]]:
-    """Return offset and text of each occurrence of an answer as words, with any white space between them."""
-    words = [re.escape(word) for word in answer.split()]
-    matches = re.finditer(f"(?=({_SPACE.join(words)}))", passage) if words else ()  # ahead: they may overlap
-    places = [(match.start(), match[1]) for match in matches]
-    return [span for span in places if not any(_is_inside_word(passage, at) for at in _ends(span))]
-
-
-def _ends(span: tuple[int, str]) -> tuple[int, int]:
-    return span[0], span[0] + len(span[1])
-
-
-def _is_inside_word(passage: str, at: int) -> bool:
-    """Return whether letters (of scripts with capitals, which write spaces) or digits meet at an offset."""
-    sides = passage[max(at - 1, 0) : at + 1]
-    return 0 < at < len(passage) and all(
-        letter.isdigit() or letter.lower() != letter.upper() for letter in sides
-    )
-
-
-def _surely_meant(passage: str, start: int, spans: list[tuple[int, str]]) -> tuple[int, str] | None:
-    """Return the only occurrence that fits an offset; None where it is ambiguous."""
-    for likely in (
-        spans,
-        [span for span in spans if start in _other_counts(passage[: span[0]])],
-        [span for span in spans if abs(span[0] - start) <= NEAR],
-    ):
-        if len(likely) == 1:
-            return likely[0]
-    return None
-
-
-def _other_counts(text: str) -> tuple[int, int]:
-    """Return the length of a text in bytes of UTF-8 and in units of UTF-16."""
-    return len(text.encode()), len(text.encode("utf-16-le")) // 2
+TYDIQA = LabelledCorpus(
+    kind="span",
+    name="tydiqa",
+    tasks=("qa",),
+    about=About(
+        """TyDi QA, gold passage task: questions asked by people who wanted to know, in nine languages.
+    Clark et al. (2020), "TyDi QA: A Benchmark for Information-Seeking Question Answering …". Its test
+    answers are not public: XTREME and the papers after it measure on dev.""",
+        url="https://github.com/google-research-datasets/tydiqa",
+        licence="Apache-2.0",
+    ),
+    layouts={
+        "train": (
+            _TYDIQA_BY_CODE.replace("{split}", "train"),
+            "tydiqa-goldp/{name}_tydiqa_train.json",
+            _TYDIQA_TOGETHER,
+        ),
+        "dev": (
+            _TYDIQA_BY_CODE.replace("{split}", "dev"),
+            "tydiqa/tydiqa-goldp-v1.1-dev/tydiqa-goldp-dev-{name}.json",
+            "tydiqa-goldp-v1.1-dev/tydiqa-goldp-dev-{name}.json",
+            "tydiqa-goldp/{name}_tydiqa_dev.json",
+        ),
+    },
+    translations={
+        "train": (
+            *translated_questions("tydiqa", "TyDiQA-GoldP", "train"),
+            "tydiqa/translate-train-en/tydiqa.translate.train.{language}.json",
+        ),
+        "dev": translated_questions("tydiqa", "TyDiQA-GoldP", "test"),
+    },
+    written=_TYDIQA_BY_CODE,
+    ids_by_language=_TYDIQA_TOGETHER,
+)
+"""What XTREME's translations call test is dev."""

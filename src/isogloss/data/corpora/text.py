@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.corpus import (
+    About,
+    CorpusDefaults,
     Layouts,
     Source,
     Split,
@@ -30,7 +32,7 @@ _TABLES = ("bible/*.tsv",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RawText:
+class RawText(CorpusDefaults):
     """Raw text: one sentence or paragraph a line, an empty line between documents.
 
     All ``rawtext/sw/*.txt`` are one corpus, in the order of their names, and its train split. Text to measure
@@ -39,10 +41,7 @@ class RawText:
 
     name: ClassVar[str] = "rawtext"
     tasks: ClassVar[tuple[str, ...]] = ("text",)
-    about: ClassVar[str] = __doc__
-    url: ClassVar[str] = ""
-    licence: ClassVar[str] = "that of the files"
-    after_colon: ClassVar[str] = ""
+    about: ClassVar[About] = About(__doc__, "", "that of the files")
 
     def path(self, language: str, split: Split) -> str:
         """Return the path of a language's text."""
@@ -53,10 +52,6 @@ class RawText:
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find all files of the language, sorted by name."""
         return locate(folder, self.name, _TEXTS, language, split)
-
-    def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Return the files of one split."""
-        return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
         """Read all lines; an id is the file's name and line number, and a file begins a new document."""
@@ -78,7 +73,7 @@ class RawText:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bible:
+class Bible(CorpusDefaults):
     """The Bible as text: the verses of one language of a verse-aligned table (``bible/*.tsv``).
 
     One verse in 25 is held out as dev and one as test, by its reference (``parallel_text.verse_split``), in
@@ -88,10 +83,7 @@ class Bible:
 
     name: ClassVar[str] = "bible"
     tasks: ClassVar[tuple[str, ...]] = ("text",)
-    about: ClassVar[str] = __doc__
-    url: ClassVar[str] = "https://github.com/BibleNLP/ebible"
-    licence: ClassVar[str] = "that of each translation"
-    after_colon: ClassVar[str] = ""
+    about: ClassVar[About] = About(__doc__, "https://github.com/BibleNLP/ebible", "that of each translation")
 
     def path(self, language: str, split: Split) -> str:  # noqa: ARG002
         """Return the path of a table with one language; the split of a verse follows from its reference."""
@@ -109,10 +101,6 @@ class Bible:
             f"{folder.name}: no table {_TABLES[0]} with a column for language {language!r}."
             f"{did_you_mean(language, there)} {has}. Choose another language, or add a table with it."
         )
-
-    def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Return the files of one split."""
-        return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
         """Read the verses of a split; ids are references, as in GEN 1:1."""

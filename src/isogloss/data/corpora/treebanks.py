@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, is_built_in, language_name, spellings
-from isogloss.data.corpus import SPLITS, TREEBANKS, Source, Split, nonempty, only
+from isogloss.data.corpus import SPLITS, TREEBANKS, About, CorpusDefaults, Source, Split, nonempty, only
 from isogloss.data.examples import Example, ParsedSentence
 from isogloss.data.files import File, Folder, some
 from isogloss.data.formats.conllu import read_conllu, write_conllu
@@ -26,7 +26,7 @@ _FILE = re.compile(r"([a-z]+)_([a-z0-9]+)-ud-(?:train|dev|test)\.conllu")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ud:
+class Ud(CorpusDefaults):
     """Universal Dependencies: treebanks with universal tags and trees.
 
     Nivre et al. (2020), "Universal Dependencies v2 …". A language has several treebanks, and they differ in
@@ -36,10 +36,9 @@ class Ud:
 
     name: ClassVar[str] = "ud"
     tasks: ClassVar[tuple[str, ...]] = ("upos", "parsing")
-    about: ClassVar[str] = __doc__
-    url: ClassVar[str] = "https://universaldependencies.org"
-    licence: ClassVar[str] = "that of each treebank (mostly CC BY-SA or CC BY-NC-SA)"
-    after_colon: ClassVar[str] = ""
+    about: ClassVar[About] = About(
+        __doc__, "https://universaldependencies.org", "that of each treebank (mostly CC BY-SA or CC BY-NC-SA)"
+    )
 
     treebanks: tuple[tuple[str, str], ...] = ()
     """Language and treebank, as in ``(("fr", "Sequoia"),)``; a name with a slash is a folder below the data
@@ -70,10 +69,6 @@ class Ud:
         if found := folder.find(ud_paths(treebank, language, split)):
             return found
         raise _missing(folder, language, split, treebank)
-
-    def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Return the files of one split."""
-        return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[ParsedSentence]:
         """Read the sentences with their lines."""
@@ -131,7 +126,7 @@ def _missing(folder: Folder, language: str, split: Split, treebank: str) -> Data
         f'{{ {language} = "{others[0]}" }}; then all splits come from it.'
         if others
         else f"No treebank of {language!r} there has {split}. {_languages(folder, split)} Fetch it from "
-        f"{Ud.url}, or choose another language or split.",
+        f"{Ud.about.url}, or choose another language or split.",
     ]
     return DataError(" ".join(fact for fact in facts if fact))
 

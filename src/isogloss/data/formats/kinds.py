@@ -11,7 +11,6 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora.questions import place_answer
 from isogloss.data.examples import (
     Choice,
     Example,
@@ -24,6 +23,7 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import File, is_unicode, some
+from isogloss.data.formats.questions import place_answer
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, label_text
 from isogloss.data.formats.tables import SUFFIXES, Columns, FileFormat
 from isogloss.data.formats.tag_schemes import MARKS, WORDS, as_bio, misfit

@@ -1,0 +1,259 @@
+"""Questions about passages in SQuAD's JSON, version 1.1: data → paragraphs → qas → answers.
+
+Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". JSON is no format of
+lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; only what is no JSON has a line.
+
+Answers that are not at their offset are relocated where only one place is possible, and reported.
+Offsets go wrong when white space was tidied after they were counted, or when they count bytes or UTF-16
+units instead of characters. An answer is put right only where one place remains.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, Literal, TypeVar
+
+from isogloss.core.errors import DataError, located
+from isogloss.data.corpus import cannot_write
+from isogloss.data.examples import Example, Question
+from isogloss.data.files import File, is_unicode, short, unique_keys
+
+NEAR = 3
+"""Characters; an ambiguous answer is at its only occurrence this near to the offset."""
+
+SHOWN = 3
+"""Repairs that a message shows in full."""
+
+_SPACE = r"\s+"
+
+Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
+
+Answers = Literal["needed", "there", "translated", "ignored"]
+"""Handling of answers: all must be located, and each question has one, or those without are left out; those
+lost in translation are dropped; all are ignored."""
+
+_NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
+
+
+def read_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
+    """Read all questions; DataError for an answer that cannot be located in its passage.
+
+    ``language`` is that of the passages where answers are compared by its own rules. In a translation,
+    answers that cannot be located are dropped, and questions without any left are skipped.
+    """
+    for question in all_questions(file, language=language, answers=answers):
+        if question.answers or answers == "ignored":
+            yield question
+
+
+def repairs_message(examples: Iterable[Example], where: str) -> str:
+    """Return a message on the answers that were relocated while reading; empty for none."""
+    repaired = [question for question in examples if isinstance(question, Question) and question.repaired]
+    if not repaired:
+        return ""
+    shown = "; ".join(f"question {question.id}: {question.repaired}" for question in repaired[:SHOWN])
+    rest = f"; and {len(repaired) - SHOWN} more" if len(repaired) > SHOWN else ""
+    return (
+        f"{where}: answers that did not stand at their offset, found again: {len(repaired)} ({shown}{rest})."
+    )
+
+
+def all_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
+    """Read as ``read_questions`` does, with the questions of a translation that lost their answers."""
+    ids = set[str]()
+    parsed = _parsed(file)
+    with located(file.name):
+        with located("the file"):
+            articles = _member(_typed(parsed, dict), "data", list)
+        for i, article in enumerate(articles):
+            with located(f"data[{i}]"):
+                title = _member({"title": "", **_typed(article, dict)}, "title", str)
+                for j, paragraph in enumerate(_member(article, "paragraphs", list)):
+                    with located(f".paragraphs[{j}]"):
+                        for question in _paragraph(paragraph, answers):
+                            if question.id in ids:
+                                with located(f"question {question.id}"):
+                                    raise _broken("this id a second time", "an id of its own")
+                            ids.add(question.id)
+                            yield replace(question, language=language, title=title, place=(i, j))
+
+
+def write_questions(questions: Iterable[Question], *, version: str | float) -> Iterator[str]:
+    """Yield the lines of a file: the original articles, one paragraph for each run of a passage."""
+    yield (f'{{"version": {json.dumps(version)}, ' if version else "{") + '"data": ['
+    comma = ""
+    ids: set[str] = set()
+    for (_, title), article in groupby(questions, key=lambda question: (question.place[0], question.title)):
+        yield f'{comma}{{"title": {json.dumps(title, ensure_ascii=False)}, "paragraphs": ['
+        yield from _paragraphs(article, ids)
+        yield "]}"
+        comma = ","
+    yield "]}"
+
+
+def _paragraphs(article: Iterable[Question], ids: set[str]) -> Iterator[str]:
+    comma = ""
+    for (_, passage), group in groupby(article, key=lambda question: (question.place, question.passage)):
+        qas = [_written(question, ids) for question in group]
+        yield comma + json.dumps({"context": passage, "qas": qas}, ensure_ascii=False)
+        comma = ","
+
+
+def _written(question: Question, ids: set[str]) -> dict[str, object]:
+    wrong = [text for start, text in question.answers if not _stands(text, start, question.passage)]
+    if wrong or not question.answers:
+        raise cannot_write(
+            "questions", question.id, f"answer {wrong[0]!r} not there" if wrong else "no answer"
+        )
+    if question.id in ids:
+        raise cannot_write("questions", question.id, "this id a second time; expected one of its own")
+    if not all(map(is_unicode, (question.id, question.question, question.passage, question.title))):
+        raise cannot_write("questions", repr(question.id), "half a surrogate pair in it. Take it out")
+    ids.add(question.id)
+    return {
+        "id": question.id,
+        "question": question.question,
+        "answers": [{"text": text, "answer_start": start} for start, text in question.answers],
+    }
+
+
+def _parsed(file: File) -> object:
+    try:
+        return json.loads("\n".join(line for _, line in file.lines()), object_pairs_hook=unique_keys)
+    except json.JSONDecodeError as error:
+        raise file.broken(
+            error.lineno, f"no JSON ({error.msg})", "SQuAD's JSON", "Fetch the file again"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise file.broken(1, f"no JSON ({error})", "SQuAD's JSON", "Fetch the file again") from error
+
+
+def _paragraph(paragraph: object, answers: Answers) -> Iterator[Question]:
+    passage = _member(_typed(paragraph, dict), "context", str)
+    for i, item in enumerate(_member(paragraph, "qas", list)):
+        with located(f".qas[{i}]"):
+            qa = _typed(item, dict)
+            name = _member(qa, "id", str)
+            question = _member(qa, "question", str)
+        with located(f".qas[{i}] (question {name})"):
+            placed = [] if answers == "ignored" else [*_placed(qa, passage, answers)]
+        yield Question(
+            id=name,
+            passage=passage,
+            question=question,
+            answers=tuple((start, text) for start, text, _ in placed),
+            repaired=", ".join(repair for *_, repair in placed if repair),
+        )
+
+
+def _placed(qa: dict[str, object], passage: str, answers: Answers) -> Iterator[tuple[int, str, str]]:
+    """Yield offset, text and repair of each answer; those lost in translation are dropped."""
+    items = _member(qa, "answers", list)
+    if not items and answers == "needed":
+        impossible = "an impossible question (SQuAD 2.0)"
+        found = impossible if qa.get("is_impossible") else "a question without answers"
+        raise _broken(found, "at least one answer, as in version 1.1", "Leave such questions out")
+    for item in items:
+        answer = _typed(item, dict)
+        text, start = _member(answer, "text", str), _member(answer, "answer_start", int)
+        placed = place_answer(passage, text, start)
+        if not isinstance(placed, str):
+            yield placed
+        elif answers != "translated":
+            raise _broken(placed, "the answer at its offset")
+
+
+def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, str] | str:
+    """Return offset, text and repair of an answer, or what is wrong where it cannot be located.
+
+    Without an offset it is the first place that has the text.
+    """
+    if start is not None and _stands(text, start, passage):
+        return start, text, ""
+    if start is not None and start < 0:  # So corpora write that an answer does not stand in its passage.
+        return f"answer {text[:60]!r} at {start}, which is no place in the passage"
+    places = _places(passage, text)
+    if start is None:
+        several = f"answer {text[:60]!r} without an offset, the first of {len(places)} places"
+        return (
+            (*places[0], several if len(places) > 1 else "") if places else f"answer {text[:60]!r}, nowhere"
+        )
+    meant = _surely_meant(passage, start, places)
+    if meant is not None:
+        return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
+    at_start = passage[start : start + len(text)] if start >= 0 else ""
+    return (
+        f"answer {text[:60]!r} at {start}, where the passage has {at_start[:60]!r}; it has that text "
+        f"{f'{len(places)} times, none of them surely meant' if places else 'nowhere'}"
+    )
+
+
+def _stands(text: str, start: int, passage: str) -> bool:
+    return bool(text) and start >= 0 and passage.startswith(text, start)
+
+
+def _member(thing: Any, key: str, kind: type[Kind]) -> Kind:
+    if key not in thing:
+        raise _broken(f"no {key!r} among {', '.join(map(repr, thing)) or 'nothing'}", f"{key!r}")
+    if type(thing[key]) is kind and kind is not str:
+        return thing[key]  # type: ignore[no-any-return]
+    with located(f".{key}"):
+        return _typed(thing[key], kind)
+
+
+def _typed(thing: object, kind: type[Kind]) -> Kind:
+    if not isinstance(thing, kind) or isinstance(thing, bool):
+        raise _broken(_shown(thing), _NAMES[kind])
+    if isinstance(thing, str) and not is_unicode(thing):
+        raise _broken(f"{thing[:40]!r} with half a surrogate pair", "whole Unicode characters")
+    return thing
+
+
+def _shown(thing: object) -> str:
+    """Return a value as JSON, lists and objects by kind alone."""
+    if isinstance(thing, list | dict) and thing:
+        return "a list" if isinstance(thing, list) else "an object"
+    return json.dumps(thing)[:40]
+
+
+def _broken(found: str, expected: str, advice: str = "Correct it or fetch the file again") -> DataError:
+    return DataError(f"{short(found)}; expected {expected}. {advice}.")
+
+
+def _places(passage: str, answer: str) -> list[tuple[int, str]]:
+    """Return offset and text of each occurrence of an answer as words, with any white space between them."""
+    words = [re.escape(word) for word in answer.split()]
+    matches = re.finditer(f"(?=({_SPACE.join(words)}))", passage) if words else ()  # ahead: they may overlap
+    places = [(match.start(), match[1]) for match in matches]
+    return [span for span in places if not any(_is_inside_word(passage, at) for at in _ends(span))]
+
+
+def _ends(span: tuple[int, str]) -> tuple[int, int]:
+    return span[0], span[0] + len(span[1])
+
+
+def _is_inside_word(passage: str, at: int) -> bool:
+    """Return whether letters (of scripts with capitals, which write spaces) or digits meet at an offset."""
+    sides = passage[max(at - 1, 0) : at + 1]
+    return 0 < at < len(passage) and all(
+        letter.isdigit() or letter.lower() != letter.upper() for letter in sides
+    )
+
+
+def _surely_meant(passage: str, start: int, spans: list[tuple[int, str]]) -> tuple[int, str] | None:
+    """Return the only occurrence that fits an offset; None where it is ambiguous."""
+    for likely in (
+        spans,
+        [span for span in spans if start in _other_counts(passage[: span[0]])],
+        [span for span in spans if abs(span[0] - start) <= NEAR],
+    ):
+        if len(likely) == 1:
+            return likely[0]
+    return None
+
+
+def _other_counts(text: str) -> tuple[int, int]:
+    """Return the length of a text in bytes of UTF-8 and in units of UTF-16."""
+    return len(text.encode()), len(text.encode("utf-16-le")) // 2
