@@ -64,12 +64,11 @@ class Concatenated(CorpusDefaults):
     @property
     def about(self) -> About:
         """Contents, home pages and licences of the parts."""
-        parts = [(part.label, part.corpus.about) for part in self.parts]
-        return About(
-            text=" ".join(about.text for _, about in parts),
-            url=" ".join(about.url for _, about in parts),
-            licence="; ".join(f"{label}: {about.licence}" for label, about in parts),
+        labelled = [f"{part.label}: {part.corpus.about.licence}" for part in self.parts]
+        texts, urls = zip(
+            *((part.corpus.about.text, part.corpus.about.url) for part in self.parts), strict=True
         )
+        return About(text=" ".join(texts), url=" ".join(urls), licence="; ".join(labelled))
 
     def path(self, language: str, split: Split) -> str:
         """Refuse: each part has files of its own."""
