@@ -49,11 +49,12 @@ def simulate(count: int) -> list[str]:
     from isogloss.core.identity import identity
     from isogloss.core.records import Record
     from isogloss.engine import attempts
-    from isogloss.runs.context import RunContext
+    from isogloss.runs.run import RunContext
     from isogloss.engine.engine import make_planned
     from isogloss.engine.engines import Execution
     from isogloss.planning.plan import plan_recipe
-    from isogloss.runs.runs import Measure, Run
+    from isogloss.runs.measure import Measure
+    from isogloss.runs.run import Run
     from isogloss.reports import write_report
     from millisecond import recorded
 

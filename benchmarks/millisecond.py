@@ -9,9 +9,9 @@ from isogloss.core.identity import content, identity
 from isogloss.core.records import Record, Row
 from isogloss.data.sources import Sources
 from isogloss.engine import attempts
-from isogloss.runs.context import RunContext
-from isogloss.runs.needs import needs
-from isogloss.runs.runs import Run
+from isogloss.runs.run import RunContext
+from isogloss.runs.run import needs
+from isogloss.runs.run import Run
 
 
 def recorded(context: RunContext, run: Run, rows: Sequence[Row] = ()) -> Record:

@@ -28,8 +28,11 @@ from isogloss.recipes.recipe import (
     Recipe,
 )
 from isogloss.recipes.recipe_text import PAPERS, packaged_recipes
-from isogloss.runs.encoder_runs import Pretrain, Pretrained
-from isogloss.runs.runs import FineTune, Measure, TrainTranslator, Translate
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
+from isogloss.runs.pretrain import Pretrain
+from isogloss.runs.pretrained import Pretrained
+from isogloss.runs.translate import TrainTranslator, Translate
 from isogloss.tasks import ALL_TASKS, TASKS
 from isogloss.translators import TRANSLATORS
 

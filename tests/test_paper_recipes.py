@@ -12,7 +12,7 @@ from isogloss.core.identity import identity
 from isogloss.diagnostics.scores import Scores
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.recipe_text import PAPERS, packaged_recipes, read_published, recipe_text
-from isogloss.runs.runs import Measure
+from isogloss.runs.measure import Measure
 from planned_ids import FILE, planned
 
 FOLDER = Path(isogloss.__file__).parent / "papers"

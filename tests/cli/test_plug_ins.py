@@ -23,7 +23,7 @@ from isogloss.reports.checks import Check
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.report import _added, all_claims
 from isogloss.reports.verdicts import judge
-from isogloss.runs.runs import FineTune
+from isogloss.runs.fine_tune import FineTune
 from tiny import TINY, of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plug_ins.md").read_text(encoding="utf-8")

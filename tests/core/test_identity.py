@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from isogloss.core.identity import ID_LENGTH, content, identity
 from isogloss.core.run_parts import Architecture
-from isogloss.runs.encoder_runs import Pretrain, Pretrained
-from isogloss.runs.runs import FineTune
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.pretrain import Pretrain
+from isogloss.runs.pretrained import Pretrained
 
 PLAIN = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

@@ -54,7 +54,7 @@ def test_without_a_folder_the_error_asks_for_one():
 
 def test_it_is_transferred_to_from_a_language_of_the_folder(folder, tmp_path):
     from isogloss.planning.plan import plan_recipe
-    from isogloss.runs.runs import Measure
+    from isogloss.runs.measure import Measure
 
     (tmp_path / "r.toml").write_text(
         'title = "Mixed"\nencoder = "shipped"\n'

@@ -8,7 +8,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language, check_languages
 from isogloss.encoders.added.added_weights import shared_parameters
-from isogloss.runs.encoders import check_read, places, pretrained
+from isogloss.runs.pretrained import model_folders, pretrained
 
 TEXTS = torch.cat([IDS, IDS.flip(1), IDS])
 
@@ -49,10 +49,10 @@ def test_a_language_without_adapters_is_refused(model, xmod_folder):
     model.config.default_language = None
     with pytest.raises(ConfigError, match="the language it reads is unspecified"):
         states(model, languages="")
-    encoder, folders = pretrained(str(xmod_folder)), places([str(xmod_folder)])
-    check_read(encoder, ["en", "sw"], folders, "here")
+    encoder, folders = pretrained(str(xmod_folder)), model_folders([str(xmod_folder)])
+    encoder.check_read(["en", "sw"], folders, "here")
     with pytest.raises(ConfigError, match="has modules for each language, and none for 'fr'"):
-        check_read(encoder, ["fr"], folders, "here")
+        encoder.check_read(["fr"], folders, "here")
 
 
 def test_adapters_are_not_shared_and_only_a_languages_own_learn_from_its_text(model):

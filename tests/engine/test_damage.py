@@ -10,9 +10,10 @@ from isogloss.data.sources import Sources
 from isogloss.engine import damage as damage_module
 from isogloss.engine.damage import quarantine_checkpoints, quarantine_damage
 from isogloss.engine.single import BitextToAlign, align_bitext
-from isogloss.runs.context import EXAMPLES, LINKS, RunContext
+from isogloss.runs.align import LINKS
 from isogloss.runs.execute import make
-from isogloss.runs.runs import Translate
+from isogloss.runs.run import RunContext
+from isogloss.runs.translate import EXAMPLES, Translate
 from isogloss.store.folder_store import FolderStore
 from isogloss.store.store import WORK
 from isogloss.training.checkpoints import Checkpoints, State

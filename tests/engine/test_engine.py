@@ -25,7 +25,7 @@ from isogloss.core.records import RECORD, read_record
 from isogloss.core.result_files import PREDICTIONS
 from isogloss.engine import attempts, workers
 from isogloss.engine.engines import Execution
-from isogloss.runs import execute
+from isogloss.runs.fine_tune import FineTune
 from isogloss.store.leases import LEASES
 from tiny import RUNS, TINY, as_precise_as, tiny
 
@@ -112,14 +112,14 @@ def test_a_second_call_tells_of_the_failed_ones_and_tries_them_again_if_asked(fa
 
 @pytest.mark.slow
 def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
-    recipe, right = tiny(tmp_path), execute._MAKERS["fine-tune"]
+    recipe, right = tiny(tmp_path), FineTune.make
 
-    def wrong(context, run):
+    def wrong(run, context):
         raise DivergedError("not today")
 
-    monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
+    monkeypatch.setattr(FineTune, "make", wrong)
     failed = isogloss.run(recipe, out=tmp_path / "runs", jobs=1, scale="least", report=False).outcome.failed
-    monkeypatch.setitem(execute._MAKERS, "fine-tune", right)
+    monkeypatch.setattr(FineTune, "make", right)
     later = isogloss.run(
         recipe, out=tmp_path / "runs", jobs=1, scale="least", report=False, retry_failed=True
     ).outcome
@@ -147,10 +147,10 @@ def test_an_input_error_of_one_run_leaves_the_others_running(tmp_path, monkeypat
 
 
 def test_an_error_that_is_every_runs_ends_everything(tmp_path, monkeypatch):
-    def wrong(context, run):
+    def wrong(run, context):
         raise StorageError("the disk was unplugged")
 
-    monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
+    monkeypatch.setattr(FineTune, "make", wrong)
     with pytest.raises(StorageError):
         isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, report=False)
     assert not records(tmp_path / "runs")

@@ -17,8 +17,8 @@ from isogloss.core.records import FAILED, RECORD
 from isogloss.data.sources import Sources
 from isogloss.engine import attempts
 from isogloss.engine.attempts import attempt
-from isogloss.runs.context import RunContext
-from isogloss.runs.runs import Translate
+from isogloss.runs.run import RunContext
+from isogloss.runs.translate import Translate
 from isogloss.store import leases
 from isogloss.store.folder_store import FolderStore
 from isogloss.store.leases import LEASE_DURATION, LEASES, FolderBoard, Leases

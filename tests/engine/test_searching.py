@@ -16,7 +16,8 @@ from isogloss.engine.searching import SearchRequest, _plan, _proposals, search
 from isogloss.engine.workers import ThisProcess
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.recipe_text import recipe_text
-from isogloss.runs.runs import FineTune, Measure
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
 from isogloss.store.store import Outcome
 from tiny import TINY, tiny
 

@@ -13,8 +13,8 @@ from isogloss.data.sources import Sources
 from isogloss.engine import storage_outage as module
 from isogloss.engine.attempts import attempt
 from isogloss.engine.storage_outage import StorageOutage, wait_while_silent
-from isogloss.runs.context import RunContext
-from isogloss.runs.runs import Translate
+from isogloss.runs.run import RunContext
+from isogloss.runs.translate import Translate
 from isogloss.store.folder_store import FolderStore
 from isogloss.store.leases import LEASES, FolderBoard, Leases
 from isogloss.store.store import WORK

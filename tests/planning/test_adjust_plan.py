@@ -8,9 +8,11 @@ import pytest
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content, identity
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.encoder_runs import Adjust, Align
-from isogloss.runs.needs import needs, parts_of
-from isogloss.runs.runs import FineTune, Measure
+from isogloss.runs.adjust import Adjust
+from isogloss.runs.align import Align
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
+from isogloss.runs.run import needs, parts_of
 from says import says
 from tiny import of
 

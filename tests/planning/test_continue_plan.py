@@ -8,9 +8,11 @@ import pytest
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.encoder_runs import Adjust, Pretrain, Pretrained, first_of
-from isogloss.runs.needs import needs
-from isogloss.runs.runs import FineTune
+from isogloss.runs.adjust import Adjust
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.pretrain import Pretrain
+from isogloss.runs.pretrained import Pretrained
+from isogloss.runs.run import needs
 from tiny import of
 
 RECIPE = """
@@ -57,7 +59,7 @@ def test_an_encoder_starts_from_an_adjusted_one_and_is_adjusted_again(plan):
     first, again = of(Adjust, runs)
     assert (more.start, again.encoder, first.encoder.source) == (first, more, "shipped")
     assert more.architecture is None and more.original is more and again.original is more
-    assert first_of(again) == first.encoder and isinstance(first.encoder, Pretrained)
+    assert again.root == first.encoder and isinstance(first.encoder, Pretrained)
     assert runs.index(first) < runs.index(more) < runs.index(again) and first in needs(more)
     assert more.label.endswith(f", pretrained further on qac ({identity(more)[:6]})")
     assert len(of(FineTune, runs)) == 4

@@ -11,9 +11,10 @@ from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.engine.engine import make_planned
 from isogloss.engine.engines import Execution
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.encoder_runs import Align
-from isogloss.runs.measuring import _bitext
-from isogloss.runs.runs import FineTune, Measure, TrainTranslator, Translate
+from isogloss.runs.align import Align
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure, read_bitext
+from isogloss.runs.translate import TrainTranslator, Translate
 from tiny import changed, of, tiny
 
 RECIPE = """
@@ -144,9 +145,9 @@ def test_a_limited_measurement_of_aligned_translations_reads_the_links_of_those_
         corpus="bitext:news",
         split="train",
         examples=4,
-        aligned=(SimpleNamespace(languages="en-de"),),
+        aligned=(SimpleNamespace(languages="en-de", linked=lambda _: linked),),
     )
-    found = _bitext(SimpleNamespace(sources=sources, aligned=lambda _: linked), run, "en-de")
+    found = read_bitext(SimpleNamespace(sources=sources), run, "en-de")
     assert [one.id for one in found] == [
         one.id for one in sources.examples("bitext:news", "en-de", "train", examples=4)
     ]

@@ -8,7 +8,7 @@ import pytest
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import identity
-from isogloss.runs.runs import Measure
+from isogloss.runs.measure import Measure
 
 RECIPE = """
 title = "Mining"

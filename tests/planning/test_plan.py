@@ -17,9 +17,10 @@ from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.checking import read_recipe
 from isogloss.recipes.recipe_text import PAPERS, packaged_recipes, recipe_text
 from isogloss.recipes.request import parse_change
-from isogloss.runs.encoder_runs import Pretrain
-from isogloss.runs.needs import needs, not_looked_up
-from isogloss.runs.runs import FineTune, Measure
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
+from isogloss.runs.pretrain import Pretrain
+from isogloss.runs.run import needs, unresolved_models
 from isogloss.training.evaluation import examples_of
 from isogloss.training.setting import Reads
 from says import says
@@ -431,7 +432,8 @@ grid.optimization.epoch = 1 -> grid.optimization: epoch: the optimization has no
 grid.optimization.epochs = [] -> grid.optimization.epochs: the list is empty
 grid.optimization.patience = -1 -> grid.optimization: patience: found -1; expected at least 0.
 grid.optimization.epochs = [1, 0] -> grid.optimization: epochs: found 0; expected at least 1.
-grid.optimization.precision = "half" -> grid.optimization.precision: no precision 'half'
+grid.optimization.precision = "half" -> grid.optimization: precision: found 'half'; expected 'auto',
+    'float32' or 'bfloat16'.
 grid.optimization.overlap = 126 -> grid.method[0]: overlap: windows of 128 subwords cannot overlap
 grid.optimization.limit = 9999 -> grid.method[0]: limit: rows of 9999 subwords do not fit into
 grid.treebanks = { fr = "GSD" } -> grid.treebanks: no language of this grid 'fr'
@@ -615,7 +617,7 @@ def test_a_hub_encoder_of_an_unsupported_family_is_refused_in_the_plan(plan, hub
 
 def test_a_hub_encoder_that_cannot_be_looked_at_is_planned_without_its_commit(plan, hub_cache):
     runs = plan(encoder="somebody/small-bert")
-    assert [model.source for model in not_looked_up(runs)] == ["somebody/small-bert"]
+    assert unresolved_models(runs) == ["somebody/small-bert"]
 
 
 def test_no_more_processes_are_asked_for_than_the_plan_has_use_for(plan, monkeypatch):

@@ -10,9 +10,10 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.encoder_runs import Adjust, Pretrain
-from isogloss.runs.execute import ONE_IN, PretrainingText
-from isogloss.runs.runs import FineTune, Measure
+from isogloss.runs.adjust import Adjust
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
+from isogloss.runs.pretrain import HELD_OUT_INTERVAL, Pretrain, PretrainingText
 from says import says
 from tiny import of
 
@@ -230,7 +231,7 @@ def test_a_corpus_without_one_holds_out_one_line_in_a_hundred(planned, swahili):
     (run, *_) = of(Pretrain, planned().runs)
     text = PretrainingText(run, swahili, holds_out=True)
     held_out, train = list(text.held_out("sw")), list(text.train("sw"))
-    assert held_out == LINES[::ONE_IN]
+    assert held_out == LINES[::HELD_OUT_INTERVAL]
     assert sorted([*held_out, *train]) == sorted(LINES)
     assert list(PretrainingText(run, swahili, holds_out=False).train("sw")) == LINES
 

@@ -8,9 +8,11 @@ import pytest
 from isogloss.core.errors import ConfigError, InputError
 from isogloss.core.identity import content, identity
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.encoder_runs import Pretrained
-from isogloss.runs.needs import needs
-from isogloss.runs.runs import FineTune, Measure, TrainTranslator, Translate
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
+from isogloss.runs.pretrained import Pretrained
+from isogloss.runs.run import needs
+from isogloss.runs.translate import TrainTranslator, Translate
 from says import says
 from tiny import of
 

@@ -11,7 +11,7 @@ import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.data.languages import examples
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.runs import FineTune
+from isogloss.runs.fine_tune import FineTune
 from isogloss.using import load_model
 
 DESCRIBED = {

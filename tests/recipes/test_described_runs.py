@@ -11,7 +11,9 @@ import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.data.languages import examples
 from isogloss.planning.plan import plan_recipe, plan_recipes
-from isogloss.runs.runs import FineTune, Measure, Translate
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
+from isogloss.runs.translate import Translate
 from isogloss.using import load_model
 from says import says
 

@@ -15,10 +15,10 @@ from isogloss.core.result_files import read_tensors
 from isogloss.data.sources import Sources
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.methods.plain import SourceOnly
-from isogloss.runs.context import RunContext
-from isogloss.runs.encoder_runs import Pretrained
-from isogloss.runs.measuring import masked_lm_of, text_of
-from isogloss.runs.runs import FineTune, Measure
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure, masked_lm_of, text_of
+from isogloss.runs.pretrained import Pretrained
+from isogloss.runs.run import RunContext
 from isogloss.store.folder_store import FolderStore
 from says import says
 from tiny import tiny

@@ -16,9 +16,10 @@ from isogloss.data.sources import Sources
 from isogloss.encoders import load_tokenizer
 from isogloss.engine.single import BitextToAlign, align_bitext
 from isogloss.methods.adjustments import CrossLingualAdjustment
-from isogloss.runs.context import LINKS, RunContext
-from isogloss.runs.encoder_runs import Adjust, Align
+from isogloss.runs.adjust import Adjust
+from isogloss.runs.align import LINKS, Align
 from isogloss.runs.execute import make
+from isogloss.runs.run import RunContext
 from isogloss.training.bitext import PairEncoding, in_subwords, read_bitext
 from tiny import of
 
@@ -122,7 +123,7 @@ def test_each_seed_reads_a_sample_of_its_own_with_the_links_of_the_whole(planned
     for run in of(Adjust, found.runs):
         with pytest.raises(AttributeError):  # No encoder was trained.
             make(context, run)
-    whole = context.aligned(aligned)
+    whole = aligned.linked(context)
     samples = [setting.bitext["qaa-qad"] for setting in settings]
     assert [len(sample) for sample in samples] == [24, 24, 12]
     assert all([one for one in whole if one in sample] == sample for sample in samples)
@@ -137,10 +138,10 @@ def test_subwords_are_aligned_and_read_back_with_the_words_they_are_parts_of(pla
     context, (run,) = RunContext(store=found.store, sources=found.sources), of(Align, found.runs)
     record = make(context, run)
     pairs = found.sources.examples("bitext", "qaa-qad", "dev", examples=24)
-    tokenizer = load_tokenizer(context.encoder(run.tokenizer))
+    tokenizer = load_tokenizer(run.tokenizer.weights(context))
     cut = in_subwords(pairs, tokenizer)
     expected = FastAlign().align(AlignSetting(pairs=cut))
-    read = context.aligned(run)
+    read = run.linked(context)
     assert [one.links for one in read] == [one.links for one in expected]
     assert [(one.first, one.words) for one in read] == [(one.first, one.words) for one in pairs]
     assert record.rows[0]["gold_pairs"] == 0  # Gold links are of words.

@@ -10,8 +10,8 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.encoders import load_encoder_config
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.encoder_runs import Pretrained
-from isogloss.runs.runs import FineTune
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.pretrained import Pretrained
 from tiny import TINY, tiny
 
 

@@ -5,7 +5,7 @@ import pytest
 from isogloss.data.built_in_languages import built_in_size
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.execute import fewer_in_plan
-from isogloss.runs.runs import FineTune
+from isogloss.runs.fine_tune import FineTune
 from tiny import changed, of, tiny
 
 RECIPE = """

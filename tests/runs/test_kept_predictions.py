@@ -11,8 +11,8 @@ from each import each
 from isogloss.core.contributions import Contributions, total
 from isogloss.core.records import RECORD, read_record
 from isogloss.core.result_files import PREDICTIONS, read_predictions
-from isogloss.runs import execute
-from isogloss.runs.context import RunContext
+from isogloss.runs import execute, fine_tune, measure
+from isogloss.runs.translate import read_or_translated
 from tiny import tiny
 
 
@@ -63,16 +63,17 @@ def test_what_a_model_was_trained_on_is_read_once_for_all_languages(tiny_runs, t
     folder = score_runs(again)[0]
     assert len(read_record(folder).rows) > 1
     (folder / RECORD).unlink()
-    examples, read = RunContext.examples, []
+    splits = []
 
-    def noted(context, run, language, split, count):
-        read.append((language, split))
-        return examples(context, run, language, split, count)
+    def recorded(context, translated, split):
+        splits.append(split)
+        return read_or_translated(context, translated, split)
 
-    monkeypatch.setattr(RunContext, "examples", noted)
+    for module in (fine_tune, measure):
+        monkeypatch.setattr(module, "read_or_translated", recorded)
     isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False)
-    assert {split for _, split in read} == {"train", "dev"}
-    assert len(read) == len(set(read))
+    assert {split.split for split in splits} == {"train", "dev"}
+    assert len(splits) == len(set(splits))
 
 
 def test_a_run_is_not_finished_before_its_predictions_are_written(tiny_runs, tmp_path, monkeypatch):

@@ -10,9 +10,9 @@ from isogloss.data.sources import Sources
 from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
-from isogloss.runs.encoder_runs import Pretrain
-from isogloss.runs.encoders import mapped_languages, module_languages, reads
-from isogloss.runs.runs import FineTune, Measure
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
+from isogloss.runs.pretrain import Pretrain
 from isogloss.using import load_model
 from tiny import of
 
@@ -85,10 +85,10 @@ def test_the_label_names_the_modules():
 
 def test_an_encoder_with_modules_reads_its_languages_alone():
     modular = pretrain(Modules(kind="attention"))
-    assert module_languages(modular, {}) == {"qaa", "qad"} and mapped_languages(modular, {}) is None
-    assert reads(modular, "qad", {}) and not reads(modular, "qab", {})
+    assert modular.module_languages({}) == {"qaa", "qad"} and modular.mapped_languages({}) is None
+    assert modular.reads("qad", {}) and not modular.reads("qab", {})
     for any_language in (None, Modules(kind="shared-adapter"), Modules(kind="adapter", fallback="qaa")):
-        assert reads(pretrain(any_language), "qab", {})
+        assert pretrain(any_language).reads("qab", {})
 
 
 def test_languages_without_modules_are_refused_when_the_recipe_is_read(plan, refused):

@@ -10,16 +10,16 @@ from isogloss.core.run_parts import with_fields
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.plain import Bilingual
 from isogloss.methods.x_mixup import XMixup
-from isogloss.runs.encoder_runs import Pretrained
-from isogloss.runs.memory import ASSUMED_SHAPES, shape_in
-from isogloss.runs.operations import TRAIN_SIZES, assumed_sizes, operations_of
+from isogloss.runs.encoder_facts import ASSUMED_SHAPES
+from isogloss.runs.fine_tune import TRAIN_SIZES, assumed_sizes
+from isogloss.runs.pretrained import Pretrained
 from isogloss.training.memory import shape_of
 
 MBERT = Pretrained(source="google-bert/bert-base-multilingual-cased")
 
 
 def operations(run):
-    return operations_of(run, {})
+    return run.operations({})
 
 
 def test_fine_tuning_takes_six_operations_a_weight_and_those_of_attention():
@@ -71,4 +71,4 @@ def test_the_shapes_that_are_assumed_are_those_of_the_encoders():
     }
     configs = (bert, XLMRobertaConfig(**roberta), XLMRobertaConfig(**roberta, **large))
     assert list(ASSUMED_SHAPES.values()) == [*map(shape_of, configs)]
-    assert shape_in(MBERT, {}) == ASSUMED_SHAPES[MBERT.source]
+    assert MBERT.shape({}) == ASSUMED_SHAPES[MBERT.source]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from isogloss.runs.runs import FineTune, Measure
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
 from tiny import of
 
 RECIPE = """

@@ -8,7 +8,7 @@ from each import each
 from isogloss.data import CORPORA
 from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.languages import LANGUAGES
-from isogloss.runs.runs import FineTune
+from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS
 from isogloss.tasks.spanning_tree import is_tree
 from tiny import of

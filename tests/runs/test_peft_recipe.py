@@ -15,7 +15,7 @@ from isogloss.encoders import load_model
 from isogloss.encoders.folders import shipped_folder
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.peft_adapters import LoRA
-from isogloss.runs.runs import FineTune
+from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS
 from tiny import of
 from trained import equal

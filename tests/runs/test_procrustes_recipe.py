@@ -7,7 +7,7 @@ import pytest
 from isogloss.core.errors import ConfigError
 from isogloss.data.sources import Sources
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.encoder_runs import Adjust
+from isogloss.runs.adjust import Adjust
 from isogloss.using import load_model
 from tiny import changed, tiny
 

@@ -7,7 +7,8 @@ import pytest
 
 import isogloss
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.runs import FineTune, Measure
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
 from tiny import TINY, tiny
 
 RECIPE = """

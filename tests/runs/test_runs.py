@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.identity import identity
-from isogloss.runs.encoder_runs import Pretrain, Pretrained
-from isogloss.runs.needs import in_order, needs
-from isogloss.runs.runs import FineTune, Measure
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
+from isogloss.runs.pretrain import Pretrain
+from isogloss.runs.pretrained import Pretrained
+from isogloss.runs.run import in_order, needs
 
 
 @dataclass(frozen=True)

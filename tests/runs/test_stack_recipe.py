@@ -14,9 +14,9 @@ from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.folders import shipped_folder
 from isogloss.methods.task_adapter import TaskAdapter
-from isogloss.runs.encoder_runs import Pretrain
-from isogloss.runs.encoders import module_languages, places, pretrained
-from isogloss.runs.runs import FineTune
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.pretrain import Pretrain
+from isogloss.runs.pretrained import model_folders, pretrained
 from isogloss.using import load_model
 from tiny import of
 from trained import weights
@@ -67,11 +67,8 @@ def test_adapters_of_languages_are_added_one_after_the_other(plan):
     runs = plan()
     two, three = of(Pretrain, runs)
     assert (three.start, two.trained, three.trained) == (two, "modules", "modules")
-    assert module_languages(two, {}) == {"qaa", "qad"} and module_languages(three, {}) == {
-        "qaa",
-        "qad",
-        "qag",
-    }
+    assert two.module_languages({}) == {"qaa", "qad"}
+    assert three.module_languages({}) == {"qaa", "qad", "qag"}
     assert ", modules trained on qag, adapter modules (" in three.label
     assert {run.peft for run in of(FineTune, runs)} == {TaskAdapter(reduction=4)}
 
@@ -121,7 +118,7 @@ def test_its_tasks_are_small_and_its_languages_swapped(made):
     runs = {one.run["encoder"]["kind"]: one.id for one in of(FineTune.name, made.records)}
     folder = made.out / runs["pretrain"] / "model"
     assert not (folder / "model.safetensors").exists()
-    assert module_languages(pretrained(str(folder)), places([str(folder)])) == {"qaa", "qad", "qag"}
+    assert pretrained(str(folder)).module_languages(model_folders([str(folder)])) == {"qaa", "qad", "qag"}
     model = load_model(made.out / runs["pretrain"], precision="float32")
     dev = Sources().examples("ud", "qag", "dev", examples=8)
     assert len(model.predict(dev, language="qag")) == 8

@@ -16,10 +16,10 @@ from isogloss.data.examples import read_examples
 from isogloss.data.languages import translated
 from isogloss.data.sources import Sources
 from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.runs.context import EXAMPLES, RunContext
-from isogloss.runs.encoder_runs import Pretrained
 from isogloss.runs.execute import make
-from isogloss.runs.runs import TrainTranslator, Translate
+from isogloss.runs.pretrained import Pretrained
+from isogloss.runs.run import RunContext
+from isogloss.runs.translate import EXAMPLES, TrainTranslator, Translate
 from isogloss.store.folder_store import FolderStore
 from isogloss.translators import sentence_batches
 from isogloss.translators.built_in import BuiltIn
@@ -111,7 +111,7 @@ def made(context, **fields):
         **{"corpus": "xnli", "languages": "qaa-qad", "translator": BuiltIn(), "examples": 30, **fields}
     )
     record = make(context, run)
-    return run, record, context.translated(run)
+    return run, record, run.translated(context)
 
 
 @pytest.mark.slow
@@ -284,14 +284,14 @@ def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monke
 
 @pytest.mark.slow
 def test_a_model_that_is_there_is_known_by_its_files(context, trained, tmp_path):
-    from isogloss.planning.translations import translation_model, translator_places
+    from isogloss.runs.pretrained import model_folders, translation_model
 
     folder = context.store.folder(TRANSLATOR)
     named = translation_model(str(folder))
     assert named == translation_model(str(folder / "model"))
     assert named.source == folder.name
     assert str(tmp_path) not in json.dumps([named.source, named.data])
-    there = Sources("", translator_places([str(folder)]))
+    there = Sources("", model_folders([str(folder)], translation_model))
     fields = {"corpus": "xnli", "languages": "qaa-qab", "translator": Seq2Seq(longest=24), "examples": 2}
     other = RunContext(store=FolderStore(tmp_path), sources=there, precision="float32")
     _, _, found = made(other, **fields, model=Pretrained(source=named.source, data=named.data))

@@ -11,8 +11,8 @@ from isogloss.core.identity import identity
 from isogloss.core.records import RECORD, Record
 from isogloss.data.sources import Sources
 from isogloss.engine.attempts import attempt
-from isogloss.runs.context import RunContext
-from isogloss.runs.runs import Translate
+from isogloss.runs.run import RunContext
+from isogloss.runs.translate import Translate
 from isogloss.store.folder_store import FolderStore
 from isogloss.store.leases import FolderBoard, Leases
 from isogloss.training.checkpoints import Checkpoints, State

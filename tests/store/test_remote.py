@@ -18,7 +18,7 @@ from isogloss.core.identity import content, identity
 from isogloss.core.interruption import Interrupted
 from isogloss.core.records import MADE, RECORD, Record
 from isogloss.planning.store_places import local_folder, local_model, store_at
-from isogloss.runs.encoder_runs import Pretrained
+from isogloss.runs.pretrained import Pretrained
 from isogloss.store import mirrored_store as module
 from isogloss.store.folder_store import FolderStore
 from isogloss.store.leases import LEASES, Lease, Leases

@@ -16,7 +16,7 @@ from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES
 from isogloss.encoders import load_tokenizer
 from isogloss.metrics.question_answering import normalized
-from isogloss.runs.encoders import model_folder
+from isogloss.runs.pretrained import model_folder
 from isogloss.tasks import all_measures
 from isogloss.tasks.batch import collate
 from isogloss.tasks.span_qa import CONSTANT_SPANS, MAX_ANSWER_SUBWORDS, MAX_QUESTION_SUBWORDS, QA, best_span

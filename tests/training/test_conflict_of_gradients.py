@@ -20,7 +20,7 @@ from isogloss.methods import METHODS
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.plain import Bilingual, TranslateTrain
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.runs import described
+from isogloss.runs.translate import described
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training import gradient_conflict

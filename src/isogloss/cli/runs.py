@@ -18,7 +18,7 @@ from isogloss.engine.engines import Execution
 if TYPE_CHECKING:
     from isogloss.api import Result
     from isogloss.planning.plan import Planned
-    from isogloss.runs.runs import Run
+    from isogloss.runs.run import Run
 
 
 def run_and_report(
@@ -139,9 +139,10 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     ``speed`` in teraflops a second says how long its trainings take.
     """
     from isogloss.planning.plan import plan_recipes
+    from isogloss.runs.costs import seconds_left
     from isogloss.runs.execute import fewer_in_plan
-    from isogloss.runs.needs import needs
-    from isogloss.runs.operations import assumed_sizes, operations_of, seconds_left
+    from isogloss.runs.fine_tune import assumed_sizes
+    from isogloss.runs.run import needs
 
     planned = plan_recipes(recipes, **setup.options(), assume=True)  # Of corpora that are not here, too.
     for warning in (*_unread_sources(planned), *assumed_sizes(planned.runs), *fewer_in_plan(planned.runs)):
@@ -153,8 +154,7 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     planned.store.refresh()
     done = {identity(run) for run in planned.runs if planned.store.is_finished(run)}
     taken = {
-        key: operations_of(run, planned.sources.encoders)
-        for key, run in zip(shared, planned.runs, strict=True)
+        key: run.operations(planned.sources.encoders) for key, run in zip(shared, planned.runs, strict=True)
     }
     rows = [
         (
@@ -218,8 +218,8 @@ def _operations(count: float | None) -> str:
 
 def _unread_sources(planned: "Planned") -> Iterator[str]:
     """Yield the corpora and hub encoders that could not be read: not on this machine, or without labels."""
-    from isogloss.runs.memory import ASSUMED_SHAPES
-    from isogloss.runs.needs import not_looked_up
+    from isogloss.runs.encoder_facts import ASSUMED_SHAPES
+    from isogloss.runs.run import unresolved_models
 
     missing: dict[str, list[str]] = {}
     for corpus, split, language in planned.sources.assumed:
@@ -234,7 +234,7 @@ def _unread_sources(planned: "Planned") -> Iterator[str]:
         )
     for corpus, split, language in planned.sources.unlabelled:
         yield f"{corpus} {language}: no labels, so no score on {split}."
-    for source in dict.fromkeys(model.source for model in not_looked_up(planned.runs)):
+    for source in unresolved_models(planned.runs):
         size = " Its published size is assumed." if source in ASSUMED_SHAPES else ""
         yield (
             f"{source}: not looked at: not on this machine, and the Hugging Face hub cannot be reached.{size}"
@@ -244,7 +244,7 @@ def _unread_sources(planned: "Planned") -> Iterator[str]:
 def _memory(run: "Run", planned: "Planned") -> str:
     """Return the estimated peak memory of a run; empty without a model."""
     from isogloss.data.fetching.downloading import megabytes
-    from isogloss.runs.memory import peak_memory
+    from isogloss.runs.costs import peak_memory
 
     memory = peak_memory(run, planned.sources.encoders)
     return "unknown" if memory is None else megabytes(memory) if memory else ""

@@ -15,9 +15,6 @@ from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.diagnostics.weight_space import Deltas, Interpolation, Plane
 from isogloss.diagnostics.word_distance import WordDistance
 
-ON_PAIRS = ("encoder", "states", "words", "comparable")
-"""Subjects that are measured on pairs of languages alone: on bitext, or on comparable text."""
-
 _ALL: tuple[type[Diagnostic], ...] = (
     Scores,
     Interpolation,
@@ -41,4 +38,4 @@ _ALL: tuple[type[Diagnostic], ...] = (
 )
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
 
-__all__ = ["DIAGNOSTICS", "ON_PAIRS", "Diagnostic", "MeasureSetting"]
+__all__ = ["DIAGNOSTICS", "Diagnostic", "MeasureSetting"]

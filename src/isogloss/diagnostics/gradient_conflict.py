@@ -39,6 +39,7 @@ class GradientConflict(Diagnostic):
 
     name: ClassVar[str] = "gradient-conflict"
     subject: ClassVar[str] = "text"
+    computes_gradients: ClassVar[bool] = True
     version: ClassVar[int] = 2
 
     batch: Positive = 4096
@@ -109,6 +110,7 @@ class TaskGradientConflict(Diagnostic):
 
     name: ClassVar[str] = "task-gradient-conflict"
     subject: ClassVar[str] = "model"
+    computes_gradients: ClassVar[bool] = True
     version: ClassVar[int] = 3
 
     batch: Positive = 256

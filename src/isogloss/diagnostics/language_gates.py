@@ -12,7 +12,7 @@ language, and every other one?
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, islice, permutations
 from typing import ClassVar
 
@@ -25,7 +25,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import Progress
 from isogloss.core.result_files import MASKS
 from isogloss.core.rows.weights import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
-from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole
+from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole, with_fields
 from isogloss.core.seeds import derive
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders import family_of
@@ -69,6 +69,7 @@ class LanguageGates(Diagnostic):
 
     name: ClassVar[str] = "language-gates"
     subject: ClassVar[str] = "text"
+    computes_gradients: ClassVar[bool] = True
     version: ClassVar[int] = 2
 
     attention: str = "row"
@@ -208,7 +209,7 @@ class LanguageGates(Diagnostic):
         training = GateTraining(
             steps=self.steps,
             rows=self._rows(),
-            updates=replace(GATE_UPDATES, learning_rate=self.learning_rate, precision=setting.precision),
+            updates=with_fields(GATE_UPDATES, learning_rate=self.learning_rate, precision=setting.precision),
             sparsity=self.sparsity,
             penalty=self.penalty,
             settle=self.settle,

@@ -52,6 +52,7 @@ class Mining(Diagnostic):
 
     name: ClassVar[str] = "mining"
     subject: ClassVar[str] = "comparable"
+    tuning_split: ClassVar[Split] = TUNING_SPLIT
     version: ClassVar[int] = 1
 
     layer: Whole = -1

@@ -15,6 +15,7 @@ from isogloss.core.records import Row, Value
 from isogloss.core.result_files import Predictions
 from isogloss.core.rows.scores import Score
 from isogloss.core.run_parts import Named
+from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText, Translation
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import Mixup
@@ -138,6 +139,12 @@ class Diagnostic(Named, Protocol):
 
     needs_labels: ClassVar[bool] = True
     """Whether it reads the labels of the examples that it is taken on."""
+
+    tuning_split: ClassVar[Split | None] = None
+    """The split on which it chooses a threshold, read in addition to the one measured."""
+
+    computes_gradients: ClassVar[bool] = False
+    """Whether it computes gradients, which take memory that is not estimated."""
 
     def check(self, task: Task) -> None:
         """Raise ConfigError for a task that it does not support."""

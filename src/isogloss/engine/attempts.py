@@ -19,10 +19,8 @@ from isogloss.core.interruption import Interrupted, should_stop, stop_if_lost, s
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.engine.damage import missing_file, quarantine_checkpoints
 from isogloss.engine.storage_outage import wait_while_silent
-from isogloss.runs.context import RunContext
 from isogloss.runs.execute import make
-from isogloss.runs.needs import read_by
-from isogloss.runs.runs import Run
+from isogloss.runs.run import Run, RunContext, read_by
 from isogloss.store.leases import Lease
 from isogloss.store.store import Store
 from isogloss.training.distributed import world_size

@@ -14,8 +14,7 @@ from isogloss.core.checksums import CHECKSUMS, Checksum, difference, read_checks
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
 from isogloss.core.records import RECORD, reading, writing
-from isogloss.runs.needs import needs
-from isogloss.runs.runs import Run
+from isogloss.runs.run import Run, needs
 from isogloss.store.store import DAMAGED, WORK, Store
 
 SMALL = 1 << 20

@@ -20,9 +20,8 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.records import read_made
-from isogloss.runs.context import RunContext
-from isogloss.runs.memory import peak_memory
-from isogloss.runs.runs import Run
+from isogloss.runs.costs import peak_memory
+from isogloss.runs.run import Run, RunContext
 from isogloss.store.store import Store
 from isogloss.training.memory import Machine
 from isogloss.training.precision import measured_precision

@@ -29,12 +29,8 @@ from isogloss.engine.pickling import check_importable, classes_in_main
 from isogloss.engine.schedule import Schedule
 from isogloss.engine.workers import Processes, ThisProcess, Workers
 from isogloss.planning.plan import Announce, Planned
-from isogloss.planning.translations import fetch_translators
-from isogloss.runs.context import RunContext, precision_here
-from isogloss.runs.encoder_runs import Pretrained
-from isogloss.runs.encoders import fetch
-from isogloss.runs.needs import needs, not_looked_up, parts_of
-from isogloss.runs.runs import FineTune, Run, Translate
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.run import Run, RunContext, download, needs, precision_here, unresolved_models
 from isogloss.store.store import Outcome
 from isogloss.training.optimizer import check_optimizer_states
 
@@ -91,7 +87,6 @@ def prepared(
         store.forget_failure(run)
     _check_packages(missing)
     _fetch(missing)
-    fetch_translators(missing)
     _read_once(missing, planned.sources, on_progress)
     context = RunContext(
         store=store,
@@ -135,19 +130,10 @@ def _workers(
 
 
 def _fetch(runs: Sequence[Run]) -> None:
-    """Download the encoders that are on the hub, before anything trains and once for all processes."""
-    for model in not_looked_up(runs):
-        raise unreachable(model.source)
-    parts = [
-        part
-        for run in runs
-        for part in parts_of(run)
-        if not (isinstance(run, Translate) and part is run.model)
-    ]
-    # One with a fingerprint lies in a folder of this machine.
-    on_hub = {part for part in parts if isinstance(part, Pretrained) and not part.data}
-    for encoder in sorted(on_hub, key=lambda encoder: encoder.pinned):
-        fetch(encoder)
+    """Download the models that are on the hub, before anything trains and once for all processes."""
+    for name in unresolved_models(runs):
+        raise unreachable(name)
+    download(runs)
 
 
 def _check_packages(runs: Iterable[Run]) -> None:

@@ -13,8 +13,7 @@ from isogloss.core.errors import ConfigError, check_named
 
 if TYPE_CHECKING:
     from isogloss.engine.workers import Workers
-    from isogloss.runs.context import RunContext
-    from isogloss.runs.runs import Run
+    from isogloss.runs.run import Run, RunContext
 
 OnStart: TypeAlias = "Callable[[Run], None]"
 """Called once a run is being made."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import parts_within
-from isogloss.runs.runs import Run
+from isogloss.runs.run import Run
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,8 @@ from isogloss.core.version import VERSION
 from isogloss.engine.attempts import AttemptResult, answer
 from isogloss.engine.pickling import Pickled, pickled
 from isogloss.engine.workers import Workers
-from isogloss.runs.context import RunContext, precision_here
-from isogloss.runs.memory import peak_memory
-from isogloss.runs.runs import Run
+from isogloss.runs.costs import peak_memory
+from isogloss.runs.run import Run, RunContext, precision_here
 from isogloss.store.store import Store
 
 OBJECTS = 80 * 2**20

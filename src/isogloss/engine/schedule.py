@@ -16,8 +16,7 @@ from isogloss.core.progress import Progress
 from isogloss.engine.attempts import AttemptResult
 from isogloss.engine.storage_outage import StorageOutage
 from isogloss.engine.workers import Workers
-from isogloss.runs.needs import needs
-from isogloss.runs.runs import Run
+from isogloss.runs.run import Run, needs
 from isogloss.store.store import Outcome, Store
 
 POLL_WORKERS, POLL_OTHERS = 0.2, 1.0

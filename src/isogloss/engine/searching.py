@@ -26,8 +26,8 @@ from isogloss.recipes.checking import names, read_recipe, set_key
 from isogloss.recipes.recipe import GridTable, Recipe, many
 from isogloss.recipes.recipe_text import Source, as_table, packaged_recipes, recipe_text, to_toml
 from isogloss.recipes.request import unique_keys
-from isogloss.runs.needs import in_order
-from isogloss.runs.runs import Measure, Run
+from isogloss.runs.measure import Measure
+from isogloss.runs.run import Run, in_order
 from isogloss.store.store import Outcome, Store
 
 if TYPE_CHECKING:

@@ -18,17 +18,16 @@ from isogloss.planning.translations import (
     RecipeTranslator,
     TranslationRequest,
     models_named,
-    translator_places,
     translators,
 )
 from isogloss.recipes.checking import refuse_empty_or_twice
 from isogloss.recipes.descriptions import register_corpus
 from isogloss.recipes.recipe import Recipe
-from isogloss.runs.alignments import AlignmentRequest, alignments
-from isogloss.runs.context import EXAMPLES, LINKS
-from isogloss.runs.encoder_runs import Align, Pretrained
-from isogloss.runs.encoders import places, pretrained
-from isogloss.runs.runs import Run, Translate, tasks_of, translator_label
+from isogloss.runs.align import LINKS, Align, AlignmentRequest, alignments
+from isogloss.runs.measure import tasks_of
+from isogloss.runs.pretrained import Pretrained, model_folders, pretrained, translation_model
+from isogloss.runs.run import Run
+from isogloss.runs.translate import EXAMPLES, Translate, translator_label
 from isogloss.tasks import find_task
 from isogloss.tasks.tagging import Tagging
 from isogloss.translators import TranslateSetting
@@ -79,7 +78,7 @@ def align_bitext(
     """Align each pair that is not aligned yet in the folder ``out``; DataError where a file is not there."""
     split, wanted = _split(wanted.split), replace(wanted, bitext=register_corpus(wanted.bitext, data))
     refuse_empty_or_twice(wanted.pairs, "pairs")
-    sources = Sources(data, places([wanted.encoder]))
+    sources = Sources(data, model_folders([wanted.encoder]))
     with located("--encoder"):
         encoder = pretrained(wanted.encoder)
     request = AlignmentRequest(dict(wanted.aligner), split, examples=wanted.examples)
@@ -161,7 +160,7 @@ def translate_split(
     """Translate a split that is not translated yet in the folder ``out``."""
     split, languages = _split(wanted.split), f"{direction.source}-{direction.target}"
     wanted = replace(wanted, corpus=register_corpus(wanted.corpus, data))
-    sources = Sources(data, translator_places(models_named(direction.table)))
+    sources = Sources(data, model_folders(models_named(direction.table), translation_model))
     request = TranslationRequest(
         corpus=wanted.corpus,
         languages=languages,
@@ -196,7 +195,7 @@ def line_translator(
     direction: Direction, folder: Path, *, on_progress: OnProgress = no_progress
 ) -> Callable[[Iterable[str]], Iterator[str]]:
     """Return what translates lines, one for one; what is translated already is read from the folder."""
-    sources = Sources("", translator_places(models_named(direction.table)))
+    sources = Sources("", model_folders(models_named(direction.table), translation_model))
     by = direction.translator(sources)
     by.translator.check(direction.source, direction.target)
     with located(COMMAND_LINE):

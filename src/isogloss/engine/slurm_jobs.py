@@ -29,8 +29,7 @@ from isogloss.engine.attempts import AttemptResult
 from isogloss.engine.pickling import Pickled, pickled
 from isogloss.engine.schedule import Schedule
 from isogloss.engine.workers import Processes, Workers
-from isogloss.runs.context import RunContext, precision_here
-from isogloss.runs.runs import Run
+from isogloss.runs.run import Run, RunContext, precision_here
 
 FOLDER = "jobs"
 """Folder within the user's cache of what submitit writes: scripts, output, what jobs are sent."""

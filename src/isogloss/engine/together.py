@@ -25,10 +25,8 @@ from isogloss.engine.engines import Execution
 from isogloss.engine.schedule import FAILED_BEFORE, POLL_OTHERS
 from isogloss.engine.storage_outage import GONE
 from isogloss.planning.plan import Announce, Planned
-from isogloss.runs.context import RunContext
-from isogloss.runs.execute import compute_without_recording, trains
-from isogloss.runs.needs import needs
-from isogloss.runs.runs import Run
+from isogloss.runs.execute import compute_without_recording
+from isogloss.runs.run import Run, RunContext, needs
 from isogloss.store.store import Outcome
 from isogloss.training.distributed import alone, barrier, from_main_process, is_main_process
 
@@ -72,7 +70,7 @@ def _made(context: RunContext, run: Run, outcome: Outcome, announce: Callable[[]
     def begin() -> None:
         nonlocal announced
         announce()
-        if trains(run):
+        if run.trains:
             announced = from_main_process(lambda: True)
 
     failed = next((key for key in map(identity, needs(run)) if key in outcome.failed), "")
@@ -84,7 +82,7 @@ def _made(context: RunContext, run: Run, outcome: Outcome, announce: Callable[[]
     elif reason := store.failure(run, afresh=True):
         result = AttemptResult("failed", f"{reason} ({FAILED_BEFORE})")
     else:
-        with nullcontext() if trains(run) else alone():
+        with nullcontext() if run.trains else alone():
             result = attempt(context, run, begin=begin)
             while result.state == "elsewhere" and not announced:
                 time.sleep(POLL_OTHERS)

@@ -23,14 +23,16 @@ from isogloss.core.interruption import interruption_requested, stop_at_sigterm
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.engine.attempts import AttemptResult, answer, attempt
 from isogloss.engine.devices import Device, MemoryNeeds, assign_devices, choose_device, starting
-from isogloss.runs.context import RunContext
-from isogloss.runs.runs import Run
+from isogloss.runs.run import Run, RunContext
 
 STARTS, PAUSE = 3, 0.5
 """Processes that may end before they can make runs, until that is an error; seconds until the next begins,
 as one that was killed does not end at once."""
 
-IMPORTED_ONCE = ("isogloss.runs.execute", "transformers.models.bert.modeling_bert")
+IMPORTED_ONCE = (
+    *(f"isogloss.runs.{module}" for module in ("execute", "pretrain", "adjust", "measure")),
+    "transformers.models.bert.modeling_bert",
+)
 """What takes a new process its first seconds."""
 
 

@@ -23,7 +23,17 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import Value
-from isogloss.core.run_parts import NESTED, Count, Positive, Rate, Updates, Weight, Whole, nested_fields
+from isogloss.core.run_parts import (
+    NESTED,
+    Count,
+    Positive,
+    Rate,
+    Updates,
+    Weight,
+    Whole,
+    nested_fields,
+    with_fields,
+)
 from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
 from isogloss.encoders.added.active_language import (
@@ -228,7 +238,7 @@ def adjust(setting: AdjustSetting, method: CrossLingualAdjustment | ContrastiveA
     """
     model, tokenizer, bitext = _read(setting, method.encoding, attention=fastest_attention())
     checkpoints = Checkpoints(setting.folder, method.updates.checkpoint_every)
-    updates = replace(method.updates, precision=precision_of(method.updates.precision, checkpoints))
+    updates = with_fields(method.updates, precision=precision_of(method.updates.precision, checkpoints))
     batches = Bucketed(
         groups=bitext.groups,
         length=bitext.length,

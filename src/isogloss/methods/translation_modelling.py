@@ -5,7 +5,7 @@ Vaswani et al. (2017), Section 5, in the small; what is to be translated into sa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from typing import ClassVar
@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import NESTED, Positive, Share, Updates, nested_fields
+from isogloss.core.run_parts import NESTED, Positive, Share, Updates, nested_fields, with_fields
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import fastest_attention, write_tokenizer
@@ -137,7 +137,7 @@ class TranslationModelling:
             what="training a translation model",
         )
         loss = partial(translation_loss, smoothing=self.smoothing)
-        updates = replace(self.updates, precision=precision)
+        updates = with_fields(self.updates, precision=precision)
         noted = fit(model, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
         return Trained(model, tokenizer, [*notes, *noted])
 

@@ -16,15 +16,17 @@ from isogloss.methods import AuxiliaryLoss, Method
 from isogloss.methods.average import Average
 from isogloss.methods.given import Given
 from isogloss.methods.plain import SourceOnly
-from isogloss.planning.encoder_plan import seeds_for
-from isogloss.planning.grid_methods import (
+from isogloss.planning.encoders import seeds_for
+from isogloss.planning.methods import (
     MethodEntry,
+    changes_of,
+    check_patience,
     comes_after,
     fill_seed,
     method_entries,
+    optimization_of,
     starts_first,
 )
-from isogloss.planning.grid_optimization import changes_of, check_patience, optimization_of
 from isogloss.planning.translations import (
     RecipeTranslator,
     TranslationRequest,
@@ -34,11 +36,12 @@ from isogloss.planning.translations import (
 )
 from isogloss.recipes.checking import refuse_empty_or_twice
 from isogloss.recipes.recipe import GridTable, Recipe, Table, many
-from isogloss.runs.alignments import AlignmentRequest, alignments, links_subwords
-from isogloss.runs.averages import AverageRequest, averaged
-from isogloss.runs.encoder_runs import Align, Encoder
-from isogloss.runs.encoders import check_layers_read, check_read, facts_of, place_of, pretrained
-from isogloss.runs.runs import FineTune, Translate
+from isogloss.runs.align import Align, AlignmentRequest, alignments, links_subwords
+from isogloss.runs.average import AverageRequest, averaged
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.pretrained import pretrained
+from isogloss.runs.run import Encoder
+from isogloss.runs.translate import Translate
 from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, find_task, task_names
 from isogloss.training.setting import Reads
 
@@ -126,13 +129,13 @@ def _add(
     ready = [point for point in seeds if all(label in point.models for _, label in after)]
     if not ready:
         field, missing = next(pair for pair in after if all(pair[1] not in point.models for point in seeds))
-        with located(entry.place):
+        with located(entry.table):
             raise ConfigError(
                 f"{field}: {missing!r} is not trained for target {seeds[0].cell.target!r}. "
                 "Add it to that method's targets, or take it out of these."
             )
     if isinstance(entry.method, Average):
-        with located(entry.place):
+        with located(entry.table):
             _add_averages(planning, entry, entry.method, ready)
     else:
         for point in ready:
@@ -162,7 +165,7 @@ def _add_averages(planning: Planning, entry: MethodEntry, method: Average, point
 def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
     """Return whether a method is trained in a cell: from its source, for its target, on its encoder."""
     choice = entry.choice
-    with located(entry.place):
+    with located(entry.table):
         check_named("encoders", "encoder of this recipe", {*built.values()}, *choice.encoders)
     of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
     of_source = not choice.sources or "+".join(cell.source) in choice.sources
@@ -172,9 +175,9 @@ def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encod
 def _started(planning: Planning, point: _Point, entry: MethodEntry) -> FineTune:
     """Build a model of a cell with the model it starts from and its teacher, if it has any."""
     cell = point.cell
-    with located(entry.place):
+    with located(entry.table):
         name = f"encoder {planning.encoders[cell.encoder]!r}"
-        check_read(cell.encoder, (*cell.source, *cell.targets), planning.sources.encoders, name)
+        cell.encoder.check_read((*cell.source, *cell.targets), planning.sources.encoders, name)
         if isinstance(entry.method, Given):
             with located("model"):
                 given_model = pretrained(fill_seed(entry.method.model, cell.seed))
@@ -231,7 +234,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     train = dict.fromkeys((*reads.train, *added.train))
     splits: list[tuple[Split, str]] = [("train", code) for code in train]
     splits += [("dev", code) for code in reads.dev]
-    with located(entry.place):
+    with located(entry.table):
         made = _made(cell, entry, splits, sources)
         optimization = optimization_of(changes, cell.encoder, cell.task, sources)
         check_patience(optimization, entry.method.name, reads)
@@ -295,24 +298,24 @@ def _made(
 def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
     """Raise ConfigError for a task or an encoder that a method or its auxiliary loss does not take."""
     folders = planning.sources.encoders
-    place = place_of(cell.encoder, folders)
-    task, encoder = find_task(cell.task), load_encoder_config(place) if place else None
+    folder = cell.encoder.folder(folders)
+    task, encoder = find_task(cell.task), load_encoder_config(folder) if folder else None
     entry.method.check(task, encoder)
     if entry.auxiliary:
         entry.auxiliary.check(task, encoder)
-    check_layers_read(entry.method, cell.encoder, folders)
+    cell.encoder.check_layers(entry.method, folders)
     with located("auxiliary"):
-        check_layers_read(entry.auxiliary, cell.encoder, folders)
+        cell.encoder.check_layers(entry.auxiliary, folders)
 
 
 def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
     """Raise ConfigError for a peft that is not for an encoder's family, or for layers that it has not."""
     folders = planning.sources.encoders
-    facts = facts_of(cell.encoder, folders)
+    facts = cell.encoder.facts(folders)
     if entry.peft and facts:
         entry.peft.check(FAMILIES[facts.family])
     with located("peft"):
-        check_layers_read(entry.peft, cell.encoder, folders)
+        cell.encoder.check_layers(entry.peft, folders)
 
 
 def _teacher(
@@ -326,7 +329,7 @@ def _teacher(
     parts: tuple[Method | AuxiliaryLoss | None, ...] = (entry.method, entry.auxiliary)
     if not any(part.reads((), ()).needs_teacher(find_task(cell.task)) for part in parts if part):
         if named:
-            with located(entry.place):
+            with located(entry.table):
                 raise ConfigError(
                     f"teacher: {entry.method.name} learns no model's predictions in "
                     f'{cell.task}. Leave it out, or add auxiliary = {{ name = "model-consistency" }}.'
@@ -348,10 +351,12 @@ def _aligned(planning: Planning, cell: Cell, entry: MethodEntry, reads: Reads) -
 
 
 def _check_lists(grid: GridTable) -> None:
-    """Refuse lists that are empty or name a thing twice, and what is no language code."""
+    """Refuse lists that are empty or have duplicates, and unknown language codes."""
     for name in ("corpus", "source", "targets", "seeds", "method"):
         refuse_empty_or_twice(many(getattr(grid, name)), f".{name}")
-    sources, targets = ([one.split("+") for one in many(some)] for some in (grid.source, grid.targets))
+    sources, targets = (
+        [group.split("+") for group in many(groups)] for groups in (grid.source, grid.targets)
+    )
     for name, groups in (("source", sources), ("targets", targets)):
         for codes in groups:
             refuse_empty_or_twice(codes, f".{name}")
@@ -359,15 +364,14 @@ def _check_lists(grid: GridTable) -> None:
                 check_language(code, f".{name}")
     if all({*codes} <= {*source} for source in sources for codes in targets):
         raise ConfigError(f".targets: {list(grid.targets)} holds only the source. Name another language.")
-    known = [*chain(*sources, *targets)]
-    check_named(".treebanks", "language of this grid", known, *grid.treebanks)
+    check_named(".treebanks", "language of this grid", [*chain(*sources, *targets)], *grid.treebanks)
 
 
 def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
     """Return the treebanks a corpus is read from; among several corpora, those that have treebanks."""
     chosen = tuple(sorted(grid.treebanks.items()))
-    takes = [one for one in many(grid.corpus) if chosen and sources.has_treebanks(one)]
-    return chosen if corpus in takes or not takes else ()
+    takers = [name for name in many(grid.corpus) if chosen and sources.has_treebanks(name)]
+    return chosen if corpus in takers or not takers else ()
 
 
 def _tasks(grid: GridTable, corpus: str, sources: Sources) -> tuple[str, ...]:
@@ -377,7 +381,7 @@ def _tasks(grid: GridTable, corpus: str, sources: Sources) -> tuple[str, ...]:
     requested = many(grid.task)
     check_named(".task", "task", task_names(), *requested)
     if not available:
-        fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
+        fitting = [name for name, entry in CORPORA.items() if set(entry.tasks) & set(TASKS)]
         raise ConfigError(
             f".corpus: {corpus!r} has no labels that a task here can use. "
             f"Choose one of: {', '.join(fitting)}, or a described one (isogloss list corpora)."

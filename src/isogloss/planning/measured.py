@@ -15,9 +15,9 @@ from isogloss.methods.x_mixup import XMixup, mixup_task
 from isogloss.planning.grid import Cell, Planning
 from isogloss.planning.translations import RecipeTranslator
 from isogloss.recipes.recipe import MeasureTable
-from isogloss.runs.encoder_runs import Encoder, Pretrain
-from isogloss.runs.encoders import check_read, facts_of, has_masked_lm, reads
-from isogloss.runs.runs import FineTune, Measure, Run
+from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.measure import Measure
+from isogloss.runs.run import Encoder, Run
 from isogloss.tasks import find_task
 from isogloss.training.evaluation import PAIRED
 
@@ -73,7 +73,7 @@ class MeasureRequest:
     def check_languages(self, encoder: Encoder, languages: Iterable[str]) -> None:
         """Raise ConfigError for languages an encoder cannot read; text in a pair (fr-en) is in the last."""
         codes = map(language_of_text, languages)
-        check_read(encoder, codes, self.sources.encoders, f"encoder {encoder.label!r}")
+        encoder.check_read(codes, self.sources.encoders, f"encoder {encoder.label!r}")
 
 
 class Measured(NamedTuple):
@@ -144,7 +144,7 @@ def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cel
 def _mix_otherwise(mixing: Sequence[XMixup], request: MeasureRequest, cell: Cell) -> bool:
     """Return whether methods mix in other layers or ways; the paper's layer is that of an encoder here."""
     ways = {(mixup.learned_ratio, mixup.residual, mixup.attends) for mixup in mixing}
-    facts = facts_of(cell.encoder, request.sources.encoders)
+    facts = cell.encoder.facts(request.sources.encoders)
     usual = mixup_task(find_task(cell.task)).layer_of(facts.layers) if facts and mixing else 0
     return len(ways) > 1 or len({mixup.layer or usual for mixup in mixing} - {0}) > 1
 
@@ -167,10 +167,8 @@ def encoders(request: MeasureRequest, min_languages: int = 2) -> Iterator[Measur
     """Yield each encoder in the languages named, or in its own, or in those of the grid that it reads."""
     of_grid = dict.fromkeys(code for cell in request.cells for code in (*cell.source, *cell.targets))
     for encoder in request.encoders:
-        first = encoder.original
-        trained = first.languages_read if isinstance(first, Pretrain) else ()
-        readable = tuple(code for code in of_grid if reads(encoder, code, request.sources.encoders))
-        languages = request.choice.languages or trained or readable
+        readable = tuple(code for code in of_grid if encoder.reads(code, request.sources.encoders))
+        languages = request.choice.languages or encoder.original.languages_read or readable
         if len(languages) < min_languages:
             wants, number = (
                 ("reads languages", "one") if min_languages == 1 else ("compares languages", "two")
@@ -185,7 +183,7 @@ def encoders(request: MeasureRequest, min_languages: int = 2) -> Iterator[Measur
 def masked_lms(request: MeasureRequest) -> Iterator[Measured]:
     """Yield each encoder for its masked-LM head; a single language is enough."""
     for encoder in request.encoders:
-        if not has_masked_lm(encoder, request.sources.encoders):
+        if not encoder.has_masked_lm(request.sources.encoders):
             raise ModelError(
                 f"{request.diagnostic.name} looks at masked-LM heads, and the encoder {encoder.label!r} has "
                 f"none. Give one that was saved with its head."

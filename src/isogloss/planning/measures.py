@@ -24,11 +24,11 @@ from isogloss.planning.measured import (
 from isogloss.planning.translations import TranslationRequest, check_labels
 from isogloss.recipes.checking import Kinds, names, part_of, refuse_empty_or_twice, refuse_unknown
 from isogloss.recipes.recipe import MeasureTable, Table
-from isogloss.runs.alignments import AlignmentRequest, alignments
-from isogloss.runs.averages import seedless
-from isogloss.runs.encoder_runs import Pretrain
-from isogloss.runs.encoders import check_layers_read
-from isogloss.runs.runs import FineTune, Measure, Translate, tasks_of
+from isogloss.runs.align import AlignmentRequest, alignments
+from isogloss.runs.average import seedless
+from isogloss.runs.fine_tune import FineTune, fine_tuned
+from isogloss.runs.measure import Measure, pairs_of, tasks_of
+from isogloss.runs.translate import Translate
 from isogloss.tasks import find_task
 from isogloss.training.evaluation import (
     ORIGINAL_INPUTS,
@@ -82,7 +82,7 @@ def _read(table: Table, planning: Planning, grid: Sequence[Cell]) -> MeasureRequ
     check_named("encoders", "encoder of this recipe", {*labels.values()}, *choice.encoders)
     chosen = [encoder for encoder, label in labels.items() if not choice.encoders or label in choice.encoders]
     for encoder in chosen:
-        check_layers_read(diagnostic, encoder, planning.sources.encoders)
+        encoder.check_layers(diagnostic, planning.sources.encoders)
     cells = [cell for cell in grid if cell.encoder in chosen]
     _check_chosen(choice, cells)
     return MeasureRequest(
@@ -178,7 +178,7 @@ def _translations(
     if not paired:
         with located("inputs"):
             check_labels(cell.task, None)
-    links = any(run.method.reads((), ()).links for run in measured.runs if isinstance(run, FineTune))
+    links = any(model.method.reads((), ()).links for model in fine_tuned(measured.runs))
     asked = TranslationRequest(
         corpus=corpus,
         languages="",
@@ -196,7 +196,7 @@ def bitext(
     request: MeasureRequest, measured: Measured, task: str = "bitext", what: str = "bitext"
 ) -> Measure:
     """Read translations of the first language into the others."""
-    corpus, pairs = request.choice.corpus, _pairs(measured)
+    corpus, pairs = request.choice.corpus, pairs_of(measured.languages)
     if not corpus:
         raise ConfigError(f"{request.diagnostic.name} needs {what}: name it in the field corpus.")
     with located("corpus"):
@@ -211,11 +211,6 @@ def bitext(
     return run
 
 
-def _pairs(measured: Measured) -> list[str]:
-    first, *others = measured.languages
-    return [f"{first}-{other}" for other in others]
-
-
 def comparable_text(request: MeasureRequest, measured: Measured) -> Measure:
     """Read comparable text of the first language and each other."""
     return bitext(request, measured, "comparable", "comparable text")
@@ -223,7 +218,7 @@ def comparable_text(request: MeasureRequest, measured: Measured) -> Measure:
 
 def aligned_words(request: MeasureRequest, measured: Measured) -> Measure:
     """Read bitext whose words are aligned."""
-    run, pairs = bitext(request, measured), _pairs(measured)
+    run, pairs = bitext(request, measured), pairs_of(measured.languages)
     asked = AlignmentRequest(request.planning.recipe.align, request.split)
     aligned = alignments(asked, request.sources, measured.encoder, run.corpus, pairs)
     return replace(run, aligned=aligned)
@@ -255,8 +250,7 @@ def parallel_text(request: MeasureRequest, measured: Measured) -> Measure:
 
 def raw_text(request: MeasureRequest, measured: Measured) -> Measure:
     """Read raw text; that of the encoder's pretraining where no corpus is named."""
-    first = measured.encoder.original
-    corpus = request.choice.corpus or ("+".join(first.text) if isinstance(first, Pretrain) else "")
+    corpus = request.choice.corpus or "+".join(measured.encoder.original.training_corpora)
     if not corpus:
         raise ConfigError(f"{request.diagnostic.name} needs raw text: name it in the field corpus.")
     with located("corpus"):

@@ -11,26 +11,19 @@ from isogloss.core.errors import ConfigError, StorageError, located
 from isogloss.core.identity import content, identity
 from isogloss.data.corpora.described import KNOWN, DescribedCorpus
 from isogloss.data.sources import Sources
-from isogloss.planning.encoder_plan import ORIGINAL, encoder_sources, planned_encoders
+from isogloss.planning.encoders import ORIGINAL, encoder_sources, planned_encoders
 from isogloss.planning.grid import Planning, cells
-from isogloss.planning.grid_methods import models_given
 from isogloss.planning.measures import measurements
+from isogloss.planning.methods import models_given
 from isogloss.planning.store_places import store_for
-from isogloss.planning.translations import (
-    models_named,
-    scored_translations,
-    translator_places,
-    translators,
-)
+from isogloss.planning.translations import models_named, scored_translations, translators
 from isogloss.recipes.checking import read_recipe
 from isogloss.recipes.descriptions import register_corpus
 from isogloss.recipes.recipe import Recipe
 from isogloss.recipes.recipe_text import Source, published_file, read_published, recipe_folder, recipe_text
 from isogloss.recipes.request import request_digest
-from isogloss.runs.encoder_runs import Encoder, Pretrained
-from isogloss.runs.encoders import places
-from isogloss.runs.needs import in_order
-from isogloss.runs.runs import Run
+from isogloss.runs.pretrained import model_folders, translation_model
+from isogloss.runs.run import Encoder, Run, in_order
 from isogloss.store.store import Store
 
 
@@ -140,7 +133,7 @@ def plan_recipe(
         raise StorageError(f"{store.root}: this is a file; runs need a folder. Choose another --out.")
     own = tuple(corpus for corpus in KNOWN.values() if corpus.name in known)
     with located(where):
-        sources = Sources(str(data or ""), _places(read), own, assume=assume)
+        sources = Sources(str(data or ""), _model_folders(read), own, assume=assume)
         built = planned_encoders(read, sources)
         runs, methods = plan(read, built, sources)
         numbers = read_published(published_file(recipe, read.published)) if read.published else []
@@ -219,7 +212,7 @@ def plan(
     by = translators(recipe, sources)
     planning = Planning(recipe=recipe, sources=sources, encoders=built, translators=by)
     grid = cells(planning)
-    runs: list[Run] = [encoder for encoder in built if not isinstance(encoder, Pretrained)]
+    runs: list[Run] = [encoder for encoder in built if not encoder.exists]
     runs += scored_translations(recipe, by, sources)
     runs += [model for cell in grid for model in cell.models.values()]
     runs += measurements(planning, grid)
@@ -277,11 +270,11 @@ def _named(value: object, know: Callable[[str], str]) -> object:
     return "+".join(map(know, value.split("+"))) if isinstance(value, str) else value
 
 
-def _places(recipe: Recipe) -> dict[str, str]:
-    """Return where the recipe's encoders and translation models are on this machine."""
+def _model_folders(recipe: Recipe) -> dict[str, str]:
+    """Return the folders of the recipe's encoders and translation models on this machine, by fingerprint."""
     with located("encoder"):
-        found = places(encoder_sources(recipe))
+        folders = model_folders(encoder_sources(recipe))
     with located("grid.method"):
-        found |= places(models_given(recipe))
+        folders |= model_folders(models_given(recipe))
     with located("translate.model"):
-        return found | translator_places(models_named(recipe.translate))
+        return folders | model_folders(models_named(recipe.translate), translation_model)

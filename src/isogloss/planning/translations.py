@@ -1,27 +1,24 @@
 """From a recipe's [translate] table to the translations its runs read, and the models that make them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import product
 from typing import Literal
 
 from isogloss.core.errors import ConfigError, check_named, located
 from isogloss.core.languages import check_language, is_built_in
-from isogloss.core.run_parts import Count, Whole, precision_of
+from isogloss.core.run_parts import Count, Whole
 from isogloss.data.corpus import Split, is_translation
 from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.projection.label_projection import WAYS, TagWay
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
-from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.methods import TRANSLATION_TRAINING, Method
 from isogloss.recipes.checking import Kinds, checked, names, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import Language, Recipe, Table
-from isogloss.runs.alignments import aligner_of
-from isogloss.runs.encoder_runs import Encoder, Pretrained
-from isogloss.runs.encoders import check_layers_read, in_folder, model_folder, on_hub, places
-from isogloss.runs.runs import (
-    Run,
+from isogloss.runs.align import aligner_of
+from isogloss.runs.pretrained import translation_model
+from isogloss.runs.run import Encoder
+from isogloss.runs.translate import (
     TrainTranslator,
     Translate,
     TranslationModel,
@@ -29,7 +26,6 @@ from isogloss.runs.runs import (
     last_step,
 )
 from isogloss.tasks import find_task
-from isogloss.training.precision import PRECISIONS
 from isogloss.translators import TRANSLATORS, Translator
 
 TRANSLATOR_KINDS = Kinds("translator", TRANSLATORS)
@@ -41,38 +37,11 @@ TRAINING_KINDS = Kinds(
 )
 
 
-def translation_model(source: str) -> Pretrained:
-    """Name a translation model without the place where this machine keeps it, as encoders are named."""
-    folder = model_folder(source)
-    if folder is None:
-        return on_hub(source)
-    seq2seq_folder(folder)
-    return in_folder(folder)
-
-
 def models_named(table: Mapping[str, object]) -> list[str]:
     """List the models a [translate] table names; anything else there is refused later, with its location."""
     model = table.get("model") or ()
     named = model.values() if isinstance(model, Mapping) else (model,) if isinstance(model, str) else ()
     return [source for source in named if isinstance(source, str)]
-
-
-def translator_places(sources: Iterable[str]) -> dict[str, str]:
-    """Return where translation models are on this machine, by fingerprint."""
-    return places(sources, translation_model)
-
-
-@lru_cache(maxsize=256)
-def check_direction(folder: str, source: str, target: str) -> None:
-    """Raise ModelError unless a model on this machine has subwords for these languages."""
-    load_subwords(folder, (source, target))
-
-
-def fetch_translators(runs: Iterable[Run]) -> None:
-    """Make sure that translation models of the hub are whole on this machine."""
-    models = [run.model for run in runs if isinstance(run, Translate)]
-    for name in sorted({one.pinned for one in models if isinstance(one, Pretrained) and not one.data}):
-        seq2seq_folder(name)
 
 
 ANY = ""
@@ -81,7 +50,7 @@ ANY = ""
 
 @dataclass(frozen=True, kw_only=True)
 class TranslateTable:
-    """The fields of [translate] besides the translator's own; a list in one of those makes several."""
+    """The fields of [translate] in addition to the translator's; a list in one of those makes several."""
 
     name: str
     """The translator."""
@@ -100,7 +69,7 @@ class TranslateTable:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainTable:
-    """The fields of [translate.train] besides those of the training."""
+    """The fields of [translate.train] in addition to those of the training."""
 
     name: str = "translation-modelling"
     """How it is trained."""
@@ -118,7 +87,7 @@ class TrainTable:
 
 @dataclass(frozen=True, kw_only=True)
 class TranslationRequest:
-    """What is to be translated, and for which use."""
+    """A split to be translated, and the use of its translation."""
 
     corpus: str
     languages: str
@@ -145,6 +114,8 @@ class RecipeTranslator:
     """By direction."""
     answers: tuple[str, ...]
     align: Table
+    trained: TrainTranslator | None = None
+    """The model for all directions, where the recipe trains one."""
     label: str = ""
     """The fields in which it differs from others of the recipe; empty when there is one."""
 
@@ -169,7 +140,7 @@ class RecipeTranslator:
         compared = request.encoder if aligner is not None and aligner.needs_encoder else None
         if compared is not None:
             with located("align"):
-                check_layers_read(aligner, compared.original, sources.encoders)
+                compared.original.check_layers(aligner, sources.encoders)
         return Translate(
             corpus=request.corpus,
             languages=request.languages,
@@ -188,17 +159,18 @@ class RecipeTranslator:
         )
 
     def _start(self, request: TranslationRequest, sources: Sources) -> Translate | None:
-        before, _, _ = request.languages.rpartition("-")
-        return self.run(replace(request, languages=before), sources) if "-" in before else None
+        languages, _, _ = request.languages.rpartition("-")
+        return self.run(replace(request, languages=languages), sources) if "-" in languages else None
 
     def _answers(self, purpose: str) -> tuple[str, ...]:
         """Return the ways for a purpose; marks in a text a model is tested on would give answers away."""
         if purpose == "pair":
             return ()
         best = "links" if self.translator.knows_links else "marks"
-        ways = self.answers or (best, "alone")
-        kept = ways if purpose == "train" else tuple(way for way in ways if way != "marks")
-        return kept or ("alone",)
+        ways: tuple[str, ...] = self.answers or (best, "alone")
+        if purpose == "test":
+            ways = tuple(way for way in ways if way != "marks")
+        return ways or ("alone",)
 
     def model(self, source: str, target: str, sources: Sources) -> TranslationModel | None:
         """Return the model for a direction; ConfigError where there is none."""
@@ -207,20 +179,14 @@ class RecipeTranslator:
         direction = f"{source}-{target}"
         model = self.models.get(direction) or self.models.get(ANY)
         if model is None:
-            there = f" There are models for {', '.join(self.models)}." if self.models else ""
-            both = is_built_in(source) and is_built_in(target)
-            perfect = ", or take the translator of these languages, built-in" if both else ""
+            others = f" There are models for {', '.join(self.models)}." if self.models else ""
+            built_in = is_built_in(source) and is_built_in(target)
+            advice = ", or take the translator of these languages, built-in" if built_in else ""
             raise ConfigError(
-                f"{self.translator.name} needs a model for {direction}.{there} Name one (model), "
-                f"or train one ([translate.train]){perfect}."
+                f"{self.translator.name} needs a model for {direction}.{others} Name one (model), "
+                f"or train one ([translate.train]){advice}."
             )
-        if isinstance(model, TrainTranslator) and not {direction, f"{target}-{source}"} & set(model.pairs):
-            raise ConfigError(
-                f"train.pairs: the model is trained on {', '.join(model.pairs)}, so it cannot "
-                f"translate {direction}. Add the pair."
-            )
-        if isinstance(model, Pretrained) and (folder := sources.encoders.get(model.data)):
-            check_direction(folder, source, target)
+        model.check_direction(source, target, sources.encoders)
         return model
 
 
@@ -281,7 +247,8 @@ def _translators(table: Table, align: Table, sources: Sources) -> Iterator[Recip
     for key, values in lists.items():
         refuse_empty_or_twice(values, f".{key}")
     _check_answers(choice, kind.knows_links)
-    models = _models(choice, kind.needs_model, sources)
+    trained = _trained(choice, kind.needs_model, sources)
+    models = {ANY: trained} if trained else _existing(choice)
     several = [key for key, values in lists.items() if len(values) > 1]
     for combination in product(*lists.values()):
         chosen = dict(zip(lists, combination, strict=True))
@@ -290,6 +257,7 @@ def _translators(table: Table, align: Table, sources: Sources) -> Iterator[Recip
             models=models,
             answers=choice.answers,
             align=align,
+            trained=trained,
             label=", ".join(f"{key}={chosen[key]}" for key in several),
         )
 
@@ -300,56 +268,59 @@ def scored_translations(
     """Yield the runs [translate] itself asks for: the model it trains, and scored translations."""
     if not by:
         return
-    yield from (model for model in by[0].models.values() if isinstance(model, TrainTranslator))
+    trained = by[0].trained
+    if trained:
+        yield trained
     choice = part_of(recipe.translate, TranslateTable)
-    trained = [model.pairs for model in by[0].models.values() if isinstance(model, TrainTranslator)]
-    pairs = choice.pairs or (trained[0] if trained else ())
+    pairs = choice.pairs or (trained.pairs if trained else ())
     if choice.scored and not pairs:
         raise ConfigError('translate.scored: between which languages? Add pairs = ["en-es"].')
-    for one, corpus, pair in product(by, choice.scored, pairs):
+    for translator, corpus, pair in product(by, choice.scored, pairs):
         with located("translate.scored"):
             sources.needs(corpus, "bitext")
         first, second = two_languages(pair)
         for way in (pair, f"{second}-{first}"):
-            yield one.run(TranslationRequest(corpus=corpus, languages=way, split="test"), sources)
+            request = TranslationRequest(corpus=corpus, languages=way, split="test")
+            yield translator.run(request, sources)
 
 
-def _models(choice: TranslateTable, needed: bool, sources: Sources) -> dict[str, TranslationModel]:
+def _trained(choice: TranslateTable, needed: bool, sources: Sources) -> TrainTranslator | None:
+    """Build the model that is trained first; None where the recipe trains none."""
     if choice.model and choice.train:
         raise ConfigError("give either model (one that exists) or train (make one), not both.")
     if (choice.model or choice.train) and not needed:
         raise ConfigError(f"translator {choice.name} takes no model. Leave it out.")
-    if choice.train:
-        with located(".train"):
-            return {ANY: _trained(choice.train, sources)}
-    named = choice.model if isinstance(choice.model, dict) else {ANY: choice.model} if choice.model else {}
-    found: dict[str, TranslationModel] = {}
-    for direction, source in named.items():
+    if not choice.train:
+        return None
+    with located(".train"):
+        method, table = TRAINING_KINDS.read(choice.train, TrainTable), part_of(choice.train, TrainTable)
+        refuse_empty_or_twice(table.pairs, ".pairs")
+        with located(".bitext"):
+            files = _bitext_files("train", table.bitext, table.examples, table.pairs, sources)
+        if table.dev:
+            with located(".dev"):
+                files += _bitext_files("dev", table.dev, method.dev_sentences, table.pairs, sources)
+        return TrainTranslator(
+            bitext=table.bitext,
+            pairs=table.pairs,
+            method=method,
+            dev=table.dev,
+            examples=table.examples,
+            seed=table.seed,
+            data=combined_fingerprint(files),
+        )
+
+
+def _existing(choice: TranslateTable) -> dict[str, TranslationModel]:
+    """Name the models that exist, by direction."""
+    by_direction = choice.model if isinstance(choice.model, dict) else {ANY: choice.model}
+    models: dict[str, TranslationModel] = {}
+    for direction, source in by_direction.items() if choice.model else ():
         with located(".model"):
             if direction:
                 two_languages(direction)
-            found[direction] = translation_model(source)
-    return found
-
-
-def _trained(table: Table, sources: Sources) -> TrainTranslator:
-    method, choice = TRAINING_KINDS.read(table, TrainTable), part_of(table, TrainTable)
-    check_named("precision", "precision", PRECISIONS, precision_of(method))
-    refuse_empty_or_twice(choice.pairs, ".pairs")
-    with located(".bitext"):
-        files = _bitext_files("train", choice.bitext, choice.examples, choice.pairs, sources)
-    if choice.dev:
-        with located(".dev"):
-            files += _bitext_files("dev", choice.dev, method.dev_sentences, choice.pairs, sources)
-    return TrainTranslator(
-        bitext=choice.bitext,
-        pairs=choice.pairs,
-        method=method,
-        dev=choice.dev,
-        examples=choice.examples,
-        seed=choice.seed,
-        data=combined_fingerprint(files),
-    )
+            models[direction] = translation_model(source)
+    return models
 
 
 def _bitext_files(

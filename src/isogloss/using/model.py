@@ -9,7 +9,7 @@ from isogloss.core.errors import ConfigError, DataError, check_named, located
 from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
-from isogloss.core.run_parts import Optimization, Updates
+from isogloss.core.run_parts import Optimization, Updates, with_fields
 from isogloss.data.examples import Example
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
@@ -265,7 +265,7 @@ class Model:
 
     @property
     def _optimization(self) -> Optimization:
-        updates = Updates(precision=self.precision)
+        updates = with_fields(Updates(), precision=self.precision)
         return Optimization(limit=self.provenance.limit, overlap=self.provenance.overlap, updates=updates)
 
     def _examples(self, values: Iterable[object], what: str, language: str) -> Iterator[Example | None]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from isogloss.core.errors import ConfigError, check_named, located
 from isogloss.core.languages import canonical_language, check_language
-from isogloss.core.run_parts import Architecture, Replay, precision_of
+from isogloss.core.run_parts import Architecture, Replay
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.language_modules import SHARED_ADAPTER, check_modules, check_same_modules
@@ -15,17 +15,9 @@ from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.recipes.checking import Kinds, refuse_empty_or_twice
 from isogloss.recipes.recipe import PretrainTable, Table
-from isogloss.runs.alignments import AlignmentRequest, alignments
-from isogloss.runs.encoder_runs import Align, Encoder, Pretrain
-from isogloss.runs.encoders import (
-    check_read,
-    facts_of,
-    mapped_languages,
-    modules_of,
-    predicts_text,
-    reads_causally,
-)
-from isogloss.training.precision import PRECISIONS
+from isogloss.runs.align import Align, AlignmentRequest, alignments
+from isogloss.runs.pretrain import Pretrain
+from isogloss.runs.run import Encoder
 
 PRETRAINING_KINDS = Kinds(
     "pretraining method", PRETRAINING, "methods", Pretraining, default="masked-language-modelling"
@@ -41,7 +33,6 @@ def planned_pretraining(
     """
     with located(".method"):
         method = PRETRAINING_KINDS.read(table.method)
-        check_named(".precision", "precision", PRECISIONS, precision_of(method))
     refuse_empty_or_twice(table.text, ".text")
     refuse_empty_or_twice(table.languages, ".languages")
     for code in table.languages:
@@ -94,7 +85,7 @@ def _check_bitext(table: PretrainTable, method: Pretraining) -> None:
 def _aligned(
     table: PretrainTable, start: Encoder | None, align: Table, sources: Sources
 ) -> tuple[Align, ...] | None:
-    """Return the alignments that new embeddings are made from; ConfigError where there is no use for them."""
+    """Return the alignments that new embeddings are made from; ConfigError where they are not used."""
     new = table.vocabulary
     if new is None:
         return None
@@ -103,8 +94,8 @@ def _aligned(
             "new subwords are added to an encoder that exists; how many a new one has is said in "
             "architecture.vocabulary. Give a start, or leave vocabulary out."
         )
-    wanted = new.embeddings == "translations"
-    if wanted != bool(new.bitext) or wanted != bool(new.pairs):
+    from_translations = new.embeddings == "translations"
+    if from_translations != bool(new.bitext) or from_translations != bool(new.pairs):
         raise ConfigError(
             f'embeddings = "translations" and the fields bitext and pairs belong together; found '
             f"{new.embeddings!r}, bitext {new.bitext!r} and pairs {list(new.pairs)}. Give all or none."
@@ -116,13 +107,13 @@ def _aligned(
                 f".pairs: {pair!r} does not end in a language whose subwords are learned; these are "
                 f"{', '.join(table.languages)}. Name the language that the start knows first: en-sw."
             )
-    if not wanted:
+    if not from_translations:
         return None
     return alignments(AlignmentRequest(align), sources, start, new.bitext, new.pairs)
 
 
 def _replay(table: PretrainTable, method: Pretraining) -> Replay | None:
-    """Return what is replayed, its languages as they are called here; ConfigError where it cannot be."""
+    """Return the replayed text with canonical language codes; ConfigError where it cannot be replayed."""
     if table.replay is None:
         return None
     replay = replace(table.replay, languages=tuple(map(canonical_language, table.replay.languages)))
@@ -172,27 +163,27 @@ def _check_start(
             f".architecture: with start = {table.start!r} architecture and tokenizer are those of the "
             "start. Leave architecture out, or start to make a new encoder."
         )
-    if mapped_languages(start, folders) is not None:
+    if start.mapped_languages(folders) is not None:
         raise ConfigError(
             f".start: {table.start!r} maps each language's states, and what changes it would leave "
             "its maps behind. Start from the encoder without maps, and map last."
         )
-    about, facts = modules_of(start, folders), facts_of(start, folders)
-    if table.modules is not None and about is not None:
+    of_start, facts = start.language_modules(folders), start.facts(folders)
+    if table.modules is not None and of_start is not None:
         with located(f"start {table.start!r}"):
-            check_same_modules(about, table.modules)
+            check_same_modules(of_start, table.modules)
     if table.modules is None:
         codes = (*table.languages, *(table.replay.languages if table.replay else ()))
-        check_read(start, codes, folders, f".languages: encoder {table.start!r}")
+        start.check_read(codes, folders, f".languages: encoder {table.start!r}")
     if facts and method.training.block > facts.positions:
         raise ConfigError(
             f".method.block: rows of {method.training.block} subwords do not fit into the "
             f"{facts.positions} positions of {table.start!r}. Lower block."
         )
-    modules = table.modules or (about.modules if about else None)
+    modules = table.modules or (of_start.modules if of_start else None)
     method.check(facts.family if facts else "", modules, table.languages)
     if isinstance(method, MaskedNextToken):
-        method.check_mask(repr(table.start), causal=reads_causally(start, folders))
+        method.check_mask(repr(table.start), causal=start.reads_causally(folders))
     if table.modules is not None and facts is not None:
         check_modules(table.modules, table.languages, dim=facts.dim)
 
@@ -212,11 +203,11 @@ def _check_trained(
     if table.trained == "layers":
         if isinstance(method, MetaLearning):
             raise ConfigError(f"{method.name} trains modules, or all. Say modules, or leave it out.")
-    elif table.modules is None and modules_of(start, folders) is None:
+    elif table.modules is None and start.language_modules(folders) is None:
         raise ConfigError(
             f'{table.start!r} has none, and none are added. Give some: modules = {{kind = "adapter"}}.'
         )
-    if not predicts_text(start, folders):
+    if not start.predicts_text(folders):
         raise ConfigError(
             f"{table.start!r} was saved without a head that predicts text, and a new one would "
             "never be learned. Train all of it first (leave trained out), or take another start."

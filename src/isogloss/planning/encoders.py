@@ -6,24 +6,16 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
-from isogloss.core.run_parts import precision_of
 from isogloss.data.sources import Sources
 from isogloss.encoders.initial import check_attention
 from isogloss.methods import ADJUSTMENTS, Adjustment
-from isogloss.planning.pretrain_plan import planned_pretraining
+from isogloss.planning.pretraining import planned_pretraining
 from isogloss.recipes.checking import Kinds, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table, many
-from isogloss.runs.alignments import AlignmentRequest, alignments, links_subwords
-from isogloss.runs.encoder_runs import Adjust, Encoder, Pretrain, Pretrained
-from isogloss.runs.encoders import (
-    check_layers_read,
-    check_read,
-    mapped_languages,
-    model_folder,
-    on_hub,
-    pretrained,
-)
-from isogloss.training.precision import PRECISIONS
+from isogloss.runs.adjust import Adjust
+from isogloss.runs.align import AlignmentRequest, alignments, links_subwords
+from isogloss.runs.pretrained import Pretrained, model_folder, on_hub, pretrained
+from isogloss.runs.run import Encoder
 
 ORIGINAL = "original"
 """What recipes call encoders that were not adjusted."""
@@ -35,20 +27,20 @@ ADJUSTMENT_KINDS = Kinds("way to adjust an encoder", ADJUSTMENTS, "methods", Adj
 class _Part:
     """A part of a recipe that makes encoders: an entry of [encoder], or an [[adjust]] table."""
 
-    place: str
+    table: str
     """Its table in the recipe, for messages."""
     labels: frozenset[str]
-    """Labels of what it makes."""
+    """Labels of the encoders it makes."""
     start: str
-    """Label, folder or name of what it starts from; empty where it needs nothing."""
+    """Label, folder or name of the encoder it starts from; empty where it needs none."""
     make: Callable[[Mapping[Encoder, str]], dict[Encoder, str]]
-    """From encoders that there are, with their labels, to those it makes."""
+    """From existing encoders, with their labels, to those it makes."""
 
 
 def planned_encoders(recipe: Recipe, sources: Sources) -> dict[Encoder, str]:
     """Build the recipe's encoders, each with the label that methods choose it by.
 
-    An encoder may start from any other of the recipe, in whatever order these are written.
+    An encoder may start from any other of the recipe, in any order.
     """
     entries, adjustments = _entries(recipe, sources), _adjustments(recipe, sources)
     labels = {label for part in entries for label in part.labels}
@@ -58,42 +50,42 @@ def planned_encoders(recipe: Recipe, sources: Sources) -> dict[Encoder, str]:
     for part in entries:
         _check_start_named(part, labels)
     made = _made([*entries, *adjustments])
-    of_entries, adjusted = made[: len(entries)], made[len(entries) :]
-    encoders = {encoder: label for some in of_entries for encoder, label in some.items()}
-    refuse_empty_or_twice([encoder.label for some in of_entries for encoder in some], "encoder")
-    for part, some in zip(adjustments, adjusted, strict=True):
-        _refuse_twice(part, [label for encoder, label in some.items() if encoder in encoders])
-        encoders |= some
+    of_entries, of_adjustments = made[: len(entries)], made[len(entries) :]
+    encoders = {encoder: label for labelled in of_entries for encoder, label in labelled.items()}
+    refuse_empty_or_twice([encoder.label for labelled in of_entries for encoder in labelled], "encoder")
+    for part, labelled in zip(adjustments, of_adjustments, strict=True):
+        _refuse_twice(part, [label for encoder, label in labelled.items() if encoder in encoders])
+        encoders |= labelled
     return encoders
 
 
 def _refuse_twice(part: _Part, labels: Collection[str]) -> None:
     """Raise ConfigError for labels, or encoders by label, that exist already."""
     for label in labels:
-        with located(part.place):
+        with located(part.table):
             raise ConfigError(f"{label!r} is there already. Change something, or give it a label of its own.")
 
 
 def _check_start_named(part: _Part, labels: set[str]) -> None:
-    """Raise ConfigError for a start that is nearly a label and that neither this machine nor the hub has."""
+    """Raise ConfigError for a start that is nearly a label and neither on this machine nor on the hub."""
     if part.start in labels or not did_you_mean(part.start, labels):
         return
-    with located(part.place), located(".start"):
+    with located(part.table), located(".start"):
         if not (model_folder(part.start) or on_hub(part.start).revision):
             raise unknown_name("", "encoder of this recipe, folder or hub name", part.start, labels)
 
 
 def _made(parts: Sequence[_Part]) -> list[dict[Encoder, str]]:
-    """Return what each part makes, in the order of the parts; each is made after its start."""
+    """Return the encoders of each part, in the order of the parts; each is made after its start."""
     starts = [{other for other, maker in enumerate(parts) if part.start in maker.labels} for part in parts]
     made: dict[int, dict[Encoder, str]] = {}
     try:
         for index in dependencies_first(dict(enumerate(starts))):
-            existing = {encoder: label for some in made.values() for encoder, label in some.items()}
+            existing = {encoder: label for labelled in made.values() for encoder, label in labelled.items()}
             made[index] = parts[index].make(existing)
     except CycleError as error:
         part = parts[min(error.args[1])]
-        with located(part.place):
+        with located(part.table):
             raise ConfigError(
                 f"start: {part.start!r} is made from this encoder itself. Let one of them start from an "
                 f"encoder that exists."
@@ -122,21 +114,21 @@ def _entries(recipe: Recipe, sources: Sources) -> list[_Part]:
             with located("encoder"):
                 return dict.fromkeys(_encoders(entry, existing, recipe.align, sources), label)
 
-        return _Part(place="encoder.pretrain", labels=frozenset({label}), start=start, make=make)
+        return _Part(table="encoder.pretrain", labels=frozenset({label}), start=start, make=make)
 
     return [part(entry, label) for entry, label in zip(entries, _labels(entries), strict=True)]
 
 
 def _adjustments(recipe: Recipe, sources: Sources) -> list[_Part]:
     def part(index: int, table: Table) -> _Part:
-        place = f"adjust[{index}]"
+        name = f"adjust[{index}]"
 
         def make(existing: Mapping[Encoder, str]) -> dict[Encoder, str]:
-            with located(place):
+            with located(name):
                 return _adjusted(table, existing, recipe, sources)
 
         start = str(table.get("start", ORIGINAL))
-        return _Part(place=place, labels=_adjust_labels(table), start=start, make=make)
+        return _Part(table=name, labels=_adjust_labels(table), start=start, make=make)
 
     return [part(index, table) for index, table in enumerate(recipe.adjust)]
 
@@ -154,7 +146,6 @@ def _adjusted(
     """Build the encoders of one [[adjust]] table: one for each encoder it starts from and each size."""
     method = ADJUSTMENT_KINDS.read(table, AdjustTable)
     choice = part_of(table, AdjustTable)
-    check_named("precision", "precision", PRECISIONS, precision_of(method))
     check_named("start", "encoder of this recipe", existing.values(), choice.start)
     sizes = many(choice.examples)
     refuse_empty_or_twice(sizes, "examples")
@@ -164,16 +155,9 @@ def _adjusted(
             "sample: a sample has a size, and examples is 0: all translations. Give examples, or "
             "leave sample out."
         )
-    found: dict[Encoder, str] = {}
+    encoders: dict[Encoder, str] = {}
     for encoder, seeds in _starts(choice, existing).items():
-        if mapped_languages(encoder, sources.encoders) is not None:
-            raise ConfigError(
-                f"start: {choice.start!r} maps each language's states, and what changes it would "
-                "leave its maps behind. Start from the encoder without maps, and map last."
-            )
-        codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
-        check_read(encoder, codes, sources.encoders, f"pairs: encoder {choice.start!r}")
-        check_layers_read(method, encoder, sources.encoders)
+        _check_start(choice, encoder, method, sources)
         for size in sizes:
             request = AlignmentRequest(
                 recipe.align,
@@ -181,17 +165,28 @@ def _adjusted(
                 subwords=links_subwords(method),
                 examples=0 if choice.sample else size,
             )
-            aligned = alignments(request, sources, encoder, choice.bitext, choice.pairs)
-            label = choice.label or method.name
             adjust = Adjust(
                 encoder=encoder,
                 method=method,
-                aligned=aligned,
+                aligned=alignments(request, sources, encoder, choice.bitext, choice.pairs),
                 sampled=size or None if choice.sample else None,
             )
-            named = f"{label} {size}" if len(sizes) > 1 else label
-            found |= {replace(adjust, seed=seed): named for seed in seeds}
-    return found
+            label = choice.label or method.name
+            sized_label = f"{label} {size}" if len(sizes) > 1 else label
+            encoders |= {replace(adjust, seed=seed): sized_label for seed in seeds}
+    return encoders
+
+
+def _check_start(choice: AdjustTable, encoder: Encoder, method: Adjustment, sources: Sources) -> None:
+    """Raise ConfigError for an encoder that cannot be adjusted like this."""
+    if encoder.mapped_languages(sources.encoders) is not None:
+        raise ConfigError(
+            f"start: {choice.start!r} maps each language's states, and what changes it would "
+            "leave its maps behind. Start from the encoder without maps, and map last."
+        )
+    codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
+    encoder.check_read(codes, sources.encoders, f"pairs: encoder {choice.start!r}")
+    encoder.check_layers(method, sources.encoders)
 
 
 def _starts(choice: AdjustTable, existing: Mapping[Encoder, str]) -> dict[Encoder, tuple[int, ...]]:
@@ -209,12 +204,12 @@ def _starts(choice: AdjustTable, existing: Mapping[Encoder, str]) -> dict[Encode
 
 
 def _labels(entries: Sequence[str | EncoderTable]) -> list[str]:
-    """Return the labels of the encoders; those that are given must differ."""
+    """Return the labels of the encoders; those that the recipe writes must differ."""
     labels = _entry_labels(entries)
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         if not isinstance(entry, str) and entry.label and labels.count(entry.label) > 1:
             raise ConfigError(
-                f"encoder[{place}]: {entry.label!r} is the label of another encoder too. Give each its own."
+                f"encoder[{index}]: {entry.label!r} is the label of another encoder too. Give each its own."
             )
     return labels
 
@@ -227,14 +222,14 @@ def encoder_sources(recipe: Recipe) -> list[str]:
     """List the encoders that exist already and that a recipe names."""
     made = chain.from_iterable(map(_adjust_labels, recipe.adjust))
     entries: tuple[str | EncoderTable, ...] = many(recipe.encoder)
-    labels, found = {*made, *_entry_labels(entries)}, list[str]()
+    labels, sources = {*made, *_entry_labels(entries)}, list[str]()
     for entry in entries:
         if isinstance(entry, str):
-            found.append(entry)
+            sources.append(entry)
         else:
             start = entry.pretrain.start if entry.pretrain else ""
-            found += [entry.pretrained, *([] if start in labels else [start])]
-    return list(filter(None, found))
+            sources += [entry.pretrained, *([] if start in labels else [start])]
+    return list(filter(None, sources))
 
 
 def _encoders(
@@ -263,9 +258,9 @@ def _encoders(
 
 def _pretrained(entry: EncoderTable) -> Pretrained:
     encoder = pretrained(entry.pretrained)
-    here = model_folder(entry.pretrained) or (encoder.pinned if encoder.revision else None)
-    if entry.attention and here:
-        check_attention(here, entry.attention)
+    path = model_folder(entry.pretrained) or (encoder.pinned if encoder.revision else None)
+    if entry.attention and path:
+        check_attention(path, entry.attention)
     return replace(encoder, attention=entry.attention)
 
 
@@ -273,66 +268,49 @@ def _start(table: PretrainTable, seed: int, existing: Mapping[Encoder, str]) -> 
     """Return the encoder that is trained further: of several under one label, that of the same seed."""
     if not table.start:
         return None
-    named = [encoder for encoder, label in existing.items() if label == table.start]
-    if len(named) > 1:
-        seeds = {encoder: _own_seed(encoder, existing)[0] for encoder in named}
-        own = {one: encoder for encoder, one in seeds.items() if one is not None}
-        if seed not in own or len(own) < len(named):
+    starts = [encoder for encoder, label in existing.items() if label == table.start]
+    if len(starts) > 1:
+        seeds = {encoder: _seed_among(encoder, existing)[0] for encoder in starts}
+        by_seed = {start_seed: encoder for encoder, start_seed in seeds.items() if start_seed is not None}
+        if seed not in by_seed or len(by_seed) < len(starts):
             raise ConfigError(
-                f"{table.start!r} are {len(named)} encoders, and each is trained further with "
+                f"{table.start!r} are {len(starts)} encoders, and each is trained further with "
                 f"its own seed; found seed {seed}. Give seed as a list of theirs "
-                f"({', '.join(map(str, sorted(own))) or 'they have none'}), or a label to each encoder."
+                f"({', '.join(map(str, sorted(by_seed))) or 'they have none'}), or a label to each encoder."
             )
-        return own[seed]
-    if named:
-        return named[0]
-    return pretrained(table.start)
+        return by_seed[seed]
+    return starts[0] if starts else pretrained(table.start)
 
 
 def seeds_for(seeds: tuple[int, ...], encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int, ...]:
     """Return those seeds with which an encoder is trained on: all, or its own where each has an encoder."""
-    own, there = _own_seed(encoder, built)
-    if len(there) < 2:
+    encoder_seed, all_seeds = _seed_among(encoder, built)
+    if len(all_seeds) < 2:
         return seeds
     for seed in seeds:
-        if seed not in there:
+        if seed not in all_seeds:
             raise ConfigError(
                 f"{seed}: a training starts from the encoder of its own seed, and "
-                f"{built[encoder]!r} is made with {', '.join(map(str, sorted(there)))}. Name these."
+                f"{built[encoder]!r} is made with {', '.join(map(str, sorted(all_seeds)))}. Name these."
             )
-    return tuple(seed for seed in seeds if seed == own)
+    return tuple(seed for seed in seeds if seed == encoder_seed)
 
 
-def _own_seed(encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int | None, frozenset[int]]:
+def _seed_among(encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int | None, frozenset[int]]:
     """Return the seed an encoder was made with, and those of the encoders that differ in it alone."""
-    first = encoder.original
-    if isinstance(first, Pretrain):
-        others = [other for other in (one.original for one in built) if isinstance(other, Pretrain)]
-        ours = _seedless(first)
-        there = frozenset(other.seed for other in others if _seedless(other) == ours)
-        if len(there) > 1:
-            return first.seed, there
-    ours, label = _seedless(encoder), built[encoder]
-    same = [
-        _adjustment_seeds(one)
-        for one, its_label in built.items()
-        if its_label == label and _seedless(one) == ours
+    pretraining_seed, seedless_original = encoder.pretraining_seed, encoder.original.seedless()
+    if pretraining_seed is not None:
+        originals = (other.original for other in built)
+        seeds = {other.pretraining_seed for other in originals if other.seedless() == seedless_original}
+        if len(seeds) > 1:
+            return pretraining_seed, frozenset(seed for seed in seeds if seed is not None)
+    label, seedless = built[encoder], encoder.seedless()
+    others = [
+        other.seeds
+        for other, other_label in built.items()
+        if other_label == label and other.seedless() == seedless
     ]
-    for own, *there_too in zip(_adjustment_seeds(encoder), *same, strict=True):
-        if len(set(there_too)) > 1:
-            return own, frozenset(there_too)
-    return (first.seed if isinstance(first, Pretrain) else None), frozenset()
-
-
-def _adjustment_seeds(encoder: Encoder) -> tuple[int, ...]:
-    """Return the seeds of the adjustments an encoder was made by, the last one's first."""
-    return (encoder.seed, *_adjustment_seeds(encoder.encoder)) if isinstance(encoder, Adjust) else ()
-
-
-def _seedless(encoder: Encoder | None) -> Encoder | None:
-    """Return an encoder as it would be with the first seed of all, wherever it was made."""
-    if isinstance(encoder, Pretrain):
-        return replace(encoder, seed=0, start=_seedless(encoder.start))
-    if isinstance(encoder, Adjust):
-        return replace(encoder, seed=0, encoder=_seedless(encoder.encoder) or encoder.encoder)
-    return encoder
+    for adjustment_seed, *other_seeds in zip(encoder.seeds, *others, strict=True):
+        if len(set(other_seeds)) > 1:
+            return adjustment_seed, frozenset(other_seeds)
+    return pretraining_seed, frozenset()

@@ -1,29 +1,36 @@
-"""From a recipe's [[grid.method]] tables to methods with all they are trained with, checked."""
+"""From a recipe's [[grid.method]] tables to methods with their losses, weights and optimization, checked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError
+from itertools import product
 
 from isogloss.core.errors import ConfigError, check_named, located, unknown_name
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpus import is_translation
+from isogloss.data.sources import Sources
 from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
 from isogloss.methods.average import Average
 from isogloss.methods.given import Given
-from isogloss.planning.encoder_plan import dependencies_first
+from isogloss.planning.encoders import dependencies_first
 from isogloss.planning.translations import RecipeTranslator
-from isogloss.recipes.checking import Kinds, names, part_of, refuse_empty_or_twice, refuse_unknown
+from isogloss.recipes.checking import Kinds, checked, names, part_of, refuse_empty_or_twice, refuse_unknown
 from isogloss.recipes.recipe import GridTable, MethodTable, Recipe, Table, many
+from isogloss.runs.run import Encoder
+from isogloss.tasks import Task, find_task
+from isogloss.training.setting import Reads
 
 CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
-"""What the paper calls methods, and are others with an alignment loss here."""
-
+"""Methods of the paper that are others with an alignment loss here."""
 
 SEED = "{seed}"
 """Stands in the name of a given model for a seed of the grid."""
 
 ALL_WEIGHTS = "none"
 """The kind of peft that is none: all weights are trained."""
+
+SPECIAL = 2
+"""Subwords of every row that no window may overlap: its first and its last."""
 
 METHOD_KINDS = Kinds("method", METHODS, "methods", Method)
 AUXILIARY_KINDS = Kinds("auxiliary loss", AUXILIARY_LOSSES, "methods", AuxiliaryLoss)
@@ -38,14 +45,14 @@ class MethodEntry:
     label: str
     method: Method
     changes: Table
-    place: str = ""
+    table: str = ""
     """Its table in the recipe, for messages: grid.method[0]."""
     auxiliary: AuxiliaryLoss | None = None
     peft: Peft | None = None
     teacher_peft: Peft | None = None
-    """Which weights a teacher of its trains: those that the grid says."""
+    """The weights that a teacher of it trains: those of the grid."""
     by: RecipeTranslator | None = None
-    """Who translates what it reads in translation; None where that is read from files."""
+    """The translator of the translations it reads; None where they are read from files."""
 
 
 def method_entries(grid: GridTable, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
@@ -56,7 +63,7 @@ def method_entries(grid: GridTable, by: Sequence[RecipeTranslator]) -> list[Meth
     for index, table in enumerate(grid.method):
         with located(f".method[{index}]"):
             entry = _entry(table, grid, of_grid)
-        entries += _translated(replace(entry, place=f"grid.method[{index}]"), by)
+        entries += _translated(replace(entry, table=f"grid.method[{index}]"), by)
     refuse_empty_or_twice([entry.label for entry in entries], ".method")
     return entries
 
@@ -99,15 +106,15 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None) -> MethodEntry:
 
 def _refuse_training(table: Table, method: Method) -> None:
     """Raise ConfigError where the model of a method that trains nothing is to be trained in some way."""
-    own = sorted(names(Optimization) & set(table))
-    if own:
+    fields = sorted(names(Optimization) & set(table))
+    if fields:
         raise ConfigError(
-            f"{own[0]}: {method.name} trains nothing, so it has no optimization of its own. Leave it out."
+            f"{fields[0]}: {method.name} trains nothing, so it has no optimization of its own. Leave it out."
         )
 
 
 def _untrained(method: Given | Average, choice: MethodTable, grid: GridTable) -> MethodEntry:
-    """Check the entry of a model that is given, or made of others: nothing is added to it."""
+    """Check the entry of an existing model, or of an average: nothing is added to it."""
     if isinstance(method, Given):
         _check_given(method, grid)
     else:
@@ -143,14 +150,13 @@ def _check_average(method: Average, choice: MethodTable) -> None:
 def models_given(recipe: Recipe) -> list[str]:
     """List the folders and names of the models that a recipe is given."""
     grid = recipe.grid
-    named = (
-        [str(table.get("model", "")) for table in grid.method if table.get("name") == Given.name]
-        if grid
-        else []
-    )
-    seeds = grid.seeds if grid else ()
+    if grid is None:
+        return []
+    models = [str(table.get("model", "")) for table in grid.method if table.get("name") == Given.name]
     return [
-        one for name in filter(None, named) for one in dict.fromkeys(fill_seed(name, seed) for seed in seeds)
+        name
+        for model in filter(None, models)
+        for name in dict.fromkeys(fill_seed(model, seed) for seed in grid.seeds)
     ]
 
 
@@ -171,9 +177,12 @@ def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[Meth
     """Return a method once for each translator, if it reads translations."""
     label, parts = entry.label, [entry.method, *([entry.auxiliary] if entry.auxiliary else ())]
     reads = [part.reads(("en",), ("sw",)) for part in parts]
-    if not by or not any(is_translation(code) for one in reads for code in (*one.train, *one.dev)):
+    if not by or not any(is_translation(code) for read in reads for code in (*read.train, *read.dev)):
         return [entry]
-    return [replace(entry, by=one, label=f"{label} ({one.label})" if one.label else label) for one in by]
+    return [
+        replace(entry, by=translator, label=f"{label} ({translator.label})" if translator.label else label)
+        for translator in by
+    ]
 
 
 def starts_first(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
@@ -183,10 +192,9 @@ def starts_first(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
     for entry, fields in zip(entries, after, strict=True):
         for field, label in fields:
             if label not in labels:
-                with located(entry.place):
-                    raise unknown_name(
-                        field, "method of this grid", label, [one for one in labels if one != entry.label]
-                    )
+                others = [other for other in labels if other != entry.label]
+                with located(entry.table):
+                    raise unknown_name(field, "method of this grid", label, others)
     needed = [{labels.index(label) for _, label in fields} for fields in after]
     try:
         return [entries[index] for index in dependencies_first(dict(enumerate(needed)))]
@@ -194,7 +202,7 @@ def starts_first(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
         circle = error.args[1]
     first = min(circle)
     field, label = next(pair for pair in after[first] if labels.index(pair[1]) in circle)
-    with located(entries[first].place):
+    with located(entries[first].table):
         raise ConfigError(
             f"{field}: {labels[first]!r} goes on from {label!r}, and that from it again. Let one of them "
             f"start from the encoder."
@@ -207,3 +215,66 @@ def comes_after(entry: MethodEntry, entries: Sequence[MethodEntry]) -> list[tupl
     named = [("start", choice.start), ("teacher", choice.teacher)]
     averaged = [("of", label) for label in choice.of if label in labels]
     return [(field, label) for field, label in named if label] + averaged
+
+
+def changes_of(table: Table) -> Iterator[Table]:
+    """Yield every combination of the values of list-valued fields."""
+    refuse_unknown(table, names(Optimization), "the optimization")
+    lists = {key: value if isinstance(value, list) else [value] for key, value in table.items()}
+    for key, values in lists.items():
+        refuse_empty_or_twice(values, f".{key}")
+    for combination in product(*lists.values()):
+        changes = dict(zip(lists, combination, strict=True))
+        checked(Optimization, changes)
+        yield changes
+
+
+def optimization_of(changes: Table, encoder: Encoder, task: str, sources: Sources) -> Optimization:
+    """Check a model's optimization, also against the positions of its encoder."""
+    facts = encoder.facts(sources.encoders)
+    positions = facts.positions if facts else None
+    optimization = _lengths(changes, find_task(task), positions)
+    limit, overlap = optimization.limit, optimization.overlap
+    _check_averaged(optimization)
+    if overlap >= limit - SPECIAL:
+        raise ConfigError(
+            f"overlap: windows of {limit} subwords cannot overlap by {overlap}. "
+            f"Choose overlap at most {max(0, limit - SPECIAL - 1)}, or raise limit."
+        )
+    if positions is not None and limit > positions:
+        raise ConfigError(
+            f"limit: rows of {limit} subwords do not fit into the {positions} positions of "
+            f"encoder {encoder.label!r}. Lower limit (in grid.optimization) to {positions} or less."
+        )
+    return optimization
+
+
+def _check_averaged(optimization: Optimization) -> None:
+    """Raise ConfigError where no last epochs can be averaged."""
+    if (optimization.averaged_epochs or 0) > optimization.epochs:
+        raise ConfigError(
+            f"averaged_epochs: found {optimization.averaged_epochs}, and there are {optimization.epochs} "
+            "epochs. Choose at most that many."
+        )
+    if optimization.averaged_epochs and optimization.patience:
+        raise ConfigError(
+            "patience: a training that stops early has no last epochs to average. Leave out "
+            "patience, or averaged_epochs."
+        )
+
+
+def _lengths(changes: Table, task: Task, positions: int | None) -> Optimization:
+    """Check an optimization; lengths that are left out are the task's, as far as they fit."""
+    limit = task.limit if positions is None else min(task.limit, positions)
+    optimization = checked(Optimization, {"limit": limit, **changes})
+    overlap = min(task.overlap, task.overlap * optimization.limit // task.limit)
+    return optimization if "overlap" in changes else replace(optimization, overlap=overlap)
+
+
+def check_patience(optimization: Optimization, method: str, reads: Reads) -> None:
+    """Raise ConfigError where training is to stop early and no dev set says when."""
+    if optimization.patience and reads.train and not reads.dev:
+        raise ConfigError(
+            f"patience: no dev set chooses the epoch of {method}, so none says "
+            "when to stop. Leave patience out, or let the method read a dev set."
+        )

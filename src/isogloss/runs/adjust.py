@@ -1,0 +1,142 @@
+"""Adjustment: the states that an encoder gives to translations are moved together."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from isogloss.core.identity import identity
+from isogloss.core.run_parts import Positive, Whole, precision_of
+from isogloss.core.seeds import derive
+from isogloss.data.examples import Translation, subsample
+from isogloss.encoders import save_model
+from isogloss.encoders.added.language_modules import LanguageModules
+from isogloss.methods import Adjustment
+from isogloss.runs.align import Align
+from isogloss.runs.costs import encoder_training, encoder_training_operations, scoring
+from isogloss.runs.run import Encoder, Folders, RunContext, RunResult, SplitRead
+from isogloss.training.distributed import is_main_process
+from isogloss.training.memory import Machine, Shape
+from isogloss.training.setting import AdjustSetting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjust(Encoder):
+    """Make an encoder from another one by moving the states of translations together."""
+
+    name: ClassVar[str] = "adjust"
+    trains: ClassVar[bool] = True
+    encoder: Encoder
+    """The encoder it starts from."""
+    method: Adjustment
+    """How: objective, length and optimization."""
+    aligned: tuple[Align, ...]
+    """Bitext with word alignments, one for each pair of languages; the source language stands first."""
+    sampled: Positive | None = None
+    """Of each pair of languages so many translations, drawn at random from the seed; None for all that are
+    aligned."""
+    seed: Whole = 0
+    """Seed of the sample, of the order and of dropout."""
+
+    @property
+    def splits_read(self) -> tuple[SplitRead, ...]:
+        """The bitext it samples from; the alignments read all of it."""
+        return tuple(
+            SplitRead(corpus=run.bitext, language=run.languages, split=run.split, examples=self.sampled)
+            for run in self.aligned
+            if self.sampled
+        )
+
+    @property
+    def base(self) -> Encoder:
+        """The encoder it is made from."""
+        return self.encoder
+
+    @property
+    def original(self) -> Encoder:
+        """The encoder that was adjusted first."""
+        return self.encoder.original
+
+    @property
+    def encoder_within(self) -> Encoder:  # noqa: D102
+        return self.encoder
+
+    @property
+    def precision(self) -> str:  # noqa: D102
+        return precision_of(self.method)
+
+    @property
+    def label(self) -> str:
+        """Name in tables: the encoder adjusted, the method, the bitext, the beginning of the id."""
+        pairs = "+".join(run.languages for run in self.aligned)
+        count = self.sampled or self.aligned[0].examples
+        size = f"{count} " if count else ""
+        return f"{self.encoder.label}, {self.method.name} on {size}{pairs} ({identity(self)[:6]})"
+
+    @property
+    def trained_length(self) -> int | None:  # noqa: D102
+        return self.encoder.trained_length
+
+    @property
+    def seeds(self) -> tuple[int, ...]:  # noqa: D102
+        return (self.seed, *self.encoder.seeds)
+
+    @property
+    def pretraining_seed(self) -> int | None:  # noqa: D102
+        return self.encoder.pretraining_seed
+
+    def seedless(self) -> "Adjust":  # noqa: D102
+        return replace(self, seed=0, encoder=self.encoder.seedless())
+
+    def shape(self, folders: Folders) -> Shape | None:  # noqa: D102
+        return self.encoder.shape(folders)
+
+    def has_masked_lm(self, folders: Folders) -> bool:  # noqa: D102
+        return self.encoder.has_masked_lm(folders)
+
+    def predicts_text(self, folders: Folders) -> bool:  # noqa: D102
+        return self.encoder.predicts_text(folders)
+
+    def language_modules(self, folders: Folders) -> LanguageModules | None:  # noqa: D102
+        return self.encoder.language_modules(folders)
+
+    def mapped_languages(self, folders: Folders) -> frozenset[str] | None:  # noqa: D102
+        if not self.method.maps:
+            return self.encoder.mapped_languages(folders)
+        return frozenset(code for run in self.aligned for code in run.languages.split("-"))
+
+    def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
+        shape, cost = self.shape(folders), self.method.cost(1)
+        if shape is None:
+            return None
+        peak = scoring(shape, machine)
+        if cost is None or not cost.steps:
+            return peak
+        dropout = shape.dropout and cost.dropout
+        return max(peak, encoder_training(cost, replace(shape, dropout=dropout), machine))
+
+    def operations(self, folders: Folders) -> float | None:  # noqa: D102
+        pairs = [self.sampled or run.examples for run in self.aligned]
+        cost, shape = self.method.cost(sum(pairs)), self.shape(folders)
+        if cost is None:
+            return 0
+        return None if shape is None or not all(pairs) else encoder_training_operations(cost, shape)
+
+    def make(self, context: RunContext) -> RunResult:
+        """Train on aligned bitext, and save the encoder."""
+
+        def sample(run: Align) -> list[Translation]:
+            pairs = run.linked(context)
+            if self.sampled is None:
+                return pairs
+            return subsample(pairs, self.sampled, seed=derive(self.seed, "pairs", run.languages))
+
+        setting = AdjustSetting(
+            start=self.encoder.weights(context),
+            bitext={run.languages: sample(run) for run in self.aligned},
+            folder=context.work(self),
+            seed=self.seed,
+            on_progress=context.on_progress,
+        )
+        adjusted = context.with_precision(self.method).train(setting)
+        if is_main_process():
+            save_model(adjusted.model, adjusted.tokenizer, context.store.model(self))
+        return RunResult(adjusted.rows, adjusted.warnings)

@@ -1,0 +1,232 @@
+"""Word alignments of bitext: which of them a recipe's runs read, and how they are made."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import ClassVar, cast
+
+from isogloss.aligners import ALIGNERS, Aligned, Aligner, AlignSetting
+from isogloss.aligners.given import Given, Unlinked
+from isogloss.core.errors import ConfigError, DataError, located
+from isogloss.core.records import write_text
+from isogloss.core.rows import as_row
+from isogloss.core.rows.training import Alignment
+from isogloss.core.run_parts import Count, Named, Whole, values_of
+from isogloss.data.corpus import Split
+from isogloss.data.examples import Translation
+from isogloss.data.files import disk_file
+from isogloss.data.formats.parallel_text import two_languages
+from isogloss.data.formats.word_links import read_pharaoh, write_pharaoh
+from isogloss.data.projection.bitext_report import check_bitext
+from isogloss.data.sources import Sources, combined_fingerprint
+from isogloss.encoders import load_tokenizer
+from isogloss.metrics.alignment_error import alignment_scores
+from isogloss.recipes.checking import Kinds
+from isogloss.recipes.recipe import Table
+from isogloss.runs.costs import scoring_by
+from isogloss.runs.run import Encoder, Folders, Run, RunContext, RunResult, SplitRead
+from isogloss.training.bitext import ALIGNED_SUBWORDS, in_subwords
+from isogloss.training.memory import Machine
+
+LINKS = "links.txt"
+"""The word alignments of a run: Pharaoh's format with scores, a line a translation."""
+
+ALIGNER_KINDS = Kinds("word aligner", ALIGNERS, default="fast-align", noun="aligner")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Align(Run):
+    """Make word alignments of bitext."""
+
+    name: ClassVar[str] = "align"
+    bitext: str
+    """Corpus of translations."""
+    languages: str
+    """The pair, as in en-es; links are (word of the first, word of the second)."""
+    aligner: Aligner
+    """How words are aligned."""
+    encoder: Encoder | None = None
+    """The encoder whose states are compared, where the aligner needs one."""
+    tokenizer: Encoder | None = None
+    """The encoder whose subwords are linked in place of words; None for words."""
+    split: Split = "train"
+    """Split that is aligned; aligners that count words count those of the training split too."""
+    alone: bool | None = None
+    """Whether words are counted in that split alone, as the bitext has no other; None where it has."""
+    examples: Count = 0
+    """Translations of the split, drawn at random; 0 for all."""
+    seed: Whole = 0
+    """Seed of what the aligner draws."""
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """The splits aligned together: counting words takes more text than a dev set has."""
+        alone = self.split == "train" or self.alone or not counts_words(self.aligner)
+        return (self.split,) if alone else ("train", self.split)
+
+    @property
+    def splits_read(self) -> tuple[SplitRead, ...]:  # noqa: D102
+        sizes = {self.split: self.examples}
+        return tuple(
+            SplitRead(corpus=self.bitext, language=self.languages, split=split, examples=sizes.get(split, 0))
+            for split in self.splits
+        )
+
+    @property
+    def read_with(self) -> tuple[Run, ...]:
+        """The encoder whose subwords the links are of."""
+        return (self.tokenizer,) if self.tokenizer else ()
+
+    @property
+    def encoder_within(self) -> Encoder | None:  # noqa: D102
+        return self.encoder
+
+    @property
+    def title(self) -> str:  # noqa: D102
+        units = ", subwords" if self.tokenizer else ""
+        return f"{self.aligner.name}: {self.bitext} {self.languages}{units}"
+
+    def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
+        return scoring_by(self.encoder, folders, machine)
+
+    def linked(self, context: RunContext) -> list[Translation]:
+        """Read the translations that it aligned, with its links."""
+        pairs = self._read(context, self.split)
+        aligned = read_pharaoh(disk_file(context.store.folder(self) / LINKS), self._in_units(context, pairs))
+        return [
+            replace(pair, links=links.links, possible=()) for pair, links in zip(pairs, aligned, strict=True)
+        ]
+
+    def make(self, context: RunContext) -> RunResult:
+        """Align the words of a split; where the bitext has gold links, score the alignment against them."""
+        by_split = {split: self._read(context, split) for split in self.splits}
+        pairs = self._in_units(context, [pair for split in by_split.values() for pair in split])
+        setting = AlignSetting(
+            pairs=pairs,
+            languages=two_languages(self.languages),
+            encoder=self.encoder.weights(context) if self.encoder is not None else "",
+            precision=context.precision,
+            on_progress=context.on_progress,
+        )
+        first = len(pairs) - len(by_split[self.split])
+        aligned = self.aligner.align(setting)[first:]
+        lines = write_pharaoh(aligned)
+        write_text(context.store.folder(self) / LINKS, "".join(f"{line}\n" for line in lines))
+        warnings = check_bitext(by_split[self.split], *two_languages(self.languages)).warnings
+        if self.alone:
+            warnings = (
+                *warnings,
+                f"{self.bitext} {self.languages} has no training split: words were counted in the "
+                f"{len(pairs):,} pairs of the {self.split} split alone. More text of both languages (a train "
+                "split) aligns better.",
+            )
+        rows = [] if isinstance(self.aligner, Unlinked) else [as_row(_row(pairs[first:], aligned))]
+        return RunResult(rows, tuple(warnings))
+
+    def _read(self, context: RunContext, split: Split) -> list[Translation]:
+        examples = self.examples if split == self.split else 0
+        pairs = context.sources.examples(self.bitext, self.languages, split, examples=examples)
+        return cast(list[Translation], pairs)
+
+    def _in_units(self, context: RunContext, pairs: list[Translation]) -> list[Translation]:
+        """Return translations with the words, or the subwords in their place, that are linked."""
+        if self.tokenizer is None:
+            return pairs
+        return in_subwords(pairs, load_tokenizer(self.tokenizer.weights(context)))
+
+
+def _row(pairs: list[Translation], aligned: list[Aligned]) -> Alignment:
+    row = Alignment(pairs=len(pairs), links=sum(len(links.links) for links in aligned))
+    gold = [(pair, links.links) for pair, links in zip(pairs, aligned, strict=True) if pair.links is not None]
+    if not gold:
+        return row
+    scores = alignment_scores(
+        [pair.links or () for pair, _ in gold],
+        [pair.possible for pair, _ in gold],
+        [links for _, links in gold],
+    )
+    return replace(row, gold_pairs=len(gold), **asdict(scores))
+
+
+@dataclass(frozen=True)
+class AlignmentRequest:
+    """How words are aligned: the recipe's [align] table, and the split."""
+
+    table: Table
+    split: Split = "train"
+    links: bool = True
+    """Whether linked words are read; otherwise nothing is aligned."""
+    subwords: bool = False
+    """Whether subwords are linked in place of words."""
+    examples: int = 0
+    """Translations that are aligned; 0 for all."""
+
+
+def alignments(
+    request: AlignmentRequest, sources: Sources, encoder: Encoder, bitext: str, pairs: Sequence[str]
+) -> tuple[Align, ...]:
+    """Build the alignment of each pair of languages according to the recipe's [align] table.
+
+    An aligner that compares states takes those of the original encoder, so that an adjusted one is not
+    measured by its own alignments.
+    """
+    split, aligner = request.split, aligner_of(request.table)
+    aligner = aligner if request.links else Unlinked()
+    with located("align"):
+        encoder.original.check_layers(aligner, sources.encoders)
+    subwords = request.subwords and request.links
+    if subwords and not counts_words(aligner):
+        raise ConfigError(
+            f"word: subwords are linked by how often they co-occur, and aligner {aligner.name!r} "
+            "links words. Let [align] name fast-align or eflomal, or choose another word."
+        )
+    runs = []
+    for pair in pairs:
+        with located("pairs"):
+            two_languages(pair)
+        with located("bitext"):
+            sources.needs(bitext, "bitext")
+            run = Align(
+                bitext=bitext,
+                languages=pair,
+                split=split,
+                alone=True if _is_alone(split, aligner, sources, bitext, pair) else None,
+                aligner=aligner,
+                encoder=encoder.original if aligner.needs_encoder else None,
+                tokenizer=encoder.original if subwords else None,
+                examples=request.examples,
+            )
+            fingerprints = [
+                sources.fingerprint(bitext, pair, read.split, examples=read.examples)
+                for read in run.splits_read
+            ]
+        runs.append(replace(run, data=combined_fingerprint(fingerprints)))
+    return tuple(runs)
+
+
+def links_subwords(method: Named) -> bool:
+    """Return whether a method (or an auxiliary loss) reads links of subwords."""
+    return values_of(method).get("word") == ALIGNED_SUBWORDS
+
+
+def aligner_of(table: Table) -> Aligner:
+    """Build the word aligner that a recipe's [align] table names."""
+    with located("align"):
+        return ALIGNER_KINDS.read(table)
+
+
+def counts_words(aligner: Aligner) -> bool:
+    """Return whether an aligner learns from how often words of the bitext co-occur."""
+    return not (aligner.needs_encoder or isinstance(aligner, Given))
+
+
+def _is_alone(split: Split, aligner: Aligner, sources: Sources, bitext: str, pair: str) -> bool:
+    """Return whether a bitext, such as one of gold alignments, has no training split to count words in."""
+    if split == "train" or not counts_words(aligner):
+        return False
+    try:
+        sources.fingerprint(bitext, pair, "train")
+    except DataError:
+        return True
+    return False

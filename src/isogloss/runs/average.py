@@ -1,0 +1,149 @@
+"""Averages of models and encoders: what each is made of, checked before anything is made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import fsum
+from typing import NamedTuple
+
+from isogloss.core.errors import ConfigError, located, unknown_name
+from isogloss.core.identity import content, identity
+from isogloss.data.sources import Sources, combined_fingerprint
+from isogloss.methods.average import TOLERANCE, Average
+from isogloss.methods.given import Given
+from isogloss.runs.fine_tune import FineTune, fine_tuned
+from isogloss.runs.run import Encoder
+
+
+class Part(NamedTuple):
+    """A model or an encoder with its weight in an average."""
+
+    run: FineTune | Encoder
+    weight: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AverageRequest:
+    """A requested average, with the models of each of its seeds."""
+
+    method: Average
+    of: tuple[str, ...]
+    """Labels of methods and encoders."""
+    members: Sequence[Mapping[str, FineTune]]
+    """The models of each seed, by the label of their method."""
+    seed: int
+    """The first of them, which is that of the average."""
+    encoder: Encoder
+    """The origin of all vectors."""
+    encoders: Mapping[Encoder, str]
+    """Those of the recipe, by label."""
+    sources: Sources
+
+
+def averaged(request: AverageRequest) -> FineTune:
+    """Build the run of an average; ConfigError for models that have no average.
+
+    The order in which the recipe names its parts changes nothing.
+    """
+    weights = request.method.weights_of(len(request.of))
+    if len(weights) != len(request.of):
+        raise ConfigError(f"weights: found {len(weights)}, and of names {len(request.of)}. Give each one.")
+    parts: list[Part] = []
+    for label, weight in zip(request.of, weights, strict=True):
+        runs = _runs(request, label)
+        parts += [Part(run, weight / len(runs)) for run in runs]
+    parts.sort(key=lambda part: (seedless(part.run), identity(part.run)))
+    equal = all(abs(part.weight * len(parts) - 1) < TOLERANCE for part in parts)
+    method = replace(request.method, weights=None if equal else tuple(part.weight for part in parts))
+    with located("of"):
+        _check_models(request, method, parts)
+    return _average(request, method, tuple(part.run for part in parts))
+
+
+def _runs(request: AverageRequest, label: str) -> Sequence[FineTune | Encoder]:
+    """Return the models of a method, one for each seed, or the encoder of a label."""
+    if label in request.members[0]:
+        return [models[label] for models in request.members]
+    encoders = [encoder for encoder, name in request.encoders.items() if name == label]
+    if not encoders:
+        labels = {*request.encoders.values(), *(name for models in request.members for name in models)}
+        raise unknown_name("of", "method trained here, or encoder,", label, labels)
+    encoder, origin = encoders[0], request.encoder
+    if len(encoders) > 1 or not _comes_from(encoder, origin):
+        finding = "several encoders" if len(encoders) > 1 else "an encoder that did not start from the grid's"
+        raise ConfigError(
+            f"of: {label!r} is {finding}, and a language vector is what training on text "
+            f"changed in {origin.label!r}. Name an encoder with start = that one, or choose by "
+            "encoders which one the average is made on."
+        )
+    modules, of_origin = (run.language_modules(request.sources.encoders) for run in (encoder, origin))
+    if modules != of_origin or encoder.adds_subwords:
+        raise ConfigError(
+            f"of: {label!r} has subwords or language modules that {origin.label!r} "
+            "lacks, so their weights do not match. Continue pretraining without vocabulary and modules."
+        )
+    return encoders
+
+
+def _comes_from(encoder: Encoder, origin: Encoder) -> bool:
+    base = encoder.base
+    return base is not None and (base == origin or _comes_from(base, origin))
+
+
+def _check_models(request: AverageRequest, method: Average, parts: Sequence[Part]) -> None:
+    """Raise ConfigError for models that have no mean."""
+    models = fine_tuned(part.run for part in parts)
+    if abs(fsum(part.weight for part in parts if part.run in models)) < TOLERANCE:
+        finding = "methods whose weights sum to 0" if models else "no method"
+        raise ConfigError(
+            f"{list(request.of)} has {finding}, and a head is the mean of models' heads. Add a method, "
+            "or change the weights."
+        )
+    kinds = {model.peft.name if model.peft else "none" for model in models}
+    if len(kinds) > 1:
+        raise ConfigError(
+            f"these models were trained with peft {' and '.join(sorted(kinds))}. Average models of one kind."
+        )
+    has_given = any(isinstance(model.method, Given) for model in models)
+    if has_given and (method.needs_origin(len(parts)) or len(models) < len(parts)):
+        raise ConfigError(
+            "a model that is given does not say what encoder it started from, so it has no task "
+            "vector. Name no encoder, give weights that sum to 1, and leave density and dropped out."
+        )
+
+
+def _average(request: AverageRequest, method: Average, parts: tuple[FineTune | Encoder, ...]) -> FineTune:
+    """Copy the first model's data settings; take the most languages of any model."""
+    models = fine_tuned(parts)
+    source = max((model.source for model in models), key=len)
+    target = max((model.target for model in models), key=len)
+    treebanks = tuple(dict.fromkeys(pair for model in models for pair in model.treebanks))
+    dev = method.reads(source, target).dev
+    fingerprint = partial(request.sources.fingerprint, models[0].corpus, treebanks=treebanks)
+    return replace(
+        models[0],
+        method=method,
+        auxiliary=None,
+        peft=None,
+        source=source,
+        target=target,
+        start=None,
+        parts=parts,
+        aligned=None,
+        translated=None,
+        teacher=None,
+        treebanks=treebanks,
+        seed=request.seed,
+        data=combined_fingerprint([fingerprint(code, "dev") for code in dev]),
+    )
+
+
+def seedless(run: FineTune | Encoder) -> str:
+    """Return an id that is the same for all seeds of a run."""
+
+    def without(data: object) -> object:
+        if isinstance(data, dict):
+            return {key: without(value) for key, value in data.items() if key != "seed"}
+        return [without(value) for value in data] if isinstance(data, list) else data
+
+    return identity(without(content(run)))

@@ -1,0 +1,106 @@
+"""Facts and shapes of encoders before they are made or loaded, from their architecture or their folder."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from isogloss.core.run_parts import Architecture, Modules
+from isogloss.encoders import FAMILIES, has_masked_lm_head, has_text_head, load_encoder_config
+from isogloss.encoders.added.added_weights import read_language_maps, read_module_info
+from isogloss.encoders.added.differences import whole_folder
+from isogloss.encoders.added.language_modules import (
+    ATTENTION,
+    EMBEDDING,
+    FEED_FORWARD,
+    SHARED_ADAPTER,
+    LanguageModules,
+)
+from isogloss.encoders.families import is_causal
+from isogloss.encoders.initial import config_of
+from isogloss.training.memory import Shape, shape_of
+
+ASSUMED_SHAPES: Mapping[str, Shape] = {
+    "google-bert/bert-base-multilingual-cased": Shape(
+        parameters=177_974_523, vocabulary=119_547, layers=12, dim=768, heads=12, feed_forward=3072
+    ),
+    "FacebookAI/xlm-roberta-base": Shape(
+        parameters=278_295_186, vocabulary=250_002, layers=12, dim=768, heads=12, feed_forward=3072
+    ),
+    "FacebookAI/xlm-roberta-large": Shape(
+        parameters=560_142_482, vocabulary=250_002, layers=24, dim=1024, heads=16, feed_forward=4096
+    ),
+}
+"""Shapes of encoders of the papers, with their masked-LM heads, for machines that do not have them."""
+
+
+class Facts(NamedTuple):
+    """Facts about an encoder that its architecture or the files of its folder give."""
+
+    family: str
+    dim: int
+    """Width of its states."""
+    positions: int
+    """The longest text it has positions for, in subwords."""
+    layers: int
+    masked_lm: bool = True
+    """Whether it has a masked-LM head."""
+    text_head: bool = True
+    """Whether it has a masked-LM head or that of a decoder."""
+    causal: bool = False
+    """Whether it is a decoder whose mask is not lifted."""
+    adapters: tuple[str, ...] = ()
+    """Languages that the family's own adapters are for; none in most families."""
+    modules: LanguageModules | None = None
+    maps: tuple[str, ...] | None = None
+    """Languages with maps, their source first."""
+
+
+@lru_cache(maxsize=64)
+def read_facts(folder: str, _data: str) -> Facts:
+    """Read the facts of a folder; the fingerprint is an argument so that changed files are read again."""
+    config, with_base = load_encoder_config(folder), whole_folder(Path(folder))
+    family = FAMILIES[config.model_type]
+    maps = read_language_maps(with_base, config.hidden_size)
+    return Facts(
+        family=family.name,
+        dim=config.hidden_size,
+        positions=family.longest_text(config),
+        layers=config.num_hidden_layers,
+        masked_lm=has_masked_lm_head(config),
+        text_head=has_text_head(config),
+        causal=is_causal(config),
+        adapters=family.languages(config),
+        modules=read_module_info(with_base, config.hidden_size),
+        maps=(maps.source, *maps.maps) if maps else None,
+    )
+
+
+@lru_cache(maxsize=64)
+def architecture_shape(architecture: Architecture) -> Shape:
+    """Return the shape of a new encoder."""
+    return replace(shape_of(config_of(architecture)), dropout=architecture.dropout > 0)
+
+
+@lru_cache(maxsize=64)
+def folder_shape(folder: str) -> Shape:
+    """Return the shape of an encoder in a folder, or by its hub name; ModelError if it cannot be read."""
+    config = load_encoder_config(folder)
+    modules, shape = read_module_info(Path(folder), config.hidden_size), shape_of(config)
+    return with_modules(shape, modules.modules, len(modules.languages)) if modules else shape
+
+
+def with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shape:
+    """Return a shape with the parameters of language modules."""
+    if modules is None:
+        return shape
+    dim, bottleneck = shape.dim, shape.dim // modules.reduction
+    adapters = 2 * (2 * dim * bottleneck + dim + bottleneck)
+    size, count = {
+        FEED_FORWARD: ((2 + shape.gated) * dim * shape.feed_forward, languages - 1),
+        ATTENTION: (4 * dim**2, languages - 1),
+        SHARED_ADAPTER: (adapters, 1),
+    }.get(modules.kind, (adapters, languages))
+    added = dim * languages if modules.kind == EMBEDDING else shape.layers * size * count
+    return replace(shape, parameters=shape.parameters + added)

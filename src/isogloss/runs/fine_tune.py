@@ -1,0 +1,276 @@
+"""Fine-tuning: a model is made from an encoder, labelled examples, languages and a method."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from math import fsum
+from typing import ClassVar
+
+from isogloss.core.identity import identity
+from isogloss.core.languages import is_built_in
+from isogloss.core.run_parts import Count, Optimization, Whole, precision_of
+from isogloss.data.built_in_languages import built_in_size
+from isogloss.data.corpora.described import KNOWN
+from isogloss.data.corpus import Split
+from isogloss.data.examples import Example
+from isogloss.data.formats.questions import repairs_message
+from isogloss.data.formats.reading import cells_of
+from isogloss.data.sources import Treebanks
+from isogloss.encoders import save_model
+from isogloss.methods import AuxiliaryLoss, Method, Peft
+from isogloss.methods.average import Average
+from isogloss.runs.align import Align
+from isogloss.runs.costs import scoring, training_operations
+from isogloss.runs.run import Encoder, Folders, Run, RunContext, RunResult, SplitRead
+from isogloss.runs.translate import (
+    Translate,
+    described,
+    from_files,
+    read_or_translated,
+    split_read,
+    translator_label,
+)
+from isogloss.tasks import Task, find_task
+from isogloss.training.distributed import is_main_process
+from isogloss.training.memory import Load, Machine, Shape, training_memory
+from isogloss.training.setting import Averaged, Setting
+
+TRAIN_SIZES = {
+    "xnli": 392_702,
+    "pawsx": 49_401,
+    "squad": 87_599,
+    "wikiann": 20_000,
+    "udpos": 21_253,
+    "ud": 12_544,
+}
+"""Training examples of corpora in English, assumed where a recipe names no number: XTREME's Table 1 (Hu et
+al. 2020), and of UD the English EWT's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineTune(Run):
+    """Make a model: an encoder, a corpus, languages, a method."""
+
+    name: ClassVar[str] = "fine-tune"
+    trains: ClassVar[bool] = True
+    encoder: Encoder
+    """The encoder it starts from."""
+    corpus: str
+    """Corpus with the labels."""
+    task: str
+    """Task of the corpus."""
+    labels: tuple[str, ...] | None = None
+    """The labels of the corpus, for a task of any labels; None for a task with labels of its own."""
+    package: str | None = None
+    """Package and version of the plug-in that adds the task; None for a task of the house."""
+    method: Method
+    """How: source-only, target-only, bilingual …"""
+    auxiliary: AuxiliaryLoss | None = None
+    """A loss added to the method's own; none when left out."""
+    peft: Peft | None = None
+    """Which weights are trained (LoRA …); all when left out."""
+    source: tuple[str, ...]
+    """Source languages; empty for a method that uses none."""
+    target: tuple[str, ...] = ()
+    """Target languages the method trains on; empty when it sees none."""
+    optimization: Optimization = field(default_factory=Optimization)
+    """Steps, rates, lengths."""
+    start: "FineTune | None" = None
+    """The model it starts from, head included; without one a new head is put on the encoder."""
+    parts: "tuple[FineTune | Encoder, ...] | None" = None
+    """What its weights are made of, in the order of the method's weights; None where they are trained."""
+    aligned: tuple[Align, ...] | None = None
+    """Bitext with word alignments, one for each pair of languages, for methods that read some."""
+    translated: tuple[Translate, ...] | None = None
+    """Translations it reads, where they are made and not read from the corpus's files."""
+    teacher: "FineTune | None" = None
+    """The model whose predictions are learned, for methods and auxiliary losses that need one."""
+    original: Encoder | None = None
+    """The encoder before it was adjusted, for an auxiliary loss that reads it."""
+    treebanks: Treebanks = ()
+    """Treebank of a language where the corpus has several: (("fr", "Sequoia"),)."""
+    examples: Count = 0
+    """Training examples of each language, drawn at random; 0 for all."""
+    dev_examples: Count = 0
+    """Development examples of each language that choose the epoch, drawn at random; 0 for all."""
+    seed: Whole = 0
+    """Seed of the head's initial weights, the order of the data and dropout."""
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+    @property
+    def precision(self) -> str:  # noqa: D102
+        return precision_of(self.optimization)
+
+    @property
+    def solves(self) -> Task:
+        """The task with its labels."""
+        return find_task(self.task, self.labels or ())
+
+    @property
+    def source_languages(self) -> tuple[str, ...]:
+        """Source languages of the model or, where it names none, of the model it starts from."""
+        return self.source if self.source or self.start is None else self.start.source_languages
+
+    @property
+    def splits_read(self) -> tuple[SplitRead, ...]:  # noqa: D102
+        reads = self.method.reads(self.source, self.target)
+        added = self.auxiliary.reads(self.source, self.target).train if self.auxiliary else ()
+        sizes: dict[Split, int] = {"train": self.examples, "dev": self.dev_examples}
+        codes: dict[Split, Iterable[str]] = {"train": dict.fromkeys((*reads.train, *added)), "dev": reads.dev}
+        splits = (
+            split_read(self.corpus, code, split, size, self.treebanks)
+            for split, size in sizes.items()
+            for code in codes[split]
+        )
+        return from_files(splits, self.translated)
+
+    @property
+    def encoders(self) -> tuple[Encoder, ...]:  # noqa: D102
+        return (self.encoder,)
+
+    @property
+    def encoder_within(self) -> Encoder:  # noqa: D102
+        return self.encoder
+
+    @property
+    def label(self) -> str:
+        """Name in tables: the method, its fields that are not the default, the translator, the start."""
+        if isinstance(self.method, Average):
+            return f"{described(replace(self.method, weights=None))} of {self._parts_label(self.method)}"
+        name = " + ".join(described(part) for part in (self.method, self.auxiliary, self.peft) if part)
+        if self.translated:
+            name = f"{name} by {translator_label(self.translated)}"
+        return f"{name} after {self.start.label}" if self.start else name
+
+    def _parts_label(self, method: Average) -> str:
+        """Name the parts of an average: each kind of model once, with its weight where these differ."""
+        parts = self.parts or ()
+        weights: dict[str, list[float]] = {}
+        for part, weight in zip(parts, method.weights_of(len(parts)), strict=True):
+            weights.setdefault(part.label, []).append(weight)
+        labels = [
+            f"{fsum(shares):g} {label}" if method.weights else label for label, shares in weights.items()
+        ]
+        seeds = len({model.seed for model in fine_tuned(parts)})
+        return " + ".join(labels) + (f", {seeds} seeds" if seeds > 1 else "")
+
+    @property
+    def title(self) -> str:  # noqa: D102
+        languages = "+".join((*self.source, *self.target))
+        return f"{self.label}: {self.corpus} {self.task} {languages}, seed {self.seed}"
+
+    def read(self, context: RunContext, language: str, split: Split, size: int) -> list[Example]:
+        """Read so many of the examples it learns from (0: all) of a language, or of a translation."""
+        wanted = SplitRead(
+            corpus=self.corpus, language=language, split=split, treebanks=self.treebanks, examples=size
+        )
+        return read_or_translated(context, self.translated, wanted)
+
+    def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
+        shape = self.encoder.shape(folders)
+        training = self._training_memory(shape, machine) if shape else None
+        return None if shape is None or training is None else max(scoring(shape, machine), training)
+
+    def _training_memory(self, shape: Shape, machine: Machine) -> int | None:
+        optimization, options = self.optimization, self._options()
+        if self.parts:
+            return scoring(shape, machine, models=2)
+        if options is None:
+            return None
+        batch = Load(rows=optimization.batch_size * options, length=optimization.limit)
+        costs = [part.cost(batch) for part in (self.auxiliary,) if part]
+        costs += [part.cost() for part in (self.peft,) if part]
+        rows = batch.rows * self.method.reads(self.source, self.target).sides + sum(
+            cost.rows for cost in costs
+        )
+        copies = round(4 * sum(cost.copies for cost in costs) * shape.parameters)
+        return copies + training_memory(
+            shape,
+            replace(batch, rows=rows),
+            optimization.updates,
+            machine,
+            best=True,
+            trained=self.peft.trained(shape) if self.peft else None,
+        )
+
+    def _options(self) -> int | None:
+        """Return the rows of an example: its options, by the corpus's columns for them; 1 in other tasks."""
+        if find_task(self.task).labels_are != "option":
+            return 1
+        corpora = [KNOWN.get(name.partition("[")[0]) for name in self.corpus.split("+")]
+        counts = [len(cells_of(corpus.columns["options"])) if corpus else 1 for corpus in corpora]
+        return None if 1 in counts else max(counts)
+
+    def operations(self, folders: Folders) -> float | None:  # noqa: D102
+        # Back-translations stand in for the source's own examples, and add none.
+        codes = [code for code in self.method.reads(self.source, self.target).train if code.count("-") < 2]
+        sizes = [self._size(code) for code in dict.fromkeys(codes)]
+        if self.parts or not sizes:
+            return 0
+        shape, optimization = self.encoder.shape(folders), self.optimization
+        if shape is None or not all(sizes):
+            return None
+        subwords = sum(size or 0 for size in sizes) * optimization.epochs * optimization.limit
+        return training_operations(shape, subwords, optimization.limit)
+
+    def _size(self, code: str) -> int | None:
+        """Return the training examples of a language; None where a recipe and this machine do not say."""
+        size = built_in_size(self.corpus, code.partition("-")[0], "train")
+        if size is None:
+            size = TRAIN_SIZES.get(self.corpus.partition(":")[0])
+        return min(size, self.examples) if size and self.examples else size or self.examples or None
+
+    def make(self, context: RunContext) -> RunResult:
+        """Train the model, and save it."""
+        repairs: dict[str, None] = {}  # A method may read the same examples twice: each is told of once.
+
+        def read(language: str, split: Split, size: int) -> list[Example]:
+            examples = self.read(context, language, split, size)
+            repairs[repairs_message(examples, f"{self.corpus} {language} {split}")] = None
+            return examples
+
+        setting = Setting(
+            task=self.solves,
+            start=(self.start or self.encoder).weights(context),
+            train=lambda language: read(language, "train", self.examples),
+            dev=lambda language: read(language, "dev", self.dev_examples),
+            source=self.source,
+            target=self.target,
+            optimization=context.with_precision(self.optimization),
+            folder=context.work(self),
+            seed=self.seed,
+            bitext={run.languages: run.linked(context) for run in self.aligned or ()},
+            teacher="" if self.teacher is None else self.teacher.weights(context),
+            original="" if self.original is None else self.original.weights(context),
+            auxiliary=self.auxiliary,
+            peft=self.peft,
+            parts=tuple(
+                Averaged(id=identity(part), folder=part.weights(context), has_head=bool(fine_tuned([part])))
+                for part in self.parts or ()
+            ),
+            on_progress=context.on_progress,
+        )
+        trained = self.method.train(setting)
+        if is_main_process():
+            save_model(
+                trained.model,
+                trained.tokenizer,
+                context.store.model(self),
+                extra_writers=trained.extra_writers,
+                difference=trained.difference,
+            )
+        return RunResult(trained.rows, (*trained.warnings, *filter(None, repairs)))
+
+
+def fine_tuned(runs: Iterable[Run]) -> tuple[FineTune, ...]:
+    """Return the fine-tuned models among runs."""
+    return tuple(run for run in runs if isinstance(run, FineTune))
+
+
+def assumed_sizes(runs: Iterable[Run]) -> list[str]:
+    """List what the operations of runs assume about corpora, in words."""
+    # Methods without source examples have languages in their target alone.
+    models = [run for run in fine_tuned(runs) if not any(map(is_built_in, (*run.source, *run.target)))]
+    names = {run.corpus.partition(":")[0] for run in models} & TRAIN_SIZES.keys()
+    sizes = ", ".join(f"{name} {TRAIN_SIZES[name]:,}" for name in sorted(names))
+    return [f"operations: training examples of each language are taken to be {sizes}."] if sizes else []

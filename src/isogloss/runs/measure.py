@@ -1,0 +1,398 @@
+"""Measurements: rows of numbers that a diagnostic takes of models, encoders or other measurements."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from itertools import product
+from pathlib import Path
+from typing import ClassVar, TypeVar, cast
+
+import torch
+
+from isogloss.core.errors import DataError, ModelError
+from isogloss.core.identity import identity
+from isogloss.core.records import Value
+from isogloss.core.result_files import ENDING, Predictions, write_tensors
+from isogloss.core.rows import as_row
+from isogloss.core.run_parts import Count
+from isogloss.data.corpus import Split
+from isogloss.data.examples import ComparableText, Example, TextLine, Translation
+from isogloss.data.sources import Sources, Treebanks
+from isogloss.diagnostics import Diagnostic
+from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting, Subject
+from isogloss.encoders import fastest_attention, load_masked_lm, load_model, load_tokenizer
+from isogloss.encoders.family import Model
+from isogloss.encoders.loading import unmerge
+from isogloss.encoders.mixup import load_mixup
+from isogloss.runs.align import Align
+from isogloss.runs.costs import scoring
+from isogloss.runs.fine_tune import FineTune, fine_tuned
+from isogloss.runs.run import Encoder, Folders, Run, RunContext, RunResult, SplitRead
+from isogloss.runs.translate import Translate, from_files, read_or_translated, split_read, translator_label
+from isogloss.tasks import find_task, task_names
+from isogloss.training.evaluation import (
+    ORIGINAL_INPUTS,
+    PAIRED,
+    Evaluation,
+    codes_read,
+    evaluation,
+    examples_of,
+    language_read,
+    pair_with_translations,
+)
+from isogloss.training.memory import Machine
+from isogloss.training.precision import device
+from isogloss.training.states import BitextSentences, ParallelExamples, ParallelText
+
+Loaded = TypeVar("Loaded")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(Run):
+    """Make rows of numbers: a diagnostic of models, of encoders or of other measurements."""
+
+    name: ClassVar[str] = "measure"
+    diagnostic: Diagnostic
+    """What is measured."""
+    subjects: tuple[Run, ...]
+    """The runs measured, in the diagnostic's order."""
+    languages: tuple[str, ...] = ()
+    """Languages measured; the source first where the diagnostic compares it with the others."""
+    corpus: str = ""
+    """Corpus it reads; empty when it reads none."""
+    split: Split = "dev"
+    """Split it reads."""
+    inputs: str | None = None
+    """How target inputs come: None (as they are), translated, or mixed with the source language."""
+    aligned: tuple[Align, ...] | None = None
+    """Word alignments of the bitext it reads, where it compares words; one for each pair of languages."""
+    translated: tuple[Translate, ...] | None = None
+    """Translations it reads, where they are made and not read from the corpus's files."""
+    treebanks: Treebanks = ()
+    """Treebank of a language where the corpus has several."""
+    examples: Count = 0
+    """Examples of each language, drawn at random; 0 for all."""
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+    @property
+    def precision(self) -> str:
+        """Precision of the first of the runs measured."""
+        return self.subjects[0].precision if self.subjects else "auto"
+
+    @property
+    def measurements(self) -> "tuple[Measure, ...]":
+        """The measurements it is made from."""
+        return tuple(subject for subject in self.subjects if isinstance(subject, Measure))
+
+    @property
+    def models(self) -> tuple[FineTune, ...]:
+        """The fine-tuned models measured, those of the measurements it is made from included."""
+        nested = [model for measurement in self.measurements for model in measurement.models]
+        return (*fine_tuned(self.subjects), *nested)
+
+    @property
+    def model(self) -> FineTune | None:
+        """The first fine-tuned model among the runs measured; None where there is none."""
+        return next(iter(fine_tuned(self.subjects)), None)
+
+    @property
+    def source_languages(self) -> tuple[str, ...]:
+        """Source languages of the models measured; empty where these have none."""
+        return next(filter(None, (model.source_languages for model in self.models)), ())
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """The split it reads, after the one on which the diagnostic chooses a threshold, if it does."""
+        tuning = self.diagnostic.tuning_split
+        return tuple(dict.fromkeys((*((tuning,) if tuning else ()), self.split)))
+
+    @property
+    def splits_read(self) -> tuple[SplitRead, ...]:  # noqa: D102
+        if not self.corpus or not self.data:
+            return ()
+        return from_files(
+            (
+                split_read(self.corpus, code, split, self.examples, self.treebanks)
+                for split, code in product(self.splits, dict.fromkeys(self._codes))
+            ),
+            self.translated,
+        )
+
+    @property
+    def _codes(self) -> list[str]:
+        """Languages, or pairs of them, whose examples are read: what the corpus holds says which."""
+        held = Sources().corpus(self.corpus).tasks
+        if {"bitext", "comparable"} & set(held):
+            return pairs_of(self.languages)
+        if "text" in held:
+            return list(self.languages)
+        source = self.model.source_languages if self.model else ()
+        inputs = self.inputs or ORIGINAL_INPUTS
+        return [code for language in self.languages for code in codes_read(inputs, language, source)]
+
+    @property
+    def encoders(self) -> tuple[Encoder, ...]:  # noqa: D102
+        return tuple(encoder for subject in self.subjects for encoder in subject.encoders)
+
+    @property
+    def encoder_within(self) -> Encoder | None:
+        """The first encoder that computes in what is measured; measurements are read alone."""
+        if self.measurements:
+            return None
+        return next(filter(None, (subject.encoder_within for subject in self.subjects)), None)
+
+    @property
+    def title(self) -> str:  # noqa: D102
+        methods = " to ".join(dict.fromkeys(model.label for model in self.models))
+        seeds = " ".join(dict.fromkeys(str(model.seed) for model in self.models))
+        models = f"{methods}, seed {seeds}, " if self.models else ""
+        test_set = f"{self._test_set} " if self.corpus else ""
+        return f"{self.diagnostic.name}: {models}{test_set}{' '.join(self.languages)} {self.split}"
+
+    @property
+    def _test_set(self) -> str:
+        """What is read: the corpus, its treebank if all languages have the same, how inputs come."""
+        names = {dict(self.treebanks).get(language, "") for language in self.languages}
+        treebank = names.pop() if len(names) == 1 else ""
+        by = f"by {translator_label(self.translated)}" if self.translated else ""
+        return " ".join(part for part in (self.corpus, treebank, self.inputs, by) if part)
+
+    def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
+        encoder = self.encoder_within
+        shape = encoder.shape(folders) if encoder else None
+        if shape is None or self.diagnostic.computes_gradients:
+            return None if encoder else 0
+        compared = len(self.subjects)
+        # Of several models, weighted means are measured, one at a time.
+        return scoring(shape, machine, models=compared + 1 if compared > 1 else 1)
+
+    def make(self, context: RunContext) -> RunResult:
+        """Let the diagnostic measure, and return its rows and predictions."""
+        predictions: list[Predictions] = []
+        warnings: dict[str, None] = {}
+        subjects = {identity(subject): subject for subject in self.subjects}
+
+        def warn(warning: str) -> None:
+            warnings[warning] = None
+
+        def loads(function: Callable[[RunContext, Run], Loaded]) -> Callable[[Subject], Loaded]:
+            return lambda subject: function(context, subjects[subject.id])
+
+        inputs = _Inputs(context, self)
+        setting = MeasureSetting(
+            subjects=tuple(_subject(context, subject) for subject in self.subjects),
+            languages=self.languages,
+            split=self.split,
+            source=self.source_languages,
+            load=loads(_model),
+            load_factors=loads(_with_factors),
+            evaluation=inputs.paired if self.inputs == PAIRED else inputs.evaluation,
+            encoder=loads(_encoder),
+            bitext=partial(read_bitext, context, self),
+            comparable=lambda pair, split: cast(
+                list[ComparableText], context.sources.examples(self.corpus, pair, cast(Split, split))
+            ),
+            parallel=_parallel_text(context, self, warn),
+            text=partial(text_of, context, self),
+            masked_lm=loads(masked_lm_of),
+            precision=context.precision,
+            paired=inputs.paired if self.inputs == PAIRED else None,
+            mixup=lambda subject: load_mixup(subject.folder),
+            keep=predictions.append,
+            keep_tensors=partial(_write_tensors, context.store.folder(self)),
+            warn=warn,
+            on_progress=context.on_progress,
+        )
+        rows = [as_row(row) for row in self.diagnostic.measure(setting)]
+        return RunResult(rows, tuple(warnings), predictions=tuple(predictions))
+
+    def read(self, context: RunContext, code: str) -> list[Example]:
+        """Read the examples of a language or, where it is a pair, of its translation."""
+        split = SplitRead(
+            corpus=self.corpus,
+            language=code,
+            split=self.split,
+            treebanks=self.treebanks,
+            examples=self.examples,
+        )
+        return read_or_translated(context, self.translated, split)
+
+
+def pairs_of(languages: Sequence[str]) -> list[str]:
+    """Pair the first language with each other."""
+    first, *others = languages
+    return [f"{first}-{other}" for other in others]
+
+
+def tasks_of(corpus: str) -> list[str]:
+    """List the tasks a corpus has labels for; none for text and bitext."""
+    return [task for task in Sources().corpus(corpus).tasks if task in task_names()]
+
+
+def _subject(context: RunContext, run: Run) -> Subject:
+    return Subject(
+        id=identity(run),
+        rows=tuple(context.store.record(run).rows) if context.store.is_finished(run) else (),
+        folder=context.store.model(run),
+        trained_length=run.trained_length,
+    )
+
+
+def _model(context: RunContext, run: Run) -> Model:
+    """Load a fine-tuned model."""
+    [model] = fine_tuned([run])
+    head = model.solves.head(context.store.model(model), seed=0, attention=fastest_attention())
+    return head.to(device()).eval()
+
+
+def _with_factors(context: RunContext, run: Run) -> Model:
+    """Load a fine-tuned model with its adapters not merged."""
+    model = _model(context, run)
+    unmerge(model, context.store.model(run))
+    return model.to(device()).eval()
+
+
+def _encoder(context: RunContext, run: Run) -> LoadedEncoder:
+    """Load an encoder, or the one within a model, with its tokenizer."""
+    folder = run.weights(context)
+    return load_model(folder).to(device()).eval(), load_tokenizer(folder)
+
+
+def masked_lm_of(context: RunContext, run: Run) -> LoadedEncoder:
+    """Load an encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
+    if run not in run.encoders:
+        raise ModelError(f"{run.title}: this leaves no masked-LM head. Look at the encoder it was made from.")
+    folder = run.weights(context)
+    model = load_masked_lm(folder, attention=fastest_attention())
+    return model.to(device()).eval(), load_tokenizer(folder)
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """The examples a measurement reads, encoded as the model it measures needs them."""
+
+    context: RunContext
+    run: Measure
+
+    @cached_property
+    def model(self) -> FineTune:
+        """The model measured; tokenizer and lengths are those of the first where there are several."""
+        if self.run.model is None:
+            raise TypeError(f"{self.run.title}: a measurement of no model has no inputs")
+        return self.run.model
+
+    @cached_property
+    def folder(self) -> Path:
+        """The folder of the model."""
+        return self.context.store.model(self.model)
+
+    @cached_property
+    def trained_on(self) -> list[Example]:
+        """The model's training examples, whose commonest label is the baseline; none for a given one.
+
+        Those of an average are those of the first of its models.
+        """
+        model = self.model
+        while model.parts:
+            model = fine_tuned(model.parts)[0]
+        return [
+            example
+            for code in model.method.reads(model.source, model.target).train
+            for example in model.read(self.context, code, "train", model.examples)
+        ]
+
+    def evaluation(self, language: str) -> Evaluation:
+        """Encode one language's examples."""
+        run, model, task = self.run, self.model, self.model.solves
+        source = model.source_languages
+        inputs = ORIGINAL_INPUTS if run.inputs in (None, PAIRED) else run.inputs
+        examples = examples_of(inputs, language, source, self._read)
+        encoded = evaluation(
+            task,
+            examples,
+            load_tokenizer(str(self.folder)),
+            self.context.with_precision(model.optimization),
+            language=language_read(inputs, language, source),
+        )
+        labelled = any(row.labelled for row in encoded.rows) and self.trained_on
+        return replace(encoded, baseline=task.majority(self.trained_on, examples)) if labelled else encoded
+
+    def paired(self, language: str) -> Evaluation:
+        """Pair a language's examples with their translations; the source's, which have none, run alone."""
+        unpaired, source = self.evaluation(language), self.model.source_languages
+        mixup = load_mixup(self.folder)
+        _, *pairs = codes_read(PAIRED, language, source)
+        if mixup is None or not pairs:
+            return unpaired
+        return pair_with_translations(
+            unpaired,
+            self._read(pairs[0]),
+            load_tokenizer(str(self.folder)),
+            self.context.with_precision(self.model.optimization),
+            mixup=mixup,
+            source=source[0],
+        )
+
+    def _read(self, code: str) -> list[Example]:
+        return self.run.read(self.context, code)
+
+
+def read_bitext(context: RunContext, run: Measure, pair: str) -> list[Translation]:
+    """Read the translations of a pair, with their links where the run has word alignments."""
+    aligned = next((alignment for alignment in run.aligned or () if alignment.languages == pair), None)
+    bitext = cast(
+        list[Translation], context.sources.examples(run.corpus, pair, run.split, examples=run.examples)
+    )
+    if aligned is None:
+        return bitext
+    ids = {translation.id for translation in bitext}
+    return [translation for translation in aligned.linked(context) if translation.id in ids]
+
+
+def _parallel_text(context: RunContext, run: Measure, warn: Callable[[str], None]) -> ParallelText:
+    """Return text in several languages: bitext, or the examples of parallel test sets."""
+    tasks = tasks_of(run.corpus) if run.corpus else []
+    if not tasks:
+        return BitextSentences(partial(read_bitext, context, run))
+    read, model = partial(run.read, context), run.model
+    task = (
+        model.solves
+        if model is not None and model.task in tasks
+        else find_task(tasks[0], context.sources.labels(run.corpus) or ())
+    )
+    parallel = ParallelExamples(task=task, read=read, name=f"{run.corpus} {run.split}", warn=warn)
+    if model is None or run.inputs != PAIRED:
+        return parallel
+    source = model.source_languages
+
+    @cache
+    def translations(language: str) -> list[Example]:
+        _, *pairs = codes_read(PAIRED, language, source)
+        return read(pairs[0]) if pairs else []
+
+    mixup = load_mixup(context.store.model(model))
+    return replace(parallel, translations=translations, mixup=mixup, source=source[0])
+
+
+def text_of(context: RunContext, run: Measure, language: str) -> Iterator[str]:
+    """Yield the lines of a language's text, one at a time; DataError when there are none."""
+    empty = True
+    for line in context.sources.stream(run.corpus, language, run.split, examples=run.examples):
+        empty = False
+        yield cast(TextLine, line).text
+    if empty:
+        raise DataError(
+            f"{run.corpus} {language} {run.split}: the split is empty. Choose another split or language."
+        )
+
+
+def _write_tensors(
+    folder: Path, name: str, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, Value]
+) -> None:
+    # numpy has no bfloat16; float32 holds all of its numbers.
+    widened = {
+        key: tensor.float() if tensor.dtype is torch.bfloat16 else tensor for key, tensor in tensors.items()
+    }
+    arrays = {key: tensor.detach().cpu().numpy() for key, tensor in widened.items()}
+    write_tensors(folder / f"{name}{ENDING}", arrays, metadata)

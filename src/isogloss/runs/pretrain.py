@@ -1,0 +1,263 @@
+"""Pretraining: an encoder is made from text, or trained further on it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, cast
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
+from isogloss.core.rows import as_row
+from isogloss.core.rows.training import Parameters
+from isogloss.core.run_parts import (
+    Architecture,
+    Modules,
+    NewSubwords,
+    Replay,
+    TrainedPart,
+    Whole,
+    precision_of,
+)
+from isogloss.core.seeds import derive
+from isogloss.data.corpus import Split
+from isogloss.data.examples import TextLine, Translation, subsample
+from isogloss.data.sources import Sources
+from isogloss.encoders import save_model
+from isogloss.encoders.added.added_weights import parameter_counts
+from isogloss.encoders.added.language_modules import LanguageModules
+from isogloss.methods import Pretraining
+from isogloss.runs.align import Align
+from isogloss.runs.costs import encoder_training, encoder_training_operations
+from isogloss.runs.encoder_facts import Facts, architecture_shape, with_modules
+from isogloss.runs.run import Encoder, Folders, RunContext, RunResult
+from isogloss.training.distributed import is_main_process
+from isogloss.training.memory import Machine, Shape
+from isogloss.training.setting import TextSetting
+
+HELD_OUT_INTERVAL = 100
+"""One line in so many is held out of a text without development split."""
+
+NEW_HEAD = (
+    "the encoder it starts from was saved without a head that predicts text: it was given a new one, which "
+    "has to be learned first."
+)
+"""Warning of a run that trains such an encoder further."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pretrain(Encoder):
+    """Make an encoder from text by masked language modelling: a new one, or one that is trained further."""
+
+    name: ClassVar[str] = "pretrain"
+    trains: ClassVar[bool] = True
+    text: tuple[str, ...]
+    """Corpora of raw text."""
+    languages: tuple[str, ...]
+    """Languages of the text."""
+    start: Encoder | None = None
+    """The encoder that is trained further; None for a new one."""
+    architecture: Architecture | None = field(default_factory=Architecture)
+    """The shape of a new encoder; None where it is that of the start."""
+    method: Pretraining
+    """How: objective, length and optimization."""
+    bitext: str = ""
+    """Corpus of translations for translation LM; none when empty."""
+    lines: tuple[tuple[str, int], ...] | None = None
+    """At most so many lines of a language, drawn at random from the seed: (("ru", 100000),); all of the
+    others."""
+    vocabulary: NewSubwords | None = None
+    """Subwords that are added to the start; None for none."""
+    aligned: tuple[Align, ...] | None = None
+    """Bitext with word alignments that their embeddings are made from; None where they are not."""
+    replay: Replay | None = None
+    """Text in other languages that is mixed in where an encoder is trained further; None for none."""
+    modules: Modules | None = None
+    """What each language has for itself; without, all is shared (or as it is in the start)."""
+    trained: TrainedPart | None = None
+    """modules: those of the languages are trained, and all else stays as it is in the start; layers: all but
+    the embeddings; None for all."""
+    seed: Whole = 0
+    """Seed of initial weights, order, masks, and the lines drawn."""
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+    def __post_init__(self) -> None:
+        """Refuse two shapes, or none."""
+        if (self.start is None) == (self.architecture is None):
+            raise ConfigError(
+                f"{self.name}: a new encoder has an architecture, and one that is trained further has "
+                f"that of its start. Give either of them (with start, architecture=None)."
+            )
+
+    @property
+    def training_corpora(self) -> tuple[str, ...]:  # noqa: D102
+        return self.text
+
+    @property
+    def languages_read(self) -> tuple[str, ...]:
+        """Languages of all text, replayed text included."""
+        return (*self.languages, *(self.replay.languages if self.replay else ()))
+
+    def corpora(self, language: str) -> tuple[str, ...]:
+        """Return the corpora that the text of a language is read from."""
+        replayed = self.replay is not None and language in self.replay.languages
+        return (self.replay.text if self.replay and replayed else ()) or self.text
+
+    @property
+    def base(self) -> Encoder | None:
+        """The encoder it is made from; None for a new one."""
+        return self.start
+
+    @property
+    def precision(self) -> str:  # noqa: D102
+        return precision_of(self.method)
+
+    @property
+    def label(self) -> str:
+        """Name in tables: the shape or the start, the languages, the beginning of the id."""
+        shape, modules = self.architecture, f", {self.modules.kind} modules" if self.modules else ""
+        training = f"{self.trained} trained" if self.trained else "pretrained further"
+        start = f"{self.start.label}, {training}" if self.start else ""
+        size = f"{shape.family} {shape.layers}x{shape.dim}" if shape else start
+        return f"{size} on {'+'.join(self.languages)}{modules} ({identity(self)[:6]})"
+
+    @property
+    def adds_subwords(self) -> bool:  # noqa: D102
+        return self.vocabulary is not None
+
+    @property
+    def trained_length(self) -> int | None:  # noqa: D102
+        block = self.method.training.block
+        if self.start is None:
+            return block
+        longest = self.start.trained_length
+        return None if longest is None else max(block, longest)
+
+    @property
+    def pretraining_seed(self) -> int:  # noqa: D102
+        return self.seed
+
+    def seedless(self) -> "Pretrain":  # noqa: D102
+        return replace(self, seed=0, start=self.start.seedless() if self.start else None)
+
+    def facts(self, folders: Folders) -> Facts | None:  # noqa: D102
+        shape = self.architecture
+        if shape is None:
+            return super().facts(folders)
+        return Facts(shape.family, shape.dim, shape.positions, shape.layers)
+
+    def shape(self, folders: Folders) -> Shape | None:  # noqa: D102
+        if self.architecture:
+            shape: Shape | None = architecture_shape(self.architecture)
+        else:
+            shape = self.start.shape(folders) if self.start else None
+        if shape and self.start and self.vocabulary:
+            size = self.vocabulary.size
+            parameters = shape.parameters + size * shape.dim
+            shape = replace(shape, vocabulary=shape.vocabulary + size, parameters=parameters)
+        return with_modules(shape, self.modules, len(self.languages)) if shape else None
+
+    def has_masked_lm(self, folders: Folders) -> bool:  # noqa: ARG002, D102
+        return True
+
+    def predicts_text(self, folders: Folders) -> bool:  # noqa: ARG002, D102
+        return True
+
+    def language_modules(self, folders: Folders) -> LanguageModules | None:  # noqa: D102
+        of_start = self.start.language_modules(folders) if self.start else None
+        if self.modules is None:
+            return of_start
+        languages = of_start.languages if of_start else ()
+        return LanguageModules(self.modules, tuple(dict.fromkeys((*languages, *self.languages))))
+
+    def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
+        cost, shape = self.method.cost(), self.shape(folders)
+        if shape is None or cost is None:
+            return None
+        start = self.start.shape(folders) if self.start else None
+        parts = {"modules": shape.parameters - start.parameters} if start else {}
+        parts["layers"] = shape.parameters - shape.vocabulary * shape.dim
+        trained = parts.get(self.trained or "")
+        return encoder_training(cost, replace(shape, dropout=cost.dropout), machine, trained=trained)
+
+    def operations(self, folders: Folders) -> float | None:  # noqa: D102
+        cost, shape = self.method.cost(), self.shape(folders)
+        return None if shape is None or cost is None else encoder_training_operations(cost, shape)
+
+    def make(self, context: RunContext) -> RunResult:
+        """Train on text, and save the encoder."""
+
+        def translations(first: str, second: str) -> Iterator[Translation]:
+            bitext = context.sources.stream(self.bitext, f"{first}-{second}", "train")
+            return cast(Iterator[Translation], bitext)
+
+        holds_out = self.method.training.evaluate_every is not None
+        text = PretrainingText(self, context.sources, holds_out=holds_out)
+        setting = TextSetting(
+            text=text.train,
+            held_out=text.held_out,
+            translations=translations if self.bitext else None,
+            languages=self.languages,
+            architecture=self.architecture,
+            start=self.start.weights(context) if self.start else "",
+            vocabulary=self.vocabulary,
+            bitext={run.languages: run.linked(context) for run in self.aligned or ()},
+            replay=self.replay,
+            modules=self.modules,
+            trained=self.trained,
+            folder=context.work(self),
+            seed=self.seed,
+            on_progress=context.on_progress,
+        )
+        trained = context.with_precision(self.method).train(setting)
+        if is_main_process():
+            save_model(trained.model, trained.tokenizer, context.store.model(self))
+        has_head = self.start is None or self.start.predicts_text(context.sources.encoders)
+        parameters = [
+            as_row(Parameters(language=language, parameters=count))
+            for language, count in parameter_counts(trained.model).items()
+        ]
+        return RunResult([*trained.rows, *parameters], () if has_head else (NEW_HEAD,))
+
+
+@dataclass(frozen=True)
+class PretrainingText:
+    """The lines of each language that are trained on, and those held out to measure perplexity on.
+
+    Held out is the development split of a corpus that has one; of any other, one line in a hundred of its
+    text, which then is neither trained on nor part of what the vocabulary is made from.
+    """
+
+    run: Pretrain
+    sources: Sources
+    holds_out: bool
+    """Whether perplexity is measured; otherwise all training text is trained on."""
+
+    def train(self, language: str) -> Iterator[str]:
+        """Yield the lines that are trained on: all, or a sample where the run limits them."""
+        lines = (line for corpus in self.run.corpora(language) for line in self._training(corpus, language))
+        most = dict(self.run.lines or ()).get(language)
+        if most is None:
+            return lines
+        return iter(subsample(lines, most, seed=derive(self.run.seed, "lines", language)))
+
+    def held_out(self, language: str) -> Iterator[str]:
+        """Yield the others, of all corpora; their number does not depend on how many are trained on."""
+        for corpus in self.run.corpora(language):
+            if self.sources.has_dev(corpus, language):
+                yield from self._split(corpus, language, "dev")
+            else:
+                yield from _sifted(self._split(corpus, language, "train"), held_out=True)
+
+    def _training(self, corpus: str, language: str) -> Iterator[str]:
+        lines = self._split(corpus, language, "train")
+        if self.holds_out and not self.sources.has_dev(corpus, language):
+            return _sifted(lines, held_out=False)
+        return lines
+
+    def _split(self, corpus: str, language: str, split: Split) -> Iterator[str]:
+        return (cast(TextLine, line).text for line in self.sources.stream(corpus, language, split))
+
+
+def _sifted(lines: Iterable[str], *, held_out: bool) -> Iterator[str]:
+    """Yield the first of each hundred lines, or all others."""
+    return (line for number, line in enumerate(lines) if (number % HELD_OUT_INTERVAL == 0) == held_out)

@@ -1,0 +1,201 @@
+"""Models that exist already: named by the fingerprint of their files or by their commit on the hub."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+from isogloss.core.errors import ModelError
+from isogloss.core.paths import from_home, is_there
+from isogloss.encoders import load_encoder_config, load_model, load_tokenizer
+from isogloss.encoders.added.language_modules import LanguageModules
+from isogloss.encoders.folders import (
+    SHIPPED,
+    check_tokenizer,
+    check_weights,
+    existing_folder,
+    fingerprint,
+    gguf_file,
+    hub_commit,
+    read_config,
+    shipped_folder,
+)
+from isogloss.encoders.hub import HUB_NAME, pinned_name
+from isogloss.encoders.initial import TextAttention, prepared
+from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
+from isogloss.runs.costs import scoring_by
+from isogloss.runs.encoder_facts import ASSUMED_SHAPES, Facts, folder_shape, read_facts
+from isogloss.runs.run import Encoder, Folders, RunContext
+from isogloss.training.memory import Machine, Shape
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pretrained(Encoder):
+    """An encoder that exists already: the shipped one, a folder, or a name on the Hugging Face hub."""
+
+    name: ClassVar[str] = "pretrained"
+    source: str
+    """shipped, a folder, or a hub name."""
+    data: str = ""
+    """Fingerprint of its files: other weights in the same folder are another encoder."""
+    revision: str | None = None
+    """Commit of a hub name; None for a folder, and if it could not be looked up."""
+    attention: TextAttention | None = None
+    """Of a decoder: whether it reads with its mask or without; None for as its config.json says."""
+    exists: ClassVar[bool] = True
+
+    @property
+    def pinned(self) -> str:
+        """Name to load it by where no folder of this machine has it: a hub name with its commit."""
+        return pinned_name(self.source, self.revision)
+
+    @property
+    def reference(self) -> str:  # noqa: D102
+        return self.pinned
+
+    @property
+    def base(self) -> None:
+        """The encoder it was made from, which is not known."""
+
+    @property
+    def label(self) -> str:
+        """Name in tables: that of its folder or repository."""
+        name = Path(self.source).name or self.source
+        return f"{name}, {self.attention}" if self.attention else name
+
+    @property
+    def unresolved(self) -> str:  # noqa: D102
+        return "" if self.data or self.revision else self.source
+
+    @property
+    def own_download(self) -> Sequence[tuple[str, Callable[[str], object]]]:  # noqa: D102
+        return [(self.pinned, _load)] if not self.data else []
+
+    @property
+    def translator_download(self) -> Sequence[tuple[str, Callable[[str], object]]]:
+        """The download of a translation model."""
+        return [(self.pinned, seq2seq_folder)] if not self.data else []
+
+    def seedless(self) -> "Pretrained":  # noqa: D102
+        return self
+
+    def weights(self, context: RunContext) -> str:
+        """Return its folder or hub name; that of a decoder as it is read, where a recipe says so."""
+        path = context.sources.encoders.get(self.data, self.pinned)
+        if self.attention or (self.data and gguf_file(Path(path))):
+            return str(prepared(path, self.attention, context.store.model(self)))
+        return path
+
+    def folder(self, folders: Folders) -> str:  # noqa: D102
+        return folders.get(self.data, "")
+
+    def facts(self, folders: Folders) -> Facts | None:  # noqa: D102
+        folder = self.folder(folders)
+        return read_facts(folder, self.data) if folder else None
+
+    def shape(self, folders: Folders) -> Shape | None:  # noqa: D102
+        path = self.folder(folders) or (self.pinned if self.revision else "")
+        try:
+            return folder_shape(path) if path else ASSUMED_SHAPES.get(self.source.partition("@")[0])
+        except ModelError:
+            return None
+
+    def translator_shape(self) -> None:
+        """Return the shape of a translation model that was made elsewhere, which is not known."""
+
+    def check_direction(self, source: str, target: str, folders: Folders) -> None:
+        """Raise ModelError unless a translation model on this machine has subwords for these languages."""
+        if folder := self.folder(folders):
+            _check_direction(folder, source, target)
+
+    def has_masked_lm(self, folders: Folders) -> bool:  # noqa: D102
+        facts = self.facts(folders)
+        return facts is None or facts.masked_lm
+
+    def predicts_text(self, folders: Folders) -> bool:  # noqa: D102
+        facts = self.facts(folders)
+        return facts is None or facts.text_head
+
+    def reads_causally(self, folders: Folders) -> bool:  # noqa: D102
+        facts = self.facts(folders)
+        return self.attention == "causal" if self.attention else facts is not None and facts.causal
+
+    def language_modules(self, folders: Folders) -> LanguageModules | None:  # noqa: D102
+        facts = self.facts(folders)
+        return facts.modules if facts else None
+
+    def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
+        return scoring_by(self, folders, machine)
+
+
+def pretrained(source: str) -> Pretrained:
+    """Name an encoder that exists already, without the path where this machine keeps it.
+
+    Its files are checked (ModelError when one is missing or damaged) and their fingerprint taken; for a name
+    on the hub the config is checked, and the commit taken.
+    """
+    folder = model_folder(source)
+    if folder is None:
+        encoder = on_hub(source)
+        if encoder.revision:
+            load_encoder_config(encoder.pinned)
+        return encoder
+    read_config(folder)
+    check_tokenizer(folder)
+    check_weights(folder, "AutoModel")
+    return in_folder(folder, name=source if source == SHIPPED else "")
+
+
+def translation_model(source: str) -> Pretrained:
+    """Name a translation model without the path where this machine keeps it, as encoders are named."""
+    folder = model_folder(source)
+    if folder is None:
+        return on_hub(source)
+    seq2seq_folder(folder)
+    return in_folder(folder)
+
+
+def in_folder(folder: Path, name: str = "") -> Pretrained:
+    """Name a model by its files' fingerprint and its folder's name, or that of the run whose model it is."""
+    folder_name = folder.parent.name if folder.name == "model" else folder.name
+    return Pretrained(source=name or folder_name, data=fingerprint(folder))
+
+
+def on_hub(source: str) -> Pretrained:
+    """Name a model on the hub (``name`` or ``name@revision``) by its commit, if that can be looked up."""
+    return Pretrained(source=source, revision=hub_commit(source))
+
+
+def model_folder(source: str) -> Path | None:
+    """Return the folder of an encoder, or of the model in a run's folder; None for a name on the hub.
+
+    ModelError for a folder that does not exist.
+    """
+    if source == SHIPPED:
+        return shipped_folder()
+    folder = from_home(source)
+    is_name = HUB_NAME.fullmatch(source) and not source.startswith(".")
+    if is_there(folder) or not is_name or (folder.parent != Path() and folder.parent.is_dir()):
+        folder = existing_folder(folder).resolve()
+        inside = folder / "model"
+        return inside if (inside / "config.json").is_file() else folder
+    return None
+
+
+def model_folders(
+    sources: Iterable[str], model_named: Callable[[str], Pretrained] = pretrained
+) -> dict[str, str]:
+    """Return the folders of encoders, or of the models ``model_named`` names, by fingerprint."""
+    folders = {source: model_folder(source) for source in sources}
+    return {model_named(source).data: str(folder) for source, folder in folders.items() if folder is not None}
+
+
+def _load(name: str) -> None:
+    load_tokenizer(name)
+    load_model(name)
+
+
+@lru_cache(maxsize=256)
+def _check_direction(folder: str, source: str, target: str) -> None:
+    load_subwords(folder, (source, target))

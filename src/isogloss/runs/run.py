@@ -1,0 +1,366 @@
+"""What all kinds of runs have in common: where they are made, what they read, need and cost.
+
+A run is a frozen value that says completely what is to be made. Its id is the hash of its content
+(``core.identity``): the names of classes and fields are part of it. Each kind is one module of this package.
+A base class here must not have an attribute named as a field of a kind: dataclasses would take it for the
+field's default.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+import torch
+
+from isogloss.core.errors import ConfigError, did_you_mean
+from isogloss.core.identity import identity
+from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.records import Row
+from isogloss.core.result_files import Predictions
+from isogloss.core.run_parts import Named, precision_of, values_of, with_fields
+from isogloss.data.corpus import Split
+from isogloss.data.sources import Sources, Treebanks
+from isogloss.encoders.added.language_modules import SHARED_ADAPTER, LanguageModules
+from isogloss.runs.encoder_facts import Facts
+from isogloss.store.store import WORK, Store
+from isogloss.training.memory import Machine, Shape
+from isogloss.training.states import check_layers
+
+Folders = Mapping[str, str]
+"""Folders of models on this machine, by the fingerprint of their files."""
+
+Owner = TypeVar("Owner")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """Store and data of the runs that are made together."""
+
+    store: Store
+    sources: Sources
+    on_progress: OnProgress = no_progress
+    threads: int = 1
+    """Threads of a run on the CPU. Sums depend on it in their last bits, so it follows neither from the
+    machine nor from how many runs are made in parallel."""
+    precision: str = "auto"
+    """The precision that "auto" stands for."""
+    track: tuple[str, ...] = ()
+    """Trackers that follow the runs."""
+
+    def resolved(self, precision: str) -> str:
+        """Return the precision a run is made in."""
+        return self.precision if precision == "auto" else precision
+
+    def with_precision(self, part: Owner) -> Owner:
+        """Return a method or an optimization with its precision resolved."""
+        return with_fields(part, precision=self.resolved(precision_of(part)))
+
+    def work(self, run: "Run") -> Path:
+        """Return the folder for what only an unfinished run needs."""
+        return self.store.folder(run) / WORK
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Rows, warnings and predictions of a run; its files are in its folder already."""
+
+    rows: Sequence[Row]
+    warnings: tuple[str, ...] = ()
+    predictions: tuple[Predictions, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitRead:
+    """So many examples (0: all) of one split of a corpus."""
+
+    corpus: str
+    language: str
+    split: Split
+    treebanks: Treebanks = ()
+    examples: int = 0
+
+
+class Run(Named):
+    """A run of any kind; what it says here is what most kinds say."""
+
+    exists: ClassVar[bool] = False
+    """Whether it is a model from elsewhere, which no run makes."""
+    trains: ClassVar[bool] = False
+    """Whether several processes can make it together."""
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """Libraries whose versions its record has, in addition to those of all records."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Describe the run in a few words."""
+
+    @property
+    def precision(self) -> str:
+        """Requested precision: auto, float32 or bfloat16."""
+        return "auto"
+
+    @property
+    def reference(self) -> str:
+        """Name it where another run's settings are listed."""
+        return identity(self)
+
+    @property
+    def splits_read(self) -> tuple[SplitRead, ...]:
+        """List the splits that are read once before any run starts, so that broken lines are found."""
+        return ()
+
+    @property
+    def read_with(self) -> "tuple[Run, ...]":
+        """List the runs whose files are read wherever those of this run are."""
+        return ()
+
+    @property
+    def encoders(self) -> "tuple[Encoder, ...]":
+        """List the encoders that it makes, starts from or measures."""
+        return ()
+
+    @property
+    def encoder_within(self) -> "Encoder | None":
+        """The encoder that computes in it; None where none does."""
+        return None
+
+    @property
+    def trained_length(self) -> int | None:
+        """The longest rows, in subwords, that an encoder was pretrained on; None where it is not known."""
+        return None
+
+    @property
+    def unresolved(self) -> str:
+        """Its name on the hub where its commit could not be looked up; empty for all others."""
+        return ""
+
+    @property
+    def downloads(self) -> "Iterable[tuple[str, Callable[[str], object]]]":
+        """Yield the names on the hub of the models it loads, each with the function that downloads it."""
+        for part in parts_of(self):
+            yield from part.own_download
+
+    @property
+    def own_download(self) -> Sequence[tuple[str, Callable[[str], object]]]:
+        """The same of the model that it is itself; empty for a model that is not on the hub."""
+        return ()
+
+    def weights(self, context: RunContext) -> str:
+        """Return the folder, or hub name, of the model it makes."""
+        return str(context.store.model(self))
+
+    def make(self, context: RunContext) -> RunResult:
+        """Make it, its dependencies being finished."""
+        raise TypeError(f"{self.title}: no run makes a model from elsewhere ({context.store.root})")
+
+    def memory(self, folders: Folders, machine: Machine) -> int | None:
+        """Estimate its peak memory in bytes: 0 without a model, None where that is not known."""
+        del folders, machine
+        return 0
+
+    def operations(self, folders: Folders) -> float | None:
+        """Estimate the operations of its training: 0 where nothing is trained, None for unknown sizes."""
+        del folders
+        return 0
+
+
+class Encoder(Run):
+    """A run that makes an encoder, or an encoder that exists already."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Name it in tables."""
+
+    @property
+    @abstractmethod
+    def base(self) -> "Encoder | None":
+        """The encoder it was made from; None for a new one, and where that is not known."""
+
+    @property
+    def original(self) -> "Encoder":
+        """The encoder before any adjustment."""
+        return self
+
+    @property
+    def root(self) -> "Encoder":
+        """The encoder that all others on the way to this one were made from."""
+        return self.base.root if self.base else self
+
+    @property
+    def title(self) -> str:  # noqa: D102
+        return f"encoder {self.label}"
+
+    @property
+    def encoders(self) -> "tuple[Encoder, ...]":  # noqa: D102
+        return (self,)
+
+    @property
+    def encoder_within(self) -> "Encoder | None":  # noqa: D102
+        return self
+
+    @property
+    def training_corpora(self) -> tuple[str, ...]:
+        """Corpora of its pretraining, as far as they are known."""
+        return ()
+
+    @property
+    def languages_read(self) -> tuple[str, ...]:
+        """Languages of its pretraining, as far as they are known."""
+        return ()
+
+    @property
+    def adds_subwords(self) -> bool:
+        """Whether its training added subwords to those of its base."""
+        return False
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds of the adjustments it was made by, the last one first."""
+        return ()
+
+    @property
+    def pretraining_seed(self) -> int | None:
+        """Seed of the pretraining before any adjustment; None for an encoder that exists already."""
+        return None
+
+    @abstractmethod
+    def seedless(self) -> "Encoder":
+        """Return it as it would be if every training on the way had seed 0."""
+
+    def folder(self, folders: Folders) -> str:
+        """Return the folder of its root; empty where that is not on this machine."""
+        return self.base.folder(folders) if self.base else ""
+
+    def facts(self, folders: Folders) -> Facts | None:
+        """Return the facts of its root; None where that is not on this machine."""
+        return self.base.facts(folders) if self.base else None
+
+    @abstractmethod
+    def shape(self, folders: Folders) -> Shape | None:
+        """Return its shape with its modules; None where it is neither on this machine nor assumed."""
+
+    @abstractmethod
+    def has_masked_lm(self, folders: Folders) -> bool:
+        """Return whether it has a masked-LM head; True where it is not on this machine."""
+
+    @abstractmethod
+    def predicts_text(self, folders: Folders) -> bool:
+        """Return whether it has the head of its pretraining; True where it is not on this machine."""
+
+    def reads_causally(self, folders: Folders) -> bool:
+        """Return whether it is a decoder with its causal mask; False where it is not on this machine."""
+        return self.base.reads_causally(folders) if self.base else False
+
+    @abstractmethod
+    def language_modules(self, folders: Folders) -> LanguageModules | None:
+        """Return its language modules; None without any, and where it is not on this machine."""
+
+    def mapped_languages(self, folders: Folders) -> frozenset[str] | None:
+        """Return the languages it has maps for, and their source; None where it reads any language."""
+        facts = self.facts(folders)
+        return frozenset(facts.maps) if facts and facts.maps else None
+
+    def module_languages(self, folders: Folders) -> frozenset[str] | None:
+        """Return the languages it has modules for; None where it reads any language."""
+        facts = self.facts(folders)
+        if facts and facts.adapters:
+            return frozenset(facts.adapters)
+        modules = self.language_modules(folders)
+        if modules is None or modules.modules.kind == SHARED_ADAPTER or modules.modules.fallback:
+            return None
+        return frozenset(modules.languages)
+
+    def reads(self, code: str, folders: Folders) -> bool:
+        """Return whether it reads a language."""
+        limits = (self.module_languages(folders), self.mapped_languages(folders))
+        return all(languages is None or code in languages for languages in limits)
+
+    def check_read(self, codes: Iterable[str], folders: Folders, name: str) -> None:
+        """Raise ConfigError for a language that it, called ``name``, has no module or no map for."""
+        modules, maps = self.module_languages(folders), self.mapped_languages(folders)
+        for code in codes:
+            if modules is not None and code not in modules:
+                raise ConfigError(
+                    f"{name} has modules for each language, and none for {code!r}."
+                    f"{did_you_mean(code, modules)} Known: {', '.join(sorted(modules))}. Pretrain it with "
+                    f"{code} too, choose whose modules read what has none (modules.fallback), or name other "
+                    "languages (or encoders)."
+                )
+            if maps is not None and code not in maps:
+                raise ConfigError(
+                    f"{name} maps each language's states, and has no map for {code!r}. "
+                    f"Known: {', '.join(sorted(maps))}. Adjust it with bitext of {code} too, or name other "
+                    "languages (or encoders)."
+                )
+
+    def check_layers(self, part: object, folders: Folders) -> None:
+        """Raise ConfigError for a layer that a part reads and that it lacks."""
+        if part and (facts := self.facts(folders)):
+            values = values_of(part)
+            for name in ("layer", "layers"):
+                layers = values.get(name) or ()
+                check_layers(facts.layers, layers if isinstance(layers, tuple) else (layers,), name)
+
+
+def runs_in(value: object) -> tuple[Run, ...]:
+    """List the runs in the value of a field: a run, a tuple of runs, or anything else."""
+    return tuple(part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Run))
+
+
+def parts_of(run: Run) -> tuple[Run, ...]:
+    """List the runs in a run's fields."""
+    return tuple(part for field in fields(run) for part in runs_in(getattr(run, field.name)))
+
+
+def needs(run: Run) -> tuple[Run, ...]:
+    """List the runs that must be finished before this one; an encoder that exists already is none."""
+    return tuple(part for part in parts_of(run) if not part.exists)
+
+
+def read_by(run: Run) -> tuple[Run, ...]:
+    """List the runs whose files are read to make this one."""
+    needed = needs(run)
+    read_too = (part for dependency in needed for part in dependency.read_with if not part.exists)
+    return tuple(dict.fromkeys((*needed, *read_too)))
+
+
+def unresolved_models(runs: Iterable[Run]) -> list[str]:
+    """List the names of hub models that runs need and whose commits could not be looked up."""
+    return sorted({part.unresolved for run in runs for part in parts_of(run)} - {""})
+
+
+def download(runs: Iterable[Run]) -> None:
+    """Download the models on the hub that runs load, each once."""
+    models = {pair for run in runs for pair in run.downloads}
+    for name, function in sorted(models, key=lambda pair: pair[0]):
+        function(name)
+
+
+def in_order(runs: Iterable[Run]) -> list[Run]:
+    """List all runs with their dependencies, each once, dependencies first."""
+    ordered: dict[str, Run] = {}
+
+    def add(run: Run) -> None:
+        key = identity(run)
+        if key in ordered:
+            return
+        for needed in needs(run):
+            add(needed)
+        ordered[key] = run
+
+    for run in runs:
+        add(run)
+    return list(ordered.values())
+
+
+def precision_here(store: Store) -> str:
+    """Return the precision that "auto" stands for on this machine."""
+    from isogloss.training.precision import measured_precision
+
+    if torch.cuda.is_available():
+        return store.precision(torch.cuda.get_device_name(), lambda: measured_precision("cuda"))
+    return store.precision(torch.backends.cpu.get_cpu_capability(), lambda: measured_precision("cpu"))

@@ -1,0 +1,368 @@
+"""Translations: models trained on bitext, and examples translated with their labels."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import ClassVar, cast
+
+from isogloss.aligners import Aligner, AlignSetting
+from isogloss.core.errors import ConfigError, RunError
+from isogloss.core.identity import identity
+from isogloss.core.rows import as_row
+from isogloss.core.rows.training import TranslatedSplit
+from isogloss.core.run_parts import Count, Named, Whole, precision_of, values_of
+from isogloss.data.corpus import Split
+from isogloss.data.examples import Example, TaggedSentence, Translation, read_examples, write_examples
+from isogloss.data.projection.label_projection import (
+    Projection,
+    TagWay,
+    Translated,
+    TranslatedExamples,
+    Way,
+    translate_examples,
+)
+from isogloss.data.sources import Sources, Treebanks
+from isogloss.encoders import save_model
+from isogloss.methods.translation_modelling import TranslationModelling
+from isogloss.metrics.translation import bleu, chrf, signature
+from isogloss.runs.costs import scoring, training_operations
+from isogloss.runs.pretrained import Pretrained
+from isogloss.runs.run import Encoder, Folders, Run, RunContext, RunResult, SplitRead, parts_of
+from isogloss.training.distributed import is_main_process
+from isogloss.training.memory import Load, Machine, Shape, training_memory
+from isogloss.training.setting import TranslationSetting
+from isogloss.translators import TranslateSetting, Translator
+
+EXAMPLES = "examples.jsonl"
+"""The translated examples of a run, a line each."""
+
+CROSS_ATTENTION = 1.5
+"""Layers of an encoder that a layer of a decoder is like."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainTranslator(Run):
+    """Make a translation model from bitext, for both directions of every pair."""
+
+    name: ClassVar[str] = "train-translator"
+    trains: ClassVar[bool] = True
+    bitext: str
+    """Corpus of translations."""
+    pairs: tuple[str, ...]
+    """Pairs of languages, as in en-es."""
+    method: TranslationModelling
+    """How: size, length and optimization."""
+    dev: str = ""
+    """Corpus of translations whose dev split chooses among the weights on the way; none when empty."""
+    examples: Count = 0
+    """Translations of each pair, drawn at random; 0 for all."""
+    seed: Whole = 0
+    """Seed of initial weights, order and dropout."""
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+    @property
+    def precision(self) -> str:  # noqa: D102
+        return precision_of(self.method)
+
+    @property
+    def splits_read(self) -> tuple[SplitRead, ...]:  # noqa: D102
+        splits = []
+        for pair in self.pairs:
+            splits += [SplitRead(corpus=self.bitext, language=pair, split="train", examples=self.examples)]
+            splits += [SplitRead(corpus=self.dev, language=pair, split="dev")] if self.dev else []
+        return tuple(splits)
+
+    @property
+    def label(self) -> str:
+        """Name in tables: the beginning of the id."""
+        return f"trained {identity(self)[:6]}"
+
+    @property
+    def title(self) -> str:  # noqa: D102
+        size = f"{self.examples} of " if self.examples else ""
+        return f"translator, {self.label}: {size}{self.bitext} {' '.join(self.pairs)}"
+
+    @property
+    def translator_download(self) -> Sequence[tuple[str, Callable[[str], object]]]:
+        """Nothing: it is made here."""
+        return ()
+
+    def translator_shape(self) -> Shape:
+        """Return the shape of its model, with its decoder's layers as so many more of an encoder's."""
+        method = self.method
+        layer = 4 * method.dim**2 + 2 * method.dim * method.feed_forward
+        layers = round(method.layers * (1 + CROSS_ATTENTION))
+        return Shape(
+            parameters=method.vocabulary * method.dim + layers * layer,
+            layers=layers,
+            dim=method.dim,
+            heads=method.heads,
+            feed_forward=method.feed_forward,
+            vocabulary=method.vocabulary,
+            dropout=method.dropout > 0,
+        )
+
+    def check_direction(self, source: str, target: str, folders: Folders) -> None:
+        """Raise ConfigError unless it is trained on these languages."""
+        del folders
+        if not {f"{source}-{target}", f"{target}-{source}"} & set(self.pairs):
+            raise ConfigError(
+                f"train.pairs: the model is trained on {', '.join(self.pairs)}, so it cannot "
+                f"translate {source}-{target}. Add the pair."
+            )
+
+    def memory(self, folders: Folders, machine: Machine) -> int:  # noqa: ARG002, D102
+        method = self.method
+        load = Load(
+            rows=max(1, method.batch_subwords // method.longest),
+            length=method.longest,
+            predicted=method.batch_subwords,
+        )
+        return training_memory(self.translator_shape(), load, method.updates, machine, best=bool(self.dev))
+
+    def operations(self, folders: Folders) -> float:  # noqa: ARG002, D102
+        subwords = self.method.steps * self.method.batch_subwords
+        return training_operations(self.translator_shape(), subwords, self.method.longest, predicted=1)
+
+    def make(self, context: RunContext) -> RunResult:
+        """Train the translation model."""
+
+        def read(corpus: str, split: Split, count: int) -> dict[str, list[Translation]]:
+            examples = partial(context.sources.examples, corpus, split=split, examples=count)
+            return {pair: cast(list[Translation], examples(pair)) for pair in self.pairs}
+
+        setting = TranslationSetting(
+            bitext=read(self.bitext, "train", self.examples),
+            dev=read(self.dev, "dev", self.method.dev_sentences) if self.dev else {},
+            folder=context.work(self),
+            seed=self.seed,
+            on_progress=context.on_progress,
+        )
+        trained = context.with_precision(self.method).train(setting)
+        if is_main_process():
+            save_model(trained.model, trained.tokenizer, context.store.model(self))
+        return RunResult(trained.rows)
+
+
+TranslationModel = TrainTranslator | Pretrained
+
+
+@dataclass(frozen=True, kw_only=True)
+class Translate(Run):
+    """Make translated examples, under the same ids, of a corpus's split."""
+
+    name: ClassVar[str] = "translate"
+    libraries: ClassVar[tuple[str, ...]] = ("sacrebleu",)
+    corpus: str
+    """Corpus of any kind: with labels, of text, or of translations, whose first texts are translated."""
+    languages: str
+    """From and into: en-sw; en-sw-en goes back to where it came from."""
+    split: Split = "train"
+    """Split that is translated."""
+    translator: Translator
+    """How texts are translated."""
+    model: TranslationModel | None = None
+    """The model, where the translator needs one."""
+    start: "Translate | None" = None
+    """The translation whose output is translated back; None where the corpus itself is translated."""
+    answers: tuple[str, ...] | None = None
+    """Ways to find the answers to questions in the translation, tried in order; when empty, questions are
+    translated without their answers. None where nothing has answers."""
+    tags: TagWay | None = None
+    """How tags find their words in the translation: links or alignment; None leaves them behind."""
+    links: TagWay | None = None
+    """How words are linked to those of the translation, which then keeps the links: links (the translator's
+    own) or alignment; None keeps none."""
+    aligner: Aligner | None = None
+    """Word aligner, where labels or links are found by alignment."""
+    encoder: Encoder | None = None
+    """The encoder whose states that aligner compares."""
+    treebanks: Treebanks = ()
+    """Treebank of a language where the corpus has several."""
+    examples: Count = 0
+    """Examples that are translated, drawn at random; 0 for all."""
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+    @property
+    def direction(self) -> tuple[str, str]:
+        """The languages it translates from and into last: (sw, en) of en-sw-en."""
+        return last_step(self.languages)
+
+    @property
+    def language_read(self) -> str:
+        """Language, or pair of a corpus of translations, that the corpus is read in."""
+        return language_to_translate(self.corpus, self.languages)
+
+    @property
+    def splits_read(self) -> tuple[SplitRead, ...]:  # noqa: D102
+        split = split_read(self.corpus, self.language_read, self.split, self.examples, self.treebanks)
+        return () if self.start else (split,)
+
+    @property
+    def title(self) -> str:  # noqa: D102
+        return f"translation: {self.corpus} {self.languages} {self.split} by {translator_label([self])}"
+
+    @property
+    def downloads(self) -> Iterable[tuple[str, Callable[[str], object]]]:  # noqa: D102
+        for part in parts_of(self):
+            if part is not self.model:
+                yield from part.own_download
+        yield from self.model.translator_download if self.model else ()
+
+    def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: ARG002, D102
+        if self.model is None:
+            return 0
+        shape = self.model.translator_shape()
+        return scoring(shape, machine) if shape else None
+
+    def translated(self, context: RunContext) -> list[Example]:
+        """Read the examples that it translated."""
+        return list(read_examples(context.store.folder(self) / EXAMPLES))
+
+    def make(self, context: RunContext) -> RunResult:
+        """Translate a split; where it is bitext, score the translations against its own."""
+        originals = self._originals(context)
+        carried = translate_examples(
+            originals,
+            partial(self._translations, context),
+            projection=self._projection(context),
+            language=self.direction[1],
+        )
+        split = f"{self.corpus} {self.languages} {self.split}"
+        if not carried.examples:
+            raise RunError(
+                f"{split}: of {len(originals)} examples no label was found again in the translation. Try "
+                f"other ways (translate.answers, [align]), or another translator."
+            )
+        write_examples(context.store.folder(self) / EXAMPLES, carried.examples)
+        row = self._row(originals, carried)
+        return RunResult([as_row(row)], tuple(_warnings(split, len(originals), carried)))
+
+    def _originals(self, context: RunContext) -> list[Example]:
+        if self.start is not None:
+            return self.start.translated(context)
+        return context.sources.examples(
+            self.corpus, self.language_read, self.split, treebanks=self.treebanks, examples=self.examples
+        )
+
+    def _translations(self, context: RunContext, texts: Iterable[str]) -> Iterator[Translated]:
+        source, target = self.direction
+        texts = list(texts)
+        setting = TranslateSetting(
+            source=source,
+            target=target,
+            model="" if self.model is None else self.model.weights(context),
+            folder=context.work(self),
+            precision=context.precision,
+            total=len(texts),
+            on_progress=context.on_progress,
+        )
+        return self.translator.translate(texts, setting)
+
+    def _projection(self, context: RunContext) -> Projection | None:
+        if self.answers is None and self.tags is None and self.links is None:
+            return None
+        answers = cast(tuple[Way, ...], self.answers or ())
+        find_links = None if self.aligner is None else partial(self._find_links, context, self.aligner)
+        return Projection(answers=answers, tags=self.tags, links=self.links, find_links=find_links)
+
+    def _find_links(
+        self, context: RunContext, aligner: Aligner, pairs: Sequence[Translation]
+    ) -> Iterator[Iterable[tuple[int, int]]]:
+        """Link the words of texts and their translations."""
+        setting = AlignSetting(
+            pairs=list(pairs),
+            encoder="" if self.encoder is None else self.encoder.weights(context),
+            precision=context.precision,
+            on_progress=context.on_progress,
+        )
+        return (aligned.links for aligned in aligner.align(setting))
+
+    def _row(self, originals: Sequence[Example], carried: TranslatedExamples) -> TranslatedSplit:
+        sentences = [example for example in carried.examples if isinstance(example, TaggedSentence)]
+        tags = [tag for sentence in sentences for tag in sentence.tags]
+        row = TranslatedSplit(
+            examples=len(originals),
+            translated=len(carried.examples),
+            lost=len(carried.lost),
+            cuts=carried.cuts,
+            tagged=sum(map(bool, tags)) / len(tags) if tags else None,
+        )
+        references = [example.second for example in originals if isinstance(example, Translation)]
+        if not references:
+            return row
+        hypotheses = [example.second for example in carried.examples if isinstance(example, Translation)]
+        _, language = self.direction
+        return replace(
+            row,
+            metric="chrf",
+            score=chrf(references, hypotheses),
+            bleu=bleu(references, hypotheses, language),
+            signature=signature(language),
+        )
+
+
+def _warnings(split: str, originals: int, carried: TranslatedExamples) -> Iterator[str]:
+    if carried.lost:
+        yield (
+            f"{split}: the labels of {len(carried.lost)} of {originals} examples were not found again in the "
+            f"translation; these are left out."
+        )
+    if carried.cuts:
+        yield f"{split}: texts were cut at {carried.cuts} places, as they were too long for the translator."
+
+
+def last_step(languages: str) -> tuple[str, str]:
+    """Return the languages of the last translation: (sw, en) of en-sw-en."""
+    _, source, target = ("", *languages.split("-"))[-3:]
+    return source, target
+
+
+def language_to_translate(corpus: str, languages: str) -> str:
+    """Return the language, or the pair of a corpus of translations, that a corpus to translate is read in."""
+    return languages if "bitext" in Sources().corpus(corpus).tasks else languages.partition("-")[0]
+
+
+def described(part: Named, *notes: str) -> str:
+    """Return the name of a method or translator, with notes and the fields that differ from the default."""
+    silent = {field.name for field in fields(part) if field.metadata.get("watches")}
+    default = values_of(type(part)())
+    changed = [
+        f"{name}={value}"
+        for name, value in values_of(part).items()
+        if value != default[name] and name not in silent
+    ]
+    details = ", ".join((*filter(None, notes), *changed))
+    return f"{part.name} ({details})" if details else part.name
+
+
+def translator_label(translated: Sequence[Translate]) -> str:
+    """Return the translator's name with its models; those of several directions are joined by +."""
+    models = dict.fromkeys(run.model.label for run in translated if run.model is not None)
+    return described(translated[0].translator, "+".join(models))
+
+
+def split_read(corpus: str, language: str, split: Split, examples: int, treebanks: Treebanks) -> SplitRead:
+    """Return a split with the treebank of its language alone."""
+    banks = tuple(pair for pair in treebanks if pair[0] == language)
+    return SplitRead(corpus=corpus, language=language, split=split, treebanks=banks, examples=examples)
+
+
+def from_files(splits: Iterable[SplitRead], translated: Sequence[Translate] | None) -> tuple[SplitRead, ...]:
+    """Leave out the splits that a run translates."""
+    made = {(run.languages, run.split) for run in translated or ()}
+    return tuple(split for split in splits if (split.language, split.split) not in made)
+
+
+def read_or_translated(
+    context: RunContext, translated: Sequence[Translate] | None, split: SplitRead
+) -> list[Example]:
+    """Read the examples of a split from the run that translated it, or else from files."""
+    for run in translated or ():
+        if (run.languages, run.split) == (split.language, split.split):
+            return run.translated(context)
+    return context.sources.examples(
+        split.corpus, split.language, split.split, treebanks=split.treebanks, examples=split.examples
+    )
