@@ -31,9 +31,6 @@ Weight = Annotated[float, Field(strict=True, ge=0)]
 """A factor that may be 0."""
 
 
-Precision = Literal["auto", "float32", "bfloat16"]
-"""The precision of matrix products; auto is whichever pays on this machine."""
-
 NESTED = {"nested": True}
 """The metadata of a field that holds a nested value."""
 
@@ -220,7 +217,7 @@ class Updates:
     optimizer_states: Literal["8-bit"] | None = None
     """8-bit: Adam's two moments take 2 bytes a weight, not 8 (Dettmers et al. 2022; isogloss[eight-bit]); the
     result is a little another. 32-bit when left out."""
-    precision: Precision = "auto"
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
     checkpoint_every: Count = 200
     """Steps between checkpoints; 0 for none."""

@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from time import perf_counter
-from typing import get_args
 
 import torch
 from torch import nn
 
-from isogloss.core.run_parts import Precision
 from isogloss.training.distributed import is_sharded
 
-PRECISIONS = get_args(Precision)
+PRECISIONS = ("auto", "float32", "bfloat16")
 WORTH = 1.5
 """bfloat16 must multiply this many times faster to be chosen: below that, conversions eat the gain."""
 
