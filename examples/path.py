@@ -5,11 +5,7 @@ python examples/path.py    # paper: "Zero-shot Cross-lingual Transfer is Under-s
 
 from pathlib import Path
 
-import torch
-
 import isogloss
-from isogloss.data import CORPORA
-from isogloss.data.built_in_languages import BuiltInLanguages
 
 
 def main(out: Path, examples: int = 1500) -> None:
@@ -27,12 +23,15 @@ def main(out: Path, examples: int = 1500) -> None:
         },
     )
     start, end = (isogloss.load_model(out / record.id) for record in result.records)
-    ends = [{name: weight.clone() for name, weight in m.network.state_dict().items()} for m in (start, end)]
-    dev = {code: list(CORPORA["ud"].read(BuiltInLanguages(), code, "dev"))[:200] for code in ("qaa", "qad")}
-    for alpha in (0.0, 0.25, 0.5, 0.75, 1.0):
-        mixed = {name: torch.lerp(first, ends[1][name], alpha) for name, first in ends[0].items()}
-        start.network.load_state_dict(mixed)
-        print(f"α = {alpha:.2f}", *(f"{code}: {start.score(some):.3f}" for code, some in dev.items()))
+    dev = {code: isogloss.load_corpus("ud", code, "dev", examples=200) for code in ("qaa", "qad")}
+    path = isogloss.path(
+        start.network,
+        end.network,
+        lambda _: {code: start.score(sentences) for code, sentences in dev.items()},
+        alphas=[0, 0.25, 0.5, 0.75, 1],
+    )
+    for alpha, scores in path.iterrows():
+        print(f"α = {alpha:.2f}", *(f"{code}: {score:.3f}" for code, score in scores.items()))
 
 
 if __name__ == "__main__":
