@@ -79,7 +79,7 @@ def test_without_weight_it_is_plain_training_on_the_pairs(setting):
 
         def loss(model, batch):
             gold = torch.cat((batch.source.gold, batch.target.gold))
-            return cross_entropy(NLI.scores(model, batch.both), gold)
+            return cross_entropy(NLI.scores(model, batch.joined), gold)
 
         return Training(batches=batches, loss=loss)
 
@@ -100,7 +100,7 @@ def test_the_loss_is_that_of_the_task_and_the_weighted_inconsistency(
     gold = torch.cat((batch.source.gold, batch.target.gold))
     method = Consistency(weight=2.0, task_loss=task_loss)
     with torch.no_grad():
-        found, out = method.loss(NLI, model, batch), NLI.scores(model, batch.both)
+        found, out = method.loss(NLI, model, batch), NLI.scores(model, batch.joined)
     expected = cross_entropy(out[:learned], gold[:learned]) + 2 * inconsistency(out[:4], out[4:])
     assert float(found) == pytest.approx(float(expected))
 

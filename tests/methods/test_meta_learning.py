@@ -128,7 +128,7 @@ def test_every_family_and_kind_of_module_is_meta_learned_in_bfloat16_and_loads(t
 
 @pytest.mark.slow
 def test_rows_tell_of_losses_terms_and_perplexity(setting, monkeypatch):
-    monkeypatch.setattr(module, "LOOK_EVERY", 4)
+    monkeypatch.setattr(module, "LOG_TERMS_EVERY", 4)
     trained = METHOD.train(setting)
     looks = [row for row in trained.rows if "second_term" in row]
     assert [row["step"] for row in looks] == [4, 8]

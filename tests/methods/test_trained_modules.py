@@ -16,7 +16,7 @@ from isogloss.encoders.added.language_modules import KINDS, ensure_modules, modu
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
-from isogloss.training.fit import fit, trained_alone
+from isogloss.training.fit import fit, training_only
 from isogloss.training.meta_learning import MetaBatches
 from isogloss.training.pretraining import begin
 from isogloss.training.setting import TextSetting
@@ -102,7 +102,7 @@ def stacked(encoder_folder):
 
 def test_text_of_a_language_moves_its_modules_alone(stacked):
     then, batches = weights(stacked), [batch(("sw",), seed=seed) for seed in range(3)]
-    with trained_alone(stacked, module_parameters(stacked, ("en", "sw", "to")).values()):
+    with training_only(stacked, module_parameters(stacked, ("en", "sw", "to")).values()):
         fit(stacked, batches, masked_lm_loss, updates=MLM.updates, seed=0)
     own = language_parameters(stacked, "sw")
     assert {name for name, weight in weights(stacked).items() if not torch.equal(weight, then[name])} == {

@@ -71,11 +71,11 @@ def test_the_loss_is_the_equation(bert_folder):
     """Eqs 7 and 8 with loops over what the mixed model says of each pair."""
     task, model = TASKS["nli"], mixed_model("nli", bert_folder)
     batch = batch_of("nli", load_tokenizer(bert_folder))
-    network, mask = model.network, batch.both.mask
+    network, mask = model.network, batch.joined.mask
     with torch.no_grad(), mixing(network, model.mixup, mask):
-        states = network.base_model(**batch.both.inputs()).last_hidden_state
+        states = network.base_model(**batch.joined.inputs()).last_hidden_state
     with torch.no_grad(), mixing(network, model.mixup, mask):
-        p = task.scores(network, batch.both).softmax(dim=1).tolist()
+        p = task.scores(network, batch.joined).softmax(dim=1).tolist()
     gold = batch.source.gold.tolist()
     assert gold == batch.target.gold.tolist()
     source = -sum(math.log(p[n][gold[n]]) for n in range(5)) / 5
@@ -119,7 +119,7 @@ def test_in_tagging_the_targets_labels_are_probabilities_and_there_is_no_kl(bert
     soft = pseudo_labels(task, str(teacher), translations, how)
     batch = batch_of("upos", load_tokenizer(bert_folder), soft=soft)
     with torch.no_grad():
-        source, target = batch.split(task.scores(model.network, batch.both))
+        source, target = batch.split(task.scores(model.network, batch.joined))
     logs, total = target.log_softmax(dim=1), 0.0
     for place, labels in enumerate(torch.cat(soft).float()):
         total -= float((labels * logs[place]).sum()) / len(target)
@@ -157,7 +157,7 @@ def test_in_neutral_setting_loss_and_gradients_are_the_plain_models_to_the_bit(b
     loss = replace(NEUTRAL, alpha=0.25).loss(TASKS[task], ours, batch)
     loss.backward()
     torch.manual_seed(0)
-    scores = TASKS[task].scores(plain, batch.both)
+    scores = TASKS[task].scores(plain, batch.joined)
     middle = batch.source.scored
     parts = (scores[:middle], batch.source), (scores[middle:], batch.target)
     by_hand = 0.25 * TASKS[task].loss_of(*parts[0]) + 0.75 * TASKS[task].loss_of(*parts[1])

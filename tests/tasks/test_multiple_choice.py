@@ -13,7 +13,7 @@ from isogloss.methods.consistency import inconsistency
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.tasks.one_answer import divergence_of_classes as divergence
-from isogloss.training.states import ParallelExamples, StatesWanted
+from isogloss.training.states import ParallelExamples, StateOptions
 
 CHOICE = TASKS["multiple-choice"]
 UNEQUAL = [
@@ -124,7 +124,7 @@ def test_states_of_an_item_are_the_mean_over_the_subwords_of_all_its_rows(bert_f
     model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
     texts = ParallelExamples(task=CHOICE, read=lambda _: UNEQUAL, name="x")
     found = texts.states(
-        (model, tokenizer), UNEQUAL, "en", StatesWanted(layers=(1, -1), limit=64, precision="float32")
+        (model, tokenizer), UNEQUAL, "en", StateOptions(layers=(1, -1), limit=64, precision="float32")
     )
     for number, item in enumerate(UNEQUAL):
         states = []

@@ -11,7 +11,7 @@ from isogloss.encoders.gates import GateKinds, gate_groups, gated
 from isogloss.nn.hard_concrete import kept_share, open_probability
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import subwords_of
-from isogloss.training.gate_training import GATE_UPDATES, Gates, GateTraining, asked_for, learn_gates
+from isogloss.training.gate_training import GATE_UPDATES, Gates, GateTraining, at_target_sparsity, learn_gates
 from isogloss.training.gradient_conflict import masked_parts
 from isogloss.training.text_batches import perplexity
 from made_up import TEXT
@@ -53,7 +53,7 @@ def flat(found):
 
 
 def share_kept(found, groups):
-    kept = sum(int((found.log_alpha[g.name] > found.above).sum()) * g.parameters for g in groups)
+    kept = sum(int((found.log_alpha[g.name] > found.threshold).sum()) * g.parameters for g in groups)
     return kept / sum(group.size * group.parameters for group in groups)
 
 
@@ -95,10 +95,11 @@ def test_the_asked_sparsity_rises_and_is_met_in_expectation_all_along(bert_folde
     setting = how(sparsity=0.5, settle=0.5)
     expected = [0.95, 0.725, 0.5, 0.5]
     found = [
-        float(kept_share(asked_for(gates, setting, done), gates.sizes)) for done in (0.0, 0.25, 0.5, 1.0)
+        float(kept_share(at_target_sparsity(gates, setting, done), gates.sizes))
+        for done in (0.0, 0.25, 0.5, 1.0)
     ]
     assert found == pytest.approx(expected, abs=1e-4)
-    assert float(kept_share(asked_for(gates, how(settle=0.0), 0.0), gates.sizes)) == pytest.approx(
+    assert float(kept_share(at_target_sparsity(gates, how(settle=0.0), 0.0), gates.sizes)) == pytest.approx(
         0.5, abs=1e-4
     )
 
@@ -139,10 +140,10 @@ def test_what_does_harm_is_pruned(bert_folder, blocks):
         how(steps=40, rows=8, sparsity=0.2, learning_rate=0.3),
         seed=0,
     )
-    closed = found.log_alpha[groups[-1].name] <= found.above
+    closed = found.log_alpha[groups[-1].name] <= found.threshold
     assert bool(closed[harmful].all())
     whole = perplexity(model, batches, precision="float32")
-    gates = {name: (one > found.above).float() for name, one in found.log_alpha.items()}
+    gates = {name: (one > found.threshold).float() for name, one in found.log_alpha.items()}
     with gated(model, groups, gates):
         assert perplexity(model, batches, precision="float32") < whole
 

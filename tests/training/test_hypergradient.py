@@ -137,7 +137,7 @@ def apart(one, other):
 def test_the_exact_gradient_is_the_slope_of_the_whole_objective(steps, modules):
     problem = Problem(modules=modules)
     step = steps(problem.shared)
-    found = problem.solve(exact, step).whole()
+    found = problem.solve(exact, step).total()
     for seed in range(3):
         way = like(problem.own, seed)
         little = 1e-5 / norm(way)
@@ -165,7 +165,7 @@ def test_the_exact_gradient_is_that_of_the_objective_differentiated_number_by_nu
             ends.append(problem.objective(problem.own, step))
             flat[place] -= little
         slopes[place] = (ends[0] - ends[1]) / 2e-5
-    assert apart(problem.solve(exact, step).whole(), {name: slopes.view_as(problem.own[name])}) < 1e-4
+    assert apart(problem.solve(exact, step).total(), {name: slopes.view_as(problem.own[name])}) < 1e-4
 
 
 @STEPS
@@ -178,7 +178,7 @@ def test_finite_differences_agree_with_the_exact_gradient(family, steps):
     whole, near = problem.solve(exact, step), problem.solve(finite_difference, step)
     assert norm(whole.second_order) > 0.1 * norm(whole.direct)  # Else there would be nothing to agree on.
     assert apart(near.second_order, whole.second_order) < 1e-2
-    assert apart(near.whole(), whole.whole()) < 1e-2
+    assert apart(near.total(), whole.total()) < 1e-2
 
 
 def test_both_forms_agree_where_dropout_drops():
@@ -190,7 +190,7 @@ def test_both_forms_agree_where_dropout_drops():
 
 def test_fused_attention_is_differentiated_twice_as_explicit_attention_is():
     explicit, fused = (Problem(attention=kind).solve(exact, plain_step(0.5)) for kind in ("eager", "sdpa"))
-    assert apart(fused.whole(), explicit.whole()) < 1e-8
+    assert apart(fused.total(), explicit.total()) < 1e-8
 
 
 @pytest.mark.parametrize(("form", "far"), [(exact, 0.1), (finite_difference, 0.1), (first_order, 0.05)])
@@ -198,8 +198,8 @@ def test_bfloat16_comes_near_what_float64_finds(form, far):
     fine = Problem().solve(form, plain_step(0.5))
     with torch.autocast("cpu", torch.bfloat16):
         coarse = Problem(dtype=torch.float32).solve(form, plain_step(0.5))
-    assert {part.dtype for part in coarse.whole().values()} == {torch.float32}
-    assert apart(coarse.whole(), fine.whole()) < far
+    assert {part.dtype for part in coarse.total().values()} == {torch.float32}
+    assert apart(coarse.total(), fine.total()) < far
 
 
 # What holds for any loss
@@ -234,14 +234,14 @@ def test_without_a_step_the_gradient_is_that_of_the_validation_loss():
     own = {name: part.detach().requires_grad_() for name, part in problem.own.items()}
     mean = sum(one(problem.shared, own) for one in problem.validation) / 2
     wanted = dict(zip(own, gradients(mean, own), strict=True))
-    assert apart(found.whole(), wanted) < 1e-12
+    assert apart(found.total(), wanted) < 1e-12
     assert not norm(found.second_order)
 
 
 def test_first_order_is_the_exact_gradient_without_its_second_term():
     whole, part = (Problem().solve(form, plain_step(0.5)) for form in (exact, first_order))
     assert not norm(part.second_order)
-    assert all(torch.equal(part.whole()[name], whole.direct[name]) for name in whole.direct)
+    assert all(torch.equal(part.total()[name], whole.direct[name]) for name in whole.direct)
 
 
 def test_losses_that_know_nothing_of_the_own_parameters_give_none_a_gradient():
@@ -251,7 +251,7 @@ def test_losses_that_know_nothing_of_the_own_parameters_give_none_a_gradient():
     for form in (exact, finite_difference, first_order):
         parts = {"θ": torch.ones(2)}, {"φ": torch.ones(3)}
         found = hypergradient(far, [far], *parts, step=plain_step(1.0), second_order=form)
-        assert torch.equal(found.whole()["φ"], torch.zeros(3))
+        assert torch.equal(found.total()["φ"], torch.zeros(3))
 
 
 @pytest.mark.parametrize("form", [exact, finite_difference, first_order])

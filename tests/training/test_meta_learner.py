@@ -137,7 +137,7 @@ def test_a_step_is_algorithm_1_written_out():
     )
     with torch.no_grad():
         for name, one in own.items():  # Adam's first step has the length of its rate everywhere.
-            gradient = found.whole()[name]
+            gradient = found.total()[name]
             one.sub_(batch.pace * 0.2 * gradient / (gradient.abs() + EPSILON))
     assert value.detach() == pytest.approx(float(loss(theirs, batch.train).detach()), abs=1e-6)
     for name, one in ours.model.named_parameters():

@@ -78,13 +78,13 @@ def test_back_translations_stand_beside_their_example_where_there_are_some():
 def test_a_batch_holds_the_sources_first_and_its_places_in_that_order():
     pairs = [RowPair(row(0, 3, gold=(1,)), row(0, 2, gold=(1,))), RowPair(row(1, 2), row(1, 5))]
     batch = collate_pairs(pairs, padding=0, languages=("en", "de"))
-    assert batch.both.mask.sum(dim=1).tolist() == [3, 2, 2, 5]
+    assert batch.joined.mask.sum(dim=1).tolist() == [3, 2, 2, 5]
     assert batch.source.gold.tolist() == batch.target.gold.tolist() == [1, 0]
     source, target = batch.split(torch.arange(4))
     assert (source.tolist(), target.tolist()) == ([0, 1], [2, 3])
     assert batch.source.soft is None
-    assert torch.equal(batch.to("cpu").both.subwords, batch.both.subwords)
-    assert batch.to("cpu").both.languages == ("en", "en", "de", "de")
+    assert torch.equal(batch.to("cpu").joined.subwords, batch.joined.subwords)
+    assert batch.to("cpu").joined.languages == ("en", "en", "de", "de")
 
 
 def test_where_some_rows_have_probabilities_gold_labels_become_such():
@@ -96,7 +96,7 @@ def test_where_some_rows_have_probabilities_gold_labels_become_such():
     batch = collate_pairs(pairs, padding=0)
     assert batch.source.soft.tolist() == [[0.0, 0.0, 1.0], [0.25, 0.75, 0.0]]
     assert not len(batch.source.gold)
-    assert batch.both.soft is None and batch.target.soft is None
+    assert batch.joined.soft is None and batch.target.soft is None
 
 
 def test_rows_of_which_only_some_have_labels_are_refused():
@@ -153,8 +153,8 @@ def test_a_batch_holds_examples_and_then_their_translations(paired):
     for step in range(3):
         batch = batches[step]
         half = len(batch.source.subwords)
-        assert batch.both.languages == ("en",) * half + ("de",) * half
-        found = [tuple(one[one != 0].tolist()) for one in batch.both.subwords]
+        assert batch.joined.languages == ("en",) * half + ("de",) * half
+        found = [tuple(one[one != 0].tolist()) for one in batch.joined.subwords]
         assert [of[one] for one in found[:half]] == found[half:]
         assert batch.source.gold.tolist() == batch.target.gold.tolist()
         seen.update(found[:half])

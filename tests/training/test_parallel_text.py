@@ -18,12 +18,12 @@ from isogloss.training.sides import RowPair, reversed_links, subword_links
 from isogloss.training.states import (
     BitextSentences,
     ParallelExamples,
-    StatesWanted,
+    StateOptions,
     example_rows,
     sentence_states,
 )
 
-WANTED = StatesWanted(layers=(0, 1, 2, 3), limit=40, precision="float32")
+WANTED = StateOptions(layers=(0, 1, 2, 3), limit=40, precision="float32")
 
 
 def mixup(**changes):

@@ -72,7 +72,9 @@ def test_perplexity_that_is_too_large_to_say_is_infinite(model, batches):
 
 def test_rows_say_step_epoch_and_language(model, batches):
     held_out = {"en": batches, "sw": batches[:1]}
-    rows, again = (perplexity_rows(model, held_out, 9, every=4, precision="float32") for _ in range(2))
+    rows, again = (
+        perplexity_rows(model, held_out, 9, steps_per_epoch=4, precision="float32") for _ in range(2)
+    )
     assert [(row["step"], row["epoch"], row["language"]) for row in rows] == [(9, 3, "en"), (9, 3, "sw")]
     assert rows == again
 
@@ -104,7 +106,7 @@ def test_held_out_blocks_begin_at_lines_and_none_lies_over_another(lengths, bloc
 
 
 def test_of_a_long_text_blocks_are_spread_evenly(monkeypatch):
-    monkeypatch.setattr(module, "MOST_SUBWORDS", 140)
+    monkeypatch.setattr(module, "MAX_HELD_OUT", 140)
     made = held_out_batches(
         a_stream([14] * 1000), DRAWING, Masking(vocabulary=replace(PLAIN, size=10**6)), seed=0, language="sw"
     )

@@ -18,11 +18,10 @@ from isogloss.nn.frozen import freeze
 from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss
 from isogloss.training.batching import parts_of
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.distributed import is_sharded, prepare_sharding
+from isogloss.training.distributed import Shards, is_sharded, local, prepare_sharding
 from isogloss.training.fit import Callback, Callbacks, fit
 from isogloss.training.gradient_conflict import Conflict, Pool, conflict_callback
 from isogloss.training.optimizer import adamw, check_optimizer_states
-from isogloss.training.sharding import Shards, own
 from trained import weights
 
 SHARDED = {"ACCELERATE_USE_FSDP": "true"}
@@ -78,7 +77,7 @@ def trained(folder, stop=-1):
         evaluate=notes,
         evaluate_at=(3, 6),
         checkpoints=Checkpoints(folder, 4),
-        periodic=(Callback(rows=notes, every=STEPS, before=True),),
+        periodic=(Callback(rows=notes, every=STEPS, at_start=True),),
     )
     rows = fit(network, Texts(stop), masked_lm_loss, updates=HOW, seed=0, callbacks=callbacks)
     return network, rows
@@ -151,7 +150,7 @@ def hold(rank, folder):
     held = [*trained, *(one.grad for one in trained if one.grad is not None)]
     held += [one for state in optimizer.state.values() for one in state.values() if one.dim()]
     assert not any(type(one) is nn.Parameter for one in network.parameters())
-    memory = {one.data_ptr(): one.nbytes() for one in (own(each).untyped_storage() for each in held)}
+    memory = {one.data_ptr(): one.nbytes() for one in (local(each).untyped_storage() for each in held)}
     (folder / f"{rank}.txt").write_text(str(sum(memory.values()) / whole))
 
 

@@ -16,7 +16,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.rows.representations import Anisotropy as AnisotropyRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
-from isogloss.training.states import StatesWanted, layers_once
+from isogloss.training.states import StateOptions, layers_once
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Anisotropy(Diagnostic):
         """Return a row for each language and layer; sentences are those of the bitext with the first one."""
         loaded = setting.encoder(setting.subjects[0])
         layers = layers_once(loaded[0], self.layers, self.name)
-        request = StatesWanted(layers=layers, limit=self.limit, precision=setting.precision)
+        request = StateOptions(layers=layers, limit=self.limit, precision=setting.precision)
         first, *others = setting.languages
         texts: dict[str, list[str]] = {}
         for other in others:

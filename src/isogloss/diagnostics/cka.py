@@ -23,7 +23,7 @@ from isogloss.core.rows.representations import Cka as CkaRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.parallel_states import PAIRS_PER_BLOCK, layer_numbers, parallel_states
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
-from isogloss.training.states import ParallelText, StatesWanted
+from isogloss.training.states import ParallelText, StateOptions
 
 MIN_UNBIASED_SENTENCES = 4
 """Minimum sentences of the unbiased estimator."""
@@ -86,7 +86,7 @@ class Cka(Diagnostic):
                 f"needed, and more than the states have dimensions are better. Choose another split."
             )
         streamed = StreamedCka()
-        request = StatesWanted(layers=tuple(layers), limit=self.limit, precision=precision)
+        request = StateOptions(layers=tuple(layers), limit=self.limit, precision=precision)
         blocks = parallel_states(loaded, text, pairs, languages, request)
         for number, (x, y) in enumerate(blocks, start=1):
             streamed.add(x, y)

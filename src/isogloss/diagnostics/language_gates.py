@@ -218,7 +218,11 @@ class LanguageGates(Diagnostic):
         seed = derive(self.seed, text[0], draw)
         learned = learn_gates(loaded, groups, text, training, seed=seed, on_progress=setting.on_progress)
         return Mask(
-            language=text[0], draw=draw, kinds=self._kinds(), log_alpha=learned.log_alpha, above=learned.above
+            language=text[0],
+            draw=draw,
+            kinds=self._kinds(),
+            log_alpha=learned.log_alpha,
+            above=learned.threshold,
         )
 
 

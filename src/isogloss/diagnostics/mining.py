@@ -24,7 +24,7 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
-from isogloss.training.states import StatesWanted
+from isogloss.training.states import StateOptions
 
 COSINE_BLOCK = 4096
 """Sentences of each side in a block of cosines, which bounds memory (64 MiB)."""
@@ -115,7 +115,7 @@ class Mining(Diagnostic):
     def _states(
         self, setting: MeasureSetting, loaded: LoadedEncoder, language: str, texts: Sequence[str]
     ) -> Float[Tensor, "layer sentence dim"]:
-        request = StatesWanted(
+        request = StateOptions(
             layers=self.layers or (self.layer,), limit=self.limit, precision=setting.precision
         )
         parts = (texts[at : at + SENTENCES_IN_MEMORY] for at in range(0, len(texts), SENTENCES_IN_MEMORY))

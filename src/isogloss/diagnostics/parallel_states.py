@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from isogloss.diagnostics.setting import LoadedEncoder
-from isogloss.training.states import Pair, ParallelText, StatesWanted, layers_once
+from isogloss.training.states import Pair, ParallelText, StateOptions, layers_once
 
 PAIRS_PER_BLOCK = 1024
 """Pairs in memory together: enough to be batched by length with little padding."""
@@ -20,7 +20,7 @@ def parallel_states(
     text: ParallelText,
     pairs: Sequence[Pair],
     languages: tuple[str, str],
-    request: StatesWanted,
+    request: StateOptions,
 ) -> Iterator[Sides]:
     """Yield the states of the first and of the second sides, all layers from one pass over each.
 

@@ -19,7 +19,7 @@ from isogloss.core.rows.representations import MapPoint
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.parallel_states import layer_numbers
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
-from isogloss.training.states import StatesWanted
+from isogloss.training.states import StateOptions
 
 COMPONENTS = 2
 """Axes of a map."""
@@ -54,7 +54,7 @@ class RepresentationMap(Diagnostic):
         """Return a row for each language's centroid, then one for each point."""
         loaded = setting.encoder(setting.subjects[0])
         (layer,) = layer_numbers((self.layer,), loaded, self.name)
-        request = StatesWanted(layers=(layer,), limit=self.limit, precision=setting.precision)
+        request = StateOptions(layers=(layer,), limit=self.limit, precision=setting.precision)
         texts = self._texts(setting)
         states = [
             setting.parallel.states(loaded, lines, language, request)[0] for language, lines in texts.items()

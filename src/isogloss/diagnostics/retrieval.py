@@ -19,7 +19,7 @@ from isogloss.core.rows.representations import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
-from isogloss.training.states import ParallelText, StatesWanted
+from isogloss.training.states import ParallelText, StateOptions
 
 QUERIES_PER_BLOCK = 1024
 """Sentences compared with all candidates at a time, which bounds memory."""
@@ -83,7 +83,7 @@ class Retrieval(Diagnostic):
     ) -> Iterator[RetrievalRow]:
         """Yield a row for each layer of an encoder and similarity, about two languages of a parallel text."""
         first, second = languages
-        request = StatesWanted(layers=self.layers or (self.layer,), limit=self.limit, precision=precision)
+        request = StateOptions(layers=self.layers or (self.layer,), limit=self.limit, precision=precision)
         pairs = text.pairs(first, second)
         if not pairs:
             raise DataError(

@@ -65,7 +65,7 @@ class Consistency(Method):
 
     def loss(self, task: Task, model: Model, batch: Sides) -> Tensor:
         """Return the task's loss and R1 on pairs that run through the model in one pass."""
-        scores = task.scores(model, batch.both).float()
+        scores = task.scores(model, batch.joined).float()
         learned = batch.source if self.task_loss == "source" else _labels_of_both(batch)
         loss = cast("ScoredTask", task).loss_of(scores[: learned.scored], learned)
         if self.weight:
@@ -97,7 +97,7 @@ def _labels_of_both(batch: Sides) -> Batch:
     """Return the places of both sides with the labels of both."""
     soft = [side.soft for side in (batch.source, batch.target) if side.soft is not None]
     gold = torch.cat((batch.source.gold, batch.target.gold))
-    return replace(batch.both, gold=gold, soft=torch.cat(soft) if soft else None)
+    return replace(batch.joined, gold=gold, soft=torch.cat(soft) if soft else None)
 
 
 def inconsistency(

@@ -25,7 +25,7 @@ from isogloss.encoders.added.language_modules import SHARED_ADAPTER
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import refuse_sharding
-from isogloss.training.fit import Callback, Callbacks, fit, trained_alone
+from isogloss.training.fit import Callback, Callbacks, fit, training_only
 from isogloss.training.meta_learning import (
     INNER_STEPS,
     SECOND_ORDER,
@@ -44,7 +44,7 @@ from isogloss.training.pretraining import (
 )
 from isogloss.training.setting import Pretraining, TextSetting, Trained
 
-LOOK_EVERY = 100
+LOG_TERMS_EVERY = 100
 """Steps between two rows on the hypergradient's terms."""
 
 
@@ -124,8 +124,8 @@ class MetaLearning(Pretraining):
             )
         if len(languages) < 2:
             raise ConfigError(
-                f"{learns} beside what they share; found one language ({', '.join(languages)}). Name two or "
-                f"more, or choose masked-language-modelling."
+                f"{learns} in addition to what they share; found one language "
+                f"({', '.join(languages)}). Name two or more, or choose masked-language-modelling."
             )
 
     def train(self, setting: TextSetting) -> Trained:
@@ -150,12 +150,12 @@ class MetaLearning(Pretraining):
         )
         learner = self._learner(start, setting.languages)
         callbacks = Callbacks(
-            periodic=(*start.periodic, Callback(rows=learner.rows, every=LOOK_EVERY)),
+            periodic=(*start.periodic, Callback(rows=learner.rows, every=LOG_TERMS_EVERY)),
             checkpoints=Checkpoints(setting.folder, self.updates.checkpoint_every),
             on_progress=setting.on_progress,
             what="meta-learning",
         )
-        with trained_alone(start.model, start.trained):
+        with training_only(start.model, start.trained):
             rows = fit(
                 learner, batches, _one_step, updates=self.updates, seed=setting.seed, callbacks=callbacks
             )
@@ -164,8 +164,8 @@ class MetaLearning(Pretraining):
         return Trained(start.model, start.tokenizer, [*start.rows, *rows])
 
     def _learner(self, start: Start, languages: tuple[str, ...]) -> MetaLearner:
-        def rate(own: float | None) -> float:
-            return self.updates.learning_rate if own is None else own
+        def rate(field: float | None) -> float:
+            return self.updates.learning_rate if field is None else field
 
         learning = Learning(
             own_rate=rate(self.own_learning_rate),
@@ -175,8 +175,8 @@ class MetaLearning(Pretraining):
             moves_shared=start.trained is None,
             own_on_train=bool(self.own_on_train),
         )
-        own = {language: language_parameters(start.model, language) for language in languages}
-        return MetaLearner(start.model, own, masked_lm_loss, learning=learning, updates=self.updates)
+        parameters = {language: language_parameters(start.model, language) for language in languages}
+        return MetaLearner(start.model, parameters, masked_lm_loss, learning=learning, updates=self.updates)
 
 
 def _one_step(learner: MetaLearner, batch: MetaBatch) -> Tensor:

@@ -170,12 +170,12 @@ class XMixup(Method):
         kind = mixup_task(task)
         alpha = kind.alpha if self.alpha is None else self.alpha
         with batch.mixing(model.network, model.mixup), last_states(model.network) as states:
-            source, target = batch.split(task.scores(model.network, batch.both))
+            source, target = batch.split(task.scores(model.network, batch.joined))
         share = batch.shares
         loss = alpha * share.source * task.loss_of(source, batch.source)  # Eq. 8
         loss = loss + (1 - alpha) * share.target * task.loss_of(target, batch.target)
         if self.mse:
-            r_source, r_target = mean_states(states[-1], batch.both).chunk(2)
+            r_source, r_target = mean_states(states[-1], batch.joined).chunk(2)
             loss = loss + self.mse * share.rows * mse_loss(r_source, r_target)
         answer = one_answer(task)
         if self.kl and answer and answer.divergence:

@@ -1,8 +1,8 @@
 """Batches of sentence pairs, and the terms of cross-lingual adjustment on them.
 
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Section 3,
-Eq. 1. The sentences of both sides go through the encoder together, in as few passes as their lengths allow
-with little padding; those of the source alone go through f⁰, the encoder as it was before the training.
+Eq. 1. The sentences of both sides run through the encoder together, in as few passes as their lengths allow
+with little padding; those of the source alone also through f⁰, the encoder before the training.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Items, each the mean of some states: item i has those of ``indices`` from ``starts[i]`` on."""
+    """Items, each the mean of states: item i of those at ``indices[starts[i]:starts[i + 1]]``."""
 
     indices: Tensor
     """[state], integer: among the states of all passes, one after the other."""
@@ -93,7 +93,7 @@ class AlignedBatch:
     """Collates some of the sentence pairs alone."""
     shares: Shares = ALL_ITEMS
     is_whole: bool = False
-    """Whether each of several processes computes all of it, as its parts would have another loss."""
+    """Whether each process computes the full batch, as its parts would have another loss."""
 
     def parts(self, count: int) -> "list[tuple[AlignedBatch, float]]":
         """Split into at most ``count`` batches of nearly equal pairs; each knows its shares of the loss."""
@@ -102,7 +102,7 @@ class AlignedBatch:
         return [(part._as_part_of(self, passes=most), 1.0) for part in parts]
 
     def _as_part_of(self, full: "AlignedBatch", *, passes: int) -> "AlignedBatch":
-        """Return the batch with its shares, and at least so many passes: the last one again, unread."""
+        """Return the batch with its shares, and at least so many passes: the last one is repeated, unread."""
         shares = Shares(
             len(self.source.starts) / max(1, len(full.source.starts)),
             len(self.anchored.starts) / max(1, len(full.anchored.starts)),
@@ -118,8 +118,8 @@ class AlignedBatch:
         """Return the batch on a device."""
         return replace(
             to_device(self, device),
-            passes=tuple(to_device(each, device) for each in self.passes),
-            source_passes=tuple(to_device(each, device) for each in self.source_passes),
+            passes=tuple(to_device(sentences, device) for sentences in self.passes),
+            source_passes=tuple(to_device(sentences, device) for sentences in self.source_passes),
             source=to_device(self.source, device),
             target=to_device(self.target, device),
             anchored=to_device(self.anchored, device),
@@ -170,7 +170,7 @@ def _passes(
 
 def _items(spans: Sequence[np.ndarray], begins: np.ndarray) -> Items:
     """Turn each sentence's spans [item 2] into indices among all states."""
-    moved = np.concatenate([own + begin for own, begin in zip(spans, begins, strict=True)])
+    moved = np.concatenate([*map(np.add, spans, begins)])
     sizes = moved[:, 1] - moved[:, 0]
     starts = np.cumsum(sizes) - sizes
     within = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
@@ -178,7 +178,7 @@ def _items(spans: Sequence[np.ndarray], begins: np.ndarray) -> Items:
 
 
 def frozen_copy(model: Model) -> Model:
-    """Return f⁰: a copy of the encoder within a model, as it is now, without dropout and never trained."""
+    """Return f⁰: a frozen copy of a model's encoder, without dropout."""
     return deepcopy(model.base_model).to(device()).eval().requires_grad_(False)
 
 
@@ -193,7 +193,7 @@ def states_of(model: Model, passes: Sequence[Pass], *, layer: int) -> Float[Tens
 
 
 class AlignmentTerms(NamedTuple):
-    """The two terms of Eq. 1: how far apart aligned words are, and how far source words have moved."""
+    """The two terms of Eq. 1: the distance of aligned words, and that of source words from their start."""
 
     aligned: Tensor
     anchored: Tensor

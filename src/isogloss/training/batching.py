@@ -1,4 +1,4 @@
-"""Batches as a sequence: batch i is a function of (seed, i), so any step can be made without the ones before.
+"""Batches as a sequence: batch i is a function of (seed, i), so any step can be made without earlier ones.
 
 That makes resuming exact: a training that resumes at step 500 reads batch 500.
 """
@@ -56,10 +56,10 @@ class Whole(Protocol):
 
 
 def parts_of(batch: object, count: int, what: str) -> Sequence[tuple[Movable, float | None]]:
-    """Split a batch into at most ``count`` parts; ConfigError, saying of ``what``, for one without parts.
+    """Split a batch of ``what`` into at most ``count`` parts; ConfigError for one that cannot be split.
 
-    Processes that hold shares of one model need a part each whenever one has one: then there are ``count`` at
-    least, the last part over again without a share.
+    Processes that hold shares of one model all need a part: then the last part is repeated, without a share,
+    until there are ``count``.
     """
     if not isinstance(batch, Divisible):
         raise ConfigError(
@@ -99,11 +99,11 @@ class Bucketed(Generic[Item, Made]):
     def __getitem__(self, step: int) -> Made:
         if not 0 <= step < len(self):
             raise IndexError(step)
-        epoch, place = divmod(step, self.steps_per_epoch)
+        epoch, index = divmod(step, self.steps_per_epoch)
         if epoch not in self._plan:
             self._plan.clear()
             self._plan[epoch] = self._epoch(epoch)
-        language, rows = self._plan[epoch][place]
+        language, rows = self._plan[epoch][index]
         return self.make([self.groups[language][row] for row in rows], language, step)
 
     def _epoch(self, epoch: int) -> list[tuple[str, np.ndarray]]:
@@ -118,7 +118,7 @@ class Bucketed(Generic[Item, Made]):
                 batches += [
                     (language, together[i : i + self.size]) for i in range(0, len(together), self.size)
                 ]
-        return [batches[place] for place in rng.permutation(len(batches))]
+        return [batches[index] for index in rng.permutation(len(batches))]
 
 
 def by_length(lengths: Sequence[int], budget: int, *, padding: int | None = None) -> list[list[int]]:

@@ -1,7 +1,7 @@
-"""Sentence pairs with linked words, as an encoder reads them: what is aligned, what is anchored.
+"""Sentence pairs with linked words, encoded: which items are aligned, and which are anchored.
 
-An item (a word, a special subword, a whole sentence) is represented by the mean of some states. Which ones is
-worked out once, when pairs are read.
+An item (a word, a special subword, a sentence) is represented by the mean of some states, whose spans are
+computed once, when pairs are read.
 """
 
 from array import array
@@ -33,7 +33,7 @@ TOKENIZED_TOGETHER = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class PairEncoding:
-    """How sentence pairs are read: what is aligned, and the states that represent it."""
+    """Encoding of sentence pairs: what is aligned, and the states that represent it."""
 
     pulled: Aligned = "all"
     """What is aligned: all (linked words, [CLS] and [SEP]), words, special ([CLS] and [SEP]), opening
@@ -45,7 +45,7 @@ class PairEncoding:
     of words (Table 6's subword alignment)."""
 
     drop_identical: bool = False
-    """Whether words that are spelled alike in both languages are left out (the released code does)."""
+    """Whether words with the same spelling in both languages are left out (the released code does)."""
 
     longest: Positive = 64
     """Words of the longest sentence; pairs with a longer one are left out."""
@@ -65,9 +65,9 @@ class EncodedPair(NamedTuple):
     source: np.ndarray
     target: np.ndarray
     anchored: np.ndarray
-    """[item 2]: spans of the source whose states stay near where they were."""
+    """[item 2]: spans of the source whose states are anchored."""
     aligned: np.ndarray
-    """[item 4]: spans of the source and of the target whose states come together."""
+    """[item 4]: spans of the source and of the target whose states are aligned."""
     texts: np.ndarray
     """[item 2]: numbers of the texts of these spans; equal texts have equal numbers."""
 
@@ -161,7 +161,7 @@ Splits = tuple[SplitWords, SplitWords]
 
 
 Match = tuple[Span, Span, tuple[str, str]]
-"""Aligned spans of the source and of the target, and the texts there."""
+"""Aligned spans of the source and of the target, and their texts."""
 
 Parts = list[list[int]]
 """The parts of an ``EncodedPair``, each flat."""
@@ -179,8 +179,8 @@ class _PairEncoder:
         """Encode those of the pairs that fit."""
         sides = [pair_words(pair) for pair in pairs]
         splits = split_words([*chain.from_iterable(sides)], self.tokenizer)
-        both = zip(splits[::2], splits[1::2], strict=True)
-        encoded = [self._pair(*inputs, languages) for inputs in zip(pairs, sides, both, strict=True)]
+        split_pairs = zip(splits[::2], splits[1::2], strict=True)
+        encoded = [self._pair(*inputs, languages) for inputs in zip(pairs, sides, split_pairs, strict=True)]
         return [parts for parts in encoded if parts]
 
     def _pair(self, pair: Translation, words: Sides, splits: Splits, languages: str) -> Parts | None:

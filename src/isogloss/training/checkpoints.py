@@ -1,7 +1,7 @@
-"""Checkpoints: everything that resuming a training exactly takes, as safetensors and JSON.
+"""Checkpoints: the state from which a training resumes exactly, as safetensors and JSON.
 
-A checkpoint is written under a temporary name and renamed, and only then is the one before it removed:
-whenever the process dies, one whole checkpoint (or none, before the first) exists.
+A checkpoint is written under a temporary name and renamed, and only then is the previous one removed:
+whenever the process dies, one complete checkpoint (or none, before the first) exists.
 """
 
 import json
@@ -23,8 +23,7 @@ from isogloss.core.errors import StorageError
 from isogloss.core.interruption import stop_if_lost
 from isogloss.core.records import storage_error, sweep_folder
 from isogloss.nn.frozen import unfrozen
-from isogloss.training.distributed import is_main_process
-from isogloss.training.sharding import own, own_of, share, whole
+from isogloss.training.distributed import as_share, gathered, is_main_process, local, local_rows
 
 _MODEL, _OPTIMIZER, _BEST, _STATE = (
     "model.safetensors",
@@ -35,7 +34,7 @@ _MODEL, _OPTIMIZER, _BEST, _STATE = (
 
 
 Notes = dict[str, Any]
-"""Plain data, as JSON reads it."""
+"""Plain data, as in JSON."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +54,21 @@ class Checkpoints:
     every: int
 
     def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State) -> None:
-        """Write a checkpoint, then remove the one before it; other processes only give their shares."""
+        """Write a checkpoint, then remove the previous one; other processes only send their shares."""
         weights, moments, best = dict(unfrozen(model)), _flat(optimizer), state.best or {}
         if not is_main_process():
             for tensors, like in ((weights, None), (moments, None), (best, weights)):
-                _own(tensors, like)
+                _gathered(tensors, like)
             return
         final = self.folder / f"checkpoint-{state.step:09d}"
         try:
             sweep_folder(self.folder)
-            before = [one for one in self._all() if one < final]
+            previous = [path for path in self._all() if path < final]
             with atomic_folder(final) as new:
-                save_file(_own(weights), new / _MODEL)
-                save_file(_own(moments), new / _OPTIMIZER)
+                save_file(_gathered(weights), new / _MODEL)
+                save_file(_gathered(moments), new / _OPTIMIZER)
                 if state.best is not None:
-                    save_file(_own(best, weights), new / _BEST)
+                    save_file(_gathered(best, weights), new / _BEST)
                 body = json.dumps({"step": state.step, "notes": state.notes})
                 (new / _STATE).write_text(body, encoding="utf-8")
                 (new / CHECKSUMS).write_text(as_text(checksums_of(new)), encoding="utf-8")
@@ -77,16 +76,15 @@ class Checkpoints:
             raise storage_error(
                 final, error if isinstance(error, OSError) else OSError(str(error))
             ) from error
-        stop_if_lost()  # Else another process may be going on from the one before.
-        for old in before:
+        stop_if_lost()  # Else another process may be going on from the previous one.
+        for old in previous:
             shutil.rmtree(old, ignore_errors=True)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
         """Restore weights and moments from the last checkpoint and return its state; None without one."""
-        found = self._all()
-        if not found:
+        if not (paths := self._all()):
             return None
-        last = found[-1]
+        last = paths[-1]
         with _undamaged(last):
             trained = unfrozen(model)
             weights, moments = _read(last / _MODEL, trained), _read(last / _OPTIMIZER, _by_number(optimizer))
@@ -94,17 +92,16 @@ class Checkpoints:
             body = _state(last)
             with torch.no_grad():
                 for name, weight in trained.items():
-                    own(weight).copy_(weights[name])
+                    local(weight).copy_(weights[name])
         _restore(optimizer, moments)
         return State(body["step"], body["notes"], best)
 
     def notes(self) -> Notes | None:
         """Return the notes of the last checkpoint; None without one."""
-        found = self._all()
-        if not found:
+        if not (paths := self._all()):
             return None
-        with _undamaged(found[-1]):
-            notes: Notes = _state(found[-1])["notes"]
+        with _undamaged(paths[-1]):
+            notes: Notes = _state(paths[-1])["notes"]
         return notes
 
     def _all(self) -> list[Path]:
@@ -128,36 +125,36 @@ def _state(checkpoint: Path) -> Notes:
     return body
 
 
-def _own(tensors: Mapping[str, Tensor], like: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
-    """Return detached, contiguous tensors, as safetensors requires, to the main process; gather shares.
+def _gathered(tensors: Mapping[str, Tensor], like: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+    """Gather tensors in the main process, detached and contiguous as safetensors requires.
 
-    With ``like``, they are what this process has of tensors that are sharded as those are.
+    With ``like``, ``tensors`` are this process's shares of tensors that are sharded in the same way.
     """
-    found = {}
+    full = {}
     for name, tensor in tensors.items():
-        one = whole(share(tensor, like[name]) if like else tensor).detach()
+        weight = gathered(as_share(tensor, like[name]) if like else tensor).detach()
         if is_main_process():
-            found[name] = one.contiguous().cpu()
-    return found
+            full[name] = weight.contiguous().cpu()
+    return full
 
 
 def _read(path: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Read tensors, or this process's shares of those whose parameters are sharded."""
     with safe_open(path, framework="pt") as file:
         return {
-            name: own_of(file.get_tensor(name), like.get(name.partition("/")[0]))
+            name: local_rows(file.get_tensor(name), like.get(name.partition("/")[0]))
             for name in file.keys()  # noqa: SIM118 (no mapping)
         }
 
 
 def _by_number(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return an optimizer's parameters by the number that its state has for them."""
-    every = (parameter for group in optimizer.param_groups for parameter in group["params"])
-    return {str(number): parameter for number, parameter in enumerate(every)}
+    """Return an optimizer's parameters by their numbers in its state."""
+    parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
+    return {str(number): parameter for number, parameter in enumerate(parameters)}
 
 
 def _flat(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return an optimizer's state by the parameter's number and the name; a whole number becomes int64."""
+    """Return an optimizer's state by the parameter's number and the name; an int becomes int64."""
     state = optimizer.state_dict()["state"]
     return {
         # Parameters share bitsandbytes' maps of codes, and a file has no shared tensors.
@@ -168,7 +165,7 @@ def _flat(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def _unnested(parts: dict[str, object]) -> Iterator[tuple[str, Any]]:
-    """Yield the state of a parameter; bitsandbytes gives what is quantised in a dictionary of its own."""
+    """Yield the state of a parameter; bitsandbytes nests what is quantised in a dictionary."""
     for key, value in parts.items():
         yield from value.items() if isinstance(value, dict) else [(key, value)]
 
@@ -178,6 +175,6 @@ def _restore(optimizer: torch.optim.Optimizer, flat: dict[str, Tensor]) -> None:
     state: dict[int, dict[str, object]] = {}
     for name, value in flat.items():
         number, key = name.split("/")
-        restored = int(value) if value.dtype == torch.int64 else share(value, parameters[number])
+        restored = int(value) if value.dtype == torch.int64 else as_share(value, parameters[number])
         state.setdefault(int(number), {})[key] = restored
     optimizer.load_state_dict({"state": state, "param_groups": groups})

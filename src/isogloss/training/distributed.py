@@ -1,16 +1,24 @@
-"""Several processes that train one model together: which of them this one is, and sums over them all.
+"""Several processes that train one model together: their ranks, sums over them all, copies and shards.
 
 ``accelerate launch`` (or torchrun) starts them; a process that was started alone is the first of one. Each
 computes some parts of an update's batch; gradients are summed once an update. Accelerate finds the processes
-and their devices; its wrapper of the model is not used, as it would have every module used in every step,
-and a batch of one language leaves out those of the others.
+and their devices; its wrapper of the model is not used, as it would require every module to be used in every
+step, and a batch of one language uses no modules of the others.
+
+A model too large for one GPU is sharded by PyTorch's FSDP2 (ZeRO, Rajbhandari et al. 2020, stage 3): each
+process holds a share of weights, gradients and moments. A Transformer layer's weights are gathered while it
+computes, all others (embeddings, heads) while a loss does. All processes gather a layer at once, so they go
+through the layers in step: each computes as many parts of a batch (``parts_of``), and evaluations (dev sets,
+perplexity) are computed by all of them.
 """
 
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from datetime import timedelta
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import torch
 from accelerate import PartialState
@@ -18,17 +26,21 @@ from accelerate.utils import disable_fsdp_ram_efficient_loading, parse_flag_from
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
+from isogloss.encoders.computation import transformer_layers
+
+if TYPE_CHECKING:
+    from torch.distributed.tensor import DTensor
 
 Plain = TypeVar("Plain")
-"""What JSON can say."""
+"""What JSON can represent."""
 
-PATIENCE = timedelta(days=1)
+TIMEOUT = timedelta(days=1)
 """How long processes wait for one of them: the first one reads and tokenizes all text alone."""
 
 SHARDED = "ACCELERATE_USE_FSDP"
-"""Environment variable in which Accelerate's launcher says that models are to be sharded."""
+"""Environment variable by which Accelerate's launcher requests sharded models."""
 
-UNHEEDED = {
+UNSUPPORTED = {
     "FSDP_OFFLOAD_PARAMS": "Leave --fsdp_offload_params out; more processes hold smaller shares.",
     "FSDP_ACTIVATION_CHECKPOINTING": "Leave --fsdp_activation_checkpointing out, and set "
     "gradient_checkpointing = true in the recipe's optimization.",
@@ -37,12 +49,12 @@ UNHEEDED = {
 
 
 _alone: list[bool] = []
-"""Not empty while this process does something that the others do not."""
+"""Not empty while the other processes wait for this one."""
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Let this process be the only one for a while: the others wait, and take no part in sums."""
+    """Act as the only process: the others wait, and take no part in sums."""
     _alone.append(True)
     try:
         yield
@@ -52,8 +64,8 @@ def alone() -> Iterator[None]:
 
 def own_device() -> torch.device:
     """Return this process's device: a GPU of its own where the machine has several."""
-    found: torch.device = _state().device
-    return found
+    local_device: torch.device = _state().device
+    return local_device
 
 
 def world_size() -> int:
@@ -62,26 +74,26 @@ def world_size() -> int:
 
 
 def rank() -> int:
-    """Return which of them this one is, counted from 0."""
+    """Return the number of this process, counted from 0."""
     return 0 if _alone else int(_state().process_index)
 
 
 def is_sharded() -> bool:
-    """Return whether processes hold shares of a model: the launcher says so (--use_fsdp of Accelerate's)."""
+    """Return whether processes hold shares of a model (--use_fsdp of Accelerate's launcher)."""
     return parse_flag_from_env(SHARDED) and world_size() > 1
 
 
 def refuse_sharding(what: str, instead: str) -> None:
-    """Raise ConfigError for something that cannot be done where processes hold shares of a model."""
+    """Raise ConfigError for what a sharded model does not support."""
     if is_sharded():
         raise ConfigError(f"{what} with a sharded model (--use_fsdp). Leave --use_fsdp out, or {instead}.")
 
 
 def prepare_sharding() -> None:
-    """Raise ConfigError where the launcher asks of sharding what is not done, or done by a recipe."""
+    """Raise ConfigError for options of the launcher that are unsupported, or set by a recipe."""
     if not is_sharded():
         return
-    for name, instead in UNHEEDED.items():
+    for name, instead in UNSUPPORTED.items():
         if parse_flag_from_env(name):
             raise ConfigError(f"{name} is set for this launch, and is not heeded. {instead}")
     disable_fsdp_ram_efficient_loading()  # Transformers would read weights in the main process alone.
@@ -94,7 +106,7 @@ def is_main_process() -> bool:
 
 @contextmanager
 def main_process_first() -> Iterator[None]:
-    """Let the first process do something while the others wait; then they find it done."""
+    """Run a block in the first process while the others wait, then in the others."""
     if world_size() == 1:
         yield
         return
@@ -103,7 +115,7 @@ def main_process_first() -> Iterator[None]:
 
 
 def barrier() -> None:
-    """Wait until every process has come here."""
+    """Wait for all processes."""
     if world_size() > 1:
         _state().wait_for_everyone()
 
@@ -112,19 +124,18 @@ def from_main_process(make: Callable[[], Plain]) -> Plain:
     """Return to all processes what the main one makes alone; lists, dicts, texts and numbers."""
     if world_size() == 1:
         return make()
-    said = b""
+    body = b""
     if is_main_process():
         with alone():
-            made = make()
-        said = json.dumps(made).encode()
-    length = torch.tensor([len(said)], device=own_device())
+            body = json.dumps(make()).encode()
+    length = torch.tensor([len(body)], device=own_device())
     torch.distributed.broadcast(length, 0)
-    text = torch.zeros(int(length), dtype=torch.uint8, device=own_device())
-    if said:
-        text.copy_(torch.frombuffer(bytearray(said), dtype=torch.uint8))
-    torch.distributed.broadcast(text, 0)
-    found: Plain = json.loads(bytes(text.tolist()))
-    return found
+    received = torch.zeros(int(length), dtype=torch.uint8, device=own_device())
+    if body:
+        received.copy_(torch.frombuffer(bytearray(body), dtype=torch.uint8))
+    torch.distributed.broadcast(received, 0)
+    plain: Plain = json.loads(bytes(received.tolist()))
+    return plain
 
 
 def all_reduced(values: Tensor) -> Tensor:
@@ -136,7 +147,7 @@ def all_reduced(values: Tensor) -> Tensor:
 
 
 class Copies:
-    """A model in training of which each process holds a whole copy; see ``sharding`` for shares of one."""
+    """A model in training of which each process holds a full copy."""
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model.to(own_device())
@@ -151,10 +162,9 @@ class Copies:
         if world_size() == 1:
             return
         weights = [weight for weight in self._model.parameters() if weight.requires_grad]
-        on = weights[0].device
-        found = all_reduced(torch.tensor([float(weight.grad is not None) for weight in weights], device=on))
-        for weight, somewhere in zip(weights, found.tolist(), strict=True):
-            if somewhere:
+        used = torch.tensor([float(weight.grad is not None) for weight in weights])
+        for weight, by_any in zip(weights, all_reduced(used.to(weights[0].device)).tolist(), strict=True):
+            if by_any:
                 weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
                 torch.distributed.all_reduce(weight.grad)
 
@@ -170,11 +180,186 @@ def broadcast_weights(model: nn.Module) -> None:
     """Broadcast the main process's weights to all, one by one over the device."""
     if world_size() > 1:
         for weight in model.parameters():
-            there = weight.detach().to(own_device())
-            torch.distributed.broadcast(there, 0)
-            weight.data.copy_(there)
+            received = weight.detach().to(own_device())
+            torch.distributed.broadcast(received, 0)
+            weight.data.copy_(received)
+
+
+class Shards:
+    """A model in training of which each process holds a share, until ``gather`` makes it an ordinary one.
+
+    Its layers are replaced by copies that are sharded, as ``fully_shard`` cannot be undone.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model, self._full = model, dict(model.named_parameters(remove_duplicate=False))
+        self._layers = {name: model.get_submodule(name) for name in transformer_layers(model)}
+        attributes = [(module, set(vars(module))) for module in model.modules()]
+        model.to("cpu")
+        for weight in model.parameters():
+            weight.data = weight.data.contiguous()
+        broadcast_weights(model)
+        for name, layer in self._layers.items():
+            _replace(model, name, _copied(layer))
+        self._root = self._shard()
+        self._added = [(module, name) for module, old in attributes for name in vars(module).keys() - old]
+        self._trained = [weight for weight in model.parameters() if weight.requires_grad]
+        self._gathered = self._begin()
+        self._used = torch.zeros(len(self._trained))
+
+    def loss(self, compute: Callable[[nn.Module], Tensor]) -> Tensor:
+        """Return what is computed with the model; its gradients are summed over all processes.
+
+        Every weight takes part in that sum: other processes may use those that this loss does not depend on.
+        """
+        value: Tensor = self._root(compute)
+        used = _weights_of(value)
+        for number, weight in enumerate(self._gathered):
+            if weight in used:
+                self._used[number] = 1
+            else:
+                weight.grad = torch.zeros((), dtype=weight.dtype, device=weight.device).expand_as(weight)
+        return value
+
+    def sum_gradients(self) -> None:
+        """Clear the gradients of weights that no process used in this update; all others are summed."""
+        used = all_reduced(self._used.to(own_device())).tolist()
+        for weight, by_any in zip(self._trained, used, strict=True):
+            weight.grad = weight.grad if by_any else None
+        self._used.zero_()
+
+    def from_main_process(self, make: Callable[[], Plain]) -> Plain:
+        """Return to all processes what the main one makes with the model; all make it, in step."""
+        self._root.unshard()
+        result = make()
+        self._root.reshard()
+        return from_main_process(lambda: result)
+
+    def gather(self) -> None:
+        """Make the model an ordinary one on the host, with full weights in every process."""
+        shares, done = dict(self._model.named_parameters(remove_duplicate=False)), set[nn.Parameter]()
+        for name, weight in self._full.items():
+            if weight not in done:  # Tied weights have several names.
+                weight.data.copy_(gathered(shares[name]))
+                done.add(weight)
+            _replace(self._model, name, weight)
+        for name, layer in self._layers.items():
+            _replace(self._model, name, layer)
+        for module, name in self._added:
+            vars(module).pop(name)
+        self._model.to("cpu")
+
+    def _shard(self) -> Any:
+        """Shard layer by layer, then the rest: at most one of these is on a GPU in full."""
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        shard = partial(fully_shard, mesh=init_device_mesh(own_device().type, (world_size(),)))
+        for name in self._layers:
+            self._shard_module(shard, self._model.get_submodule(name))
+        return self._shard_module(shard, _Root(self._model))
+
+    def _shard_module(self, shard: Callable[[nn.Module], Any], module: nn.Module) -> object:
+        """Shard the weights of a module that are not sharded yet; the full ones stay on the host."""
+        weights = [weight for weight in module.parameters() if not _is_share(weight)]
+        host = [weight.data for weight in weights]
+        sharded = shard(module)
+        for weight, data in zip(weights, host, strict=True):
+            weight.data = data
+        sharded.set_gradient_divide_factor(1.0)  # Parts have shares of one loss: sums, not means.
+        sharded.set_force_sum_reduction_for_comms(True)
+        return sharded
+
+    def _begin(self) -> list[Tensor]:
+        """Gather everything once; return the tensors that hold full trained weights whenever gathered."""
+        from torch.distributed.fsdp import FSDPModule
+
+        for name, weight in self._model.named_parameters(remove_duplicate=False):
+            vars(weight).update(vars(self._full[name]))  # Marks of frozen weights, rates.
+        with torch.no_grad():
+            self._root(lambda _: None)  # Registers the layers as parts of the root.
+        full: dict[str, Tensor] = {}
+        for module in self._root.modules():
+            if isinstance(module, FSDPModule):
+                module.unshard()
+                full |= {name: part for name, part in self._model.named_parameters() if not _is_share(part)}
+                module.reshard()
+        return [full[name] for name, weight in self._model.named_parameters() if weight.requires_grad]
+
+
+class _Root(nn.Module):
+    """Computes anything with a model whose weights outside of layers are gathered meanwhile."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, compute: Callable[[nn.Module], object]) -> object:
+        """Return what is computed."""
+        return compute(self.model)
+
+
+def gathered(tensor: Tensor) -> Tensor:
+    """Return a tensor, gathered from all processes if it is sharded."""
+    return tensor.full_tensor() if _is_share(tensor) else tensor
+
+
+def local(tensor: Tensor) -> Tensor:
+    """Return this process's share of a tensor, all of it where that is not sharded."""
+    return tensor.to_local() if _is_share(tensor) else tensor
+
+
+def local_rows(tensor: Tensor, like: Tensor | None) -> Tensor:
+    """Return this process's share of a full tensor, if ``like`` is sharded."""
+    if like is None or not _is_share(like) or not tensor.dim():
+        return tensor
+    rows = -(-len(tensor) // world_size())
+    return tensor[rank() * rows : (rank() + 1) * rows]
+
+
+def as_share(tensor: Tensor, like: Tensor) -> Tensor:
+    """Return ``local_rows`` of a tensor as a sharded tensor again, if ``like`` is sharded."""
+    if not _is_share(like) or not tensor.dim():
+        return tensor
+    from torch.distributed.tensor import DTensor
+
+    layout: dict[str, Any] = {"shape": like.shape, "stride": like.stride(), "run_check": False}
+    share: Tensor = DTensor.from_local(tensor.to(like.device), like.device_mesh, like.placements, **layout)
+    return share
+
+
+def _is_share(tensor: Tensor) -> "TypeGuard[DTensor]":
+    """Return whether a tensor is sharded, without importing the package, which takes long."""
+    return hasattr(tensor, "full_tensor")
+
+
+def _copied(layer: nn.Module) -> nn.Module:
+    """Return another module with the same parts, weights and hooks."""
+    module = copy(layer)
+    vars(module).update({name: copy(part) for name, part in vars(layer).items() if isinstance(part, dict)})
+    return module
+
+
+def _replace(model: nn.Module, name: str, part: nn.Module | nn.Parameter) -> None:
+    """Replace the module or parameter of that name."""
+    owner, _, last = name.rpartition(".")
+    setattr(model.get_submodule(owner), last, part)
+
+
+def _weights_of(value: Tensor) -> set[Tensor]:
+    """Return the weights that a value depends on."""
+    weights, visited, ahead = set[Tensor](), set[Any](), [value.grad_fn]
+    while ahead:
+        node = ahead.pop()
+        if node is None or node in visited:
+            continue
+        visited.add(node)
+        if isinstance(leaf := getattr(node, "variable", None), Tensor):
+            weights.add(leaf)
+        ahead += [parent for parent, _ in node.next_functions]
+    return weights
 
 
 def _state() -> PartialState:
     # On a machine without GPUs Accelerate detects no second process by itself.
-    return PartialState(cpu=not torch.accelerator.is_available(), timeout=PATIENCE)
+    return PartialState(cpu=not torch.accelerator.is_available(), timeout=TIMEOUT)

@@ -1,10 +1,10 @@
-"""Scoring models on data that was encoded once, however the inputs come.
+"""Scoring models on data that was encoded once, for all kinds of inputs.
 
 Inputs of a target language come as they are, translated into the source language (translate-test: XTREME,
 X-Mixup's baseline), or with a part in the source language (cross-lingual adjustment, Section 4). X-Mixup,
-Section 4.3, reads each input beside its translation into the source language: in classification the
-probabilities of both sides are averaged; in tagging and span QA the target side counts, which has taken up
-the source's in the layer that mixes. An input without a translation runs alone, unmixed.
+Section 4.3, reads each input together with its translation into the source language: in classification the
+probabilities of both sides are averaged; in tagging and span QA the target side, which was mixed with the
+source's, is scored. An input without a translation runs alone, unmixed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,8 +46,8 @@ from isogloss.training.sides import (
 BUDGET = 8192
 """Subwords of one batch, padding included: large enough that arithmetic, not calls, takes the time."""
 
-CALL = 64
-"""Subwords a CPU computes in about the time one more batch costs: more padding than that is not worth it."""
+CPU_BATCH_COST = 64
+"""Subwords a CPU computes in the time that one more batch costs: more padding is not worth it."""
 
 
 class ScoredBatch(NamedTuple):
@@ -70,11 +70,11 @@ class Evaluation:
     """The gold label of each example."""
     precision: str = "auto"
     baseline: float | None = None
-    """Score of always saying the commonest label of the training data."""
+    """Score of always predicting the most frequent label of the training data."""
     language: str = ""
     """The language (or pair, as in en-sw); a model with language modules or maps must know it."""
     mixup: Mixup = field(default_factory=lambda: Mixup(layer=1, largest=0.0))
-    """Where and how much the model that is scored mixes of translations."""
+    """The mixup of the model that is scored."""
     warnings: tuple[str, ...] = ()
     """A warning of examples without a translation."""
     on_progress: OnProgress = no_progress
@@ -94,23 +94,23 @@ class Evaluation:
         return all_measures(self.task, self.gold, self.predict(model))
 
     def predict(self, model: Model) -> list[Answer]:
-        """Return what a model predicts for each example, in their order."""
+        """Return the predicted answer to each example, in their order."""
         return self.task.decode(self.examples, self.rows, self.scores(model))
 
     def scores(self, model: Model) -> list[Tensor]:
         """Return the raw scores [label class] of each row, in their order, in float32 on the CPU.
 
-        Where both sides answer they are those of the mean of both.
+        If both sides predict one answer, those of their mean.
         """
         answer = one_answer(self.task)
         by_row: list[Tensor] = [torch.empty(0)] * len(self.rows)
-        for batch, both, _ in self._passes(model, self.batches):
-            source, target = batch.sides.split(both)
+        for batch, scores, _ in self._passes(model, self.batches):
+            source, target = batch.sides.split(scores)
             if batch.sides.paired and answer:
                 target = answer.mean(source, target)
             counts = [self.rows[number].scored for number in batch.numbers]
-            for number, scores in zip(batch.numbers, torch.split(target, counts), strict=True):
-                by_row[number] = scores
+            for number, of_row in zip(batch.numbers, torch.split(target, counts), strict=True):
+                by_row[number] = of_row
         return by_row
 
     def ratios(self, model: Model) -> Float[Tensor, " example"]:
@@ -138,7 +138,7 @@ class Evaluation:
             for batch in batches:
                 sides = batch.sides.to(device)
                 with sides.mixing(model, self.mixup) as trace:
-                    scores = self.task.scores(model, sides.both).float().cpu()
+                    scores = self.task.scores(model, sides.joined).float().cpu()
                 yield batch, scores, trace
                 done += len(batch.numbers)
                 self.on_progress(Progress("scoring", done, total, self.language))
@@ -156,7 +156,7 @@ def evaluation(
 ) -> Evaluation:
     """Encode and batch examples for scoring."""
     rows = task.encode(
-        examples, tokenizer, limit=_limit(task, tokenizer, optimization), overlap=optimization.overlap
+        examples, tokenizer, limit=_limit(task, tokenizer, optimization.limit), overlap=optimization.overlap
     )
     return Evaluation(
         task=task,
@@ -172,7 +172,7 @@ def evaluation(
 
 def in_batches(lengths: Sequence[int], budget: int | None = None) -> list[list[int]]:
     """Batch rows: many small batches with little padding on a CPU, few large ones on a GPU."""
-    return by_length(lengths, budget or BUDGET, padding=None if torch.cuda.is_available() else CALL)
+    return by_length(lengths, budget or BUDGET, padding=None if torch.cuda.is_available() else CPU_BATCH_COST)
 
 
 def pair_with_translations(
@@ -190,7 +190,7 @@ def pair_with_translations(
     translations.
     """
     task, examples, rows = evaluation.task, evaluation.examples, evaluation.rows
-    limit = _limit(task, tokenizer, optimization)
+    limit = _limit(task, tokenizer, optimization.limit)
 
     def encode(matching: Sequence[Example]) -> list[EncodedRow]:
         if mixup.attends == "links" and mixup.largest:
@@ -216,9 +216,9 @@ def pair_with_translations(
     )
 
 
-def _limit(task: Task, tokenizer: Tokenizer, optimization: Optimization) -> int:
-    limit: int = tokenizer.model_max_length if task.evaluates_full_length else optimization.limit
-    return limit
+def _limit(task: Task, tokenizer: Tokenizer, limit: int) -> int:
+    """Return the number of subwords of a row, given that of training."""
+    return int(tokenizer.model_max_length) if task.evaluates_full_length else limit
 
 
 def _check_options(
@@ -270,7 +270,7 @@ def scored_batches(
 ORIGINAL_INPUTS = ""
 TRANSLATED = "translated"
 PAIRED = "paired"
-"""Each input beside its translation into the source language, for models that mix the two (X-Mixup)."""
+"""Each input with its translation into the source language, for models that mix the two (X-Mixup)."""
 
 Mix = Callable[[Sequence[Example], Sequence[Example]], Sequence[Example]]
 """From the examples of the target and of the source language."""
@@ -282,24 +282,25 @@ MIXED: Mapping[str, Mix] = {
     "mixed-question": partial(mixed_questions, part="question"),
     "mixed-passage": partial(mixed_questions, part="passage"),
 }
-"""What is in the source language: one text of a pair (at random, by the id), or one part of a question."""
+"""Inputs in two languages: one text of a pair (at random, by the id), or one part of a question, is the
+source's."""
 
 PARTS: Mapping[str, str] = {
     name: "question" if name in ("mixed-question", "mixed-passage") else "pair" for name in MIXED
 }
-"""The kind of examples that have these parts."""
+"""The kind of examples that can be mixed in this way."""
 
 Read = Callable[[str], list[Example]]
 
 
 def check_inputs(inputs: str, task: str, where: str) -> None:
-    """Raise ConfigError unless there are such inputs, and the task's examples have the parts they mix."""
+    """Raise ConfigError for unknown inputs, and for inputs that mix parts which the task's examples lack."""
     if inputs != ORIGINAL_INPUTS:
         check_named(where, "kind of inputs", (TRANSLATED, PAIRED, *MIXED), inputs)
     kind, mixed = _parts_of(find_task(task)), PARTS.get(inputs)
     if mixed not in (None, kind):
-        fitting = [TRANSLATED, *(name for name, one in PARTS.items() if one == kind)]
-        able = " and ".join(name for name, one in TASKS.items() if _parts_of(one) == mixed)
+        fitting = [TRANSLATED, *(name for name, part in PARTS.items() if part == kind)]
+        able = " and ".join(name for name, other in TASKS.items() if _parts_of(other) == mixed)
         raise ConfigError(
             f"{where}: {inputs!r} is for {able}, not for {task}. "
             f"Choose {' or '.join(fitting)}, or leave it out."
@@ -312,7 +313,7 @@ def _parts_of(task: Task) -> str:
 
 
 def codes_read(inputs: str, language: str, source: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the languages (or pairs) whose examples make up a language's inputs; the source's are plain."""
+    """Return the languages (or pairs) whose examples make up a language's inputs; the source's stay plain."""
     if inputs == ORIGINAL_INPUTS or language in source or not source:
         return (language,)
     translation = f"{language}-{source[0]}"
@@ -327,6 +328,6 @@ def language_read(inputs: str, language: str, source: tuple[str, ...]) -> str:
 
 
 def examples_of(inputs: str, language: str, source: tuple[str, ...], read: Read) -> list[Example]:
-    """Return a language's examples with their inputs as asked; DataError where a test set is not parallel."""
-    own, *others = (read(code) for code in codes_read(inputs, language, source))
-    return list(MIXED[inputs](own, others[0])) if others else own
+    """Return a language's examples with such inputs; DataError where a test set is not parallel."""
+    examples, *others = (read(code) for code in codes_read(inputs, language, source))
+    return list(MIXED[inputs](examples, others[0])) if others else examples

@@ -1,7 +1,7 @@
-"""Fine-tuning: which examples are read, times which auxiliary loss is added to the task's.
+"""Fine-tuning on labelled examples, with any auxiliary loss.
 
-All methods that train a model on labelled examples are this one training: ``prepare`` makes the batches and
-the loss on them, ``setting.auxiliary`` adds a further term with batches of its own.
+All methods that fine-tune a model share this training: ``prepare`` makes the batches and their loss,
+``setting.auxiliary`` adds a term to the loss, with batches of its own.
 """
 
 import math
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
 from isogloss.core.rows.training import TrainedParameters
-from isogloss.core.run_parts import Optimization, with_fields
+from isogloss.core.run_parts import Optimization
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
@@ -35,6 +35,7 @@ from isogloss.training.pairs import encode
 from isogloss.training.setting import (
     AuxiliaryTerm,
     ExtraWriter,
+    Peft,
     PeftSetting,
     Prepared,
     Reads,
@@ -43,7 +44,7 @@ from isogloss.training.setting import (
 )
 
 ABOVE_CHANCE = 0.01
-"""A model whose best dev score is not this much above the commonest label's has learned nothing."""
+"""A model whose best dev score is less than this above the majority label's has learned nothing."""
 
 Examples = dict[str, list[Example]]
 """Training examples by language, or pair of languages."""
@@ -57,7 +58,7 @@ class Training:
     loss: Loss
     """From the trained module and a batch to one number."""
     trained: nn.Module | None = None
-    """The trained module where it is more than the model: one that contains it."""
+    """The trained module if it is not the model but contains it."""
     warnings: tuple[str, ...] = ()
     extra_writers: tuple[ExtraWriter, ...] = ()
 
@@ -76,48 +77,48 @@ def with_auxiliary(
     if term is None:
         return batches, loss
 
-    def summed(model: nn.Module, two: "_Two") -> Tensor:
-        if two.first is None or two.second is None:
-            return loss(model, two.first) if two.second is None else term.loss(two.second)
-        return loss(model, two.first) + term.loss(two.second)
+    def summed(model: nn.Module, batch: _BatchPair) -> Tensor:
+        if batch.main is None or batch.auxiliary is None:
+            return loss(model, batch.main) if batch.auxiliary is None else term.loss(batch.auxiliary)
+        return loss(model, batch.main) + term.loss(batch.auxiliary)
 
-    return _SideBySide(batches, term.batches), summed
+    return _PairedBatches(batches, term.batches), summed
 
 
 @dataclass(frozen=True)
-class _Two:
-    """A batch of each; a part has one of them."""
+class _BatchPair:
+    """A batch of the training and one of the auxiliary term; a part has one of them."""
 
-    first: Movable | None
-    second: Movable | None
+    main: Movable | None
+    auxiliary: Movable | None
 
-    def to(self, device: torch.device) -> "_Two":
-        """Return both on a device."""
-        first, second = (one and one.to(device) for one in (self.first, self.second))
-        return _Two(first, second)
+    def to(self, device: torch.device) -> "_BatchPair":
+        """Return both batches on a device."""
+        main, auxiliary = (batch and batch.to(device) for batch in (self.main, self.auxiliary))
+        return _BatchPair(main, auxiliary)
 
-    def parts(self, count: int) -> "list[tuple[_Two, float | None]]":
-        """Split each; the training's own parts come first, so their dropout is as without the term."""
-        first = parts_of(self.first, count, "fine-tuning")
-        second = parts_of(self.second, count, "the auxiliary loss")
+    def parts(self, count: int) -> "list[tuple[_BatchPair, float | None]]":
+        """Split both; the training's own parts come first, so their dropout is as without the term."""
+        main = parts_of(self.main, count, "fine-tuning")
+        auxiliary = parts_of(self.auxiliary, count, "the auxiliary loss")
         return [
-            *((_Two(one, None), share) for one, share in first),
-            *((_Two(None, one), share) for one, share in second),
+            *((_BatchPair(part, None), share) for part, share in main),
+            *((_BatchPair(None, part), share) for part, share in auxiliary),
         ]
 
 
 @dataclass(frozen=True)
-class _SideBySide:
-    """Batches of both, as many as of the first."""
+class _PairedBatches:
+    """Batches of a training and of its auxiliary term, as many as of the training."""
 
-    first: Batches[Movable]
-    second: Batches[Movable]
+    main: Batches[Movable]
+    auxiliary: Batches[Movable]
 
     def __len__(self) -> int:
-        return len(self.first)
+        return len(self.main)
 
-    def __getitem__(self, step: int) -> _Two:
-        return _Two(self.first[step], self.second[step])
+    def __getitem__(self, step: int) -> _BatchPair:
+        return _BatchPair(self.main[step], self.auxiliary[step])
 
 
 def plain_training(
@@ -126,7 +127,10 @@ def plain_training(
     """Train on the task's loss, one language a batch; with ``pseudo`` the teacher labels translations."""
     padding = tokenizer.pad_token_id
     batches = Bucketed(
-        groups={code: encode(setting, tokenizer, own, code, pseudo=pseudo) for code, own in train.items()},
+        groups={
+            code: encode(setting, tokenizer, examples, code, pseudo=pseudo)
+            for code, examples in train.items()
+        },
         length=lambda row: len(row.subwords),
         size=setting.optimization.batch_size,
         epochs=setting.optimization.epochs,
@@ -144,10 +148,11 @@ def few_examples(setting: Setting, count: int, *, draw: int, per: Per, but: int 
 
     def chosen(language: str) -> list[Example]:
         examples = setting.train(language)
-        taken, others = (
-            {one.id for one in shots(examples, some, seed=draw, per=per)} for some in (count, but)
+        sampled, left_out = (
+            {example.id for example in shots(examples, size, seed=draw, per=per)} for size in (count, but)
         )
-        return [one for one in examples if one.id in taken - others]  # All, in order, is target-only.
+        # In their order, so that a sample of all is target-only.
+        return [example for example in examples if example.id in sampled - left_out]
 
     return replace(setting, train=chosen)
 
@@ -162,7 +167,7 @@ def fine_tune(
     """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
 
     The head's initial weights depend on the seed alone, so methods with one seed start from one point; a
-    model to continue from has its own head. ``conflict`` measures the languages' gradients on the way.
+    model to continue from has its own head. ``conflict`` measures the languages' gradients meanwhile.
     """
     start = prepare_model(setting, reads, prepare)
     training, model, setting = start.training, start.model, start.setting
@@ -173,7 +178,7 @@ def fine_tune(
     auxiliary = setting.auxiliary
     term = auxiliary.prepare(setting, model, start.tokenizer, len(training.batches)) if auxiliary else None
     batches, loss = with_auxiliary(training.batches, training.loss, term)
-    counts, updates = _counts(start), setting.optimization.updates
+    counts, updates = start.parameter_counts(), setting.optimization.updates
     notes = fit(start.trained, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
     rows = [counts, *_epochs(notes, setting.optimization, planned=len(batches)), *(term.rows if term else ())]
     warnings = (*start.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
@@ -183,7 +188,7 @@ def fine_tune(
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """A model before its first step, and what it is trained on."""
+    """A model before its first step, and its training data."""
 
     setting: Setting
     """With its precision resolved."""
@@ -193,7 +198,7 @@ class Start:
     train: Examples
     training: Training
     parameters: int
-    """Numbers in the model before its weights are chosen."""
+    """Numbers in the model without those that peft adds."""
     prepared: Prepared
 
     @property
@@ -201,27 +206,33 @@ class Start:
         """The trained module: the model, or one that contains it."""
         return self.training.trained or self.model
 
+    def parameter_counts(self) -> dict[str, Value]:
+        """Return the row of how many numbers a training changes."""
+        unfrozen = sum(weight.numel() for weight in self.trained.parameters() if weight.requires_grad)
+        trained = unfrozen - self.prepared.fixed
+        return dict(as_row(TrainedParameters(trained=trained, parameters=self.parameters)))
+
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings of the choice of weights, and of the batches."""
+        """Warnings of peft, and of the batches."""
         return (*self.prepared.warnings, *self.training.warnings)
 
 
 def prepare_model(setting: Setting, reads: Reads, prepare: Prepare) -> Start:
     """Load encoder and head, choose the weights that are trained, and prepare batches and loss."""
     checkpoints = Checkpoints(setting.folder, setting.optimization.updates.checkpoint_every)
-    # Resolved once, so that the model is trained and selected in the same.
-    precision = precision_of(setting.optimization.updates.precision, checkpoints)
-    setting = replace(setting, optimization=with_fields(setting.optimization, precision=precision))
+    optimization, updates = setting.optimization, setting.optimization.updates
+    # Resolved once, so that the model is trained and selected in the same precision.
+    updates = replace(updates, precision=precision_of(updates.precision, checkpoints))
+    setting = replace(setting, optimization=replace(optimization, updates=updates))
     tokenizer = load_tokenizer(setting.start)
     model = setting.task.head(setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention())
     check_languages(model, (*reads.train, *reads.dev))
     train = {language: setting.train(language) for language in reads.train}
     parameters = sum(weight.numel() for weight in model.parameters())
-    prepared = _choose_weights(setting, reads, prepare, model)
-    if rate := setting.optimization.head_learning_rate:
-        multiple = rate / setting.optimization.updates.learning_rate
-        set_rate_multiple(head_parameters(model).values(), multiple, decay=True)
+    prepared = _apply_peft(setting, setting.peft, reads, prepare, model) if setting.peft else Prepared()
+    if rate := optimization.head_learning_rate:
+        set_rate_multiple(head_parameters(model).values(), rate / updates.learning_rate, decay=True)
     return Start(
         setting=setting,
         checkpoints=checkpoints,
@@ -234,12 +245,10 @@ def prepare_model(setting: Setting, reads: Reads, prepare: Prepare) -> Start:
     )
 
 
-def _choose_weights(setting: Setting, reads: Reads, prepare: Prepare, model: Model) -> Prepared:
-    """Change the model in place so that the weights that ``setting.peft`` chooses are trained alone."""
-    if setting.peft is None:
-        return Prepared()
+def _apply_peft(setting: Setting, peft: Peft, reads: Reads, prepare: Prepare, model: Model) -> Prepared:
+    """Change the model in place so that only the weights that ``peft`` chooses are trained."""
     full = replace(setting, peft=None, folder=setting.folder / "whole")
-    return setting.peft.prepare(
+    return peft.prepare(
         PeftSetting(
             model=model,
             whole=lambda: fine_tune(full, reads, prepare=prepare).model,
@@ -275,23 +284,25 @@ def plan_callbacks(start: Start, selection: "Selection", conflict: Conflict | No
     )
 
 
-def _counts(start: Start) -> dict[str, Value]:
-    """Return the row of how many numbers a training changes."""
-    unfrozen = sum(weight.numel() for weight in start.trained.parameters() if weight.requires_grad)
-    return dict(
-        as_row(TrainedParameters(trained=unfrozen - start.prepared.fixed, parameters=start.parameters))
-    )
-
-
 def _epochs(notes: list[Note], optimization: Optimization, *, planned: int) -> list[dict[str, Value]]:
-    """Return the rows of a training, the chosen epoch marked; with patience, also where it ended."""
-    rows = mark_chosen(notes, optimization)
-    epochs = [row for row in rows if "epoch" in row]
-    chosen = [row["epoch"] for row in epochs if row["chosen"]]
-    if not optimization.patience or not chosen:
+    """Return the rows of a training, the chosen epoch marked; with patience, also the last epoch.
+
+    Chosen is the first epoch with the highest mean dev score, or those whose weights are averaged.
+    """
+    scores: dict[int, list[float]] = {}
+    for row in notes:
+        if "epoch" in row:
+            scores.setdefault(int(row["epoch"] or 0), []).append(float(row["score"] or 0.0))
+    best = max(scores, key=lambda epoch: (sum(scores[epoch]) / len(scores[epoch]), -epoch), default=0)
+    averaged = range(optimization.epochs - (optimization.averaged_epochs or 0) + 1, optimization.epochs + 1)
+    chosen = averaged or (best,)
+    rows = [{**row, "chosen": row["epoch"] in chosen} if "epoch" in row else row for row in notes]
+    selected = [row["epoch"] for row in rows if row.get("chosen")]
+    if not optimization.patience or not selected:
         return rows
-    last = {"updates": epochs[-1]["step"], "planned": planned, "last_epoch": epochs[-1]["epoch"]}
-    return [*rows, {**last, "chosen_epoch": chosen[0]}]
+    last = next(row for row in reversed(rows) if "epoch" in row)
+    ended = {"updates": last["step"], "planned": planned, "last_epoch": last["epoch"]}
+    return [*rows, {**ended, "chosen_epoch": selected[0]}]
 
 
 class Selection:
@@ -308,14 +319,14 @@ class Selection:
     ) -> None:
         self.steps_per_epoch = steps_per_epoch
         self.evaluations: dict[str, Evaluation] = {}
-        every = [example for group in train.values() for example in group]
+        examples = [example for group in train.values() for example in group]
         what = f"training examples of {'+'.join(train)}"
-        self.of_one_label = {"": _of_one_label(setting.task, every, what)}
+        self.of_one_label = {"": _of_one_label(setting.task, examples, what)}
         for language in languages:
             dev = setting.dev(language)
-            seen = train.get(language) or every
+            labelled = train.get(language) or examples
             self.of_one_label[language] = _of_one_label(setting.task, dev, f"dev examples of {language}")
-            baseline = setting.task.majority(seen, dev)
+            baseline = setting.task.majority(labelled, dev)
             self.evaluations[language] = evaluation(
                 setting.task, dev, tokenizer, setting.optimization, baseline=baseline, language=language
             )
@@ -329,27 +340,27 @@ class Selection:
                 "step": done,
                 "language": language,
                 "split": "dev",
-                "metric": one.metric,
-                "score": one.score(model),
+                "metric": dev.metric,
+                "score": dev.score(model),
             }
-            for language, one in self.evaluations.items()
+            for language, dev in self.evaluations.items()
         ]
 
     def warnings(self, rows: list[dict[str, Value]]) -> tuple[str, ...]:
         """Warn of one label for all, else of languages on which nothing was learned (if any were scored)."""
-        found = [*filter(None, self.of_one_label.values())]
-        for language, one in self.evaluations.items():
+        warnings = [*filter(None, self.of_one_label.values())]
+        for language, dev in self.evaluations.items():
             if self.of_one_label[""] or self.of_one_label[language]:
                 continue
             scores = [float(row["score"] or 0) for row in rows if row.get("language") == language]
             best = max(scores, default=math.inf)
-            if best <= (one.baseline or 0.0) + ABOVE_CHANCE:
-                found.append(
-                    f"stuck at chance: the best {one.metric} on {language} dev is {best:.3f}, and always "
-                    f"saying the commonest label gives {one.baseline:.3f}. "
+            if best <= (dev.baseline or 0.0) + ABOVE_CHANCE:
+                warnings.append(
+                    f"stuck at chance: the best {dev.metric} on {language} dev is {best:.3f}, and always "
+                    f"saying the commonest label gives {dev.baseline:.3f}. "
                     f"Try a lower learning_rate or more epochs."
                 )
-        return tuple(found)
+        return tuple(warnings)
 
 
 def _of_one_label(task: Task, examples: list[Example], what: str) -> str:
@@ -358,16 +369,5 @@ def _of_one_label(task: Task, examples: list[Example], what: str) -> str:
     labels = {*(chain.from_iterable(gold) if task.labels_are == "word" else gold)}
     label = labels.pop() if len(labels) == 1 and len(examples) > 1 else UNLABELLED
     name = "+".join(label) or "none" if isinstance(label, tuple) else label
-    why = "so they tell no label from another. Give examples of other labels too."
+    why = "so they do not distinguish labels. Give examples of other labels too."
     return "" if label == UNLABELLED else f"all {len(examples):,} {what} have the label {name}, {why}"
-
-
-def mark_chosen(rows: list[Note], how: Optimization) -> list[dict[str, Value]]:
-    """Mark the rows of the epoch whose mean dev score was the first to be the highest, or those averaged."""
-    epochs: dict[int, list[float]] = {}
-    for row in rows:
-        if "epoch" in row:
-            epochs.setdefault(int(row["epoch"] or 0), []).append(float(row["score"] or 0.0))
-    best = max(epochs, key=lambda epoch: (sum(epochs[epoch]) / len(epochs[epoch]), -epoch), default=0)
-    last = {*range(how.epochs - how.averaged_epochs + 1, how.epochs + 1)} if how.averaged_epochs else {best}
-    return [{**row, "chosen": row["epoch"] in last} if "epoch" in row else dict(row) for row in rows]

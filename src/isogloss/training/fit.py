@@ -5,7 +5,7 @@ yields the weights of one that was never interrupted, to the bit.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -27,18 +27,19 @@ from isogloss.training.batching import Batches, Movable, Whole, parts_of
 from isogloss.training.checkpoints import Checkpoints, Notes, State
 from isogloss.training.distributed import (
     Copies,
+    Shards,
     all_reduced,
     is_main_process,
     is_sharded,
+    local,
     own_device,
     rank,
     world_size,
 )
 from isogloss.training.optimizer import adamw, rate_schedule, set_rate
 from isogloss.training.precision import autocast, device, release_memory, resolved_precision
-from isogloss.training.sharding import Shards, own
 
-LOOK_EVERY = 20
+LOG_EVERY = 20
 """Steps between checks of the loss: often enough to stop early, rarely enough not to wait for a GPU."""
 
 Made = TypeVar("Made", bound=Movable)
@@ -55,7 +56,7 @@ class Callback:
     """Called with the number of finished steps; its rows join those of the training."""
     every: int
     """Steps between two calls; it is also called after the last step."""
-    before: bool = False
+    at_start: bool = False
     """Whether it is called before the first step too."""
 
 
@@ -68,9 +69,9 @@ class Callbacks:
     evaluate_at: tuple[int, ...] = ()
     """Steps after which it is called."""
     averaged: int = 0
-    """The weights at the last so many of these steps are averaged; 0 leaves the best ones in the model."""
+    """Number of final evaluations whose weights are averaged; 0 leaves the best weights in the model."""
     patience: int = 0
-    """Training stops after so many evaluations in a row without a higher score; 0: never."""
+    """Evaluations in a row without a higher score after which training stops; 0: never."""
     periodic: tuple[Callback, ...] = ()
     checkpoints: Checkpoints | None = None
     on_progress: OnProgress = no_progress
@@ -88,12 +89,9 @@ def fit(
 ) -> list[Note]:
     """Train the model in place on every batch once; with ``evaluate``, leave the best weights in it.
 
-    Returns the rows of the training: losses, dev scores.
-
-    With ``updates.accumulation``, or in several processes, a batch is computed in parts (``Divisible``): the
-    same update within rounding.
-
-    Raises DivergedError, with the step, when the loss is no longer a finite number.
+    Returns the rows of the training: losses, dev scores. With ``updates.accumulation``, or in several
+    processes, a batch is computed in parts (``Divisible``): the same update within rounding. Raises
+    DivergedError, with the step, when the loss is no longer a finite number.
     """
     return _Fit(model, batches, loss, updates=updates, seed=seed, callbacks=callbacks or Callbacks()).run()
 
@@ -123,16 +121,18 @@ class _Fit:
         self.updates, self.seed = updates, seed
         self.batches, self.loss, self.callbacks = batches, loss, callbacks
         self.device, self.model = own_device(), model
-        self.held = Shards(model) if is_sharded() else Copies(model)
+        self.replica = Shards(model) if is_sharded() else Copies(model)
         self.optimizer = adamw(model, updates)
         self.rate = rate_schedule(updates, len(batches))
         self.precision = precision_of(updates.precision, callbacks.checkpoints)
         self.rows: list[Note] = []
+        self.reported_rows = 0
+        self.unlogged: list[Tensor] = []
+        """Losses since the last row."""
         self.best: dict[str, Tensor] | None = None
         self.best_score = -math.inf
         self.without_gain = 0
-        self.reported = 0
-        self.unrecorded: list[float] = []
+        """Evaluations since the best one."""
 
     def run(self) -> list[Note]:
         start, total = self._resume(), len(self.batches)
@@ -142,102 +142,101 @@ class _Fit:
         with quick_dropout(self.model), torch.random.fork_rng(devices=generators), uninterruptible():
             self._train(start, total)
         if self.best is not None:
-            _put(self.model, self.best)
-        self.held.gather()
+            with torch.no_grad():
+                for name, weight in unfrozen(self.model).items():
+                    local(weight).copy_(self.best[name])
+        self.replica.gather()
         self.model.eval()
         self._check_weights(total)
         return self.rows
 
     def _train(self, start: int, total: int) -> None:
-        seen = [torch.tensor(loss, device=self.device) for loss in self.unrecorded]
         if start == 0:
-            self._observe([one for one in self.callbacks.periodic if one.before], 0)
+            self._call([callback for callback in self.callbacks.periodic if callback.at_start], 0)
         for step in range(start, total):
-            if self._is_stopped():
+            if self._stopped_early():
                 return
-            seen.append(self._update(step))
+            self.unlogged.append(self._update(step))
             done = step + 1
-            evaluated, kept = done in self.callbacks.evaluate_at, self._is_checkpoint(done, total)
-            recorded = done % LOOK_EVERY == 0 or done == total or evaluated or kept
-            remark = self._record_loss(done, total, seen) if recorded else ""
-            if evaluated:
+            evaluating, checkpointing = done in self.callbacks.evaluate_at, self._is_checkpoint(done, total)
+            logging = done % LOG_EVERY == 0 or done == total or evaluating or checkpointing
+            message = self._log_loss(done, total) if logging else ""
+            if evaluating:
                 self._evaluate(done)
-            last = done == total or self._is_stopped()
-            due = [one for one in self.callbacks.periodic if done % one.every == 0 or last]
-            self._observe(due, done)
-            leaves = self._leaves(recorded=recorded) and not last
-            if kept or leaves:
-                self._keep(done, seen)
-            if remark:
-                self._report(done, total, remark)
-            if leaves:
+            last = done == total or self._stopped_early()
+            self._call([call for call in self.callbacks.periodic if done % call.every == 0 or last], done)
+            interrupted = self._interrupted(logging=logging) and not last
+            if checkpointing or interrupted:
+                self._save_checkpoint(done)
+            if message:
+                self._report(done, total, message)
+            if interrupted:
                 raise Interrupted
 
     def _update(self, step: int) -> Tensor:
-        """Make one update; return the loss of the parts that were computed here."""
+        """Make one update; return the loss of the parts computed in this process."""
         set_rate(self.optimizer, self.rate(step))
         losses = [self._backward(part) for part in self._parts(step)]
-        self.held.sum_gradients()
+        self.replica.sum_gradients()
         if self.updates.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.updates.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
 
-    def _parts(self, step: int) -> "Iterator[_Part]":
+    def _parts(self, step: int) -> Iterator[_Part]:
         """Yield this process's share of the batch."""
-        batch, together = self.batches[step], world_size()
-        count = -(-(self.updates.accumulation or 1) // together) * together
+        batch, processes = self.batches[step], world_size()
+        count = -(-(self.updates.accumulation or 1) // processes) * processes
         if count == 1 or (isinstance(batch, Whole) and batch.is_whole):
-            yield _Part(batch, derive(self.seed, "step", step), 1 / together)
+            yield _Part(batch, derive(self.seed, "step", step), 1 / processes)
             return
         number = -1
-        for place, (part, share) in enumerate(parts_of(batch, count, self.callbacks.what)):
+        for index, (part, share) in enumerate(parts_of(batch, count, self.callbacks.what)):
             number += share is not None
-            if place % together == rank():  # A part's dropout is its own, wherever it is computed.
+            if index % processes == rank():  # A part's dropout is its own, wherever it is computed.
                 yield _Part(part, derive(self.seed, "step", step, number), share or 0.0)
 
-    def _backward(self, part: "_Part") -> Tensor:
+    def _backward(self, part: _Part) -> Tensor:
         torch.manual_seed(part.seed)
         batch = part.batch.to(self.device)
-        less = recomputed_layers(self.model) if self.updates.gradient_checkpointing else nullcontext()
-        with less, autocast(self.device, self.precision):
-            value = self.held.loss(lambda model: self.loss(model, batch))
-        value = value if part.share == 1 else value * part.share
-        value.backward()  # type: ignore[no-untyped-call]
-        return value.detach()
+        recomputing = recomputed_layers(self.model) if self.updates.gradient_checkpointing else nullcontext()
+        with recomputing, autocast(self.device, self.precision):
+            loss = self.replica.loss(lambda model: self.loss(model, batch))
+        loss = loss if part.share == 1 else loss * part.share
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
 
-    def _record_loss(self, done: int, total: int, seen: list[Tensor]) -> str:
-        """Record the mean loss since the last time; return it as a remark."""
-        losses = all_reduced(torch.stack(seen).float())
+    def _log_loss(self, done: int, total: int) -> str:
+        """Record the mean loss since the last row; return it as a message."""
+        losses = all_reduced(torch.stack(self.unlogged).float())
         mean = float(losses.mean())
         if not math.isfinite(mean):
             first = next((n for n, loss in enumerate(losses) if not math.isfinite(float(loss))), 0)
-            step = done - len(seen) + first + 1
+            step = done - len(losses) + first + 1
             raise self._diverged(f"the loss is {float(losses[first])} in step {step} of {total}")
         self.rows.append({"step": done, "loss": round(mean, 6), "rate": self.rate(done - 1)})
-        seen.clear()
+        self.unlogged.clear()
         release_memory()
         return f"loss {mean:.3f}"
 
-    def _report(self, done: int, total: int, remark: str) -> None:
+    def _report(self, done: int, total: int, message: str) -> None:
         """Report progress with the rows since the last report; after resuming, with all of them."""
-        if self._is_stopped():
-            total, remark = done, f"stopped after {self.without_gain} evaluations without a higher score"
-        rows, self.reported = tuple(self.rows[self.reported :]), len(self.rows)
+        if self._stopped_early():
+            total, message = done, f"stopped after {self.without_gain} evaluations without a higher score"
+        rows, self.reported_rows = tuple(self.rows[self.reported_rows :]), len(self.rows)
         if is_main_process():
-            self.callbacks.on_progress(Progress(self.callbacks.what, done, total, remark, rows))
+            self.callbacks.on_progress(Progress(self.callbacks.what, done, total, message, rows))
 
-    def _observe(self, due: Iterable[Callback], done: int) -> None:
-        """Call the callbacks that are due."""
-        for one in due:
+    def _call(self, callbacks: Iterable[Callback], done: int) -> None:
+        for callback in callbacks:
             self.model.eval()
-            self.rows += self.held.from_main_process(partial(one.rows, done))
+            self.rows += self.replica.from_main_process(partial(callback.rows, done))
             self.model.train()
             self.optimizer.zero_grad(set_to_none=True)
 
     def _check_weights(self, total: int) -> None:
-        """Raise DivergedError where the last update, which no loss shows, left weights not finite."""
+        """Raise DivergedError for weights that the last update, whose loss nobody saw, left not finite."""
         for name, weight in self.model.named_parameters():
             if not bool(torch.isfinite(weight).all()):
                 raise self._diverged(f"{name} is no longer finite after step {total} of {total}")
@@ -249,69 +248,64 @@ class _Fit:
         )
 
     def _evaluate(self, done: int) -> None:
-        notes = self._notes(done)
-        self.rows += notes
+        """Score the model on dev data, then average its weights, or select them if they are the best."""
+        scores: list[Note] = []
+        if evaluate := self.callbacks.evaluate:
+            self.model.eval()
+            # Other GPUs might select otherwise.
+            scores = self.replica.from_main_process(partial(evaluate, done))
+            self.model.train()
+        self.rows += scores
         if self.callbacks.averaged:
             self._average(done)
-        elif notes:
-            self._choose(notes)
+        elif scores:
+            self._select(sum(float(row["score"] or 0.0) for row in scores) / len(scores))
 
-    def _notes(self, done: int) -> list[Note]:
-        """Return the rows of an evaluation; none where nothing is evaluated."""
-        if self.callbacks.evaluate is None:
-            return []
-        evaluate = self.callbacks.evaluate
-        self.model.eval()
-        notes = self.held.from_main_process(lambda: evaluate(done))  # Other GPUs might decide otherwise.
-        self.model.train()
-        return notes
-
-    def _choose(self, notes: list[Note]) -> None:
-        """Keep the weights if their score is higher than all before."""
-        score = sum(float(note["score"] or 0.0) for note in notes) / len(notes)
+    def _select(self, score: float) -> None:
+        """Copy the weights if their score is higher than all others so far."""
         self.without_gain += 1
         if score > self.best_score:
             self.best_score, self.without_gain = score, 0
             self.best = on_host(unfrozen(self.model))
 
     def _average(self, done: int) -> None:
-        """Let the mean of the last evaluated weights take the place of the best ones."""
+        """Update the mean of the weights at the last evaluations, which replaces the best weights."""
         last = self.callbacks.evaluate_at[-self.callbacks.averaged :]
         if done not in last:
             return
-        share, now = 1 / (last.index(done) + 1), on_host(unfrozen(self.model))
-        before = self.best or now
-        self.best = {name: torch.lerp(before[name], one, share) for name, one in now.items()}
+        share, weights = 1 / (last.index(done) + 1), on_host(unfrozen(self.model))
+        mean = self.best or weights
+        self.best = {name: torch.lerp(mean[name], weight, share) for name, weight in weights.items()}
 
-    def _leaves(self, *, recorded: bool) -> bool:
-        """Return whether to leave; several processes ask one another where they meet anyway."""
+    def _interrupted(self, *, logging: bool) -> bool:
+        """Return whether to stop for now; several processes agree on it where they exchange losses anyway."""
         if world_size() == 1:
             return interruption_requested()
-        asked = torch.tensor(float(interruption_requested()), device=self.device)
-        return recorded and bool(all_reduced(asked))
+        requests = torch.tensor(float(interruption_requested()), device=self.device)
+        return logging and bool(all_reduced(requests))
 
-    def _is_stopped(self) -> bool:
+    def _stopped_early(self) -> bool:
         return 0 < self.callbacks.patience <= self.without_gain
 
     def _is_checkpoint(self, done: int, total: int) -> bool:
-        keep = self.callbacks.checkpoints
-        return bool(keep and keep.every and done % keep.every == 0 and done < total)
+        checkpoints = self.callbacks.checkpoints
+        return bool(checkpoints and checkpoints.every and done % checkpoints.every == 0 and done < total)
 
-    def _keep(self, done: int, seen: Sequence[Tensor]) -> None:
-        """Write a checkpoint, with the losses that no row has yet."""
+    def _save_checkpoint(self, done: int) -> None:
         if self.callbacks.checkpoints:
-            notes: Notes = {"rows": self.rows, "unlooked": [float(loss) for loss in seen]}
+            notes: Notes = {"rows": self.rows, "unlogged": [float(loss) for loss in self.unlogged]}
             notes |= {"best_score": None if self.best is None else self.best_score}
             notes |= {"precision": self.precision, "without_gain": self.without_gain}
             self.callbacks.checkpoints.save(self.model, self.optimizer, State(done, notes, self.best))
 
     def _resume(self) -> int:
-        keep = self.callbacks.checkpoints
-        state = keep.load(self.model, self.optimizer) if keep else None
+        """Restore the last checkpoint, if any; return the next step."""
+        checkpoints = self.callbacks.checkpoints
+        state = checkpoints.load(self.model, self.optimizer) if checkpoints else None
         if state is None:
             return 0
         self.rows, self.best = state.notes["rows"], state.best
-        self.unrecorded = state.notes.get("unlooked", [])
+        self.unlogged = [torch.tensor(loss, device=self.device) for loss in state.notes.get("unlogged", [])]
         if self.best is not None:
             self.best_score = state.notes["best_score"]
             self.without_gain = state.notes.get("without_gain", 0)
@@ -319,13 +313,13 @@ class _Fit:
 
 
 @contextmanager
-def trained_alone(model: nn.Module, parameters: Iterable[nn.Parameter] | None) -> Iterator[None]:
-    """Let ``fit`` leave all other parameters of a model as they are; None trains all."""
+def training_only(model: nn.Module, parameters: Iterable[nn.Parameter] | None) -> Iterator[None]:
+    """Freeze all other parameters of a model during ``fit``; None trains all."""
     if parameters is None:
         yield
         return
-    alone = {id(one) for one in parameters}
-    freeze(one for one in model.parameters() if id(one) not in alone)
+    trained = {id(parameter) for parameter in parameters}
+    freeze(parameter for parameter in model.parameters() if id(parameter) not in trained)
     try:
         yield
     finally:
@@ -333,20 +327,14 @@ def trained_alone(model: nn.Module, parameters: Iterable[nn.Parameter] | None) -
 
 
 def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
-    """Resolve "auto": to the precision of the checkpoint if there is one, else to the one measured as faster.
+    """Resolve "auto" to the precision of the checkpoint, if any, else to the one measured to be faster.
 
-    A machine on which both are about as fast may measure otherwise the second time.
+    A machine on which both are nearly as fast may measure otherwise the second time.
     """
-    begun = checkpoints.notes() if checkpoints and name == "auto" else None
-    return str(begun["precision"]) if begun else resolved_precision(name, device())
+    notes = checkpoints.notes() if checkpoints and name == "auto" else None
+    return str(notes["precision"]) if notes else resolved_precision(name, device())
 
 
 def on_host(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return copies of weights in the machine's own memory: a GPU's is for what is being trained."""
-    return {name: own(weight.detach()).to("cpu", copy=True) for name, weight in weights.items()}
-
-
-def _put(model: nn.Module, weights: dict[str, Tensor]) -> None:
-    with torch.no_grad():
-        for name, weight in unfrozen(model).items():
-            own(weight).copy_(weights[name])
+    """Return copies of weights in the host's memory, since a GPU's is for what is being trained."""
+    return {name: local(weight.detach()).to("cpu", copy=True) for name, weight in weights.items()}

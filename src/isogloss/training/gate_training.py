@@ -2,11 +2,11 @@
 
 "On Negative Interference in Multilingual Models", Section 3.2, Eq. 1: min E[L(x; θ ⊙ z)] + λ·E‖θ ⊙ z‖₀ over
 the gates' parameters π; L is masked language modelling on the language's text, ‖·‖₀ here the share of the
-gated parameters that is kept. In place of λ a sparsity can be asked for. Then all π are shifted by one number
-so that the expected sparsity is the one asked for, in every update, and only how gates differ is learned.
+gated parameters that is kept. Instead of λ a sparsity can be set. Then all π are shifted by one number so
+that the expected sparsity is the target in every update, and only differences between gates are learned.
 Where that settles, ∂L/∂πᵢ is the same multiple of ∂‖·‖₀/∂πᵢ for all gates: as with the one λ that leads to
-this sparsity, and nobody has to look for it. In the end the gates with the largest π are kept, as many
-as were asked for (without a sparsity, all whose settled gate is not 0), and the others pruned.
+this sparsity, without a search for it. In the end the gates with the largest π are kept, as many as the
+sparsity leaves (without a sparsity, all whose settled gate is not 0), and the others pruned.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class GateTraining:
     sparsity: float = 0.5
     """Target share of gated parameters that are pruned, below 1; 0 leaves it to ``penalty``."""
     penalty: float = 0.0
-    """λ: what keeping everything costs, in nats a hidden subword."""
+    """λ: the cost of keeping all parameters, in nats a hidden subword."""
     settle: float = 0.5
     """Share of the steps over which the target sparsity rises to its full value."""
     start: float = 0.95
@@ -61,7 +61,7 @@ class GateTraining:
 
 
 class Gates(nn.Module):
-    """The gates over a model, all in one row, group after group."""
+    """The gates over a model, group after group."""
 
     sizes: Tensor
     """Parameters of each gate."""
@@ -83,22 +83,22 @@ class Gates(nn.Module):
 
 @dataclass(frozen=True)
 class Learned:
-    """log α of every group's gates, and the log α above which a gate is kept."""
+    """log α of the gates by group, and the threshold above which a gate is kept."""
 
     log_alpha: dict[str, Tensor]
-    above: float
+    threshold: float
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A batch, the seed of its gates, and the share of the training that is done."""
+    """A batch, the seed of its gates, and the finished share of the training."""
 
     batch: MaskedBatch
     seed: int
     done: float
 
     def to(self, device: torch.device) -> "_Drawn":
-        """Return it on a device."""
+        """Return the batch on a device."""
         return replace(self, batch=self.batch.to(device))
 
 
@@ -119,7 +119,7 @@ class _Batches:
     def __getitem__(self, step: int) -> _Drawn:
         seed = derive(self.seed, step)
         rng = np.random.Generator(np.random.PCG64(seed))
-        rows = [[self.blocks[place]] for place in rng.integers(len(self.blocks), size=self.rows)]
+        rows = [[self.blocks[number]] for number in rng.integers(len(self.blocks), size=self.rows)]
         return _Drawn(
             self.masking.batch(rows, seed=seed, languages=(self.language,)),
             derive(seed, "gates"),
@@ -131,43 +131,46 @@ def learn_gates(
     loaded: tuple[Model, Masking],
     groups: Sequence[GateGroup],
     text: tuple[str, Blocks],
-    how: GateTraining,
+    training: GateTraining,
     *,
     seed: int,
     on_progress: OnProgress = no_progress,
 ) -> Learned:
-    """Return gates learned on a language's text; the model stays as it is.
+    """Return gates learned on a language's text; the model is not changed.
 
-    Everything random comes from the seed. There are no checkpoints: a training takes minutes.
+    All randomness comes from the seed. Without checkpoints, as a training takes minutes.
     """
     (model, masking), (language, blocks) = loaded, text
-    gates = Gates(groups, start=how.start, seed=derive(seed, "start"))
-    batches = _Batches(language, blocks, masking, how.rows, how.steps, derive(seed, "text"))
+    gates = Gates(groups, start=training.start, seed=derive(seed, "start"))
+    batches = _Batches(language, blocks, masking, training.rows, training.steps, derive(seed, "text"))
 
     def loss(gates: Gates, drawn: _Drawn) -> Tensor:
         generator = torch.Generator(gates.log_alpha.device).manual_seed(drawn.seed)
-        log_alpha = asked_for(gates, how, drawn.done)
-        kept = kept_share(log_alpha, gates.sizes)
+        log_alpha = at_target_sparsity(gates, training, drawn.done)
+        penalty = training.penalty * kept_share(log_alpha, gates.sizes)
         with gated(model, groups, gates.by_group(sample(log_alpha, generator))):
-            return masked_lm_loss(model, drawn.batch) + how.penalty * kept
+            return masked_lm_loss(model, drawn.batch) + penalty
 
     with frozen(model):
         fit(
             gates,
             batches,
             loss,
-            updates=how.updates,
+            updates=training.updates,
             seed=seed,
             callbacks=Callbacks(on_progress=on_progress, what=f"gates of {language}"),
         )
-    log_alpha = asked_for(gates, how, 1.0).detach()
-    above = largest_kept(log_alpha, gates.sizes, 1 - how.sparsity) if how.sparsity else CLOSED_BELOW
-    return Learned(gates.by_group(log_alpha.cpu()), above)
+    log_alpha = at_target_sparsity(gates, training, 1.0).detach()
+    threshold = CLOSED_BELOW
+    if training.sparsity:
+        threshold = largest_kept(log_alpha, gates.sizes, 1 - training.sparsity)
+    return Learned(gates.by_group(log_alpha.cpu()), threshold)
 
 
-def asked_for(gates: Gates, how: GateTraining, done: float) -> Tensor:
+def at_target_sparsity(gates: Gates, training: GateTraining, done: float) -> Tensor:
     """Return log α of all gates, shifted to the target sparsity after a share of the steps."""
-    if not how.sparsity:
+    if not training.sparsity:
         return gates.log_alpha
-    part = min(1.0, done / how.settle) if how.settle else 1.0
-    return shifted(gates.log_alpha, gates.sizes, how.start + part * (1 - how.sparsity - how.start))
+    part = min(1.0, done / training.settle) if training.settle else 1.0
+    share = training.start + part * (1 - training.sparsity - training.start)
+    return shifted(gates.log_alpha, gates.sizes, share)

@@ -2,10 +2,10 @@
 
 "On Negative Interference in Multilingual Models", Sections 3.2 and 3.4 (Fig. 3), after Yu et al. (2020): the
 cosine between the gradients of two batches, one of each language, and of two batches of one language as the
-control, each accumulated over many rows. Here also by layer and by kind of module.
+control, each accumulated over many rows. Also measured by layer and by kind of module.
 
-A gradient over a batch is the true one plus noise, and noise points nowhere: even two batches of one language
-have a cosine below 1, and the cosine of two languages is too small by the same factor. What is measured is
+A gradient over a batch is the true one plus noise in random directions: even two batches of one language
+have a cosine below 1, and the cosine of two languages is too small by the same factor. Measured is
 cos(ĝ_a, ĝ_b) ≈ cos(g_a, g_b)·√(cos(ĝ_a, ĝ_a')·cos(ĝ_b, ĝ_b')): a language pair's cosine divided by the
 geometric mean of its two controls is free of it (Spearman's correction for attenuation, 1904); each row of a
 pair has that geometric mean as ``within``.
@@ -49,7 +49,7 @@ ROWS = 32
 """Labelled rows computed together."""
 
 Gradient = dict[str, Tensor]
-"""By the parameter's name; one that a loss does not depend on is not there."""
+"""By the parameter's name, without parameters that a loss does not depend on."""
 
 Losses = Callable[[str, int], Iterable[Tensor]]
 """From a language and the number of its batch to its loss in parts; the gradient is that of their sum."""
@@ -57,7 +57,7 @@ Losses = Callable[[str, int], Iterable[Tensor]]
 
 @dataclass(frozen=True)
 class Part:
-    """Some of a model's parameters."""
+    """A subset of a model's parameters."""
 
     layer: int | None
     """Counted from 1, 0 is the embeddings; None is no single layer."""
@@ -89,7 +89,7 @@ class Similarity:
         return max(-1.0, min(1.0, self.product / sqrt(self.first) / sqrt(self.second)))
 
 
-Found = tuple[str, str, dict[Part, Similarity]]
+Comparison = tuple[str, str, dict[Part, Similarity]]
 """First language, second language, similarity of their gradients in each part."""
 
 
@@ -105,95 +105,95 @@ def conflict_rows(
 
     The model is left without gradients. Without ``layers`` single layers are left out.
     """
-    place = {language: number for number, language in enumerate(languages)}
-    found = sorted(
-        compare_languages(model, languages, losses, parts), key=lambda one: (place[one[0]], place[one[1]])
+    order = {language: number for number, language in enumerate(languages)}
+    compared_pairs = sorted(
+        compare_languages(model, languages, losses, parts), key=lambda pair: (order[pair[0]], order[pair[1]])
     )
-    controls = {first: alike for first, second, alike in found if first == second}
+    controls = {first: by_part for first, second, by_part in compared_pairs if first == second}
     return [
         {
             "first": first,
             "second": second,
             "layer": part.layer,
             "module": part.module,
-            "cosine": numbers.cosine,
+            "cosine": similarity.cosine,
             "within": None if first == second else _within(controls[first], controls[second], part),
-            "norm_first": sqrt(numbers.first),
-            "norm_second": sqrt(numbers.second),
+            "norm_first": sqrt(similarity.first),
+            "norm_second": sqrt(similarity.second),
         }
-        for first, second, alike in found
-        for part, numbers in alike.items()
+        for first, second, by_part in compared_pairs
+        for part, similarity in by_part.items()
         if layers or part.layer is None
     ]
 
 
-def _within(one: Mapping[Part, Similarity], other: Mapping[Part, Similarity], part: Part) -> float | None:
+def _within(first: Mapping[Part, Similarity], second: Mapping[Part, Similarity], part: Part) -> float | None:
     """Return the geometric mean of two controls; None where noise alone was measured."""
-    x, y = (alike[part].cosine if part in alike else None for alike in (one, other))
+    x, y = (control[part].cosine if part in control else None for control in (first, second))
     return sqrt(x * y) if x is not None and y is not None and x > 0 and y > 0 else None
 
 
 def compare_languages(
     model: nn.Module, languages: Sequence[str], losses: Losses, parts: Mapping[str, Part]
-) -> Iterator[Found]:
-    """Compare each language with itself, and with every other one, with two gradients in memory at most.
+) -> Iterator[Comparison]:
+    """Compare each language with itself and all others, with two gradients in memory at most.
 
-    One language's gradient is held while those it is compared with are computed in turn; the last of these is
-    held next. Two languages take four gradients, the fewest possible; n languages take (n² + n) / 2 + 1.
+    One language's gradient is held while the others are computed in turn; the last of these is held next. Two
+    languages take four gradients, the fewest possible; n languages take (n² + n) / 2 + 1.
     """
-    place = {language: number for number, language in enumerate(languages)}
-    left = list(languages)
-    kept = gradient(model, losses(left[0], FIRST))
-    while left:
-        own, *left = left
+    order = {language: number for number, language in enumerate(languages)}
+    remaining = list(languages)
+    held = gradient(model, losses(remaining[0], FIRST))
+    while remaining:
+        language, *remaining = remaining
         new: Gradient = {}
-        for other in (own, *reversed(left)):
-            new.clear()  # Before the next one is made.
-            new = gradient(model, losses(other, SECOND if other == own else FIRST))
-            first, second = sorted((own, other), key=place.__getitem__)
-            yield first, second, compared(*((kept, new) if first == own else (new, kept)), parts)
-        kept = new
+        for other in (language, *reversed(remaining)):
+            new.clear()  # Before the next gradient is computed.
+            new = gradient(model, losses(other, SECOND if other == language else FIRST))
+            first, second = sorted((language, other), key=order.__getitem__)
+            yield first, second, compared(*((held, new) if first == language else (new, held)), parts)
+        held = new
 
 
 def gradient(model: nn.Module, losses: Iterable[Tensor]) -> Gradient:
-    """Return the gradient of a sum of losses, accumulated one after the other; the model keeps none of it."""
+    """Return the gradient of a sum of losses, accumulated one by one; the model's is cleared."""
     model.zero_grad(set_to_none=True)
     for loss in losses:
         loss.backward()  # type: ignore[no-untyped-call]
-    found = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
+    gradients = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
     model.zero_grad(set_to_none=True)
-    return found
+    return gradients
 
 
-def compared(one: Gradient, other: Gradient, parts: Mapping[str, Part]) -> dict[Part, Similarity]:
+def compared(first: Gradient, second: Gradient, parts: Mapping[str, Part]) -> dict[Part, Similarity]:
     """Return the similarity of two gradients in each part, each layer, and all.
 
     Parameters that are in no part, or that only one of the two depends on (modules of one language), are
     left out.
     """
-    names = [name for name in parts if name in one and name in other]
+    names = [name for name in parts if name in first and name in second]
     if not names:
         return {}
-    sums = torch.stack([_sums(one[name], other[name]) for name in names]).tolist()
-    found: dict[Part, Similarity] = {}
-    for name, (product, first, second) in zip(names, sums, strict=True):
+    sums = torch.stack([_sums(first[name], second[name]) for name in names]).tolist()
+    by_part: dict[Part, Similarity] = {}
+    for name, terms in zip(names, sums, strict=True):
         for part in _containing(parts[name]):
-            found[part] = found.get(part, Similarity()) + Similarity(product, first, second)
-    return found
+            by_part[part] = by_part.get(part, Similarity()) + Similarity(*terms)
+    return by_part
 
 
 def _sums(x: Float[Tensor, "..."], y: Float[Tensor, "..."]) -> Float[Tensor, "3"]:
     """Return x·y, x·x and y·y in float64."""
     total = torch.zeros(3, dtype=torch.float64, device=x.device)
-    for one, other in zip(torch.split(x.flatten(), CHUNK), torch.split(y.flatten(), CHUNK), strict=True):
-        a, b = one.double(), other.double()
+    for chunks in zip(torch.split(x.flatten(), CHUNK), torch.split(y.flatten(), CHUNK), strict=True):
+        a, b = (chunk.double() for chunk in chunks)
         total += torch.stack([a @ b, a @ a, b @ b])
     return total
 
 
 def _containing(part: Part) -> tuple[Part, ...]:
     """Return the part and the larger ones it belongs to, the largest first."""
-    if not part.layer:  # Embeddings, head and other: nothing between them and the whole.
+    if not part.layer:  # Embeddings, head and other are directly below the model.
         return ALL, Part(None, part.module)
     return ALL, Part(None, part.module), Part(part.layer, "all"), part
 
@@ -220,12 +220,12 @@ def parts_of(model: Model) -> dict[str, Part]:
 
 
 WATCHES = {"watches": True}
-"""Metadata of a method's field that does not affect the training, and so is no part of its label."""
+"""Metadata of a method's field that does not affect the training, and so is not in its label."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conflict:
-    """Measurement of gradient conflict during a training, which it leaves as it is, to the bit."""
+    """Measurement of gradient conflict during a training, without effect on it, to the bit."""
 
     every: Positive = 10
     """Steps between two measurements; the last step is measured too."""
@@ -236,7 +236,7 @@ class Conflict:
     longer than the training."""
 
     layers: bool = False
-    """Whether each layer is kept too, not only the kinds of modules and the whole."""
+    """Whether single layers are recorded too, not only the kinds of modules and the model."""
 
 
 @dataclass(frozen=True)
@@ -248,9 +248,9 @@ class Pool:
     losses: Callable[[str, Sequence[int], int], Iterable[Tensor]]
     """From a language, the numbers of the rows in a batch, and a seed, to the batch's loss in parts."""
 
-    def size(self, wanted: int) -> int:
-        """Return the size of all batches: the same in each language, so that noise is; DataError if none."""
-        size = min(wanted, *(count // 2 for count in self.counts.values()))
+    def size(self, requested: int) -> int:
+        """Return the size of all batches, the same in each language, so that noise is; DataError for 0."""
+        size = min(requested, *(count // 2 for count in self.counts.values()))
         if not size:
             least = min(self.counts, key=self.counts.__getitem__)
             raise DataError(
@@ -263,7 +263,7 @@ class Pool:
 
 @dataclass(frozen=True, kw_only=True)
 class ConflictSampling:
-    """How batches are drawn."""
+    """The number and size of the batches that are drawn, and their seed."""
 
     batch: int
     count: int = 1
@@ -272,25 +272,25 @@ class ConflictSampling:
 
 
 def sampled_conflict(
-    model: Model, pool: Pool, how: ConflictSampling, *, on_progress: OnProgress = no_progress
+    model: Model, pool: Pool, sampling: ConflictSampling, *, on_progress: OnProgress = no_progress
 ) -> list[dict[str, Value]]:
     """Return the rows of ``conflict_rows`` for each draw, with its number and the size of its batches."""
-    size, languages, parts = pool.size(how.batch), tuple(pool.counts), parts_of(model)
+    size, languages, parts = pool.size(sampling.batch), tuple(pool.counts), parts_of(model)
     drawn = {
-        language: sample_apart(count, size, how.count, seed=derive(how.seed, language))
+        language: sample_apart(count, size, sampling.count, seed=derive(sampling.seed, language))
         for language, count in pool.counts.items()
     }
     rows: list[dict[str, Value]] = []
-    for draw in range(how.count):
+    for draw in range(sampling.count):
 
         def losses(language: str, number: int, draw: int = draw) -> Iterable[Tensor]:
-            on_progress(Progress("gradients", draw, how.count, language))
+            on_progress(Progress("gradients", draw, sampling.count, language))
             numbers = drawn[language][draw][number].tolist()
-            return pool.losses(language, numbers, derive(how.seed, language, draw, number))
+            return pool.losses(language, numbers, derive(sampling.seed, language, draw, number))
 
-        found = conflict_rows(model, languages, losses, parts, layers=how.layers)
-        rows += [{"draw": draw, "batch": size, **row} for row in found]
-    on_progress(Progress("gradients", how.count, how.count))
+        of_draw = conflict_rows(model, languages, losses, parts, layers=sampling.layers)
+        rows += [{"draw": draw, "batch": size, **row} for row in of_draw]
+    on_progress(Progress("gradients", sampling.count, sampling.count))
     return rows
 
 
@@ -299,10 +299,10 @@ def conflict_callback(conflict: Conflict, model: Model, pool: Pool, *, seed: int
     refuse_sharding("conflict: single gradients are not measured", "leave conflict out")
 
     def rows(step: int) -> list[dict[str, Value]]:
-        how = ConflictSampling(
+        sampling = ConflictSampling(
             batch=conflict.batch, seed=derive(seed, "conflict", step), layers=conflict.layers
         )
-        return [{"step": step, **row} for row in sampled_conflict(model, pool, how)]
+        return [{"step": step, **row} for row in sampled_conflict(model, pool, sampling)]
 
     return Callback(rows=rows, every=conflict.every)
 
@@ -316,9 +316,9 @@ def block_pool(
     budget: int,
     precision: str,
 ) -> Pool:
-    """Draw blocks of each language's text, some subwords of which are hidden.
+    """Draw masked blocks of each language's text.
 
-    Blocks begin at different lines; where lines are short, the end of one may be the beginning of another.
+    Blocks begin at different lines; where lines are short, they may overlap.
     """
 
     def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
@@ -332,11 +332,11 @@ def block_pool(
 def example_pool(
     model: Model, rows: Mapping[str, Sequence[EncodedRow]], task: Task, *, padding: int, precision: str
 ) -> Pool:
-    """Draw labelled examples of each language; those of several rows are drawn whole."""
-    whole = {language: list(by_example(own).values()) for language, own in rows.items()}
+    """Draw labelled examples of each language, with all rows of each."""
+    examples = {language: list(by_example(encoded).values()) for language, encoded in rows.items()}
 
     def losses(language: str, numbers: Sequence[int], _: int) -> Iterator[Tensor]:
-        drawn = [row for number in numbers for row in whole[language][number]]
+        drawn = [row for number in numbers for row in examples[language][number]]
         parts = [drawn[start : start + ROWS] for start in range(0, len(drawn), ROWS)]
         batches = [collate(part, padding=padding, languages=(language,)) for part in parts]
         device, terms = next(model.parameters()).device, sum(batch.terms for batch in batches)
@@ -345,19 +345,18 @@ def example_pool(
                 loss = task.loss(model, batch.to(device))
             yield loss * (batch.terms / max(1, terms))  # Its share of the mean over all labels.
 
-    return Pool({language: len(own) for language, own in whole.items()}, losses)
+    return Pool({language: len(group) for language, group in examples.items()}, losses)
 
 
 def sample_apart(count: int, size: int, draws: int, *, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Draw, several times, the numbers below ``count`` of two batches of a size that share none.
+    """Draw, several times, the numbers below ``count`` of two disjoint batches of a size.
 
-    Where ``count`` suffices, no two draws share any either.
+    All draws are disjoint if ``count`` suffices.
     """
     rng = np.random.Generator(np.random.PCG64(derive(seed, "apart")))
-    whole = 2 * size * draws <= count
     orders = (
         rng.choice(count, size=2 * size * draws, replace=False).reshape(draws, 2 * size)
-        if whole
+        if 2 * size * draws <= count
         else [rng.choice(count, size=2 * size, replace=False) for _ in range(draws)]
     )
     return [(order[:size], order[size:]) for order in orders]
@@ -366,7 +365,7 @@ def sample_apart(count: int, size: int, draws: int, *, seed: int) -> list[tuple[
 def masked_parts(
     rows: Sequence[np.ndarray], masking: Masking, *, seed: int, budget: int, language: str
 ) -> list[MaskedBatch]:
-    """Cut rows of text into batches of at most ``budget`` subwords; the seed alone says what is hidden."""
+    """Cut rows of text into batches of at most ``budget`` subwords, masked by the seed alone."""
     groups = by_length([len(row) + 2 for row in rows], budget)
     return [
         masking.batch(

@@ -25,10 +25,10 @@ PERTURBATION = 0.01
 Parameters = Mapping[str, Tensor]
 
 Loss = Callable[[Parameters, Parameters], Tensor]
-"""From shared and own parameters to one number, drawing from torch's generators alone."""
+"""From shared and a language's parameters to one number, drawing from torch's generators alone."""
 
 Step = Callable[[Parameters], Parameters]
-"""u: from the gradient of the shared parameters to what is taken off them; differentiable."""
+"""u: from the gradient of the shared parameters to what is subtracted from them; differentiable."""
 
 MixedProduct = Callable[[Parameters], dict[str, Tensor]]
 """From a direction w like θ to ∇²φθ L_train(θ, φ) w, a number for each in φ."""
@@ -36,27 +36,27 @@ MixedProduct = Callable[[Parameters], dict[str, Tensor]]
 
 @dataclass(frozen=True)
 class Inner:
-    """The training loss at θ and φ, seen from θ."""
+    """The training loss at θ and φ, and its derivatives."""
 
     loss: Tensor
     gradient: dict[str, Tensor]
-    """By θ: along it θ steps."""
+    """By θ: the step is along it."""
     mixed_product: MixedProduct
-    """How the gradient moves with φ."""
+    """The derivative of the gradient by φ."""
 
 
 SecondOrder = Callable[[Loss, Parameters, Parameters], Inner]
-"""``exact``, ``finite_difference`` or ``first_order``: from L_train, θ and φ to what they say of the step."""
+"""``exact``, ``finite_difference`` or ``first_order``: from L_train, θ and φ to its derivatives."""
 
 
 @dataclass(frozen=True)
 class Hypergradient:
-    """The two terms of the gradient by φ, and the losses met on the way."""
+    """The two terms of the gradient by φ, and the losses."""
 
     direct: dict[str, Tensor]
-    """∇φ of the validation losses, θ' held."""
+    """∇φ of the validation losses at a fixed θ'."""
     second_order: dict[str, Tensor]
-    """What comes through θ'."""
+    """The derivative through θ'."""
     gradient: dict[str, Tensor]
     """∇θ L_train(θ, φ), along which θ stepped."""
     train: Tensor
@@ -64,7 +64,7 @@ class Hypergradient:
     validation: Tensor
     """mean_j L_val^j(θ', φ)."""
 
-    def whole(self) -> dict[str, Tensor]:
+    def total(self) -> dict[str, Tensor]:
         """Return the gradient: the sum of its terms."""
         return {name: part + self.second_order[name] for name, part in self.direct.items()}
 
@@ -73,26 +73,26 @@ def hypergradient(
     train: Loss,
     validation: Sequence[Loss],
     shared: Parameters,
-    own: Parameters,
+    language: Parameters,
     *,
     step: Step,
     second_order: SecondOrder,
 ) -> Hypergradient:
-    """Differentiate the mean validation loss after one step on the training loss by ``own``.
+    """Differentiate the mean validation loss after one step on the training loss by ``language``.
 
     Every loss draws the same random numbers each time (so dropout drops the same), and the generators are
     left as they were.
     """
-    shared, own = _leaves(shared), _leaves(own)
-    inner = second_order(train, shared, own)
+    shared, language = _leaves(shared), _leaves(language)
+    inner = second_order(train, shared, language)
     gradient = _leaves(inner.gradient)
-    taken = step(gradient)
-    stepped = _leaves({name: value - taken[name].detach() for name, value in shared.items()})
-    mean, outward, direct = _mean_gradients(validation, stepped, own)
-    pulled = torch.autograd.grad(
-        [taken[name] for name in gradient], list(gradient.values()), [outward[name] for name in gradient]
+    change = step(gradient)
+    stepped = _leaves({name: value - change[name].detach() for name, value in shared.items()})
+    mean, outward, direct = _mean_gradients(validation, stepped, language)
+    direction = torch.autograd.grad(
+        [change[name] for name in gradient], list(gradient.values()), [outward[name] for name in gradient]
     )
-    mixed = inner.mixed_product(dict(zip(gradient, pulled, strict=True)))
+    mixed = inner.mixed_product(dict(zip(gradient, direction, strict=True)))
     return Hypergradient(
         direct,
         {name: -part for name, part in mixed.items()},
@@ -102,98 +102,100 @@ def hypergradient(
     )
 
 
-def exact(train: Loss, shared: Parameters, own: Parameters) -> Inner:
-    """Keep the graph of the gradient, and go backwards through it a second time.
+def exact(train: Loss, shared: Parameters, language: Parameters) -> Inner:
+    """Differentiate the gradient exactly, through its graph.
 
-    Fused attention has no second derivative, so attention asked of torch is the plain one meanwhile.
+    Fused attention has no second derivative, so torch's plain attention is used.
     """
-    with _one_evaluation(shared), sdpa_kernel([SDPBackend.MATH]):
-        loss = train(shared, own)
+    with _evaluation(shared), sdpa_kernel([SDPBackend.MATH]):
+        loss = train(shared, language)
         gradient = _by(loss, shared, create_graph=True)
 
     def product(direction: Parameters) -> dict[str, Tensor]:
         along = torch.stack([(gradient[name] * direction[name]).sum() for name in shared]).sum()
-        return _by(along, own)
+        return _by(along, language)
 
     return Inner(loss, gradient, product)
 
 
-def finite_difference(train: Loss, shared: Parameters, own: Parameters) -> Inner:
-    """Compare the gradients by φ a little to both sides of θ along the direction (Eq. 8).
+def finite_difference(train: Loss, shared: Parameters, language: Parameters) -> Inner:
+    """Compare the gradients by φ at small steps to both sides of θ along the direction (Eq. 8).
 
-    Both are computed without mixed precision: rounding to bfloat16 would swallow the little.
+    Both are computed without mixed precision: rounding to bfloat16 would swallow so small a step.
     """
 
     def gradient(direction: Parameters, by: float) -> dict[str, Tensor]:
-        there = {name: value.detach() + by * direction[name] for name, value in shared.items()}
-        with _one_evaluation(shared, mixed=False):
-            return _by(train(there, own), own)
+        moved = {name: value.detach() + by * direction[name] for name, value in shared.items()}
+        with _evaluation(shared, mixed=False):
+            return _by(train(moved, language), language)
 
     def product(direction: Parameters) -> dict[str, Tensor]:
         length = float(norm(direction))
         if not length:
-            return _nothing(own)
-        little = PERTURBATION / length
-        ahead, behind = gradient(direction, little), gradient(direction, -little)
-        return {name: (ahead[name] - behind[name]) / (2 * little) for name in own}
+            return _zeros(language)
+        size = PERTURBATION / length
+        ahead, behind = gradient(direction, size), gradient(direction, -size)
+        return {name: (ahead[name] - behind[name]) / (2 * size) for name in language}
 
-    return Inner(*_loss_and_gradient(train, shared, own), product)
+    return Inner(*_loss_and_gradient(train, shared, language), product)
 
 
-def first_order(train: Loss, shared: Parameters, own: Parameters) -> Inner:
-    """Leave the term out: φ then serves the validation loss of its own language alone."""
-    return Inner(*_loss_and_gradient(train, shared, own), lambda _direction: _nothing(own))
+def first_order(train: Loss, shared: Parameters, language: Parameters) -> Inner:
+    """Leave the second-order term out: φ then serves the validation loss of its own language alone."""
+    return Inner(*_loss_and_gradient(train, shared, language), lambda _direction: _zeros(language))
 
 
 def norm(parts: Parameters) -> Tensor:
     """Return the Euclidean norm of all parts as one vector."""
-    whole: Tensor = torch.stack([part.detach().norm() for part in parts.values()]).norm()
-    return whole
+    length: Tensor = torch.stack([part.detach().norm() for part in parts.values()]).norm()
+    return length
 
 
-def _loss_and_gradient(train: Loss, shared: Parameters, own: Parameters) -> tuple[Tensor, dict[str, Tensor]]:
-    with _one_evaluation(shared):
-        loss = train(shared, own)
+def _loss_and_gradient(
+    train: Loss, shared: Parameters, language: Parameters
+) -> tuple[Tensor, dict[str, Tensor]]:
+    with _evaluation(shared):
+        loss = train(shared, language)
     return loss, _by(loss, shared)
 
 
-def _nothing(parameters: Parameters) -> dict[str, Tensor]:
+def _zeros(parameters: Parameters) -> dict[str, Tensor]:
     return {name: torch.zeros_like(part) for name, part in parameters.items()}
 
 
 def _mean_gradients(
-    losses: Sequence[Loss], shared: Parameters, own: Parameters
+    losses: Sequence[Loss], shared: Parameters, language: Parameters
 ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
     """Return the mean loss and its gradients; one loss after the other, so one graph is held at a time.
 
     Of several processes each computes some of the losses.
     """
-    leaves = [*shared.values(), *own.values()]
+    leaves = [*shared.values(), *language.values()]
     total = torch.zeros((), device=leaves[0].device)
     sums: list[Tensor] = []
     for loss in losses[rank() :: world_size()]:
-        with _one_evaluation(shared):
-            value = loss(shared, own)
-        found = torch.autograd.grad(value / len(losses), leaves, materialize_grads=True)
+        with _evaluation(shared):
+            value = loss(shared, language)
+        parts = torch.autograd.grad(value / len(losses), leaves, materialize_grads=True)
         total = total + value.detach() / len(losses)
-        sums = [one + other for one, other in zip(sums, found, strict=True)] if sums else list(found)
-    mine = sums or [torch.zeros_like(one) for one in leaves]
-    gradients = dict(zip([*shared, *own], map(all_reduced, mine), strict=True))
+        sums = [*map(torch.add, sums, parts)] if sums else list(parts)
+    sums = sums or [torch.zeros_like(leaf) for leaf in leaves]
+    gradients = dict(zip([*shared, *language], map(all_reduced, sums), strict=True))
     return (
         all_reduced(total),
         {name: gradients[name] for name in shared},
-        {name: gradients[name] for name in own},
+        {name: gradients[name] for name in language},
     )
 
 
 def _by(value: Tensor, parameters: Parameters, *, create_graph: bool = False) -> dict[str, Tensor]:
-    """Differentiate a number; it need not depend on all of them, or on any."""
+    """Differentiate a number by parameters; it need not depend on all of them, or on any."""
     if not value.requires_grad:
-        return _nothing(parameters)
-    found = torch.autograd.grad(
+        return _zeros(parameters)
+    gradients = torch.autograd.grad(
         value, list(parameters.values()), create_graph=create_graph, materialize_grads=True
     )
-    return dict(zip(parameters, found, strict=True))
+    return dict(zip(parameters, gradients, strict=True))
 
 
 def _leaves(parameters: Parameters) -> dict[str, Tensor]:
@@ -201,11 +203,11 @@ def _leaves(parameters: Parameters) -> dict[str, Tensor]:
 
 
 @contextmanager
-def _one_evaluation(parameters: Parameters, *, mixed: bool = True) -> Iterator[None]:
-    """Evaluate a loss by itself.
+def _evaluation(parameters: Parameters, *, mixed: bool = True) -> Iterator[None]:
+    """Evaluate a loss independently of other evaluations.
 
-    The generators are put back, so that each evaluation draws the same. Autocast keeps no weights it has
-    converted: they would be those of another θ in the next one, and its memory.
+    The generators are restored, so that each evaluation draws the same numbers. Autocast caches no converted
+    weights: in the next evaluation they would be those of another θ.
     """
     device = next(iter(parameters.values())).device
     enabled = mixed and torch.is_autocast_enabled(device.type)

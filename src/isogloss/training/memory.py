@@ -6,17 +6,17 @@ T subwords of the largest part of a batch, in rows of L; M of them predicted. In
     weights      4P
     gradients    4R
     states       8R of Adam's two moments; 2R in 8 bits
-    best         4R where the weights of the best evaluation are kept
+    best         4R where the weights of the best evaluation are stored
     converted    2(P - Vd) in bfloat16: the matrices that linear layers use
-    activations  T(c_d·d + c_f·f + c_a·a·L) a layer, with c from LAYERS: what autograd keeps
+    activations  T(c_d·d + c_f·f + c_a·a·L) a layer, with c from LAYERS: stored by autograd
     recomputed   4Td a layer, and the activations of one layer, with gradient checkpointing
     vocabulary   12MV of the predictions' scores, and 4Vd of the gradient that comes first
 
 Activations are freed while gradients come, so that a step's peak is weights + states + best + the larger of
 activations and gradients; with accumulation it is their sum. On a CPU it is their sum and one layer's
-activations more: the C library keeps freed blocks of less than 32 MB, into which others rarely fit. What a
-backward pass computes on the way is one layer's widest tensors, twice. The numbers in LAYERS are what
-autograd is seen to keep (a test compares).
+activations more: the C library keeps freed blocks of less than 32 MB, into which others rarely fit. A
+backward pass takes one layer's widest tensors in addition, twice. The numbers in LAYERS were measured (a test
+compares them with autograd).
 """
 
 import re
@@ -33,7 +33,7 @@ from isogloss.encoders.family import Config
 from isogloss.encoders.initial import count_parameters
 
 PROGRAM = 550_000_000
-"""Bytes that `isogloss run` takes on a CPU beside models: Python and all libraries."""
+"""Bytes that `isogloss run` takes on a CPU without models: Python and all libraries."""
 
 
 class LayerBytes(NamedTuple):
@@ -58,8 +58,8 @@ LAYERS = {
 """With explicit attention, on a CPU."""
 
 FUSED = LayerBytes(4, 0, 0)
-"""What a layer keeps with fused attention, in place of attention weights: its output. A GPU's dropout masks
-are bytes, and left out."""
+"""What a layer keeps of fused attention instead of its weights: its output. A GPU's dropout masks are bytes,
+and left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class Shape:
     """The shape of a model."""
 
     parameters: int
-    """All of them: embeddings, layers, heads, modules of languages."""
+    """In embeddings, layers, heads and modules of languages."""
     layers: int
     dim: int
     heads: int
@@ -99,7 +99,7 @@ def shape_of(config: Config) -> Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What runs through the model at once."""
+    """A batch."""
 
     rows: int
     length: int
@@ -124,7 +124,7 @@ class AddedCost(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The cost of training an encoder: with its shape, memory and operations follow from this."""
+    """The cost of training an encoder: with its shape it determines memory and operations."""
 
     batch: Load
     steps: float
@@ -136,7 +136,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where it runs."""
+    """The device and precision of a run."""
 
     half: bool = False
     """Whether in bfloat16."""
@@ -144,16 +144,16 @@ class Machine:
 
     @property
     def program(self) -> int:
-        """Bytes beside models; a GPU's own memory has none of the program's."""
+        """Bytes without models; none in a GPU's memory."""
         return 0 if self.gpu else PROGRAM
 
 
 SUBWORDS_PER_WORD = 1.5
-"""Where the longest sentence is known in words alone: between English and what vocabularies split more."""
+"""For sentences whose length is known in words alone: between English and languages that are split more."""
 
 
 def subwords_of(words: int) -> int:
-    """Return about how many subwords a sentence of so many words has, special ones included."""
+    """Estimate the subwords of a sentence of so many words, special ones included."""
     return round(SUBWORDS_PER_WORD * words) + 2
 
 
@@ -162,22 +162,22 @@ def training_memory(
 ) -> int:
     """Return the bytes of a training's peak.
 
-    ``load`` is that of a whole batch; ``best`` tells whether evaluations choose among weights; ``trained``
-    counts the parameters that are not frozen, None for all.
+    ``load`` is a full batch; with ``best`` evaluations select among weights; ``trained`` counts parameters
+    that are not frozen, None for all.
     """
     count = shape.parameters if trained is None else trained
     gradients = 4 * count
     states = (2 if updates.optimizer_states else 8) * count
     parts = min(updates.accumulation or 1, load.rows)
     part = Load(rows=-(-load.rows // parts), length=load.length, predicted=-(-load.predicted // parts))
-    kept = activations(shape, part, machine, recomputed=bool(updates.gradient_checkpointing))
-    moment = max(gradients, kept) if machine.gpu and parts == 1 else gradients + kept
-    moment += 0 if machine.gpu else layer_memory(shape, part, machine)
-    return machine.program + 4 * shape.parameters + states + (gradients if best else 0) + moment
+    forward = activations(shape, part, machine, recomputed=bool(updates.gradient_checkpointing))
+    step = max(gradients, forward) if machine.gpu and parts == 1 else gradients + forward
+    step += 0 if machine.gpu else layer_memory(shape, part, machine)
+    return machine.program + 4 * shape.parameters + states + (gradients if best else 0) + step
 
 
 def activations(shape: Shape, load: Load, machine: Machine, *, recomputed: bool = False) -> int:
-    """Return the bytes that are kept for the gradients, with what the first of them takes."""
+    """Return the bytes stored for the backward pass, with those of its first gradients."""
     layer = layer_memory(shape, load, machine)
     inputs = 4 * shape.dim * load.subwords
     layers = shape.layers * inputs + layer if recomputed else shape.layers * layer
@@ -188,18 +188,17 @@ def activations(shape: Shape, load: Load, machine: Machine, *, recomputed: bool 
 
 
 def layer_memory(shape: Shape, load: Load, machine: Machine) -> int:
-    """Return the bytes that autograd keeps of one layer."""
-    by = LAYERS[shape.gated, machine.half, shape.dropout]
+    """Return the bytes that autograd stores of one layer."""
+    factors = LAYERS[shape.gated, machine.half, shape.dropout]
     fused = machine.gpu and not shape.distances
-    width = LAYERS[shape.gated, machine.half, False].dim + FUSED.dim if fused else by.dim
-    attention = 0 if fused else by.attention * shape.heads * load.length
-    each = width * shape.dim + by.feed_forward * shape.feed_forward + attention
-    found = each * load.subwords
+    width = LAYERS[shape.gated, machine.half, False].dim + FUSED.dim if fused else factors.dim
+    attention = 0 if fused else factors.attention * shape.heads * load.length
+    total = (width * shape.dim + factors.feed_forward * shape.feed_forward + attention) * load.subwords
     if shape.distances:  # Scores of all distances, and distances projected for each row.
         size = 2 if machine.half else 4
-        found += size * load.subwords * shape.dim
-        found += 4 * size * shape.distances * (shape.heads * load.subwords + shape.dim * load.rows)
-    return round(found)
+        total += size * load.subwords * shape.dim
+        total += 4 * size * shape.distances * (shape.heads * load.subwords + shape.dim * load.rows)
+    return round(total)
 
 
 def scoring_memory(shape: Shape, load: Load, machine: Machine, *, models: int = 1) -> int:
@@ -218,11 +217,11 @@ def _widest(shape: Shape, load: Load, machine: Machine) -> int:
 
 
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-"""Where Linux says how large this process was at most, and forgets it ("5")."""
+"""Linux reports a process's peak memory in the first, and resets it by "5" in the second."""
 
 
 def restart_measurement() -> None:
-    """Forget how much memory this process took so far, where the system can."""
+    """Reset the peak memory of this process, if the system can."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     with suppress(OSError):
@@ -230,10 +229,10 @@ def restart_measurement() -> None:
 
 
 def measured_peak() -> int | None:
-    """Return the most bytes taken since then: of a GPU by torch, else of the process; None if not known."""
+    """Return the peak since the last reset, in bytes: of a GPU, else of the process; None if unmeasured."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
     with suppress(OSError):
-        found = re.search(r"^VmHWM:\s*(\d+) kB$", STATUS.read_text(encoding="ascii"), re.MULTILINE)
-        return int(found[1]) * 1024 if found else None
+        peak = re.search(r"^VmHWM:\s*(\d+) kB$", STATUS.read_text(encoding="ascii"), re.MULTILINE)
+        return int(peak[1]) * 1024 if peak else None
     return None

@@ -1,7 +1,7 @@
 """Meta-learned parameters of single languages: Algorithm 1 as a loss for ``fit``.
 
 Wang, Lipton & Tsvetkov (2020), "On Negative Interference in Multilingual Models", Section 4 and Appendix B.
-Shared parameters θ, each language's own parameters φ_i:
+Shared parameters θ, parameters φ_i of each language:
 
     4  while not converged:
     5      sample a language i, a batch of it, and a validation batch of each language j
@@ -12,8 +12,7 @@ Shared parameters θ, each language's own parameters φ_i:
 ``fit`` is the loop, ``MetaBatches`` samples (line 5), ``MetaLearner.forward`` moves φ_i along the
 hypergradient (line 6) with an optimiser of its own and returns the loss that ``fit`` moves θ by (line 7).
 φ asks ``fit`` for no gradient, so it is moved once, unless line 7 is to move φ_i with θ. All batches are
-training text; those of validation are of a part of it that is split off, unless none is: text that decides
-updates is not held out.
+training text; those of validation are of a held-out part of it, if any is split off.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -54,8 +53,8 @@ SECOND_ORDER: dict[str, SecondOrder] = {
 INNER_STEPS = ("plain", "preconditioned")
 
 BLOCKS = 20
-"""Blocks of a stretch that is set apart: few enough that a text of many parts loses some of each, many enough
-that little is lost between stretches."""
+"""Blocks of a held-out stretch: few enough that all parts of a text are sampled, many enough that little is
+lost between stretches."""
 
 TextLoss = Callable[[nn.Module, Any], Tensor]
 """From a model and a batch of one language to one number."""
@@ -70,15 +69,14 @@ class MetaBatch:
     validation: Sequence[Movable]
     """A batch of each language."""
     pace: float
-    """Share of the highest rates at this step: all of them rise and fall together."""
+    """Share of the highest rates at this step, the same for all rates."""
     is_whole: ClassVar[bool] = True
-    """Several processes share the validation losses: φ moves by all of them, before θ does."""
+    """Processes share the validation losses, not the batch: φ moves by all of them, before θ does."""
 
     def to(self, device: torch.device) -> "MetaBatch":
-        """Return it on a device."""
-        return replace(
-            self, train=self.train.to(device), validation=[one.to(device) for one in self.validation]
-        )
+        """Return the batch on a device."""
+        validation = [batch.to(device) for batch in self.validation]
+        return replace(self, train=self.train.to(device), validation=validation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,75 +84,75 @@ class Learning:
     """The hyper-parameters of meta-learning φ."""
 
     own_rate: float
-    """α, the highest."""
+    """The highest α."""
     inner_rate: float
-    """β of the step that is imagined, the highest."""
+    """The highest β of the imagined step."""
     inner_step: str = "plain"
     second_order: str = "finite-difference"
     moves_shared: bool = True
-    """False: θ takes no step but the imagined ones (line 7 is left out)."""
+    """Whether θ takes more than imagined steps (line 7)."""
     own_on_train: bool = False
-    """True: line 7 moves φ_i, too."""
+    """Whether line 7 moves φ_i, too."""
 
 
 class MetaLearner(nn.Module):
-    """A model and the state of its meta-learning, as parameters, so that a checkpoint holds the whole."""
+    """A model and the state of its meta-learning, as parameters, so that checkpoints contain it."""
 
     def __init__(
         self,
         model: nn.Module,
-        own: Mapping[str, Mapping[str, nn.Parameter]],
+        language_parameters: Mapping[str, Mapping[str, nn.Parameter]],
         loss: TextLoss,
         *,
         learning: Learning,
         updates: Updates,
     ) -> None:
-        """Exclude the parameters ``own`` (by language and name) from every other optimizer.
+        """Exclude ``language_parameters``, by language and name, from all other optimizers.
 
         Unless these learn from the training loss, too: then both optimizers move them.
         """
         super().__init__()
         self.model, self._loss = model, loss
         self._learning, self._adam = learning, updates
-        self._own = {language: dict(parts) for language, parts in own.items()}
-        alone = {name for parts in own.values() for name in parts}
-        self._shared = {name: one for name, one in model.named_parameters() if name not in alone}
-        self._seen: dict[str, Tensor] = {}
+        self._by_language = {language: dict(parts) for language, parts in language_parameters.items()}
+        single = {name: weight for parts in self._by_language.values() for name, weight in parts.items()}
+        self._shared = {name: weight for name, weight in model.named_parameters() if name not in single}
+        self._terms: dict[str, Tensor] = {}
         self._language = ""
-        self.adamw = CheckpointedAdamW([one for parts in own.values() for one in parts.values()], updates)
+        self.adamw = CheckpointedAdamW(single.values(), updates)
         if learning.own_on_train:
             self.adamw.restore_requires_grad()
         adapted = self._shared.values() if learning.inner_step == "preconditioned" else ()
-        self.squares = checkpointed(torch.zeros_like(one) for one in adapted)
+        self.squares = checkpointed(map(torch.zeros_like, adapted))
         self.updates = checkpointed([torch.zeros(())])
 
     def forward(self, batch: MetaBatch) -> Tensor:
         """Move φ of the batch's language (line 6), then return the loss that θ moves by (line 7)."""
-        own = self._own[batch.language]
-        found = hypergradient(
+        parameters = self._by_language[batch.language]
+        terms = hypergradient(
             functional_loss(self.model, self._loss, batch.train),
-            [functional_loss(self.model, self._loss, one) for one in batch.validation],
+            [functional_loss(self.model, self._loss, validation) for validation in batch.validation],
             self._shared,
-            own,
+            parameters,
             step=self._step(batch.pace * self._learning.inner_rate),
             second_order=SECOND_ORDER[self._learning.second_order],
         )
-        whole = found.whole()
+        gradient = terms.total()
         self.adamw.update(
-            [(one, whole[name]) for name, one in own.items()], batch.pace * self._learning.own_rate
+            [(weight, gradient[name]) for name, weight in parameters.items()],
+            batch.pace * self._learning.own_rate,
         )
-        self._remember(batch.language, found)
+        self._record(batch.language, terms)
         if not (self._learning.moves_shared or self._learning.own_on_train):
-            return (
-                found.train.clone().requires_grad_()
-            )  # A loss that nothing depends on: ``fit`` moves nothing.
+            # A loss that depends on no parameter: ``fit`` moves none.
+            return terms.train.clone().requires_grad_()
         return self._loss(self.model, batch.train)
 
     def rows(self, done: int) -> list[dict[str, Value]]:
-        """Return a row on the last step: its losses, and how much each term of the hypergradient weighs."""
-        if not self._seen:
+        """Return a row of the last step: its losses, and the norm of each term of the hypergradient."""
+        if not self._terms:
             return []
-        numbers = {name: float(f"{float(value):.6g}") for name, value in self._seen.items()}
+        numbers = {name: float(f"{float(value):.6g}") for name, value in self._terms.items()}
         return [{"step": done, "language": self._language, **numbers}]
 
     def restore_requires_grad(self) -> None:
@@ -172,22 +170,22 @@ class MetaLearner(nn.Module):
             epsilon=self._adam.epsilon or EPSILON,
         )
 
-    def _remember(self, language: str, found: Hypergradient) -> None:
+    def _record(self, language: str, terms: Hypergradient) -> None:
         self._language = language
-        self._seen = {
-            "train_loss": found.train,
-            "validation_loss": found.validation,
-            "first_term": norm(found.direct),
-            "second_term": norm(found.second_order),
+        self._terms = {
+            "train_loss": terms.train,
+            "validation_loss": terms.validation,
+            "first_term": norm(terms.direct),
+            "second_term": norm(terms.second_order),
         }
         if len(self.squares):
             self.updates[0] += 1
-            for square, gradient in zip(self.squares, found.gradient.values(), strict=True):
+            for square, gradient in zip(self.squares, terms.gradient.values(), strict=True):
                 square.lerp_(gradient.square(), 1 - self._adam.beta2)
 
 
 class _Objective(nn.Module):
-    """A loss as a module: what is put in its model's place stands there for the whole loss."""
+    """A loss as a module, so that its model's parameters can be replaced."""
 
     def __init__(self, model: nn.Module, loss: TextLoss) -> None:
         super().__init__()
@@ -198,15 +196,15 @@ class _Objective(nn.Module):
 
 
 def functional_loss(model: nn.Module, loss: TextLoss, batch: object) -> Callable[..., Tensor]:
-    """Return the loss as a function of parameters by name; those not given are the model's own.
+    """Return the loss as a function of parameters by name; all others are the model's.
 
-    Several mappings may be given; each name stands in one of them. Tied parameters go by their first name.
+    Several mappings may be passed; each name is in one of them. Tied parameters go by their first name.
     """
     objective = _Objective(model, loss)
 
     def evaluated(*parameters: Mapping[str, Tensor]) -> Tensor:
-        given = {f"model.{name}": part for parts in parameters for name, part in parts.items()}
-        value: Tensor = functional_call(objective, given, (batch,))
+        replaced = {f"model.{name}": part for parts in parameters for name, part in parts.items()}
+        value: Tensor = functional_call(objective, replaced, (batch,))
         return value
 
     return evaluated
@@ -215,9 +213,9 @@ def functional_loss(model: nn.Module, loss: TextLoss, batch: object) -> Callable
 def plain_step(rate: float) -> Step:
     """Return u of Algorithm 1, gradient descent: the rate times the gradient.
 
-    Adam moves each number by about the rate, however small its gradient, so what descent with Adam's rate
-    imagines is far shorter than what Adam then does, and the term of the hypergradient that comes through it
-    some hundredths of the other; the preconditioned step is as long, and the term as large.
+    Adam moves each number by about the rate, however small its gradient; so gradient descent at Adam's rate
+    is far shorter than Adam's step, and the second-order term some hundredths of the other. The
+    preconditioned step is as long as Adam's, and the term as large.
     """
     return lambda gradient: {name: rate * part for name, part in gradient.items()}
 
@@ -225,7 +223,7 @@ def plain_step(rate: float) -> Step:
 def preconditioned_step(
     rate: float, moments: Parameters, *, updates: int, beta2: float, epsilon: float
 ) -> Step:
-    """Return Adam's step without its memory of older gradients, which φ no longer changes.
+    """Return Adam's step without momentum: φ no longer changes older gradients.
 
     ``moments`` are the running means of squared gradients after ``updates`` steps; the new gradient enters
     them first, as in Adam, so the derivative is that of the normalised step.
@@ -235,38 +233,38 @@ def preconditioned_step(
     def moved(name: str, part: Tensor) -> Tensor:
         square = (beta2 * moments[name] + (1 - beta2) * part.square()) / gathered
         step = rate * part / (square + epsilon**2).sqrt()
-        return step.where(part != 0, 0.0)  # What the batch does not touch, φ cannot move.
+        return step.where(part != 0, 0.0)  # Numbers without a gradient do not depend on φ.
 
     return lambda gradient: {name: moved(name, part) for name, part in gradient.items()}
 
 
 class CheckpointedAdamW(nn.Module):
-    """AdamW as ``fit`` has it, over parameters that ``fit`` leaves alone, with moments its checkpoints hold.
+    """AdamW over parameters that ``fit`` does not train, with moments in the checkpoints of ``fit``.
 
-    A checkpoint holds a model's parameters; so the moments are parameters here, which nothing trains. A
-    parameter is updated, and counted, when it is given a gradient.
+    A checkpoint holds a model's parameters; so the moments are untrained parameters. A parameter is updated,
+    and its steps are counted, when it has a gradient.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], updates: Updates) -> None:
-        """Exclude the parameters from every other optimizer: they no longer require gradients."""
+        """Exclude the parameters from all other optimizers: they no longer require gradients."""
         super().__init__()
         trained = list(parameters)
         self._clip = updates.clip
         self._optimizer = adamw(nn.ParameterList(trained), updates)
         self.updates = checkpointed(torch.zeros(()) for _ in trained)
-        self.means = checkpointed(torch.zeros_like(one) for one in trained)
-        self.squares = checkpointed(torch.zeros_like(one) for one in trained)
-        for one, step, mean, square in zip(trained, self.updates, self.means, self.squares, strict=True):
-            self._optimizer.state[one] = {"step": step, "exp_avg": mean, "exp_avg_sq": square}
-            one.requires_grad_(False)
+        self.means = checkpointed(map(torch.zeros_like, trained))
+        self.squares = checkpointed(map(torch.zeros_like, trained))
+        for weight, step, mean, square in zip(trained, self.updates, self.means, self.squares, strict=True):
+            self._optimizer.state[weight] = {"step": step, "exp_avg": mean, "exp_avg_sq": square}
+            weight.requires_grad_(False)
 
     def update(self, gradients: Iterable[tuple[nn.Parameter, Tensor]], rate: float) -> None:
-        """Move those parameters against their gradients, clipped together; the gradients are not kept."""
-        given = list(gradients)
-        for one, gradient in given:
-            one.grad = gradient
+        """Update parameters by their gradients, clipped together; the gradients are cleared."""
+        by_parameter = dict(gradients)
+        for parameter, gradient in by_parameter.items():
+            parameter.grad = gradient
         if self._clip:
-            nn.utils.clip_grad_norm_([one for one, _ in given], self._clip)
+            nn.utils.clip_grad_norm_(list(by_parameter), self._clip)
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         self._optimizer.step()
@@ -275,8 +273,8 @@ class CheckpointedAdamW(nn.Module):
     def restore_requires_grad(self) -> None:
         """Let the parameters require gradients again."""
         for group in self._optimizer.param_groups:
-            for one in group["params"]:
-                one.requires_grad_(True)
+            for parameter in group["params"]:
+                parameter.requires_grad_(True)
 
 
 def checkpointed(values: Iterable[Tensor]) -> nn.ParameterList:
@@ -312,7 +310,7 @@ class Validation:
     """The split of training text that validation losses are computed on."""
 
     share: float
-    """Of each language's training text; with 0 nothing is split off, and both parts are all of it."""
+    """Of each language's training text; with 0 both parts are all of it."""
     batch_subwords: int
 
 
@@ -332,7 +330,6 @@ def meta_batches(
         else (stream, stream)
         for code, stream in streams.items()
     }
-    one = replace(sampling, batch_subwords=validation.batch_subwords)
     return MetaBatches(
         train=TextBatches(
             sampling=sampling,
@@ -342,9 +339,12 @@ def meta_batches(
         ),
         validation={
             code: TextBatches(
-                sampling=one, streams={code: apart}, masking=masking, seed=derive(seed, "validation", code)
+                sampling=replace(sampling, batch_subwords=validation.batch_subwords),
+                streams={code: held_out},
+                masking=masking,
+                seed=derive(seed, "validation", code),
             )
-            for code, (_, apart) in parts.items()
+            for code, (_, held_out) in parts.items()
         },
         pace=rate_schedule(replace(updates, learning_rate=1.0), sampling.steps),
     )
@@ -353,24 +353,26 @@ def meta_batches(
 def split_text(
     stream: TextStream, *, share: float, length: int, language: str
 ) -> tuple[TextStream, TextStream]:
-    """Return two views of a text: to train on, and a share, set apart, in stretches from its whole length.
+    """Return two views of a text: to train on, and a held-out share, in stretches spread over its length.
 
-    No block of ``length`` subwords of one has a subword of the other. DataError when the text is too short.
+    Blocks of ``length`` subwords of one share no subword with blocks of the other. DataError when the text is
+    too short.
     """
     total = len(stream)
     size = max(length, round(total * share))
     count = max(1, size // (BLOCKS * length))
     ends = np.arange(1, count + 1) * total // count
-    firsts = np.minimum(stream.starts, max(0, total - length))  # Where a block that starts there is read.
+    firsts = np.minimum(stream.starts, max(0, total - length))  # First subword of the block at each start.
     section = np.searchsorted(ends, firsts, side="right")
     begins = ends[section] - size // count
-    kept, apart = firsts + length <= begins, (firsts >= begins) & (firsts + length <= ends[section])
-    if not apart.any() or not kept.any():
+    train = firsts + length <= begins
+    held_out = (firsts >= begins) & (firsts + length <= ends[section])
+    if not held_out.any() or not train.any():
         raise DataError(
             f"{language}: its text of {total} subwords is too short to set a share of {share:g} apart, in "
             f"rows of {length}. Add text, leave the language out, or lower block."
         )
     return (
-        TextStream(stream.subwords, stream.starts[kept]),
-        TextStream(stream.subwords, stream.starts[apart]),
+        TextStream(stream.subwords, stream.starts[train]),
+        TextStream(stream.subwords, stream.starts[held_out]),
     )

@@ -1,4 +1,4 @@
-"""AdamW, fused or with 8-bit states: decay on matrices only, linear warm-up, and how the rate falls then."""
+"""AdamW, fused or with 8-bit states: decay on matrices only, linear warm-up, and the schedule of the rate."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -13,36 +13,36 @@ from isogloss.core.run_parts import Updates
 from isogloss.training.distributed import refuse_sharding
 
 EPSILON = 1e-8
-"""Adam's where none is given."""
+"""Adam's by default."""
 
 RATE_MULTIPLE, DECAYS = "rate_multiple", "decays"
-"""On a parameter: the multiple of the rate that it learns at, also in its group; whether it decays then."""
+"""Attributes of a parameter: its learning-rate multiplier, also in its group; whether it decays."""
 
 
 def set_rate_multiple(parameters: Iterable[nn.Parameter], multiple: float, *, decay: bool) -> None:
-    """Let parameters learn at a multiple of the rate; ``decay`` has them decay as all others do."""
-    for one in parameters:
-        setattr(one, RATE_MULTIPLE, multiple)
-        setattr(one, DECAYS, decay)
+    """Set each parameter's learning-rate multiplier; with ``decay``, keep the default weight decay."""
+    for parameter in parameters:
+        setattr(parameter, RATE_MULTIPLE, multiple)
+        setattr(parameter, DECAYS, decay)
 
 
 def adamw(model: nn.Module, updates: Updates) -> torch.optim.Optimizer:
-    """Return AdamW, fused or with 8-bit states; what has less than two dimensions does not decay."""
-    every = [weight for weight in model.parameters() if weight.requires_grad]
+    """Return AdamW, fused or with 8-bit states; parameters of fewer than two dimensions do not decay."""
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
     by_kind: dict[tuple[float, bool], list[nn.Parameter]] = {(0, True): [], (0, False): []}
-    for weight in every:
+    for weight in trained:
         decays = weight.dim() >= 2 and getattr(weight, DECAYS, True)
         by_kind.setdefault((getattr(weight, RATE_MULTIPLE, 0), decays), []).append(weight)
     groups: list[dict[str, object]] = [
-        {"params": own, "weight_decay": updates.weight_decay if decays else 0.0}
+        {"params": by_kind[multiple, decays], "weight_decay": updates.weight_decay if decays else 0.0}
         | ({RATE_MULTIPLE: multiple} if multiple else {})
-        for (multiple, decays), own in sorted(by_kind.items(), key=lambda one: (one[0][0], not one[0][1]))
+        for multiple, decays in sorted(by_kind, key=lambda kind: (kind[0], not kind[1]))
     ]
     betas, epsilon = (0.9, updates.beta2), updates.epsilon or EPSILON
-    how: dict[str, Any] = {"lr": updates.learning_rate, "betas": betas, "eps": epsilon}
+    options: dict[str, Any] = {"lr": updates.learning_rate, "betas": betas, "eps": epsilon}
     if updates.optimizer_states is None:
-        return torch.optim.AdamW(groups, **how, fused=True)
-    return _eight_bit_adamw(every[0].device)(groups, **how)
+        return torch.optim.AdamW(groups, **options, fused=True)
+    return _eight_bit_adamw(trained[0].device)(groups, **options)
 
 
 EIGHT_BIT_DEVICES = ("cpu", "cuda", "xpu")
@@ -61,21 +61,21 @@ def check_optimizer_states(updates: Updates) -> None:
         )
 
 
-def _eight_bit_adamw(on: torch.device) -> Callable[..., torch.optim.Optimizer]:
+def _eight_bit_adamw(device: torch.device) -> Callable[..., torch.optim.Optimizer]:
     """Return AdamW whose moments are quantised in blocks of 256 (Dettmers et al. 2022, Section 2).
 
     Those of parameters of fewer than 4096 numbers stay in 32 bits.
     """
     check_optimizer_states(Updates(optimizer_states="8-bit"))
-    if on.type not in EIGHT_BIT_DEVICES:
+    if device.type not in EIGHT_BIT_DEVICES:
         raise ConfigError(
-            f'optimizer_states = "8-bit" is not there for the device {on.type}, only for '
+            f'optimizer_states = "8-bit" is not there for the device {device.type}, only for '
             f"{', '.join(EIGHT_BIT_DEVICES)}. Leave optimizer_states out."
         )
     from bitsandbytes.optim import AdamW8bit
 
-    made: Callable[..., torch.optim.Optimizer] = AdamW8bit
-    return made
+    optimizer: Callable[..., torch.optim.Optimizer] = AdamW8bit
+    return optimizer
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
@@ -85,9 +85,9 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 def rate_schedule(updates: Updates, steps: int) -> Callable[[int], float]:
-    """Return the rate of each step: up over the warm-up share, then down to 0 after the last step.
+    """Return the rate of each step: rising over the warm-up share, then falling to 0 after the last step.
 
-    Or down by the inverse square root of the steps, or not at all, as the schedule says.
+    Or falling with the inverse square root of the step, or constant, by ``updates.rate_schedule``.
     """
     rising = max(1, round(updates.warmup * steps))
     falling: dict[str | None, Callable[[int], float]] = {

@@ -53,7 +53,7 @@ class PairedRow:
     back: EncodedRow | None = None
 
     def sampled(self, *, real: bool) -> RowPair:
-        """Return the real source, or its back-translation if there is any, and the translation.
+        """Return the real source, or its back-translation, if any, and the translation.
 
         A back-translation was made from this very translation, and so were its links.
         """

@@ -1,6 +1,6 @@
-"""Where this machine computes, in which precision, and giving freed memory back to it.
+"""The device and precision of computations, and the release of freed memory.
 
-Which precision pays is found by multiplying once, not by asking for a processor's name.
+Whether bfloat16 pays is measured by multiplying matrices, not looked up by a processor's name.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ from torch import nn
 from isogloss.training.distributed import is_sharded
 
 PRECISIONS = ("auto", "float32", "bfloat16")
-WORTH = 1.5
+MIN_SPEEDUP = 1.5
 """bfloat16 must multiply this many times faster to be chosen: below that, conversions eat the gain."""
 
 _WIDTHS = (256, 1024)
@@ -27,29 +27,29 @@ _ROWS_ELSEWHERE = 2048
 
 
 def device() -> torch.device:
-    """Return the GPU where there is one, else the processor."""
+    """Return the GPU, if any, else the processor."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def resolved_precision(name: str, device: torch.device) -> str:
-    """Return what "auto" comes to on a device; any other name as it is."""
+    """Resolve "auto" on a device; other names stay the same."""
     return measured_precision(device.type) if name == "auto" else name
 
 
 @cache
 def measured_precision(device: str) -> str:
-    """Return bfloat16 where it multiplies at least ``WORTH`` times faster than float32, else float32."""
+    """Return bfloat16 if it multiplies ``MIN_SPEEDUP`` times faster than float32, else float32."""
     return faster(matrix_speeds(device))
 
 
 def faster(speeds: Mapping[str, float]) -> str:
-    """Return the precision to choose with these speeds of both."""
-    return "bfloat16" if speeds["bfloat16"] >= WORTH * speeds["float32"] else "float32"
+    """Return the precision to choose, given the speeds of both."""
+    return "bfloat16" if speeds["bfloat16"] >= MIN_SPEEDUP * speeds["float32"] else "float32"
 
 
 @contextmanager
 def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
-    """Let a model score: without gradients, in bfloat16 where that was chosen. Gives the model's device."""
+    """Score without gradients, in bfloat16 where that was chosen; yields the model's device."""
     device = next(model.parameters()).device
     with ExitStack() as contexts:
         contexts.enter_context(torch.inference_mode())
@@ -61,15 +61,15 @@ def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
 
 @contextmanager
 def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
-    """Let a model's linear layers hold their weights in another type for a while.
+    """Convert the weights of a model's linear layers to another type in this context.
 
-    Autocast gives the same numbers, but converts every weight anew in every batch. What is sharded is
-    gathered in every batch anyway.
+    Autocast gives the same numbers, but converts every weight anew in every batch. Sharded weights
+    are gathered in every batch anyway, and stay the same.
     """
     linear = [part for part in model.modules() if type(part) is nn.Linear]
     layers = [part for part in linear if type(part.weight) is nn.Parameter]
-    kept = [(layer.weight, layer.bias) for layer in layers]
-    for layer, parts in zip(layers, kept, strict=True):
+    original = [(layer.weight, layer.bias) for layer in layers]
+    for layer, parts in zip(layers, original, strict=True):
         layer.weight, layer.bias = (
             None if part is None else nn.Parameter(part.detach().to(dtype), requires_grad=False)
             for part in parts
@@ -77,14 +77,14 @@ def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
     try:
         yield
     finally:
-        for layer, parts in zip(layers, kept, strict=True):
+        for layer, parts in zip(layers, original, strict=True):
             layer.weight, layer.bias = parts
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
     """Return the context in which a model is trained or scored: in bfloat16 where that was chosen.
 
-    Converted weights are cached, but for those of which each process has a share: all together are too large.
+    Converted weights are cached unless they are sharded: all together are too large.
     """
     half = resolved_precision(precision, device) == "bfloat16"
     return torch.autocast(device.type, torch.bfloat16, enabled=half, cache_enabled=not is_sharded())
@@ -95,8 +95,8 @@ def matrix_speeds(
 ) -> dict[str, float]:
     """Measure floating-point operations a second of a linear layer, in float32 and in bfloat16.
 
-    What else runs on the machine makes some rounds longer and none shorter: so rounds are short, both
-    precisions take turns, and the best round of each counts.
+    Other programs make some rounds longer and none shorter: so rounds are short, both precisions take turns,
+    and the best round of each counts.
     """
     (wide, out), rows = _WIDTHS, _ROWS.get(device, _ROWS_ELSEWHERE)
     sides = {
@@ -115,14 +115,14 @@ def matrix_speeds(
 
 
 def release_memory() -> None:
-    """Return what was freed and is not in use to the system, where the C library can."""
+    """Return freed memory to the system, if the C library can."""
     _trim()(0)
 
 
 @cache
 def _trim() -> Callable[[int], int]:
     try:
-        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):  # Another C library, or another system.
         return lambda _: 0
-    return found
+    return trim

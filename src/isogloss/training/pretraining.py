@@ -1,4 +1,4 @@
-"""Training on raw text: reading it, its vocabulary, an encoder, new or trained further, and its training."""
+"""Pretraining on raw text: the vocabulary, the streams of subwords, the encoder, and its training."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import main_process_first
-from isogloss.training.fit import Callback, Callbacks, fit, trained_alone
+from isogloss.training.fit import Callback, Callbacks, fit, training_only
 from isogloss.training.memory import Cost, Load
 from isogloss.training.setting import Pretraining, TextSetting, Trained
 from isogloss.training.text_batches import (
@@ -50,9 +50,9 @@ from isogloss.training.text_batches import (
 )
 
 PRETRAINING_UPDATES = Updates(learning_rate=1e-3, beta2=0.98, epsilon=1e-6, checkpoint_every=500)
-"""How weights of a new encoder are updated, whatever the method."""
+"""How weights of a new encoder are updated by all methods."""
 
-SHORTEST = 8
+MIN_BLOCK = 8
 """Subwords of the shortest rows that make sense: six of text, two special."""
 
 Streams = dict[str, TextStream]
@@ -64,19 +64,19 @@ class Start:
     """The model, tokenizer and text that a pretraining starts from."""
 
     model: Model
-    """With its masked-LM head, and its language modules where the run asks for some."""
+    """With its masked-LM head and language modules, if any."""
     tokenizer: Tokenizer
     masking: Masking
     streams: Streams
-    """The text that is trained on."""
+    """Training text."""
     sampling: BatchSampling
     """How batches are drawn from it."""
     periodic: tuple[Callback, ...]
     """The callbacks that measure perplexity after each epoch."""
     rows: tuple[dict[str, Value], ...] = ()
-    """What is known before the first step."""
+    """Rows of the record from before the first step."""
     dropout: Mapping[str, float]
-    """The rates to save, by field of the configuration: while it trains on text there are others."""
+    """The rates to save, by field of the configuration; others hold while it trains on text."""
     trained: tuple[nn.Parameter, ...] | None = None
     """The parameters that are trained; None for all."""
 
@@ -84,11 +84,11 @@ class Start:
 def begin(
     setting: TextSetting, method: Pretraining, *, attention: str = "eager", mask: str | None = None
 ) -> Start:
-    """Read the text, train the vocabulary, and make the encoder, as a method's fields say.
+    """Read the text, train the vocabulary, and make the encoder, by a method's fields.
 
-    ``attention`` is one of transformers' names; only the explicit ones have second derivatives. With ``mask``
-    it is a decoder, which predicts from the state before: the subword that hides others, "" for its own.
-    ConfigError for rows longer than the encoder's positions, DataError without text to hold out.
+    ``attention`` is one of transformers' names; only the explicit ones have second derivatives. ``mask`` is
+    for decoders, which predict from the preceding state: the subword that hides others, "" for the
+    tokenizer's. ConfigError for rows longer than the encoder's positions, DataError without held-out text.
     """
     _check(setting, method)
     check_objective(method.name, setting.family, next_token=mask is not None)
@@ -127,7 +127,7 @@ def begin(
         masking=masking,
         streams=streams,
         sampling=sampling,
-        periodic=_perplexity_callbacks(model, batches, method, before=bool(setting.start)),
+        periodic=_perplexity_callbacks(model, batches, method, at_start=bool(setting.start)),
         rows=rows,
         dropout=dropout,
         trained=_trained(model, setting),
@@ -158,7 +158,7 @@ def train_on_text(
         what="pretraining",
     )
     updates, seed = method.updates, setting.seed
-    with trained_alone(model, start.trained):
+    with training_only(model, start.trained):
         rows = fit(model, batches, masked_lm_loss, updates=updates, seed=seed, callbacks=callbacks)
     model.config.update(start.dropout)
     return Trained(model, start.tokenizer, [*start.rows, *rows])
@@ -168,17 +168,18 @@ def _trained(model: Model, setting: TextSetting) -> tuple[nn.Parameter, ...] | N
     """Return the parameters that are trained; None for all."""
     if setting.trained == "modules":
         return tuple(module_parameters(model, setting.languages).values())
-    fixed = {id(one) for one in family_of(model).embeddings(model).parameters()}
-    every = tuple(one for one in model.parameters() if id(one) not in fixed)
-    return every if setting.trained == "layers" else None
+    if setting.trained != "layers":
+        return None
+    embeddings = {id(weight) for weight in family_of(model).embeddings(model).parameters()}
+    return tuple(weight for weight in model.parameters() if id(weight) not in embeddings)
 
 
 def _model(
     setting: TextSetting, tokenizer: Tokenizer, attention: str, *, rate: float
 ) -> tuple[Model, dict[str, float]]:
-    """Return a new encoder, or the start, with its masked-LM head, and the rates of its dropout later.
+    """Return a new encoder, or the start, with its masked-LM head, and the dropout rates to save with it.
 
-    ``rate`` is that of now.
+    ``rate`` is the dropout of this training.
     """
     seed = derive(setting.seed, "encoder")
     if setting.architecture is None:
@@ -190,7 +191,7 @@ def _model(
 
 
 def check_objective(name: str, family: str, *, next_token: bool) -> None:
-    """Raise ConfigError for a decoder trained as an encoder is, or the other way; "" is not known yet."""
+    """Raise ConfigError for a decoder trained as an encoder is, or the reverse; "" is unspecified yet."""
     if not family or FAMILIES[family].is_decoder == next_token:
         return
     if next_token:
@@ -204,7 +205,7 @@ def check_objective(name: str, family: str, *, next_token: bool) -> None:
 
 
 def cost_of_text(training: TextTraining, updates: Updates) -> Cost:
-    """Return the cost of a training that runs each batch of text forward and back once."""
+    """Return the cost of one forward and backward pass for each batch of text."""
     batch = Load(
         rows=max(1, training.batch_subwords // training.block),
         length=training.block,
@@ -213,24 +214,24 @@ def cost_of_text(training: TextTraining, updates: Updates) -> Cost:
     return Cost(batch=batch, steps=float(training.steps), updates=updates, dropout=bool(training.dropout))
 
 
-def check_fields(method: Pretraining, also: Mapping[str, bool]) -> None:
-    """Raise ConfigError where a field of a method cannot be; ``also`` tells of its others."""
-    how = method.training
+def check_fields(method: Pretraining, further: Mapping[str, bool]) -> None:
+    """Raise ConfigError for an invalid field; ``further`` says which of the method's own are valid."""
+    training = method.training
     allowed = {
-        "steps": how.steps >= 0,
-        "block": how.block >= SHORTEST,
-        "batch_subwords": how.batch_subwords >= how.block,
-        "masked": 0 < how.masked <= 1,
-        "temperature": how.temperature > 0,
-        "vocabulary_lines": how.vocabulary_lines >= 1,
-        "evaluate_every": how.evaluate_every is None or how.evaluate_every >= 1,
-        **also,
+        "steps": training.steps >= 0,
+        "block": training.block >= MIN_BLOCK,
+        "batch_subwords": training.batch_subwords >= training.block,
+        "masked": 0 < training.masked <= 1,
+        "temperature": training.temperature > 0,
+        "vocabulary_lines": training.vocabulary_lines >= 1,
+        "evaluate_every": training.evaluate_every is None or training.evaluate_every >= 1,
+        **further,
     }
     for field, fine in allowed.items():
         if not fine:
             raise ConfigError(
                 f"{method.name}: {field} cannot be {values_of(method)[field]}. Shares lie in 0 to 1, counts "
-                f"are positive, block is {SHORTEST} or more and batch_subwords at least block."
+                f"are positive, block is {MIN_BLOCK} or more and batch_subwords at least block."
             )
 
 
@@ -252,30 +253,31 @@ def _check(setting: TextSetting, method: Pretraining) -> None:
 
 
 def _perplexity_callbacks(
-    model: Model, batches: Mapping[str, Sequence[MaskedBatch]], method: Pretraining, *, before: bool
+    model: Model, batches: Mapping[str, Sequence[MaskedBatch]], method: Pretraining, *, at_start: bool
 ) -> tuple[Callback, ...]:
-    every = method.training.evaluate_every
-    if every is None:
+    steps = method.training.evaluate_every
+    if steps is None:
         return ()
-    rows = partial(perplexity_rows, model, batches, every=every, precision=method.updates.precision)
-    return (Callback(rows=rows, every=every, before=before),)
+    precision = method.updates.precision
+    rows = partial(perplexity_rows, model, batches, steps_per_epoch=steps, precision=precision)
+    return (Callback(rows=rows, every=steps, at_start=at_start),)
 
 
 def _read(setting: TextSetting, method: Pretraining) -> tuple[Tokenizer, Streams, Streams]:
     """Read the text once: the first lines of each language make the vocabulary, all lines the streams.
 
-    Gives the tokenizer, and the text that is trained on and that is held out. What an interrupted run has
-    read already is used as it is.
+    Returns the tokenizer, the training text and the held-out text. What an interrupted run has written
+    already is used again.
     """
     lines = {language: iter(setting.text(language)) for language in setting.languages_read}
-    kept = setting.folder / "tokenizer" / "tokenizer.json"
-    tokenizer = _kept_tokenizer(setting, kept)
+    path = setting.folder / "tokenizer" / "tokenizer.json"
+    tokenizer = _existing_tokenizer(setting, path)
     if tokenizer is None:
         share = max(1, method.training.vocabulary_lines // len(setting.languages))
         first = {language: list(islice(lines[language], share)) for language in setting.languages}
         lines |= {language: chain(first[language], lines[language]) for language in setting.languages}
         tokenizer = _learned_tokenizer(setting, chain.from_iterable(first.values()))
-        write_tokenizer(tokenizer, kept)
+        write_tokenizer(tokenizer, path)
     read = setting.held_out if method.training.evaluate_every else None
     held_out = {language: iter(read(language)) for language in setting.languages_read} if read else {}
 
@@ -291,15 +293,15 @@ def _read(setting: TextSetting, method: Pretraining) -> tuple[Tokenizer, Streams
     return tokenizer, streams(lines, setting.folder / "text"), streams(held_out, setting.folder / "held-out")
 
 
-def _kept_tokenizer(setting: TextSetting, kept: Path) -> "Tokenizer | None":
-    """Return the tokenizer an interrupted run has learned, or one that there is; None for one to learn."""
+def _existing_tokenizer(setting: TextSetting, path: Path) -> Tokenizer | None:
+    """Return the tokenizer of an interrupted run, or that of the start; None for one to learn."""
     if setting.architecture is not None:
-        return read_tokenizer(kept, family=setting.architecture.family) if kept.exists() else None
-    if setting.vocabulary is not None and not kept.exists():
+        return read_tokenizer(path, family=setting.architecture.family) if path.exists() else None
+    if setting.vocabulary is not None and not path.exists():
         return None
     tokenizer = load_text_tokenizer(setting.start)
     if setting.vocabulary is not None:
-        read_subwords(tokenizer, kept)
+        read_subwords(tokenizer, path)
     return tokenizer
 
 
@@ -315,21 +317,22 @@ def _learned_tokenizer(setting: TextSetting, lines: Iterator[str]) -> Tokenizer:
 
 
 def _embed_new(setting: TextSetting, model: Model, tokenizer: Tokenizer) -> dict[str, Value]:
-    """Give the subwords that were added their embeddings; return how many start from what."""
+    """Initialise the embeddings of added subwords; return how many start from which source."""
     old = load_text_tokenizer(setting.start)
-    added, how = added_subwords(old, tokenizer), setting.vocabulary and setting.vocabulary.embeddings
-    pairs = chain.from_iterable(setting.bitext.values()) if how == "translations" else ()
+    added = added_subwords(old, tokenizer)
+    source = setting.vocabulary and setting.vocabulary.embeddings
+    pairs = chain.from_iterable(setting.bitext.values()) if source == "translations" else ()
     translated = word_translations(old, tokenizer, added, pairs)
-    averaged = {} if how == "random" else subword_averages(old, added)
+    averaged = {} if source == "random" else subword_averages(old, added)
     sources = {number: translated.get(number) or averaged.get(number, {}) for number in added}
     if sources:
         special, seed = set(old.all_special_ids), derive(setting.seed, "new subwords")
         add_embeddings(model, sources, special=special, seed=seed)
     translations = sum(bool(parts) for parts in translated.values())
-    known = sum(map(bool, sources.values()))
+    initialised = sum(map(bool, sources.values()))
     return {
         "added": len(added),
         "from_translations": translations,
-        "from_averages": known - translations,
-        "at_random": len(added) - known,
+        "from_averages": initialised - translations,
+        "at_random": len(added) - initialised,
     }

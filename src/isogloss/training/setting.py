@@ -84,8 +84,8 @@ class TextSetting:
         if self.modules or self.architecture:
             return self.modules
         folder = whole_folder(model_folder(self.start))
-        about = read_module_info(folder, load_encoder_config(self.start).hidden_size)
-        return about.modules if about else None
+        info = read_module_info(folder, load_encoder_config(self.start).hidden_size)
+        return info.modules if info else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ class Reads:
     original: bool = False
     """Whether it reads the encoder as it was before it was adjusted."""
     teacher: tuple[LabelsAre, ...] = ()
-    """Units of labels that it learns from the predictions of an earlier model, in tasks with such labels."""
+    """Units of labels that it learns from a teacher's predictions."""
     links: bool = False
     """Whether it reads which words of a translation are linked to those of its original."""
     sides: int = 1
@@ -140,13 +140,13 @@ class Reads:
     """Whether its models mix an input with its translation."""
 
     def needs_teacher(self, task: Task) -> bool:
-        """Return whether an earlier model's predictions are learned in a task."""
+        """Return whether a teacher's predictions are learned in a task."""
         return task.labels_are in self.teacher
 
 
 def language_pairs(source: tuple[str, ...], target: tuple[str, ...]) -> tuple[str, ...]:
-    """Return every pair of a source and a target language, such as en-sw."""
-    return tuple(f"{one}-{other}" for one, other in product(source, target))
+    """Return all pairs of a source and a target language, such as en-sw."""
+    return tuple(map("-".join, product(source, target)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,10 +51,10 @@ FULL_BATCH = Shares()
 class Sides:
     """Rows of both sides, the source's first, and the labels of each side.
 
-    The scored positions of ``both`` are those of the source, then those of the target.
+    The scored positions of ``joined`` are those of the source, then those of the target.
     """
 
-    both: Batch
+    joined: Batch
     source: Batch
     """Without rows where texts have no translation."""
     target: Batch
@@ -71,7 +71,7 @@ class Sides:
         """Return the batch on a device."""
         return replace(
             self,
-            both=self.both.to(device),
+            joined=self.joined.to(device),
             source=self.source.to(device),
             target=self.target.to(device),
             links=None if self.links is None else self.links.to(device),
@@ -83,7 +83,7 @@ class Sides:
         parts = []
         for rows in row_ranges(pairs, count):
             source, target = self.source.chosen(rows), self.target.chosen(rows)
-            both = self.both.chosen([*rows, *(pairs + row for row in rows)])
+            joined = self.joined.chosen([*rows, *(pairs + row for row in rows)])
             shares = Shares(
                 source.terms / self.source.terms,
                 target.terms / self.target.terms,
@@ -91,40 +91,42 @@ class Sides:
                 len(source.subwords) / len(self.source.subwords),
             )
             links = None if self.links is None else self.links[rows.start : rows.stop]
-            parts.append((Sides(both=both, source=source, target=target, links=links, shares=shares), 1.0))
+            parts.append(
+                (Sides(joined=joined, source=source, target=target, links=links, shares=shares), 1.0)
+            )
         return parts
 
     def split(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """Split scores [label class] of ``both`` into those of source and target."""
+        """Split scores [label class] of ``joined`` into those of source and target."""
         return scores[: self.source.scored], scores[self.source.scored :]
 
     def mixing(self, model: Model, mixup: Mixup) -> AbstractContextManager[MixingTrace]:
-        """Let one layer mix the sides while a model runs on ``both``; nothing is mixed without a source."""
+        """Let one layer mix the sides while a model runs on ``joined``; nothing is mixed without a source."""
         if not self.paired:
             return nullcontext(MixingTrace())
-        return mixing(model, mixup, self.both.mask, self.both.languages, self.links)
+        return mixing(model, mixup, self.joined.mask, self.joined.languages, self.links)
 
 
 def collate_pairs(pairs: Sequence[RowPair], *, padding: int, languages: tuple[str, ...] = ()) -> Sides:
     """Collate pairs of rows; ``languages`` are the source's and the target's."""
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    both = collate(
+    joined = collate(
         [unlabelled(row) for row in (*sources, *targets)],
         padding=padding,
         languages=tuple(language for language in languages for _ in pairs),
     )
     return Sides(
-        both=both,
+        joined=joined,
         source=collate(sources, padding=padding),
         target=collate(targets, padding=padding),
-        links=subword_links(pairs, width=both.subwords.size(1)),
+        links=subword_links(pairs, width=joined.subwords.size(1)),
     )
 
 
 def collate_alone(rows: Sequence[EncodedRow], *, padding: int, language: str) -> Sides:
     """Collate rows that have no translation."""
     batch = collate(rows, padding=padding, languages=(language,))
-    return Sides(both=batch, source=batch.chosen(()), target=batch)
+    return Sides(joined=batch, source=batch.chosen(()), target=batch)
 
 
 def unlabelled(row: EncodedRow) -> EncodedRow:
@@ -160,7 +162,7 @@ def middle_windows(windows: Sequence[EncodedRow], count: int) -> list[EncodedRow
 
 
 def scoring_partners(rows: Sequence[EncodedRow], translations: Sequence[EncodedRow]) -> dict[int, EncodedRow]:
-    """Return by number of the row the translation's row beside which it is scored."""
+    """Return by number of the row the translation's row that it is scored with."""
     windows = by_example(translations)
     numbers: dict[int, list[int]] = {}
     for number, row in enumerate(rows):

@@ -41,7 +41,7 @@ def encoder_states(
     padding: int,
     precision: str,
 ) -> None:
-    """Pass the states of texts to ``take``, batch by batch, in float32, on the encoder's device.
+    """Pass the states of texts to ``take`` in batches, in float32, on the encoder's device.
 
     Layer 0 is the embeddings, -1 the last. ``padding`` is the number of the subword that fills up a batch.
     """
@@ -56,14 +56,14 @@ def encoder_states(
             for row, number in enumerate(numbers):
                 ids[row, : len(texts[number])] = torch.tensor(texts[number])
                 real[row, : len(texts[number])] = 1
-            given = {"input_ids": ids.to(device), "attention_mask": real.to(device)}
-            states = encoder(**given, output_hidden_states=True).hidden_states
+            inputs = {"input_ids": ids.to(device), "attention_mask": real.to(device)}
+            states = encoder(**inputs, output_hidden_states=True).hidden_states
             take(numbers, torch.stack([states[layer].float() for layer in layers]))
     release_memory()
 
 
 def layers_once(model: Model, layers: Sequence[int], where: str) -> tuple[int, ...]:
-    """Return layers without those named before, as -1 is after 12 of 12; ConfigError for one there is not."""
+    """Return layers without repetitions, such as -1 after 12 of 12; ConfigError for an unknown one."""
     last = model.config.num_hidden_layers
     check_layers(last, layers, where)
     named: dict[int, int] = {}
@@ -73,7 +73,7 @@ def layers_once(model: Model, layers: Sequence[int], where: str) -> tuple[int, .
 
 
 def check_layers(last: int, layers: Sequence[int], where: str = "") -> None:
-    """Raise ConfigError, saying where, for a layer that an encoder of ``last`` layers has not."""
+    """Raise ConfigError for a layer that an encoder of ``last`` layers does not have."""
     for layer in layers:
         if not -last - 1 <= layer <= last:
             raise ConfigError(
@@ -93,13 +93,13 @@ def sentence_states(
 ) -> Float[Tensor, "layer sentence dim"]:
     """Return the mean of each text's states in some layers, special subwords left out, on the CPU.
 
-    Layer 0 is the embeddings, -1 the last. A text is cut after ``limit`` subwords, or where the encoder has
-    no more positions; one without subwords is all zeros. ModelError where states are not finite.
+    Layer 0 is the embeddings, -1 the last. A text is cut after ``limit`` subwords, or at the
+    encoder's last position; one without subwords is all zeros. ModelError where states are not finite.
     """
     limit = min(limit, family_of(model).longest_text(model.config))
     ids = tokenizer(list(texts), truncation=True, max_length=limit, return_special_tokens_mask=True)
     words = [[1 - special for special in mask] for mask in ids["special_tokens_mask"]]
-    found: list[Tensor] = [torch.empty(0)] * len(texts)
+    by_text: list[Tensor] = [torch.empty(0)] * len(texts)
 
     def pool(numbers: list[int], states: Float[Tensor, "layer batch subword dim"]) -> None:
         real = torch.zeros(states.shape[1:3])
@@ -108,7 +108,7 @@ def sentence_states(
         weights = real.to(states.device).unsqueeze(2)
         pooled = (states * weights).sum(dim=2) / weights.sum(dim=1).clamp(min=1)
         for number, vectors in zip(numbers, pooled.cpu().unbind(dim=1), strict=True):
-            found[number] = vectors
+            by_text[number] = vectors
 
     encoder_states(
         model,
@@ -118,7 +118,7 @@ def sentence_states(
         padding=tokenizer.pad_token_id,
         precision=precision,
     )
-    return _finite(torch.stack(found, dim=1))
+    return _finite(torch.stack(by_text, dim=1))
 
 
 def _finite(states: Float[Tensor, "layer text dim"]) -> Float[Tensor, "layer text dim"]:
@@ -131,7 +131,7 @@ def _finite(states: Float[Tensor, "layer text dim"]) -> Float[Tensor, "layer tex
 
 
 WORDS = ("average", "first", "last")
-"""Which of its subwords stand for a word."""
+"""Ways to represent a word by its subwords."""
 
 
 def word_states(
@@ -145,33 +145,33 @@ def word_states(
 ) -> list[Float[Tensor, "layer word dim"]]:
     """Return the states of each sentence's words in some layers, where the encoder is.
 
-    Layer 0 is the embeddings, -1 the last. A sentence is cut where the encoder has no more positions: what is
-    returned are the words that are whole before the cut, nearly always all.
+    Layer 0 is the embeddings, -1 the last. A sentence is cut at the encoder's last position: states are
+    returned of words that end before the cut, nearly always all.
     """
     check_named("word states", "way to make a word of its subwords", WORDS, words)
     opening, closing = special_subwords(tokenizer)
     room = family_of(model).longest_text(model.config) - 2
-    split = [cut(one, room) for one in split_words(sentences, tokenizer)]
-    found: list[Tensor] = [torch.empty(0)] * len(sentences)
+    split = [cut(sentence, room) for sentence in split_words(sentences, tokenizer)]
+    by_sentence: list[Tensor] = [torch.empty(0)] * len(sentences)
 
     def aggregate(numbers: list[int], states: Float[Tensor, "layer batch subword dim"]) -> None:
         width = states.shape[2]
         parts = [split[number] for number in numbers]
-        first, count = (torch.tensor(side, dtype=torch.long) for side in _places(parts, width))
+        first, count = (torch.tensor(side, dtype=torch.long) for side in _word_spans(parts, width))
         vectors = _AGGREGATED[words](states.flatten(1, 2), first.to(states.device), count.to(states.device))
-        sizes = [_length(part) for part in parts]
-        for number, own in zip(numbers, torch.split(vectors, sizes, dim=1), strict=True):
-            found[number] = own
+        sizes = [part.words[-1] + 1 if part.words else 0 for part in parts]
+        for number, of_words in zip(numbers, torch.split(vectors, sizes, dim=1), strict=True):
+            by_sentence[number] = of_words
 
-    texts = [[opening, *one.subwords, closing] for one in split]
+    texts = [[opening, *sentence.subwords, closing] for sentence in split]
     encoder_states(
         model, texts, aggregate, layers=layers, padding=tokenizer.pad_token_id, precision=precision
     )
-    return found
+    return by_sentence
 
 
 def cut(sentence: SplitWords, room: int) -> SplitWords:
-    """Drop words that are not whole within the limit of subwords."""
+    """Drop words that do not end within the first ``room`` subwords."""
     if len(sentence.subwords) <= room:
         return sentence
     end = max(room, 0)
@@ -180,12 +180,11 @@ def cut(sentence: SplitWords, room: int) -> SplitWords:
     return SplitWords(sentence.subwords[:end], sentence.words[:end])
 
 
-def _length(sentence: SplitWords) -> int:
-    return sentence.words[-1] + 1 if sentence.words else 0
+def _word_spans(sentences: Sequence[SplitWords], width: int) -> tuple[list[int], list[int]]:
+    """Return the first index of each word in rows of ``width``, and the number of its subwords.
 
-
-def _places(sentences: Sequence[SplitWords], width: int) -> tuple[list[int], list[int]]:
-    """Return where each word of a batch of rows begins, after one special subword, and its subwords."""
+    Each row opens with a special subword.
+    """
     first: list[int] = []
     count: list[int] = []
     for row, sentence in enumerate(sentences):
@@ -201,9 +200,9 @@ Words = Float[Tensor, "layer word dim"]
 
 def _average(states: Rows, first: Int[Tensor, " word"], count: Int[Tensor, " word"]) -> Words:
     total = states[:, first]
-    for place in range(1, int(count.max()) if len(count) else 0):  # Places differ: equal sums every time.
-        longer = count > place
-        total[:, longer] += states[:, first[longer] + place]
+    for offset in range(1, int(count.max()) if len(count) else 0):  # No atomic additions: reproducible sums.
+        longer = count > offset
+        total[:, longer] += states[:, first[longer] + offset]
     return total / count.unsqueeze(1)
 
 
@@ -219,13 +218,13 @@ _AGGREGATED = {"average": _average, "first": _first, "last": _last}
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatesWanted:
+class StateOptions:
     """The layers, length and precision of states."""
 
     layers: tuple[int, ...]
     """0 is the embeddings, -1 the last layer."""
     limit: int
-    """Longest text in subwords; what is longer is cut."""
+    """Subwords after which a text is cut."""
     precision: str = "auto"
 
 
@@ -248,7 +247,7 @@ class ParallelText(Protocol):
         ...
 
     def states(
-        self, loaded: tuple[Model, Tokenizer], texts: Sequence[object], language: str, wanted: StatesWanted
+        self, loaded: tuple[Model, Tokenizer], texts: Sequence[object], language: str, options: StateOptions
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector for each text: the mean of its subwords' states."""
         ...
@@ -263,16 +262,15 @@ class BitextSentences:
 
     def pairs(self, first: str, second: str) -> list[Pair]:
         """Return the translations of a pair of languages."""
-        return [Pair(one.first, one.first, one.second) for one in self.read(f"{first}-{second}")]
+        return [Pair(pair.first, pair.first, pair.second) for pair in self.read(f"{first}-{second}")]
 
     def states(
-        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, wanted: StatesWanted
+        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, options: StateOptions
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector a sentence."""
         model, tokenizer = loaded
-        how: dict[str, Any] = {"limit": wanted.limit, "precision": wanted.precision}
         with active_language(model, language):
-            return sentence_states(model, tokenizer, texts, layers=wanted.layers, **how)
+            return sentence_states(model, tokenizer, texts, **vars(options))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,10 +284,10 @@ class ParallelExamples:
     name: str
     """Their name in messages."""
     translations: Callable[[str], list[Example]] | None = None
-    """From a language to its examples' translations that they are read beside; none for the source's, whose
-    examples are read alone."""
+    """From a language to the translations of its examples that they are read with; None if they are read
+    alone."""
     mixup: Mixup | None = None
-    """How examples are mixed with their translations."""
+    """The mixup of examples with their translations."""
     source: str = ""
     """The language of the translations."""
     warn: Callable[[str], None] = lambda _: None
@@ -297,16 +295,16 @@ class ParallelExamples:
     def pairs(self, first: str, second: str) -> list[Pair]:
         """Match examples by id; DataError where none are in common, or labels differ."""
         names = (f"{self.name} {first}", f"{self.name} {second}")
-        both = matched(self.read(first), self.read(second), names=names, partial=True)
+        pairs = matched(self.read(first), self.read(second), names=names, partial=True)
         for language in (first, second):
-            self._warn_of_unmixed(language, {one.id for one, _ in both})
-        return [Pair(one.id, one, other) for one, other in both]
+            self._warn_of_unmixed(language, {example.id for example, _ in pairs})
+        return [Pair(example.id, example, other) for example, other in pairs]
 
     def states(
-        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, wanted: StatesWanted
+        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, options: StateOptions
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector an example, mixed with its translation where it has one."""
-        encode = partial(example_rows, self.task, loaded=loaded, limit=wanted.limit)
+        encode = partial(example_rows, self.task, loaded=loaded, limit=options.limit)
         rows, translations = encode(examples=texts), self._translations(language)
         batches = scored_batches(
             rows,
@@ -314,17 +312,17 @@ class ParallelExamples:
             padding=loaded[1].pad_token_id,
             languages=(self.source, language),
         )
-        return row_states(loaded, batches, wanted, self.mixup or Mixup(layer=1, largest=0.0))
+        return row_states(loaded, batches, options, self.mixup or Mixup(layer=1, largest=0.0))
 
     def _translations(self, language: str) -> dict[str, Example]:
         """Return by id the translations that examples are mixed with; none where nothing is mixed."""
         if self.mixup is None or self.mixup.largest == 0 or self.translations is None:
             return {}
-        return {one.id: one for one in self.translations(language)}
+        return {translation.id: translation for translation in self.translations(language)}
 
     def _warn_of_unmixed(self, language: str, ids: set[str]) -> None:
-        there = self._translations(language)
-        if there and (alone := len(ids - there.keys())):
+        translations = self._translations(language)
+        if translations and (alone := len(ids - translations.keys())):
             self.warn(
                 f"{self.name} {language}: {alone} of {len(ids)} examples have no translation into "
                 f"{self.source}; they are read alone, unmixed."
@@ -334,10 +332,10 @@ class ParallelExamples:
 def example_rows(
     task: Task, examples: Sequence[Example], loaded: tuple[Model, Tokenizer], limit: int
 ) -> list[EncodedRow]:
-    """Encode examples as their task does, a row each: of a long one what fits, without labels."""
+    """Encode examples as their task does, without labels, one row each: the first window of a long one."""
     model, tokenizer = loaded
     limit = min(limit, family_of(model).longest_text(model.config))
-    found: dict[int, EncodedRow] = {}
+    by_example: dict[int, EncodedRow] = {}
     for row in task.encode(examples, tokenizer, limit=limit, overlap=0):
         bare = EncodedRow(
             example=row.example,
@@ -348,35 +346,35 @@ def example_rows(
             word_of=row.word_of,
             links=row.links,
         )
-        found.setdefault(row.example, bare)
-    return [found[number] for number in range(len(examples))]
+        by_example.setdefault(row.example, bare)
+    return [by_example[number] for number in range(len(examples))]
 
 
 def row_states(
-    loaded: tuple[Model, Tokenizer], batches: Sequence[ScoredBatch], wanted: StatesWanted, mixup: Mixup
+    loaded: tuple[Model, Tokenizer], batches: Sequence[ScoredBatch], options: StateOptions, mixup: Mixup
 ) -> Float[Tensor, "layer row dim"]:
     """Return the mean of each row's states in some layers, special subwords left out, on the CPU.
 
-    A row of nothing else is all zeros; that of a choice is the context with each option in turn. Beside its
-    translation a row has the states that a model of X-Mixup computes for it at inference: the translation
-    stands in the source's half of the batch, and one layer mixes (``encoders.mixup``). ModelError where
-    states are not finite.
+    A row of special subwords alone is all zeros; that of a choice is the context with each option in turn. A
+    row with a translation has its states in a model of X-Mixup at inference: the translation is in the
+    source's half of the batch, and one layer mixes (``encoders.mixup``). ModelError where states are not
+    finite.
     """
     model, tokenizer = loaded
     special = torch.tensor(sorted({*tokenizer.all_special_ids} - {tokenizer.unk_token_id}))
     by_row: dict[int, Tensor] = {}
     model.eval()
-    with scoring(model, wanted.precision) as device:
+    with scoring(model, options.precision) as device:
         mixup.ratio.to(device)
         for batch in batches:
             sides = batch.sides.to(device)
             counts, target = sides.target.rows_of_items, slice(len(sides.source.subwords), None)
-            real = ~torch.isin(batch.sides.both.subwords[target], special)
-            if batch.sides.both.mask is not None:
-                real &= batch.sides.both.mask[target].bool()
+            real = ~torch.isin(batch.sides.joined.subwords[target], special)
+            if batch.sides.joined.mask is not None:
+                real &= batch.sides.joined.mask[target].bool()
             with sides.mixing(model, mixup):
-                states = forward(model.base_model, sides.both, output_hidden_states=True).hidden_states
-            chosen = torch.stack([states[layer].float() for layer in wanted.layers])[:, target]
+                states = forward(model.base_model, sides.joined, output_hidden_states=True).hidden_states
+            chosen = torch.stack([states[layer].float() for layer in options.layers])[:, target]
             pooled = _mean(chosen, real.to(device), counts).cpu()
             by_row |= dict(zip(batch.numbers, pooled.unbind(dim=1), strict=True))
     release_memory()

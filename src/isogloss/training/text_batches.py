@@ -1,8 +1,8 @@
-"""Batches of raw text and of translations to train on, and the perplexity of text that is held out.
+"""Batches of raw text and of translations, and the perplexity of held-out text.
 
 Languages are drawn in proportion to size^(1/T) (Devlin et al.'s multilingual sampling; paper 4, Section 3.2).
-Perplexity is e to the mean cross entropy per hidden subword of held-out text, under the same masks whenever
-it is measured, so only models with one vocabulary can be compared.
+Perplexity is e to the mean cross entropy per hidden subword of held-out text, always under the same masks; so
+only models with the same vocabulary can be compared.
 """
 
 import math
@@ -21,7 +21,7 @@ from isogloss.tasks.text_stream import TextStream
 from isogloss.training.precision import scoring
 
 CANDIDATES = 8
-"""Translations drawn for each one used: a slice of similar length among them wastes little padding."""
+"""Translations drawn per translation used: a slice of similar lengths wastes little padding."""
 
 Parallel = dict[str, np.ndarray]
 """One text in several languages, as subwords."""
@@ -47,7 +47,7 @@ class BatchSampling:
     translation: float = 0.0
     """Share of the batches that are translations."""
     replay: Replay | None = None
-    """Languages that are drawn with a share of their own, among themselves as the others are."""
+    """Languages that are drawn with a separate share."""
 
     @property
     def rows(self) -> int:
@@ -57,7 +57,7 @@ class BatchSampling:
 
 @dataclass(frozen=True, kw_only=True)
 class TextBatches:
-    """Batch i: translations or text, drawn from (seed, i) alone; each knows the language of its rows."""
+    """Batch i: translations or text, drawn from (seed, i) alone, with the languages of its rows."""
 
     sampling: BatchSampling
     streams: Mapping[str, TextStream]
@@ -77,19 +77,19 @@ class TextBatches:
         return self.masking.batch(rows, seed=seed, languages=languages)
 
     def _blocks(self, rng: np.random.Generator) -> tuple[Languages, Rows]:
-        how, shares = self.sampling, language_shares(self.streams, self.sampling)
+        sampling, shares = self.sampling, language_shares(self.streams, self.sampling)
         codes = list(shares)
-        drawn = rng.choice(len(codes), size=how.rows if how.mixed else 1, p=list(shares.values()))
-        languages = tuple(codes[number] for number in np.resize(drawn, how.rows))
+        drawn = rng.choice(len(codes), size=sampling.rows if sampling.mixed else 1, p=list(shares.values()))
+        languages = tuple(codes[number] for number in np.resize(drawn, sampling.rows))
         streams = [self.streams[code] for code in languages]
-        places = [int(rng.integers(len(stream.starts))) for stream in streams]
-        length = how.block - 2
-        rows = [[stream.block(place, length)] for stream, place in zip(streams, places, strict=True)]
-        return languages if how.mixed else languages[:1], rows
+        starts = [int(rng.integers(len(stream.starts))) for stream in streams]
+        length = sampling.block - 2
+        rows = [[stream.block(start, length)] for stream, start in zip(streams, starts, strict=True)]
+        return languages if sampling.mixed else languages[:1], rows
 
     def _pairs(self, rng: np.random.Generator) -> tuple[Languages, Rows]:
-        wanted = max(2, self.sampling.batch_subwords // 32)
-        drawn = [self._pair(rng) for _ in range(CANDIDATES * wanted // 2)]
+        needed = max(2, self.sampling.batch_subwords // 32)
+        drawn = [self._pair(rng) for _ in range(CANDIDATES * needed // 2)]
         drawn.sort(key=lambda pair: sum(map(len, pair[1])))
         start = int(rng.integers(len(drawn)))
         languages: list[str] = []
@@ -110,30 +110,37 @@ class TextBatches:
         return f"{codes[first]}+{codes[second]}", [sides[first], sides[second]]
 
 
-def language_shares(streams: Mapping[str, TextStream], how: BatchSampling) -> dict[str, float]:
-    """Return the share of the text that each language is drawn with, by size^(1/T) and replay; none is 0."""
-    replay = how.replay or Replay(languages=(), share=0.0)
+def language_shares(streams: Mapping[str, TextStream], sampling: BatchSampling) -> dict[str, float]:
+    """Return the share of the batches of each language, by size^(1/T) and replay; none is 0."""
+    replay = sampling.replay or Replay(languages=(), share=0.0)
     shares: dict[str, float] = {}
     for is_replayed, share in ((False, 1 - replay.share), (True, replay.share)):
         codes = [code for code in streams if (code in replay.languages) == is_replayed]
-        weights = np.array([len(streams[code]) for code in codes], dtype=np.float64) ** (1 / how.temperature)
+        weights = np.array([len(streams[code]) for code in codes], dtype=np.float64) ** (
+            1 / sampling.temperature
+        )
         if share and codes:
             shares |= dict(zip(codes, share * (weights / weights.sum()), strict=True))
     return shares
 
 
-MOST_SUBWORDS = 65536
-"""Held-out subwords of a language that are read: some 10,000 predictions, a standard error of 0.03 nats."""
+MAX_HELD_OUT = 65536
+"""Largest number of held-out subwords of a language: 10,000 predictions, a standard error of 0.03 nats."""
 
 
 def perplexity_rows(
-    model: Model, held_out: Mapping[str, Sequence[MaskedBatch]], done: int, *, every: int, precision: str
+    model: Model,
+    held_out: Mapping[str, Sequence[MaskedBatch]],
+    done: int,
+    *,
+    steps_per_epoch: int,
+    precision: str,
 ) -> list[dict[str, Value]]:
-    """Return a row for each language's held-out text; ``every`` is the steps of an epoch."""
+    """Return a row with the perplexity of each language's held-out text."""
     return [
         {
             "step": done,
-            "epoch": -(-done // every),
+            "epoch": -(-done // steps_per_epoch),
             "language": language,
             "split": "dev",
             "metric": "perplexity",
@@ -144,7 +151,7 @@ def perplexity_rows(
 
 
 def perplexity(model: Model, batches: Sequence[MaskedBatch], *, precision: str = "auto") -> float:
-    """Return the perplexity of the hidden subwords of all batches, infinite where it is too large to say."""
+    """Return the perplexity of the hidden subwords of all batches; infinite if it overflows."""
     total = hidden = 0.0
     with scoring(model, precision) as device:
         for batch in batches:
@@ -157,16 +164,16 @@ def perplexity(model: Model, batches: Sequence[MaskedBatch], *, precision: str =
 def held_out_batches(
     stream: TextStream, sampling: BatchSampling, masking: Masking, *, seed: int, language: str
 ) -> list[MaskedBatch]:
-    """Cut a text into blocks that begin as those of training do, none over another, and mask them.
+    """Cut a text into disjoint blocks that begin as in training, and mask them.
 
-    Of a long text, evenly spread blocks of ``MOST_SUBWORDS`` in all.
+    Of a long text the blocks are spread evenly, ``MAX_HELD_OUT`` subwords in all.
     """
     length = sampling.block - 2
-    places = _apart(stream, length)
-    most = max(1, MOST_SUBWORDS // length)
-    if len(places) > most:
-        places = [places[int(number)] for number in np.linspace(0, len(places) - 1, most)]
-    rows = [[stream.block(place, length)] for place in places]
+    starts = _disjoint_starts(stream, length)
+    most = max(1, MAX_HELD_OUT // length)
+    if len(starts) > most:
+        starts = [starts[int(number)] for number in np.linspace(0, len(starts) - 1, most)]
+    rows = [[stream.block(start, length)] for start in starts]
     groups = [rows[first : first + sampling.rows] for first in range(0, len(rows), sampling.rows)]
     return [
         masking.batch(group, seed=derive(seed, language, number), languages=(language,))
@@ -174,14 +181,14 @@ def held_out_batches(
     ]
 
 
-def _apart(stream: TextStream, length: int) -> list[int]:
-    """Return starts that are at least a block apart, by their number; the first one in any text."""
+def _disjoint_starts(stream: TextStream, length: int) -> list[int]:
+    """Return the numbers of starts that are at least a block apart; at least the first one."""
     last = max(0, len(stream) - length)
-    places, at = [0], length
-    while at <= last:
-        place = int(np.searchsorted(stream.starts, at))
-        if place == len(stream.starts) or stream.starts[place] > last:
+    numbers, earliest = [0], length
+    while earliest <= last:
+        number = int(np.searchsorted(stream.starts, earliest))
+        if number == len(stream.starts) or stream.starts[number] > last:
             break
-        places.append(place)
-        at = int(stream.starts[place]) + length
-    return places
+        numbers.append(number)
+        earliest = int(stream.starts[number]) + length
+    return numbers

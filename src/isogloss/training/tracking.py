@@ -1,7 +1,6 @@
 """Trackers that follow runs while they train: TensorBoard, MLflow, Weights & Biases, by Accelerate's classes.
 
-A run's tracker starts with the first numbers there are, and is no part of the run: what goes wrong in it is a
-warning.
+A run's tracker starts with its first numbers, and is no part of the run: a failing tracker is a warning.
 """
 
 import logging
@@ -21,13 +20,13 @@ from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.records import Row
 from isogloss.training.distributed import is_main_process
 
-LONGEST_NAME = 100
-"""Letters of a folder that TensorBoard reads a run from."""
+MAX_NAME = 100
+"""Letters of the name of a folder that TensorBoard reads a run from."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrackedRun:
-    """What trackers say of a run."""
+    """A run as trackers show it."""
 
     id: str
     title: str
@@ -37,7 +36,7 @@ class TrackedRun:
 
     @property
     def study(self) -> str:
-        """Name of the folder, without what a tracker could not take."""
+        """Name of the folder, in characters that all trackers accept."""
         return re.sub(r"[^\w.-]+", "-", self.folder.resolve().name)
 
 
@@ -45,18 +44,18 @@ class TrackedRun:
 def _tensorboard(run: TrackedRun) -> Iterator[Any]:
     from accelerate.tracking import TensorBoardTracker
 
-    name = re.sub(r"[^\w.+-]+", "-", run.title)[:LONGEST_NAME]
+    name = re.sub(r"[^\w.+-]+", "-", run.title)[:MAX_NAME]
     with _started(TensorBoardTracker(f"{name}-{run.id}", run.folder / "tensorboard")) as tracker:
         yield tracker
 
 
 @contextmanager
 def _mlflow(run: TrackedRun) -> Iterator[Any]:
-    """Follow a run where MLflow is told to write; where it is not, in a database in the folder."""
+    """Follow a run at MLflow's configured address, by default in a database in the folder."""
     import mlflow
     from accelerate.tracking import MLflowTracker
 
-    logging.getLogger("mlflow").setLevel(logging.WARNING)  # It would say that it makes a database.
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # It would report making a database.
     ours = not mlflow.is_tracking_uri_set()
     if ours:
         mlflow.set_tracking_uri(f"sqlite:///{run.folder.resolve() / 'mlflow.db'}")
@@ -87,7 +86,7 @@ def _started(tracker: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class _Library:
-    """How a tracker follows a run, and the modules that takes."""
+    """The function that lets a tracker follow a run, and the modules it needs."""
 
     follow: Callable[[TrackedRun], AbstractContextManager[Any]]
     modules: tuple[str, ...]
@@ -126,30 +125,31 @@ class Tracking:
     """The trackers of one run; give its ``on_progress`` to what trains."""
 
     def __init__(self, names: Sequence[str], run: TrackedRun, on_progress: OnProgress) -> None:
-        self.run, self.tell = run, on_progress
+        self.run, self.pass_on = run, on_progress
         self.waiting = list(names) if is_main_process() else []
         self.open: dict[str, tuple[Any, ExitStack]] = {}
-        self.before = self.done = 0
+        self.finished = self.done = 0
+        """Steps of the run's earlier trainings, and of the present one."""
 
     def on_progress(self, progress: Progress) -> None:
         """Log the numbers of a training and pass its progress on."""
         if progress.rows:
-            if progress.done <= self.done:  # A further training of this run: its steps come after.
-                self.before += self.done
+            if progress.done <= self.done:  # A further training of this run: its steps follow.
+                self.finished += self.done
             self.done = progress.done
             self._log_rows(progress.rows)
-        self.tell(progress)
+        self.pass_on(progress)
 
     def finish(self, rows: Iterable[Row]) -> None:
-        """Log the scores that a run is known by: those of the epoch chosen, or measured ones."""
+        """Log the scores of a run: those of the chosen epoch, or measured ones."""
         chosen = {
             f"chosen/{name}": value for row in rows if row.get("chosen") for name, value in _values(row)
         }
         measured = {name: value for row in rows if "main" in row for name, value in _values(row)}
-        self._log(chosen | measured, self.before + self.done)
+        self._log(chosen | measured, self.finished + self.done)
 
     def close(self) -> None:
-        """End what was started."""
+        """Close all trackers."""
         for name in [*self.open]:
             self._carefully(name, self.open[name][1].close)
         self.open.clear()
@@ -159,7 +159,7 @@ class Tracking:
         for row in rows:
             by_step.setdefault(int(row.get("step") or 0), {}).update(_values(row))
         for step, values in by_step.items():
-            self._log(values, self.before + step)
+            self._log(values, self.finished + step)
 
     def _log(self, values: Mapping[str, float], step: int) -> None:
         if values:
@@ -175,13 +175,13 @@ class Tracking:
         with locked(self.run.folder / ".tracking.lock", wait=True):
             tracker = stack.enter_context(TRACKERS[name].follow(self.run))
         self.open[name] = tracker, stack
-        about = {"run": self.run.id, "title": self.run.title, **self.run.settings}
-        tracker.store_init_configuration(about)
+        settings = {"run": self.run.id, "title": self.run.title, **self.run.settings}
+        tracker.store_init_configuration(settings)
 
     def _carefully(self, name: str, act: Callable[[], None]) -> None:
         try:
             act()
-        except Exception as error:  # Whatever it is, a training is worth more than its curves.
+        except Exception as error:  # A training is worth more than its curves.
             self.open.pop(name, None)
             warnings.warn(
                 f"{name} could not be written to ({one_line(error)}). Runs go on without it.",
@@ -190,9 +190,9 @@ class Tracking:
 
 
 def _values(row: Row) -> Iterator[tuple[str, float]]:
-    """Yield the numbers of a row of a training, or of a score, under names that all runs share."""
+    """Yield the numbers of a row of a training, or of a score, under names shared by all runs."""
     language = f"/{row['language']}" if row.get("language") else ""
-    found = {"learning_rate": row.get("rate"), f"loss{language}": row.get("loss")}
+    numbers = {"learning_rate": row.get("rate"), f"loss{language}": row.get("loss")}
     if "metric" in row and "split" in row:
-        found[f"{row['split']}/{row['metric']}{language}"] = row.get("score")
-    yield from ((name, value) for name, value in found.items() if isinstance(value, int | float))
+        numbers[f"{row['split']}/{row['metric']}{language}"] = row.get("score")
+    yield from ((name, value) for name, value in numbers.items() if isinstance(value, int | float))
