@@ -11,8 +11,7 @@ from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.retrieval import retrieval_accuracy
 from isogloss.encoders import load_model, load_tokenizer, load_whole
 from isogloss.methods.adjustments import ContrastiveAlignment
-from isogloss.nn.distance import bidirectional_contrast
-from isogloss.training.aligned_batches import aligned_batch
+from isogloss.training.aligned_batches import aligned_batch, bidirectional_contrast
 from isogloss.training.bitext import PairEncoding, read_bitext
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states import sentence_states

@@ -10,8 +10,7 @@ from isogloss.core.run_parts import Modules, with_fields
 from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.added.added_weights import module_parameters
 from isogloss.encoders.initial import load_to_continue, prepared
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
-from isogloss.methods.masked_next_token import MaskedNextToken
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling, MaskedNextToken
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from trained import equal, weights
 

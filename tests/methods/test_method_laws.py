@@ -19,13 +19,17 @@ from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETR
 from isogloss.methods.adjustments import Centring, ContrastiveAlignment, CrossLingualAdjustment, Procrustes
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.average import Average
-from isogloss.methods.consistency import Consistency
-from isogloss.methods.given import Given
-from isogloss.methods.lottery_ticket import LotteryTicket
-from isogloss.methods.model_consistency import ModelConsistency
-from isogloss.methods.peft_adapters import LoRA
-from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnly, TargetOnly, TranslateTrain
-from isogloss.methods.task_adapter import TaskAdapter
+from isogloss.methods.consistency import Consistency, ModelConsistency
+from isogloss.methods.peft import LoRA, LotteryTicket, TaskAdapter
+from isogloss.methods.plain import (
+    Bilingual,
+    FewShot,
+    Given,
+    OracleStopping,
+    SourceOnly,
+    TargetOnly,
+    TranslateTrain,
+)
 from isogloss.methods.x_mixup import XMixup
 from isogloss.nn.language_modules import LanguageMap
 from isogloss.recipes.request import parse_change
@@ -478,7 +482,7 @@ def test_adjusting_in_parts_is_the_same_within_rounding(form, with_modules, adju
 
 
 def test_contrast_in_parts_is_refused():
-    with pytest.raises(ConfigError, match=r"accumulation cannot be 2: each item is told from all others"):
+    with pytest.raises(ConfigError, match=r"accumulation cannot be 2: each item is contrasted with all"):
         with_fields(ContrastiveAlignment(), accumulation=2)
 
 

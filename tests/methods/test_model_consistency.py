@@ -9,7 +9,7 @@ from torch.nn.functional import kl_div
 import in_translation
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders import load_tokenizer, save_model
-from isogloss.methods.model_consistency import ModelConsistency
+from isogloss.methods.consistency import ModelConsistency
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import TASKS, find_task
 from trained import equal

@@ -24,11 +24,8 @@ from isogloss.encoders.families import FAMILIES, family_of
 from isogloss.encoders.family import head_parameters
 from isogloss.encoders.loading import load_whole, unmerge
 from isogloss.methods import PEFT
-from isogloss.methods.layer_freezing import LayerFreezing
-from isogloss.methods.lottery_ticket import LotteryTicket
-from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
+from isogloss.methods.peft import IA3, DoRA, LayerFreezing, LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods.plain import Bilingual, SourceOnly
-from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation
 from isogloss.training.setting import PeftSetting

@@ -356,7 +356,7 @@ def test_defaults_are_those_of_table_10():
 
 
 @pytest.mark.slow
-def test_it_trains_on_the_built_in_languages_and_predicts_beside_translations(tmp_path):
+def test_it_trains_on_the_built_in_languages_and_predicts_pair_with_translations(tmp_path):
     """NLI in two languages: trained, saved, loaded by transformers, scored with and without mixing."""
     from transformers import AutoModelForSequenceClassification
 

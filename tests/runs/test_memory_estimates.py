@@ -11,7 +11,7 @@ from isogloss.methods import ADJUSTMENTS, PEFT
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
-from isogloss.methods.peft_adapters import LoRA
+from isogloss.methods.peft import LoRA
 from isogloss.methods.plain import SourceOnly
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup

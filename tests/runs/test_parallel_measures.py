@@ -54,7 +54,7 @@ points = 5
 PAIRED = 'corpus = "ud"\ninputs = "paired"'
 
 
-def test_encoders_and_models_are_looked_at_and_beside_translations_those_that_mix(plan):
+def test_encoders_and_models_are_looked_at_and_pair_with_translations_those_that_mix(plan):
     found = of(Measure, plan())
     about = [
         (

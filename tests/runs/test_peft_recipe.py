@@ -13,8 +13,7 @@ from isogloss.data import CORPORA
 from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.encoders import load_model
 from isogloss.encoders.folders import shipped_folder
-from isogloss.methods.lottery_ticket import LotteryTicket
-from isogloss.methods.peft_adapters import LoRA
+from isogloss.methods.peft import LoRA, LotteryTicket
 from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS
 from tiny import of

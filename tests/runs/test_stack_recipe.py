@@ -13,7 +13,7 @@ from isogloss.encoders import load_masked_lm
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.folders import shipped_folder
-from isogloss.methods.task_adapter import TaskAdapter
+from isogloss.methods.peft import TaskAdapter
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import model_folders, pretrained

@@ -3,17 +3,19 @@
 from isogloss.methods.adjustments import Centring, ContrastiveAlignment, CrossLingualAdjustment, Procrustes
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.average import Average
-from isogloss.methods.consistency import Consistency
-from isogloss.methods.given import Given
-from isogloss.methods.layer_freezing import LayerFreezing
-from isogloss.methods.lottery_ticket import LotteryTicket
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
-from isogloss.methods.masked_next_token import MaskedNextToken
+from isogloss.methods.consistency import Consistency, ModelConsistency
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling, MaskedNextToken
 from isogloss.methods.meta_learning import MetaLearning
-from isogloss.methods.model_consistency import ModelConsistency
-from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
-from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnly, TargetOnly, TranslateTrain
-from isogloss.methods.task_adapter import TaskAdapter
+from isogloss.methods.peft import IA3, DoRA, LayerFreezing, LoRA, LotteryTicket, TaskAdapter
+from isogloss.methods.plain import (
+    Bilingual,
+    FewShot,
+    Given,
+    OracleStopping,
+    SourceOnly,
+    TargetOnly,
+    TranslateTrain,
+)
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
 from isogloss.training.setting import Adjustment, AuxiliaryLoss, Method, Peft, Pretraining

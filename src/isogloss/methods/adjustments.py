@@ -43,12 +43,13 @@ from isogloss.encoders.added.active_language import (
     refuse_mapped,
 )
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.nn.distance import Form, bidirectional_contrast
 from isogloss.nn.language_modules import Kind, LanguageMap, Moments, language_map
 from isogloss.training.aligned_batches import (
     AlignedBatch,
+    Form,
     aligned_batch,
     alignment_terms,
+    bidirectional_contrast,
     distance_moved,
     frozen_copy,
     states_of,
@@ -112,7 +113,7 @@ class CrossLingualAdjustment(Adjustment):
     is_whole: ClassVar[bool] = False
 
     form: Form = "sum"
-    """sum: Eq. 1 as printed, every pair and every source word counts alike; mean: each term is a mean over
+    """sum: Eq. 1 as printed, with equal weights of all pairs and source words; mean: each term is a mean over
     its words and dimensions, as in the released code, so that a pair weighs more than a source word. Both
     train at the same rate: Adam is invariant to the scale of the loss."""
 
@@ -157,7 +158,7 @@ class CrossLingualAdjustment(Adjustment):
 class ContrastiveAlignment(Adjustment):
     """Train by contrast: a word must be nearer to its translation than to all others of the batch.
 
-    Words that are spelled alike in either language are no negatives: function words are in every sentence.
+    Words with the same spelling in either language are no negatives: function words are in every sentence.
     """
 
     name: ClassVar[str] = "contrastive-alignment"
@@ -188,9 +189,9 @@ class ContrastiveAlignment(Adjustment):
         """Refuse parts: the negatives of an item are all others of its batch."""
         if self.updates.accumulation not in (None, 1):
             raise ConfigError(
-                f"{self.name}: accumulation cannot be {self.updates.accumulation}: each item is told from "
-                f"all others of its batch, and a part has fewer. Leave it out; gradient_checkpointing takes "
-                f"less memory, too."
+                f"{self.name}: accumulation cannot be {self.updates.accumulation}: each item is contrasted "
+                f"with all others of its batch, and a part has fewer. Leave it out; gradient_checkpointing "
+                f"takes less memory, too."
             )
 
     @property
@@ -282,7 +283,7 @@ class Procrustes(Adjustment):
     """What is matched, and the states that represent it."""
 
     drop_identical: bool = False
-    """Whether words that are spelled alike in both languages are left out."""
+    """Whether words with the same spelling in both languages are left out."""
 
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
@@ -367,7 +368,7 @@ def _map(model: Model, bitext: AlignedBitext, languages: str, kind: Kind) -> Lan
         moments.add(batch.source.of(states), batch.target.of(states))
     if not moments.count:
         raise DataError(
-            f"{languages}: no word is linked in any sentence pair that was read, so there is nothing to map "
-            f"by. Align the bitext, or read whole sentences."
+            f"{languages}: no word is linked in any sentence pair that was read, so no map can be fitted. "
+            f"Align the bitext, or read whole sentences."
         )
     return language_map(moments, kind)

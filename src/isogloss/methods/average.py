@@ -44,13 +44,13 @@ from isogloss.training.precision import device
 from isogloss.training.setting import Averaged, Method, Reads, Setting, Trained
 
 TOLERANCE = 1e-6
-"""Weights whose sum is this near to 1 sum to 1: 0.1 has no exact floating-point number."""
+"""Tolerance of weights that sum to 1: 0.1 has no exact floating-point number."""
 
-WORSE = 0.01
-"""An average that scores this much below its worst model is warned of."""
+MAX_LOSS = 0.01
+"""Score below that of its worst model from which on an average is warned of."""
 
 POOLER = ".pooler."
-"""In the names of weights that an encoder may have and a model for tagging lacks."""
+"""Part of the names of weights that a model for tagging lacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ class Average(Method):
 
     def train(self, setting: Setting) -> Trained:
         """Read one model after the other, score each on dev data, and combine all tensor by tensor."""
-        first = next(one.folder for one in setting.parts if one.has_head)
+        first = next(part.folder for part in setting.parts if part.has_head)
         tokenizer, rows = load_tokenizer(first), list[Note]()
         score = _scorer(setting, tokenizer, self.reads(setting.source, setting.target).dev)
         weights = self.weights_of(len(setting.parts))
@@ -116,13 +116,15 @@ class Average(Method):
                 setting.on_progress(Progress("reading models", number + 1, len(of_parts)))
             model = setting.task.head(first, seed=0, attention=fastest_attention())
             self._combine(_tensors(model), parts, len(weights), seed=setting.seed)
-        made = score(model, "", None)
-        return Trained(model, tokenizer, [*rows, *made], _warnings(rows, made))
+        averaged = score(model, "", None)
+        return Trained(model, tokenizer, [*rows, *averaged], _warnings(rows, averaged))
 
-    def _combine(self, own: dict[str, Tensor], parts: "Sequence[_Part]", count: int, *, seed: int) -> None:
-        """Overwrite the tensors of a model; after the first ``count`` parts comes the origin, if any."""
-        shared, models = _shared(own, parts), [one for one in parts if one.part.has_head]
-        weights = [one.weight for one in parts[:count]]
+    def _combine(
+        self, tensors: dict[str, Tensor], parts: "Sequence[_Part]", count: int, *, seed: int
+    ) -> None:
+        """Overwrite the tensors of a model; the origin, if any, is the part after the first ``count``."""
+        shared, models = _shared(tensors, parts), [part for part in parts if part.source.has_head]
+        weights = [part.weight for part in parts[:count]]
 
         def vector(number: int, name: str) -> Tensor:
             change = parts[number].read(name) - parts[-1].read(name)
@@ -133,38 +135,38 @@ class Average(Method):
             for number in range(count)
             if self.density
         ]
-        for name, tensor in own.items():
+        for name, tensor in tensors.items():
             if name in shared and self.is_sparse:
                 vectors = [vector(number, name) for number in range(count)]
                 added = elected(weights, vectors, limits) if limits else summed(weights, vectors)
                 tensor.copy_(parts[-1].read(name) + added)
             else:
-                there = parts if name in shared else models
-                tensor.copy_(mean([one.weight for one in there], [one.read(name) for one in there]))
+                averaged = parts if name in shared else models
+                tensor.copy_(mean([part.weight for part in averaged], [part.read(name) for part in averaged]))
 
 
 def mean(weights: Sequence[float], tensors: Sequence[Tensor]) -> Tensor:
-    """Return Σ wᵢ θᵢ / Σ wᵢ in float32; one tensor alone, and tensors that are equal, come back to the bit.
+    """Return Σ wᵢ θᵢ / Σ wᵢ in float32; the mean of one tensor, or of equal ones, is exact to the bit.
 
     ModelError for different whole numbers.
     """
     if not tensors[0].is_floating_point():
-        if any(not torch.equal(tensors[0], one) for one in tensors[1:]):
+        if any(not torch.equal(tensors[0], tensor) for tensor in tensors[1:]):
             raise ModelError("these models cannot be averaged: they hold different whole numbers.")
         return tensors[0]
-    # Weights of the other sign than their sum come last: then no sum on the way is 0.
-    whole = fsum(weights)
-    ordered = sorted(zip(weights, tensors, strict=True), key=lambda one: one[0] * whole < 0)
-    (total, found), *others = [(weight, one.float()) for weight, one in ordered if weight]
-    for weight, one in others:
+    # Weights of the opposite sign to their sum come last: then no partial sum is 0.
+    sign = fsum(weights)
+    ordered = sorted(zip(weights, tensors, strict=True), key=lambda pair: pair[0] * sign < 0)
+    (total, average), *others = [(weight, tensor.float()) for weight, tensor in ordered if weight]
+    for weight, tensor in others:
         total += weight
-        found = torch.lerp(found, one, weight / total)
-    return found
+        average = torch.lerp(average, tensor, weight / total)
+    return average
 
 
 def summed(weights: Sequence[float], changes: Sequence[Tensor]) -> Tensor:
     """Return Σ wᵢ τᵢ."""
-    return torch.stack([w * one for w, one in zip(weights, changes, strict=True)]).sum(dim=0)
+    return torch.stack([weight * change for weight, change in zip(weights, changes, strict=True)]).sum(dim=0)
 
 
 def dropped(change: Tensor, share: float, *, seed: int) -> Tensor:
@@ -176,62 +178,69 @@ def dropped(change: Tensor, share: float, *, seed: int) -> Tensor:
 
 
 def limit_of(changes: Iterable[Tensor], density: float) -> float:
-    """Return the size from which on a number of a vector, given in parts, is among a share, the largest."""
-    sizes = torch.cat([one.abs().flatten() for one in changes])
-    kept = max(1, round(density * len(sizes)))
-    return float(sizes.kthvalue(len(sizes) - kept + 1).values)
+    """Return the smallest size among the largest numbers of a vector, ``density`` of them all."""
+    sizes = torch.cat([change.abs().flatten() for change in changes])
+    count = max(1, round(density * len(sizes)))
+    return float(sizes.kthvalue(len(sizes) - count + 1).values)
 
 
 def elected(weights: Sequence[float], changes: Sequence[Tensor], limits: Sequence[float]) -> Tensor:
-    """Return what TIES adds to the origin (Eqs 2 to 4)."""
-    trimmed = [torch.where(one.abs() >= limit, one, 0.0) for one, limit in zip(changes, limits, strict=True)]
+    """Return the change of the origin by TIES (Eqs 2 to 4)."""
+    trimmed = [
+        torch.where(change.abs() >= limit, change, 0.0) for change, limit in zip(changes, limits, strict=True)
+    ]
     sign = summed(weights, trimmed).sign()
-    agreeing = [(one.sign() == sign) & (sign != 0) for one in trimmed]
-    voted = summed(weights, [one.float() for one in agreeing])
+    agreeing = [(change.sign() == sign) & (sign != 0) for change in trimmed]
+    voted = summed(weights, [agrees.float() for agrees in agreeing])
     total = summed(
-        weights, [torch.where(there, one, 0.0) for there, one in zip(agreeing, trimmed, strict=True)]
+        weights, [torch.where(agrees, change, 0.0) for agrees, change in zip(agreeing, trimmed, strict=True)]
     )
     return torch.where(voted > 0, fsum(weights) * total / voted, 0.0)
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A model or encoder with its weight; its tensors are in a file, under their names in a model."""
+    """A model or encoder with its weight, and the file of its tensors by their names in a model."""
 
-    part: Averaged
+    source: Averaged
     weight: float
     tensors: Any
 
     def read(self, name: str) -> Tensor:
-        found: Tensor = self.tensors.get_tensor(name)
-        return found
+        tensor: Tensor = self.tensors.get_tensor(name)
+        return tensor
 
 
-def _shared(own: dict[str, Tensor], parts: Sequence[_Part]) -> list[str]:
-    """Return the names of the tensors that encoders have, too; ModelError for parts that do not fit."""
-    for one in parts:
-        there = set(one.tensors.keys())
-        asked = own.keys() | there if one.part.has_head else {n for n in there if POOLER not in n}
-        for name in sorted(asked):
-            shape = tuple(one.tensors.get_slice(name).get_shape()) if name in there else None
-            if name not in own or shape != tuple(own[name].shape):
+def _shared(tensors: dict[str, Tensor], parts: Sequence[_Part]) -> list[str]:
+    """Return the names of tensors that all encoders have; ModelError for parts of other shapes."""
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    for part in parts:
+        names = set(part.tensors.keys())
+        compared = shapes.keys() | names if part.source.has_head else {n for n in names if POOLER not in n}
+        for name in sorted(compared):
+            shape = tuple(part.tensors.get_slice(name).get_shape()) if name in names else None
+            if shape != shapes.get(name):
                 raise ModelError(
-                    f"{one.part.folder}: this cannot be averaged with the others: {name} has the shape "
-                    f"{shape} here, and {tuple(own[name].shape) if name in own else None} there. All must "
-                    f"come from one encoder, with heads for one task."
+                    f"{part.source.folder}: this cannot be averaged with the others: {name} has the shape "
+                    f"{shape} here, and {shapes.get(name)} there. All must come from one encoder, with heads "
+                    f"for one task."
                 )
-    encoders = [set(one.tensors.keys()) for one in parts if not one.part.has_head]
-    return [n for n, one in own.items() if one.is_floating_point() and all(n in names for names in encoders)]
+    encoders = [set(part.tensors.keys()) for part in parts if not part.source.has_head]
+    return [
+        name
+        for name, tensor in tensors.items()
+        if tensor.is_floating_point() and all(name in names for names in encoders)
+    ]
 
 
 def _loaded(setting: Setting, part: Averaged, tokenizer: Tokenizer) -> Model:
     """Load a part; ModelError for one with another tokenizer."""
-    own, other = (load_encoder_config(folder) for folder in (part.folder, setting.start))
-    if (own.model_type, own.num_hidden_layers) != (other.model_type, other.num_hidden_layers):
+    config, other = (load_encoder_config(folder) for folder in (part.folder, setting.start))
+    if (config.model_type, config.num_hidden_layers) != (other.model_type, other.num_hidden_layers):
         raise ModelError(
-            f"{part.folder}: this cannot be averaged: it is a {own.model_type} of {own.num_hidden_layers} "
-            f"layers, and the encoder of the others a {other.model_type} of {other.num_hidden_layers}. "
-            f"Average what comes from one encoder."
+            f"{part.folder}: this cannot be averaged: it is a {config.model_type} of "
+            f"{config.num_hidden_layers} layers, and the encoder of the others a {other.model_type} of "
+            f"{other.num_hidden_layers}. Average what comes from one encoder."
         )
     if load_tokenizer(part.folder).get_vocab() != tokenizer.get_vocab():
         raise ModelError(
@@ -246,8 +255,8 @@ def _loaded(setting: Setting, part: Averaged, tokenizer: Tokenizer) -> Model:
 def _tensors(model: Model) -> dict[str, Tensor]:
     """Return parameters and saved buffers of a model, each once, by their names in one with a head."""
     inside = "" if encoder_prefix(model) else f"{model.base_model_prefix}."
-    own = {name for name, _ in chain(model.named_parameters(), model.named_buffers())}
-    return {f"{inside}{n}": one.detach() for n, one in model.state_dict().items() if n in own}
+    names = {name for name, _ in chain(model.named_parameters(), model.named_buffers())}
+    return {f"{inside}{name}": t.detach() for name, t in model.state_dict().items() if name in names}
 
 
 Scorer = Callable[[Model, str, float | None], list[Note]]
@@ -255,40 +264,40 @@ Scorer = Callable[[Model, str, float | None], list[Note]]
 
 
 def _scorer(setting: Setting, tokenizer: Tokenizer, languages: Sequence[str]) -> Scorer:
-    """Return what scores models on the dev sets of some languages."""
-    dev = {
+    """Return a function that scores models on the dev sets of languages."""
+    evaluations = {
         code: evaluation(setting.task, setting.dev(code), tokenizer, setting.optimization, language=code)
         for code in languages
     }
 
     def score(model: Model, part: str, weight: float | None) -> list[Note]:
         model.to(device())
-        found = [
+        rows = [
             AveragedModel(
                 part=part,
                 weight=weight,
                 language=code,
                 split="dev",
-                metric=one.metric,
-                score=one.score(model),
+                metric=dev.metric,
+                score=dev.score(model),
             )
-            for code, one in dev.items()
+            for code, dev in evaluations.items()
         ]
         model.to("cpu")
-        return [dict(as_row(one)) for one in found]
+        return [dict(as_row(row)) for row in rows]
 
     return score
 
 
-def _warnings(parts: Sequence[Note], made: Sequence[Note]) -> tuple[str, ...]:
-    """Warn of an average that is worse than every model in it."""
-    found = []
-    for row in made:
-        scores = [float(one["score"] or 0) for one in parts if one["language"] == row["language"]]
-        if float(row["score"] or 0) < min(scores) - WORSE:
-            found.append(
+def _warnings(parts: Sequence[Note], averaged: Sequence[Note]) -> tuple[str, ...]:
+    """Warn of an average that is worse than all models in it."""
+    warnings = []
+    for row in averaged:
+        scores = [float(part["score"] or 0) for part in parts if part["language"] == row["language"]]
+        if float(row["score"] or 0) < min(scores) - MAX_LOSS:
+            warnings.append(
                 f"the average's {row['metric']} on {row['language']} dev is {row['score']:.3f}, and that of "
                 f"the worst model in it {min(scores):.3f}: they lie in different basins, or the weights are "
-                f"too large. Look at the path between them (interpolation)."
+                f"too large. Measure the path between them (interpolation)."
             )
-    return tuple(found)
+    return tuple(warnings)

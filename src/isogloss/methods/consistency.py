@@ -1,18 +1,22 @@
-"""Consistency: predictions on an example and on its translation should agree.
+"""Consistency of predictions: on an example and its translation, and with those of an earlier model.
 
-Zheng et al. (2021), "Consistency Regularization for Cross-Lingual Fine-Tuning" (xTune), Section 3.1: example
-consistency R1 with machine translation as the augmentation. X-Mixup's strongest peer that has nothing but
-translations.
+Zheng et al. (2021), "Consistency Regularization for Cross-Lingual Fine-Tuning" (xTune), with machine
+translation as the augmentation. The strongest peer of X-Mixup that needs translations alone.
 
-R1 = KL(stop(P)‖Q) + KL(stop(Q)‖P), P and Q the predictions on an example and on its translation; ``stop``
-lets no gradient through. xTune's first stage takes the task loss on the source alone, its second on the
-translations too, and is consistent with the first one's model: the auxiliary loss ``model-consistency``. The
-released code divides R1 by the number of labels as well, so its weight of 5 is 5/3 for NLI.
+Section 3.1: R1 = KL(stop(P)‖Q) + KL(stop(Q)‖P), P and Q the predictions on an example and on its translation;
+``stop`` stops gradients. xTune's first stage takes the task loss on the source alone, its second on the
+translations too. The released code divides R1 by the number of labels as well, so its weight of 5 is 5/3 for
+NLI.
+
+Section 3.2: R2 = Σ_x KL(f(x; θ*) ‖ f(x; θ)) over the examples x of the source and their translations, θ* the
+frozen model of the first stage. It reads no labels, so translations in tagging, whose words have none, can
+take it too. It is an auxiliary loss for any fine-tuning method: xTune's second stage is ``consistency`` (R1)
+with it.
 """
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal, cast, get_args
 
 import torch
 from jaxtyping import Float
@@ -20,15 +24,36 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Weight
+from isogloss.core.seeds import derive
+from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.tasks import Task
-from isogloss.tasks.batch import Batch
-from isogloss.tasks.one_answer import Compare, divergence_of_classes, one_answer
-from isogloss.tasks.task import ScoredTask
+from isogloss.tasks.batch import Batch, collate
+from isogloss.tasks.one_answer import CLASSES, Compare, divergence_of_classes, one_answer
+from isogloss.tasks.task import LabelsAre, ScoredTask
+from isogloss.training.batching import Bucketed
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
-from isogloss.training.pairs import paired_batches
-from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
+from isogloss.training.memory import AddedCost, Load
+from isogloss.training.pairs import (
+    encode,
+    load_teacher,
+    paired_batches,
+    uses_teacher,
+    without_translated_tags,
+)
+from isogloss.training.setting import (
+    AuxiliaryLoss,
+    AuxiliaryTerm,
+    Method,
+    Reads,
+    Setting,
+    Trained,
+    language_pairs,
+)
 from isogloss.training.sides import Sides
+
+IMPOSSIBLE = -1e4
+"""Score of a position where no answer can start or end: its probability is 0, its logarithm finite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +67,11 @@ class Consistency(Method):
     """Weight of the consistency loss (xTune's λ₁); 0 is plain training on the pairs."""
 
     task_loss: Literal["both", "source"] = "both"
-    """Whose labels are learned: those of examples and translations alike, or the source's alone, as in
-    xTune's first stage."""
+    """Whose labels are learned: those of examples and translations, or the source's alone, as in the first
+    stage of xTune."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Read the source and its translations; target labels choose nothing: they are thought unknown."""
+        """Read the source and its translations; no target labels, not even to choose the epoch."""
         return Reads(train=(*source, *language_pairs(source, target)), dev=source, sides=2 if target else 1)
 
     def train(self, setting: Setting) -> Trained:
@@ -77,24 +102,24 @@ class Consistency(Method):
         self._divergence(task)
 
     def _divergence(self, task: Task) -> Compare:
-        both = one_answer(task)
-        if both is None:
+        answer = one_answer(task)
+        if answer is None:
             raise ConfigError(
                 f"{self.name}: task {task.name!r} predicts places in a text, and those of a translation do "
                 f"not line up with them (xTune takes subword sampling for tagging and code-switching for "
                 f"questions instead). Take translate-train or x-mixup, or a task with a label for each text "
                 f"or choice."
             )
-        if both.divergence is None:
+        if answer.divergence is None:
             raise ConfigError(
                 f"{self.name}: task {task.name!r} predicts a number, and KL divergence is one of "
                 f"probabilities. Take translate-train or x-mixup."
             )
-        return both.divergence
+        return answer.divergence
 
 
 def _labels_of_both(batch: Sides) -> Batch:
-    """Return the places of both sides with the labels of both."""
+    """Return the batch of both sides with the labels of both."""
     soft = [side.soft for side in (batch.source, batch.target) if side.soft is not None]
     gold = torch.cat((batch.source.gold, batch.target.gold))
     return replace(batch.joined, gold=gold, soft=torch.cat(soft) if soft else None)
@@ -107,3 +132,77 @@ def inconsistency(
 ) -> Float[Tensor, ""]:
     """Return the mean over pairs of KL(stop(P)‖Q) + KL(stop(Q)‖P), from raw scores; 0 where they agree."""
     return divergence(x.detach(), y) + divergence(y.detach(), x)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConsistency(AuxiliaryLoss):
+    """Keep predictions near those of a first model (the teacher), in the source and on its translations."""
+
+    name: ClassVar[str] = "model-consistency"
+    uses: ClassVar[tuple[str, ...]] = ("source", "target")
+
+    weight: Weight = 1.0
+    """Weight of the loss (xTune's λ₂), a mean over examples, or words; 0 is the method without it."""
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Read the source and its translations."""
+        teacher: tuple[LabelsAre, ...] = get_args(LabelsAre) if self.weight else ()
+        return Reads(train=(*source, *language_pairs(source, target)), teacher=teacher)
+
+    def cost(self, batch: Load) -> AddedCost:
+        """Return the cost of a batch of its own examples, and of the teacher."""
+        return AddedCost(rows=batch.rows, copies=1.0)
+
+    def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
+        """Raise ConfigError for a task whose answers have no comparable probabilities."""
+        answer = one_answer(task)
+        if self.weight and (task.labels_are == "tree" or (answer is not None and answer.divergence is None)):
+            what = "trees" if task.labels_are == "tree" else "a number"
+            raise ConfigError(
+                f"{self.name}: task {task.name!r} predicts {what}, and compared are probabilities of labels. "
+                f"Leave it out, or take a task that labels examples, words or spans."
+            )
+
+    def prepare(
+        self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
+    ) -> AuxiliaryTerm | None:
+        """Encode examples and translations; each epoch of their batches has all of them once."""
+        if not self.weight:
+            return None
+        self.check(setting.task, None)
+        languages = self.reads(setting.source, setting.target).train
+        check_languages(model, languages)
+        read = without_translated_tags(setting).train if uses_teacher(setting.task) else setting.train
+        groups = {code: encode(setting, tokenizer, read(code), code) for code in languages}
+        padding = tokenizer.pad_token_id
+        batches = Bucketed(
+            groups={code: [replace(row, gold=()) for row in rows] for code, rows in groups.items()},
+            length=lambda row: len(row.subwords),
+            size=setting.optimization.batch_size,
+            epochs=1,
+            seed=derive(setting.seed, "order"),
+            make=lambda rows, language, _: collate(rows, padding=padding, languages=(language,)),
+        )
+        epochs = -(-steps // max(1, batches.steps_per_epoch))
+        teacher = load_teacher(setting.task, setting.teacher)
+        return AuxiliaryTerm(
+            batches=replace(batches, epochs=epochs), loss=partial(self._loss, setting.task, model, teacher)
+        )
+
+    def _loss(self, task: Task, model: Model, teacher: Model, batch: Batch) -> Tensor:
+        """Return λ₂ KL(f(x; θ*) ‖ f(x; θ)), the mean over labelled units; no gradient reaches θ*."""
+        with torch.no_grad():
+            reference = in_classes(task, task.scores(teacher, batch), batch)
+        divergence = (one_answer(task) or CLASSES).divergence
+        if divergence is None:
+            raise TypeError(f"{task.name} has no divergence")  # check refuses it.
+        return self.weight * divergence(reference, in_classes(task, task.scores(model, batch), batch))
+
+
+def in_classes(task: Task, scores: Tensor, batch: Batch) -> Float[Tensor, "label class"]:
+    """Return raw scores of the classes of labelled units; the classes of a span are positions of its ends."""
+    scores = scores.float()
+    if task.labels_are != "span":
+        return scores
+    positions = scores.new_full((*batch.subwords.shape, 2), IMPOSSIBLE)
+    return positions.index_put((batch.rows, batch.columns), scores).transpose(1, 2).flatten(0, 1)

@@ -1,7 +1,7 @@
-"""The plain methods: one training, and which labels it reads.
+"""The plain methods: one training each, on different labels, and models that were fine-tuned elsewhere.
 
-With one seed they start from the very same head. Bilingual without a second language, translate-train without
-a target and few-shot with all shots are the others, to the bit.
+With one seed they start from the same head. Bilingual without a second language, translate-train without a
+target and few-shot with all shots equal the others to the bit.
 """
 
 from collections.abc import Callable
@@ -9,9 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Literal
 
-from isogloss.core.errors import ConfigError, DataError
+import torch
+
+from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.run_parts import Count, Whole
 from isogloss.data.examples import Example, Per
+from isogloss.encoders import fastest_attention, load_encoder_config, load_tokenizer
 from isogloss.encoders.family import Config
 from isogloss.tasks import Task
 from isogloss.tasks.one_answer import CLASSES, one_answer
@@ -144,12 +147,12 @@ class FewShot(Method):
         return fine_tune(few, reads)
 
     def _further(self, setting: Setting) -> Callable[[str], list[Example]]:
-        """Return what reads as many examples of a language again as its shots, and none of these."""
-        both = few_examples(setting, 2 * self.shots, draw=self.draw, per=self.per, but=self.shots)
+        """Return a reader of as many further examples of a language as it has shots."""
+        further = few_examples(setting, 2 * self.shots, draw=self.draw, per=self.per, but=self.shots)
 
         def read(language: str) -> list[Example]:
             try:
-                return both.train(language)
+                return further.train(language)
             except DataError as error:
                 raise DataError(
                     f'{self.name}: dev = "shots" takes {self.shots} examples of {language} again: {error} '
@@ -163,10 +166,10 @@ class FewShot(Method):
 class TranslateTrain(Method):
     """Train on the source languages and their translations together.
 
-    The strongest plain baseline of X-Mixup and of XTREME (Hu et al., 2020). Translations come as examples of
-    a pair: en-sw is what was written in en and translated into sw, labels carried over: tags of words along
-    word links. Or a source-only model labels the words of translations, as it does for X-Mixup: a baseline
-    that knows no more than X-Mixup.
+    The strongest plain baseline of X-Mixup and of XTREME (Hu et al., 2020). Translations are examples of a
+    pair: en-sw is text written in en and translated into sw, with its labels; tags are projected along word
+    links. Or a source-only model labels the words of translations, as for X-Mixup: a baseline with the same
+    information.
     """
 
     name: ClassVar[str] = "translate-train"
@@ -176,8 +179,8 @@ class TranslateTrain(Method):
     """Whether the source examples themselves are trained on too."""
 
     labels: Literal["teacher"] | None = None
-    """teacher: in tagging a source-only model labels the translations, and tags they come with are not looked
-    at; none said: translations carry their labels."""
+    """teacher: in tagging a source-only model labels the translations, whose projected tags are ignored; when
+    left out translations have their examples' labels."""
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
     """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""
@@ -191,10 +194,10 @@ class TranslateTrain(Method):
             )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Read the source and its translations; target labels choose nothing: they are thought unknown."""
-        own = source if self.with_source else ()
+        """Read the source and its translations; no target labels, not even to choose the epoch."""
+        plain = source if self.with_source else ()
         teacher: tuple[LabelsAre, ...] = ("word",) if self.labels else ()
-        return Reads(train=(*own, *language_pairs(source, target)), dev=source, teacher=teacher)
+        return Reads(train=(*plain, *language_pairs(source, target)), dev=source, teacher=teacher)
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on all of them, one language a batch."""
@@ -204,3 +207,35 @@ class TranslateTrain(Method):
                 without_translated_tags(setting), reads, prepare=partial(plain_training, pseudo=True)
             )
         return fine_tune(setting, reads, conflict=self.conflict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given(Method):
+    """Train nothing: take a model that was fine-tuned elsewhere, as if it were trained on the source."""
+
+    name: ClassVar[str] = "given"
+    uses: ClassVar[tuple[str, ...]] = ("source",)
+
+    model: str = ""
+    """Folder of the model, or its name on the hub (name@revision); {seed} stands for a seed of the grid."""
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
+        """Read nothing."""
+        return Reads()
+
+    def train(self, setting: Setting) -> Trained:
+        """Load model and head; ModelError where the head is not one of the task with the corpus's labels."""
+        model, other = (
+            setting.task.head(setting.start, seed=seed, attention=fastest_attention()) for seed in (0, 1)
+        )
+        # Weights that depend on the seed are not from the folder.
+        if not all(map(torch.equal, model.parameters(), other.parameters())):
+            config = load_encoder_config(setting.start)
+            labels = ", ".join(map(str, config.id2label.values()))
+            raise ModelError(
+                f"{setting.start}: this model has no head for task {setting.task.name} with the labels "
+                f"{', '.join(setting.task.labels)}: its config.json says "
+                f"{' '.join(config.architectures or ())} with {labels}. Give a model that was fine-tuned on "
+                f"them; if its labels have no names, write them into config.json (id2label)."
+            )
+        return Trained(model, load_tokenizer(setting.start), rows=[])

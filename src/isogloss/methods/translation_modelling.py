@@ -1,6 +1,6 @@
 """A translation model from bitext: an ordinary Marian Transformer, one for all pairs and both directions.
 
-Vaswani et al. (2017), Section 5, in the small; what is to be translated into says a subword before the text
+Vaswani et al. (2017), Section 5, in a small size; a subword before the text names the target language
 (Johnson et al. 2017, Section 3). It is saved as a Hugging Face folder that the translators read.
 """
 
@@ -142,10 +142,10 @@ class TranslationModelling:
         return Trained(model, tokenizer, [*notes, *noted])
 
     def _tokenizer(self, setting: TranslationSetting) -> Tokenizer:
-        """Train the vocabulary; what an interrupted run has trained already is used as it is."""
-        kept = setting.folder / "tokenizer" / "tokenizer.json"
-        if kept.exists():
-            return read_translation_tokenizer(kept)
+        """Train the vocabulary, or read that of an interrupted run."""
+        path = setting.folder / "tokenizer" / "tokenizer.json"
+        if path.exists():
+            return read_translation_tokenizer(path)
         share = max(1, self.vocabulary_lines // (2 * len(setting.bitext)))
         lines = (
             side
@@ -155,20 +155,20 @@ class TranslationModelling:
         )
         languages = dict.fromkeys(chain.from_iterable(name.split("-") for name in setting.bitext))
         tokenizer = train_translation_tokenizer(lines, languages=tuple(languages), size=self.vocabulary)
-        write_tokenizer(tokenizer, kept)
+        write_tokenizer(tokenizer, path)
         return tokenizer
 
     def _rows(
         self, pairs: "Mapping[str, list[_Sides]]", tokenizer: Tokenizer
     ) -> tuple[list[TranslationRow], list[Note]]:
-        """Return every pair in both directions, and a row on how many pairs were left out as too long."""
+        """Return all pairs in both directions, and rows of how many pairs were left out as too long."""
         rows: list[TranslationRow] = []
         notes: list[Note] = []
         for name, sides in pairs.items():
-            fitting = [both for both in sides if max(map(len, both)) < self.longest]
-            first, second = (_prefix(tokenizer, language) for language in name.split("-"))
-            rows += [TranslationRow(np.concatenate([second, one]), other) for one, other in fitting]
-            rows += [TranslationRow(np.concatenate([first, other]), one) for one, other in fitting]
+            fitting = [pair for pair in sides if max(map(len, pair)) < self.longest]
+            to_first, to_second = (_prefix(tokenizer, language) for language in name.split("-"))
+            rows += [TranslationRow(np.concatenate([to_second, x]), y) for x, y in fitting]
+            rows += [TranslationRow(np.concatenate([to_first, y]), x) for x, y in fitting]
             notes.append({"language": name, "pairs": len(fitting), "left_out": len(sides) - len(fitting)})
         if not rows:
             raise DataError(
@@ -195,13 +195,14 @@ class TranslationModelling:
         for name, pairs in setting.dev.items():
             texts = [(pair.first, pair.second) for pair in pairs[: self.dev_sentences]]
             first, second = name.split("-")
-            for way, sides in (((first, second), texts), ((second, first), [one[::-1] for one in texts])):
+            reversed_texts = [pair[::-1] for pair in texts]
+            for direction, sides in (((first, second), texts), ((second, first), reversed_texts)):
                 sources, references = zip(*sides, strict=True)
-                subwords = subwords_for(tokenizer, model.config, way)
+                subwords = subwords_for(tokenizer, model.config, direction)
                 with scoring(model, precision):
                     written = _translated(model, subwords, sources, self.batch_subwords)
-                where: Note = {"step": done, "language": "-".join(way), "split": "dev", "metric": METRIC}
-                notes.append({**where, "score": chrf(references, written)})
+                note: Note = {"step": done, "language": "-".join(direction), "split": "dev", "metric": METRIC}
+                notes.append({**note, "score": chrf(references, written)})
         return notes
 
 
@@ -226,11 +227,11 @@ def _translated(
     rows = [row[: subwords.longest] for row in subwords.encode(texts)]
     written: list[list[int]] = [[] for _ in rows]
     for batch in by_length([len(row) for row in rows], budget):
-        found = generate(
-            model, [rows[place] for place in batch], first=subwords.direction.first, longest=subwords.longest
+        translations = generate(
+            model, [rows[index] for index in batch], first=subwords.direction.first, longest=subwords.longest
         )
-        for place, row in zip(batch, found, strict=True):
-            written[place] = row
+        for index, row in zip(batch, translations, strict=True):
+            written[index] = row
     return subwords.decode(written)
 
 
@@ -250,12 +251,12 @@ class _PairBatches:
     def __getitem__(self, step: int) -> TranslationBatch:
         if not self._plan:
             self._plan.append((0, self._epoch(0)))
-        # Epochs differ by a batch or so, as pairs are cut anew: the first one says how long all are.
-        epoch, place = divmod(step, len(self._plan[0][1]))
+        # Numbers of batches differ a little, as each epoch is cut anew: all have the length of the first.
+        epoch, index = divmod(step, len(self._plan[0][1]))
         if self._plan[-1][0] != epoch:
             self._plan[1:] = [(epoch, self._epoch(epoch))]
         batches = self._plan[-1][1]
-        chosen = batches[place % len(batches)]
+        chosen = batches[index % len(batches)]
         return collate_translations([self.rows[row] for row in chosen], padding=self.padding)
 
     def _epoch(self, epoch: int) -> list[np.ndarray]:
@@ -263,4 +264,4 @@ class _PairBatches:
         sizes = np.array([[max(map(len, row)), len(row.text)] for row in self.rows])
         order = np.lexsort((rng.random(len(sizes)), sizes[:, 1], sizes[:, 0]))
         batches = by_length([int(size) for size in sizes[order, 0]], self.method.batch_subwords)
-        return [order[batches[place]] for place in rng.permutation(len(batches))]
+        return [order[batches[index]] for index in rng.permutation(len(batches))]

@@ -1,4 +1,4 @@
-"""X-Mixup: an example and its translation meet half-way, in one layer.
+"""X-Mixup: the states of an example and of its translation are mixed in one layer.
 
 Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4. Eqs 6-8 are here; the
 mixing itself (Eqs 2-5) is in ``encoders/mixup.py`` and ``nn/mixup_ratio.py``.
@@ -42,8 +42,8 @@ from isogloss.training.pairs import paired_batches, without_translated_tags
 from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
 from isogloss.training.sides import Sides, check_linked
 
-SELDOM = 0.01
-"""Share of back-translated batches below which a schedule might as well not be there."""
+MIN_BACK_TRANSLATED = 0.01
+"""Share of back-translated batches below which a schedule is warned of."""
 
 Sampling = Literal["batch", "example"]
 
@@ -63,11 +63,11 @@ class XMixup(Method):
     """Largest mixup ratio, lambda 0; 0 is without mixup (an ablation of Table 5)."""
 
     learned_ratio: bool = True
-    """Whether each pair has a ratio of its own, by the entropy of attention; else all have the largest."""
+    """Whether each pair has its own ratio, by the entropy of attention; otherwise all have the largest."""
 
     ratio_rate: Rate | None = None
-    """How many times the learning rate the ratio's W and b learn at, for short trainings, in which the
-    encoder's own rate hardly moves them from 0; none said: 1."""
+    """Learning-rate multiplier of the ratio's W and b, for short trainings, in which the encoder's rate
+    hardly moves them from 0; 1 when left out."""
 
     residual: Residual = "normed"
     """Target states in Eq. 4: normed (the paper), or summed, as they are before the norm that Eq. 4 applies;
@@ -80,7 +80,7 @@ class XMixup(Method):
     when left out."""
 
     alpha: Share | None = None
-    """Weight of the source side's loss; the target's is the rest. The paper's where none is given: 0.4 for
+    """Weight of the source side's loss; the target's is the rest. The paper's when left out: 0.4 for
     classification, 0.8 for tagging, 0.2 for QA."""
 
     mse: Weight = 1.0
@@ -90,20 +90,20 @@ class XMixup(Method):
     """Weight of the consistency of predictions, in classification only; 0 leaves it out."""
 
     schedule: bool = True
-    """Whether the source side is more and more its back-translation."""
+    """Whether back-translations replace more and more of the source side."""
 
     decay: Count = 0
     """k of scheduled sampling, in mini-batches; 0 for the paper's: 1000, for QA 2000."""
 
     sampling: Sampling = "batch"
-    """Whether a batch or each example for itself draws its source: batch or example."""
+    """Whether a batch or each example draws its source: batch or example."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Read source, translations and back-translations; target labels choose nothing."""
-        there = language_pairs(source, target)
-        back = [f"{pair}-{pair.partition('-')[0]}" for pair in there] if self.schedule else []
+        """Read source, translations and back-translations, and no target labels."""
+        pairs = language_pairs(source, target)
+        back = [f"{pair}-{pair.partition('-')[0]}" for pair in pairs] if self.schedule else []
         return Reads(
-            train=(*source, *there, *back),
+            train=(*source, *pairs, *back),
             dev=source,
             teacher=("word",),
             links=self.attends == "links",
@@ -117,7 +117,7 @@ class XMixup(Method):
         if encoder:
             self._layer(kind, encoder)
         if self.attends == "links" and task.labels_are != "word":
-            able = ", ".join(sorted(name for name, one in TASKS.items() if one.labels_are == "word"))
+            able = ", ".join(sorted(name for name, other in TASKS.items() if other.labels_are == "word"))
             raise ConfigError(
                 f"{self.name}: {LINKS_NEEDED}, and examples of {task.name} are texts whose words are not "
                 f'given. It is for tagging ({able}). Take attends = "cosine", or leave it out.'
@@ -193,8 +193,8 @@ class XMixup(Method):
 class SourceSchedule:
     """Scheduled sampling of the source: the real one at first, its back-translation more and more (Eq. 6).
 
-    In use the source side is a translation, so training must come to see some. What a step takes follows
-    from (seed, step) alone.
+    At inference the source side is a translation, so training must include some. The draws of a step depend
+    on (seed, step) alone.
     """
 
     k: int
@@ -208,15 +208,15 @@ class SourceSchedule:
         """
         rng = np.random.Generator(np.random.PCG64(derive(self.seed, "source", step)))
         drawn = rng.random(1).repeat(count) if self.sampling == "batch" else rng.random(count)
-        return [bool(one) for one in drawn <= share_of_real(step, self.k)]
+        return [bool(real) for real in drawn <= share_of_real(step, self.k)]
 
     def warnings(self, steps: int) -> tuple[str, ...]:
         """Warn of a training that is too short for the schedule."""
-        taken = sum(not all(self.takes_real(step, 1)) for step in range(steps))
-        if taken >= SELDOM * steps:
+        count = sum(not all(self.takes_real(step, 1)) for step in range(steps))
+        if count >= MIN_BACK_TRANSLATED * steps:
             return ()
         return (
-            f"scheduled sampling took back-translations in {taken} of {steps} batches: the training is "
+            f"scheduled sampling took back-translations in {count} of {steps} batches: the training is "
             f"too short for its decay k. Lower decay (from batch k·ln k on half are taken), or set "
             f"schedule = false.",
         )
@@ -249,8 +249,8 @@ def mean_states(states: Float[Tensor, "row subword dim"], batch: Batch) -> Float
     return (states * real).sum(dim=1) / real.sum(dim=1)
 
 
-ORDINARY = 12
-"""Layers of the encoders the paper chose its layers for (base)."""
+BASE_LAYERS = 12
+"""Layers of the encoders that the paper chose its layers for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,11 +267,11 @@ class MixupTask:
     """The layer that mixes in an encoder of 12 layers."""
 
     grows: bool = False
-    """Whether that layer goes up with the encoder, as the paper has it for QA: 8 of 12, 16 of 24."""
+    """Whether that layer is proportional in larger encoders, as in the paper for QA: 8 of 12, 16 of 24."""
 
     def layer_of(self, layers: int) -> int:
         """Return the layer that mixes in an encoder of ``layers``; the same proportion in a smaller one."""
-        scaled = max(1, round(self.layer * layers / ORDINARY))
+        scaled = max(1, round(self.layer * layers / BASE_LAYERS))
         return scaled if self.grows else min(self.layer, scaled)
 
 
@@ -289,7 +289,7 @@ KINDS: Mapping[LabelsAre, MixupTask] = {
 
 
 def mixup_task(task: Task) -> MixupTask:
-    """Return the paper's choices for a task; ConfigError for one that X-Mixup does not know."""
+    """Return the paper's choices for a task; ConfigError for one without any."""
     kind = KINDS.get(task.labels_are) if isinstance(task, ScoredTask) else None
     if kind is None:
         able = sorted(name for name, other in TASKS.items() if other.labels_are in KINDS)

@@ -5,7 +5,7 @@ Negative Interference in Multilingual Models", Appendix A, Eqs 6 and 7: o = W_hÂ
 Pfeiffer et al. (2020), "MAD-X: An Adapter-Based Framework for Multi-Task Cross-Lingual Transfer".
 
 Switch: a batch may hold several languages. Each language's rows then run as a batch of their own, in one
-pass, and are put back in their order: the output of a row does not depend on the rows beside it.
+pass, and are put back in their order: the output of a row does not depend on other rows.
 
 Maps (a rotation, a shift, a change of scale) follow from a few moments of matched states, so that states
 stream by and are never held together.

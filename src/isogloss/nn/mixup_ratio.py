@@ -1,4 +1,4 @@
-"""The ratio of X-Mixup: how much of the source a translation takes up, by how sure the attention is of it.
+"""The ratio of X-Mixup: the source's share of mixed states, from the entropy of attention.
 
 Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Eq. 5 and the line after it.
 
@@ -16,7 +16,7 @@ class MixupRatio(nn.Module):
     """λ = λ₀·σ((H(A)+H(Aᵀ))·W+b), one for each pair; W and b are trained.
 
     Both begin at 0, where the sigmoid is steepest: every pair has half of the largest ratio, and the first
-    update already tells sure attention from unsure. (The authors' code has W = 1, which puts λ within
+    update already distinguishes low entropy from high. (The authors' code has W = 1, which puts λ within
     percents of λ₀ for any text, and never trains it.)
     """
 

@@ -14,8 +14,7 @@ from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import FAMILIES, load_encoder_config
 from isogloss.methods import AuxiliaryLoss, Method
 from isogloss.methods.average import Average
-from isogloss.methods.given import Given
-from isogloss.methods.plain import SourceOnly
+from isogloss.methods.plain import Given, SourceOnly
 from isogloss.planning.encoders import seeds_for
 from isogloss.planning.methods import (
     MethodEntry,

@@ -11,7 +11,7 @@ from isogloss.data.corpus import is_translation
 from isogloss.data.sources import Sources
 from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
 from isogloss.methods.average import Average
-from isogloss.methods.given import Given
+from isogloss.methods.plain import Given
 from isogloss.planning.encoders import dependencies_first
 from isogloss.planning.translations import RecipeTranslator
 from isogloss.recipes.checking import Kinds, checked, names, part_of, refuse_empty_or_twice, refuse_unknown

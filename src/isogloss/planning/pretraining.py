@@ -11,7 +11,7 @@ from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.language_modules import SHARED_ADAPTER, check_modules, check_same_modules
 from isogloss.encoders.families import check_new
 from isogloss.methods import PRETRAINING, Pretraining
-from isogloss.methods.masked_next_token import MaskedNextToken
+from isogloss.methods.masked_language_modelling import MaskedNextToken
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.recipes.checking import Kinds, refuse_empty_or_twice
 from isogloss.recipes.recipe import PretrainTable, Table

@@ -10,7 +10,7 @@ from isogloss.core.errors import ConfigError, located, unknown_name
 from isogloss.core.identity import content, identity
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.methods.average import TOLERANCE, Average
-from isogloss.methods.given import Given
+from isogloss.methods.plain import Given
 from isogloss.runs.fine_tune import FineTune, fine_tuned
 from isogloss.runs.run import Encoder
 

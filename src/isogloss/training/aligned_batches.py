@@ -8,16 +8,15 @@ with little padding; those of the source alone also through f⁰, the encoder be
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.functional import embedding_bag
+from torch.nn.functional import cross_entropy, embedding_bag, normalize
 
 from isogloss.encoders.family import Model
-from isogloss.nn.distance import Form, squared_distance
 from isogloss.tasks.batch import forward, row_ranges, to_device
 from isogloss.training.batching import by_length
 from isogloss.training.bitext import AlignedBitext
@@ -26,6 +25,10 @@ from isogloss.training.precision import device
 
 CPU_PASS_COST = 128
 """Subwords a CPU trains on in the time of another pass: a pass with more padding is split."""
+
+
+Form = Literal["sum", "mean"]
+"""sum: over items, as Eq. 1 is printed; mean: over items and dimensions, as in the released code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,3 +225,31 @@ def distance_moved(
     with torch.no_grad():
         f0 = batch.originals.of(states_of(original, batch.source_passes, layer=layer))
     return squared_distance(batch.anchored.of(f), f0, form)
+
+
+def squared_distance(
+    x: Float[Tensor, "item dim"], y: Float[Tensor, "item dim"], form: Form
+) -> Float[Tensor, ""]:
+    """Return Σ‖xᵢ−yᵢ‖² over matching rows, or its mean over rows and dimensions; 0 without rows."""
+    squared = (x - y).square()
+    return squared.sum() if form == "sum" else squared.sum() / max(1, squared.numel())
+
+
+def bidirectional_contrast(
+    x: Float[Tensor, "item dim"],
+    y: Float[Tensor, "item dim"],
+    same: Bool[Tensor, "item item"],
+    *,
+    temperature: float,
+) -> Float[Tensor, ""]:
+    """Return the mean cross entropy of finding yᵢ from xᵢ and xᵢ from yᵢ; 0 without items.
+
+    ``same`` marks pairs of items that are equal in either language: none is a wrong answer to the other.
+    """
+    if not len(x):
+        return (x.sum() + y.sum()) * 0.0
+    similarities = normalize(x, dim=1) @ normalize(y, dim=1).T / temperature
+    diagonal = torch.eye(len(x), dtype=torch.bool, device=x.device)
+    similarities = similarities.masked_fill(same & ~diagonal, -torch.inf)
+    targets = torch.arange(len(x), device=x.device)
+    return (cross_entropy(similarities, targets) + cross_entropy(similarities.T, targets)) / 2

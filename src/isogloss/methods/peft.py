@@ -1,0 +1,337 @@
+"""Parameter-efficient fine-tuning: few weights are trained, or few of them change.
+
+LoRA: Hu et al. (2022), "LoRA: Low-Rank Adaptation of Large Language Models", Section 4.1. DoRA: Liu et al.
+(2024), "DoRA: Weight-Decomposed Low-Rank Adaptation", Section 4. IA3: Liu et al. (2022), "Few-Shot
+Parameter-Efficient Fine-Tuning is Better and Cheaper than In-Context Learning", Section 3.3. All three are of
+the library peft. Before the first step no output differs from the encoder's; after the last the adapters are
+merged: what is scored and loaded is an ordinary model with W + (alpha / rank) B A for W.
+
+LT-SFT: Ansell et al. (2022), "Composable Sparse Fine-Tuning for Cross-Lingual Transfer", Section 3.1. The
+first training moves all weights from θ⁰ to θ¹; the mask is where |θ¹ - θ⁰| is largest, over all weights of
+the encoder together; the second starts from θ⁰ again, and moves those alone. The head, with a pooler, is not
+masked, and starts equally in both. With a share of 1 it is the plain training, to the bit. Both trainings
+have the method's length. The paper adds a language's sparse delta to a task's (Section 3.2): that is not
+offered.
+
+MAD-X: Pfeiffer et al. (2020), "MAD-X: An Adapter-Based Framework for Multi-Task Cross-Lingual Transfer",
+Section 3.2. The adapters of languages were trained on text (``modules`` of a pretraining, with ``trained =
+"modules"``) and are frozen; those of the task learn on the source language's and are used on the target
+language's.
+
+Layer freezing: Wu & Dredze (2019), "Beto, Bentz, Becas: The Surprising Cross-Lingual Effectiveness of BERT":
+frozen lower layers of multilingual BERT help zero-shot transfer in several tasks. Embeddings of a quarter
+million subwords are most of a small multilingual encoder, and labels in one language move the rows of its own
+words alone.
+
+The head is always trained in full.
+"""
+
+import shutil
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import torch
+from pydantic import Field
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.interruption import stop_if_lost
+from isogloss.core.records import write_bytes
+from isogloss.core.run_parts import Count, Positive, Rate, Share
+from isogloss.core.seeds import derive
+from isogloss.encoders import family_of
+from isogloss.encoders.added.differences import (
+    add_masks,
+    encoder_weights,
+    remove_masks,
+    sparse_weights,
+    write_difference,
+    write_sparse,
+)
+from isogloss.encoders.added.language_modules import TREE
+from isogloss.encoders.added.peft_adapters import (
+    WEIGHTS,
+    ModuleChoice,
+    adapter_weights,
+    add_adapters,
+    available_modules,
+    check_peft,
+    merge_adapters,
+    module_names,
+    write_adapters,
+)
+from isogloss.encoders.added.task_adapter import (
+    TASK_FILE,
+    adapted_parameters,
+    add_task_adapter,
+    write_task_adapter,
+)
+from isogloss.encoders.family import EncoderFamily, Model
+from isogloss.nn.frozen import freeze, thaw, unfrozen
+from isogloss.training.distributed import is_main_process, main_process_first
+from isogloss.training.memory import AddedCost, Shape
+from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
+
+if TYPE_CHECKING:
+    from peft import PeftConfig
+
+WITHOUT_PROJECTIONS: tuple[ModuleChoice, ...] = ("attention_output", "feed_forward_in", "feed_forward_out")
+"""Modules that LoRA adapts in families without separate queries and values."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoRA(Peft):
+    """Add a product of two small matrices, B A, to each of some matrices of the encoder."""
+
+    name: ClassVar[str] = "lora"
+    decomposed: ClassVar[bool] = False
+    """Whether the magnitude of each column is trained separately (DoRA)."""
+
+    rank: Positive = 8
+    """Columns of B and rows of A; 8 is the paper's for RoBERTa (Table 9)."""
+
+    alpha: Rate = 8.0
+    """B A is scaled by alpha / rank."""
+
+    dropout: Share = 0.0
+    """Dropout of the inputs of A."""
+
+    modules: tuple[ModuleChoice, ...] | None = None
+    """Modules of each layer that have one; the paper's query and value when left out, in families without
+    these (deberta-v2, modernbert) attention_output, feed_forward_in and feed_forward_out."""
+
+    def check(self, family: EncoderFamily) -> None:
+        """Raise ConfigError for a family that it does not support."""
+        check_peft(family, self.modules, f"peft {self.name}")
+
+    def trained(self, shape: Shape) -> int:
+        """Return the parameters of A and B in all layers."""
+        sides = {
+            "feed_forward_in": shape.dim + (1 + shape.gated) * shape.feed_forward,
+            "feed_forward_out": shape.feed_forward + shape.dim,
+        }
+        modules = self.modules or ("query", "value")
+        return shape.layers * self.rank * sum(sides.get(name, 2 * shape.dim) for name in modules)
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Add it to all layers."""
+        from peft import LoraConfig
+
+        chosen, warnings = _chosen(self, setting.model, ("query", "value"))
+        config = LoraConfig(
+            r=self.rank,
+            lora_alpha=self.alpha,
+            lora_dropout=self.dropout,
+            use_dora=self.decomposed,
+            target_modules=module_names(setting.model, chosen),
+        )
+        add_adapters(setting.model, config, seed=derive(setting.seed, "adapters"))
+        return Prepared(warnings=warnings)
+
+    def finish(self, model: Model, base: str) -> ExtraWriter:
+        """Merge the adapters."""
+        return _merged(model, base)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoRA(LoRA):
+    """LoRA on the direction of each column of weights, and a trained magnitude for each (Eq. 5)."""
+
+    name: ClassVar[str] = "dora"
+    decomposed: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class IA3(Peft):
+    """Multiply keys, values and the inner states of the feed-forward by trained vectors."""
+
+    name: ClassVar[str] = "ia3"
+
+    modules: tuple[ModuleChoice, ...] | None = None
+    """Modules of each layer whose output is multiplied (of feed_forward_out the input, as in the paper); key,
+    value and feed_forward_out when left out, if the family has them."""
+
+    def check(self, family: EncoderFamily) -> None:
+        """Raise ConfigError for a family that it does not support."""
+        check_peft(family, self.modules, f"peft {self.name}")
+
+    def trained(self, shape: Shape) -> int:
+        """Return the parameters of all vectors."""
+        return shape.layers * (2 * shape.dim + shape.feed_forward)
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Add it to all layers."""
+        from peft import IA3Config
+
+        chosen, warnings = _chosen(self, setting.model, ("key", "value", "feed_forward_out"))
+        inner = [name for name in chosen if name == "feed_forward_out"]
+        config = IA3Config(
+            target_modules=module_names(setting.model, chosen),
+            feedforward_modules=module_names(setting.model, inner),
+        )
+        add_adapters(setting.model, config, seed=setting.seed)
+        return Prepared(warnings=warnings)
+
+    def finish(self, model: Model, base: str) -> ExtraWriter:
+        """Merge the adapters."""
+        return _merged(model, base)
+
+
+def _chosen(
+    peft: LoRA | IA3, model: Model, usual: tuple[ModuleChoice, ...]
+) -> tuple[tuple[ModuleChoice, ...], tuple[str, ...]]:
+    """Return the modules to adapt, by default the usual ones or the family's substitutes, and warnings."""
+    family = family_of(model)
+    peft.check(family)
+    modules = peft.modules or available_modules(family, usual) or WITHOUT_PROJECTIONS
+    if peft.modules or modules == usual:
+        return modules, ()
+    return modules, (
+        f"{peft.name}: {family.name} {family.lacks['projections']}, so {', '.join(modules)} are adapted "
+        f"instead of {', '.join(usual)}.",
+    )
+
+
+def _merged(model: Model, base: str) -> ExtraWriter:
+    """Merge the adapters; return the writer of the trained adapters into a model's folder."""
+    weights, config = adapter_weights(model), merge_adapters(model)
+    return partial(_write_adapters, weights, config, model, base)
+
+
+def _write_adapters(
+    weights: dict[str, Tensor], config: "PeftConfig", model: Model, base: str, folder: Path
+) -> None:
+    difference = write_difference(folder, base, form="peft", weights=WEIGHTS)
+    write_adapters(folder, weights, config, model, difference.base)
+
+
+MASK = "mask.safetensors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LotteryTicket(Peft):
+    """Train twice: all weights, then from the start again only those that changed most (LT-SFT)."""
+
+    name: ClassVar[str] = "lt-sft"
+
+    share: Annotated[float, Field(strict=True, gt=0, le=1)] = 0.08
+    """Share of the encoder's weights, embeddings included, that is trained."""
+
+    def cost(self) -> AddedCost:
+        """Return the cost of the weights before the training, and of the mask, a byte each."""
+        return AddedCost(copies=1.25)
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Train all weights of a copy for the mask, or read the mask of an interrupted run."""
+        path = setting.folder / MASK
+        if not path.exists():
+            changed = largest_changes(setting.model, setting.whole(), self.share)
+            with main_process_first():
+                if is_main_process():
+                    write_bytes(path, save({name: mask.to(torch.uint8) for name, mask in changed.items()}))
+                    stop_if_lost()  # Else another process may be training there.
+                    shutil.rmtree(setting.folder / "whole", ignore_errors=True)
+        masks = {name: mask.to(torch.bool) for name, mask in load_file(path).items()}
+        add_masks(setting.model, masks)
+        return Prepared(fixed=sum(int((~mask).sum()) for mask in masks.values()))
+
+    def finish(self, model: Model, base: str) -> ExtraWriter:
+        """Make the masked tensors ordinary ones."""
+        return partial(write_sparse, sparse_weights(model, remove_masks(model)), base)
+
+
+def largest_changes(start: Model, end: Model, share: float) -> dict[str, Tensor]:
+    """Return the masks, by name, of the share of an encoder's weights that changed most.
+
+    Ties at the threshold are broken by position, so that the number is exact.
+    """
+    trained = encoder_weights(end)
+    changes = {
+        name: (trained[name].detach().cpu() - weight.detach().cpu()).abs()
+        for name, weight in encoder_weights(start).items()
+    }
+    sizes = torch.cat([change.flatten() for change in changes.values()])
+    mask = torch.zeros(len(sizes), dtype=torch.bool)
+    mask[sizes.argsort(descending=True, stable=True)[: max(1, round(share * len(sizes)))]] = True
+    parts = torch.split(mask, [change.numel() for change in changes.values()])
+    return {name: part.view(changes[name].shape) for name, part in zip(changes, parts, strict=True)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskAdapter(Peft):
+    """Train a bottleneck after each feed-forward, behind the language's; only the head is trained too."""
+
+    name: ClassVar[str] = "adapter"
+
+    reduction: Positive = 16
+    """Ratio of the states' width to the bottleneck's; 16 in the paper (48 of 768)."""
+
+    def trained(self, shape: Shape) -> int:
+        """Return the parameters of the bottlenecks."""
+        return 2 * shape.layers * shape.dim * (shape.dim // self.reduction)
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Add one to each layer; a model that has task adapters is trained further in these."""
+        model = setting.model
+        add_task_adapter(model, self.reduction, seed=setting.seed)
+        adapted = {id(weight) for weight in adapted_parameters(model).values()}
+        freeze(weight for weight in model.parameters() if id(weight) not in adapted)
+        return Prepared()
+
+    def finish(self, model: Model, base: str) -> ExtraWriter:
+        """Thaw the model; write the adapters and the head."""
+        thaw(model)
+        return partial(_write_task_adapter, model, base)
+
+
+def _write_task_adapter(model: Model, base: str, folder: Path) -> None:
+    write_difference(folder, base, form="task-adapter", weights=TASK_FILE)
+    write_task_adapter(model, folder, head=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerFreezing(Peft):
+    """Freeze the embeddings and the lowest layers; train the others in full."""
+
+    name: ClassVar[str] = "layer-freezing"
+
+    layers: Count = 0
+    """Number of the lowest layers that are frozen; 0: the embeddings alone."""
+
+    def trained(self, shape: Shape) -> int:
+        """Return the parameters of the layers that are not frozen."""
+        inside = shape.parameters - shape.vocabulary * shape.dim
+        return inside * max(0, shape.layers - self.layers) // shape.layers
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Freeze all weights below the first trained layer; ConfigError for too many layers."""
+        blocks = [site.block for site in family_of(setting.model).sites(setting.model)]
+        if self.layers > len(blocks):
+            raise ConfigError(
+                f"peft {self.name}: layers: found {self.layers}; this encoder has {len(blocks)}. Freeze at "
+                f"most so many."
+            )
+        prefixes = [f"{block}." for block in blocks]
+        lower, upper = tuple(prefixes[: self.layers]), tuple(prefixes[self.layers :])
+        weights = encoder_weights(setting.model)
+        first = next(n for n, name in enumerate(weights) if name.startswith(prefixes[0]))
+        for n, (name, weight) in enumerate(weights.items()):
+            host = _host_module(name)  # Modules of languages are in layers, or at the embeddings, too.
+            if n < first or name.startswith(lower) or (host != name and not host.startswith(upper)):
+                freeze([weight])
+        return Prepared()
+
+    def finish(self, model: Model, base: str) -> ExtraWriter:
+        """Thaw the model; write the weights that were trained."""
+        trained = {name: weight.detach().cpu().clone() for name, weight in unfrozen(model).items()}
+        thaw(model)
+        return partial(write_sparse, trained, base)
+
+
+def _host_module(name: str) -> str:
+    """Return the name of an added weight as that of the encoder's module that it replaces or follows."""
+    prefix, added, inside = name.partition(f"{TREE}.")
+    return prefix + inside.partition(".")[2] if added else name
