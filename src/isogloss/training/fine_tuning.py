@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
 from isogloss.core.rows.training import TrainedParameters
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
@@ -223,7 +223,7 @@ def prepare_model(setting: Setting, reads: Reads, prepare: Prepare) -> Start:
     checkpoints = Checkpoints(setting.folder, setting.optimization.updates.checkpoint_every)
     optimization, updates = setting.optimization, setting.optimization.updates
     # Resolved once, so that the model is trained and selected in the same precision.
-    updates = replace(updates, precision=precision_of(updates.precision, checkpoints))
+    updates = with_fields(updates, precision=precision_of(updates.precision, checkpoints))
     setting = replace(setting, optimization=replace(optimization, updates=updates))
     tokenizer = load_tokenizer(setting.start)
     model = setting.task.head(setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention())
