@@ -395,5 +395,5 @@ def require(family: EncoderFamily, *abilities: Ability, what: str) -> None:
     """
     for ability in abilities:
         if ability in family.lacks:
-            able = [one.name for one in FAMILIES.values() if not one.lacks.keys() & set(abilities)]
+            able = [name for name, other in FAMILIES.items() if not other.lacks.keys() & set(abilities)]
             raise ModelError(f"{what}; {family.name} {family.lacks[ability]}. Use {' or '.join(able)}.")

@@ -32,20 +32,20 @@ CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHARDS = "model.safetensors.index.json"
 DIFFERENCE = "difference.json"
-"""Says what the weights of a folder are the difference from (``differences``), where they are not whole."""
+"""Names the model that the weights of a folder are the difference from (``differences``)."""
 
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spm.model")
-"""Each of these suffices to build a fast tokenizer."""
+"""Files of which a single one suffices to build a fast tokenizer."""
 
 SENTENCEPIECE = ("sentencepiece.bpe.model", "spm.model")
-"""Those that require the packages sentencepiece and protobuf."""
+"""The tokenizer files that require the packages sentencepiece and protobuf."""
 
 GGUF_START = b"GGUF"
 GGUF = ".gguf"
 """Suffix of a file that holds config, tokenizer and weights, the latter mostly in 4 to 8 bits."""
 
 READS_GGUF = (5, 18)
-"""The first transformers that reads its tokenizer as it is; 5.17 splits words otherwise (seen with Gemma)."""
+"""The first transformers that splits words as the file's tokenizer; 5.17 does not (observed with Gemma)."""
 
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
 MODEL_FILES = (*TOKENIZER_FILES, "*.safetensors")
@@ -72,13 +72,13 @@ def shipped_folder() -> Path:
 
 def existing_folder(path: Path) -> Path:
     """Return the path of an existing folder; ModelError with the nearest name otherwise."""
-    there = is_there(path)
-    if there and path.is_dir():
+    exists = is_there(path)
+    if exists and path.is_dir():
         return path
-    what = "this is a file, not a model folder" if there else "no such folder"
-    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    what = "this is a file, not a model folder" if exists else "no such folder"
+    neighbours = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
     raise ModelError(
-        f"{path}: {what}.{did_you_mean(path.name, beside)} Give a folder with {CONFIG} and {WEIGHTS}, "
+        f"{path}: {what}.{did_you_mean(path.name, neighbours)} Give a folder with {CONFIG} and {WEIGHTS}, "
         f"or a model's name on the Hugging Face hub."
     )
 
@@ -139,37 +139,36 @@ def check_weights(folder: Path, auto_class: str) -> None:
 def gguf_file(folder: Path) -> Path | None:
     """Return the GGUF file of a folder without a config of its own; ModelError for several, or a damaged one.
 
-    ModelError too where the package that reads them is not installed, or transformers reads their tokenizers
-    wrongly.
+    ModelError as well if the package gguf is not installed, or transformers would misread the tokenizer.
     """
-    found = [] if (folder / CONFIG).is_file() else sorted(folder.glob(f"*{GGUF}"))
-    if not found:
+    paths = [] if (folder / CONFIG).is_file() else sorted(folder.glob(f"*{GGUF}"))
+    if not paths:
         return None
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
+    if len(paths) > 1:
+        names = ", ".join(path.name for path in paths)
         raise ModelError(f"{folder}: several GGUF files ({names}). Leave one there: each is a whole model.")
-    with found[0].open("rb") as file:
+    with paths[0].open("rb") as file:
         start = file.read(len(GGUF_START))
     if start != GGUF_START:
-        raise ModelError(f"{found[0]}: this is no GGUF file, or a damaged one. Copy or download it again.")
+        raise ModelError(f"{paths[0]}: this is no GGUF file, or a damaged one. Copy or download it again.")
     if find_spec("gguf") is None:
         raise ModelError(
-            f"{found[0]}: GGUF files are read with the package gguf, which is not installed. Install it "
+            f"{paths[0]}: GGUF files are read with the package gguf, which is not installed. Install it "
             f'(pip install "isogloss[gguf]").'
         )
-    there = version("transformers")
-    if tuple(map(int, re.findall(r"\d+", there)[:2])) < READS_GGUF:
+    installed = version("transformers")
+    if tuple(map(int, re.findall(r"\d+", installed)[:2])) < READS_GGUF:
         raise ModelError(
-            f"{found[0]}: transformers {there} splits words otherwise than a GGUF file's tokenizer says, "
+            f"{paths[0]}: transformers {installed} splits words otherwise than a GGUF file's tokenizer says, "
             f"without an error. Install {READS_GGUF[0]}.{READS_GGUF[1]} or later "
             f'(pip install "isogloss[gguf]").'
         )
-    return found[0]
+    return paths[0]
 
 
 @lru_cache(maxsize=4)
 def _gguf_config(path: Path, _changed: int) -> Config:
-    """Read the config in a GGUF file, once: it stands among all words of the vocabulary."""
+    """Read the config in a GGUF file, once: the whole vocabulary is read with it."""
     from transformers import AutoConfig
 
     return from_pretrained(AutoConfig, path.parent, {"gguf_file": path.name})
@@ -224,8 +223,8 @@ def _shards(folder: Path) -> list[Path]:
 
 
 @dataclass
-class _Read:
-    """What is read here of a config; transformers reads the rest."""
+class _CheckedFields:
+    """The fields of a config that isogloss reads; transformers reads the others."""
 
     model_type: str = ""
     architectures: list[str] | None = None
@@ -242,7 +241,7 @@ def _read_json(path: Path) -> Json:
     if not isinstance(content, dict):
         raise ModelError(f"{path}: a JSON object is expected, not a list or a single value.")
     try:
-        fitting(_Read, content)
+        fitting(_CheckedFields, content)
     except ValueError as error:
         raise ModelError(f"{path}: {error}. Copy or download the file again.") from error
     return content
@@ -256,9 +255,9 @@ def _found(folder: Path) -> str:
 def fingerprint(folder: Path) -> str:
     """Return a fingerprint of a model's files: other weights in the same folder are another model."""
     kinds = {".json", ".safetensors", ".model", ".txt", ".spm", ".gguf"}
-    found = [path for path in sorted(folder.iterdir()) if path.suffix in kinds]
+    paths = [path for path in sorted(folder.iterdir()) if path.suffix in kinds]
     digest = sha256()
-    for path in found:
+    for path in paths:
         digest.update(path.name.encode())
         digest.update(_digest(path, path.stat().st_size, path.stat().st_mtime_ns))
     return digest.hexdigest()[:16]
@@ -275,13 +274,15 @@ def _digest(path: Path, _size: int, _changed: int) -> bytes:
 
 
 def differing_shapes(
-    own: Mapping[str, Any], weights: Mapping[str, Any]
+    parameters: Mapping[str, Any], weights: Mapping[str, Any]
 ) -> Iterator[tuple[str, Shape, Shape]]:
-    """Yield each name whose shape differs, with that in the weights and the expected one; None is missing."""
-    expected, found = ({name: tuple(one.shape) for name, one in some.items()} for some in (own, weights))
-    for name in sorted({**expected, **found}):
-        if expected.get(name) != found.get(name):
-            yield name, found.get(name), expected.get(name)
+    """Yield name, actual and expected shape of all weights that do not fit; None for a missing one."""
+    expected, actual = (
+        {name: tuple(tensor.shape) for name, tensor in tensors.items()} for tensors in (parameters, weights)
+    )
+    for name in sorted({**expected, **actual}):
+        if expected.get(name) != actual.get(name):
+            yield name, actual.get(name), expected.get(name)
 
 
 def hub_commit(name: str) -> str | None:
@@ -324,13 +325,13 @@ def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object
         quiet(),
         redirect_stderr(StringIO()) if path else nullcontext(),
     ):
-        found = auto_class.from_pretrained(  # type: ignore[attr-defined]
+        loaded = auto_class.from_pretrained(  # type: ignore[attr-defined]
             folder, local_files_only=True, trust_remote_code=False, **options
         )
-    model = found[0] if isinstance(found, tuple) else found
+    model = loaded[0] if isinstance(loaded, tuple) else loaded
     if quantizer := getattr(model, "hf_quantizer", None):  # Weights from GGUF are in full by now.
         quantizer.remove_quantization_config(model)
-    return found
+    return loaded
 
 
 @contextmanager

@@ -4,8 +4,8 @@ A gate between 0 (pruned) and 1 (kept) is multiplied with parameters. Biases sha
 embeddings have none. Gates of heads and neurons multiply their columns of the output projection; parameters
 that lead to a closed one have no effect, and count as pruned. Parameters are found by the family's sites.
 
-The gates learned for a language are its mask. The diagnostic language-gates writes masks beside its record;
-an encoder pruned with one is saved as an ordinary folder.
+The gates learned for a language are its mask. The diagnostic language-gates writes masks to a file next to
+its record; an encoder pruned with a mask is saved as an ordinary folder.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,8 +45,8 @@ class GateKinds:
 
     def __post_init__(self) -> None:
         """Raise ConfigError for an unknown kind."""
-        for field, known in (("attention", OF_ATTENTION), ("feed_forward", OF_FEED_FORWARD)):
-            check_named(f"gates: {field}", "kind of gate", known, getattr(self, field))
+        check_named("gates: attention", "kind of gate", OF_ATTENTION, self.attention)
+        check_named("gates: feed_forward", "kind of gate", OF_FEED_FORWARD, self.feed_forward)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Member:
     name: str
     """Dotted name in the model."""
     dim: Literal["rows", "columns", "numbers"]
-    each: int = 1
+    per_gate: int = 1
     """Consecutive rows or columns per gate."""
     times: int = 1
     """Repetitions of the whole set of gates."""
@@ -65,7 +65,7 @@ class Member:
         """Return gates in a shape that can be multiplied with the parameter."""
         if self.dim == "numbers":
             return gates
-        repeated = gates.view(1, -1, 1).expand(self.times, -1, self.each).reshape(-1)
+        repeated = gates.view(1, -1, 1).expand(self.times, -1, self.per_gate).reshape(-1)
         return repeated if self.dim == "columns" or parameter.ndim == 1 else repeated.unsqueeze(-1)
 
 
@@ -99,8 +99,9 @@ def gate_groups(model: nn.Module, kinds: GateKinds, *, language: str = "") -> li
     With language modules, those of the language are gated, under the same names.
     """
     sites = family_of(model).sites(model)
-    own = [language_site(model, site, language) for site in sites] if language else sites
-    return [group for site in own for group in _groups(model, site, kinds)]
+    if language:
+        sites = [language_site(model, site, language) for site in sites]
+    return [group for site in sites for group in _groups(model, site, kinds)]
 
 
 @contextmanager
@@ -110,13 +111,13 @@ def gated(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Ten
     The parameters are unchanged. Groups without gates are left open.
     """
     members = [
-        (model.get_submodule(place), name, member, gates[group.name])
+        (model.get_submodule(module), name, member, gates[group.name])
         for group in groups
         if group.name in gates
         for member in group.gated_parameters
-        for place, _, name in [member.name.rpartition(".")]
+        for module, _, name in [member.name.rpartition(".")]
     ]
-    before = [
+    originals = [
         (module, name, vars(module).get(name), module.get_parameter(name)) for module, name, *_ in members
     ]
     try:
@@ -129,7 +130,7 @@ def gated(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Ten
             vars(module)[name] = nn.Parameter(product, requires_grad=False) if frozen else product
         yield
     finally:
-        for module, name, hidden, parameter in before:
+        for module, name, hidden, parameter in originals:
             vars(module).pop(name, None)
             setattr(module, name, parameter)
             if hidden is not None:
@@ -201,7 +202,7 @@ def _units(model: nn.Module, site: Site, what: tuple[str, str], out: str, count:
     """Return the gates of all heads or neurons, over their columns of the output projection."""
     module, name = what
     wide = _linear(model, out).in_features
-    gated_columns = Member(f"{out}.weight", "columns", each=wide // count)
+    gated_columns = Member(f"{out}.weight", "columns", per_gate=wide // count)
     # Rows of keys and values that several heads share have an effect while one of these is open.
     leading = [
         (inner, linear)
@@ -209,7 +210,7 @@ def _units(model: nn.Module, site: Site, what: tuple[str, str], out: str, count:
         if inner != out and not linear.out_features % wide
     ]
     inactive = [
-        Member(f"{inner}.{part}", "rows", each=wide // count, times=linear.out_features // wide)
+        Member(f"{inner}.{part}", "rows", per_gate=wide // count, times=linear.out_features // wide)
         for inner, linear in leading
         for part in ("weight", "bias")
         if getattr(linear, part) is not None
@@ -229,13 +230,13 @@ def _units(model: nn.Module, site: Site, what: tuple[str, str], out: str, count:
 def _matrices(model: nn.Module, site: Site, module: str) -> Iterator[tuple[str, str, nn.Linear]]:
     """Yield the group name, module name and module of each linear layer in a sub-layer.
 
-    What each language has from pretraining is left out, as what it is given here.
+    The adapters of single languages are left out: X-MOD's, as those that isogloss adds.
     """
     for top in site.attention if module == ATTENTION else site.feed_forward:
         outside = top.rpartition(".")[0]
         for name, part in model.get_submodule(top).named_modules(prefix=top):
-            own = site.own_adapters and name.startswith(f"{site.own_adapters}.")
-            if isinstance(part, nn.Linear) and not own:
+            of_language = site.own_adapters and name.startswith(f"{site.own_adapters}.")
+            if isinstance(part, nn.Linear) and not of_language:
                 yield f"layer.{site.layer}{name.removeprefix(outside)}", name, part
 
 
@@ -262,17 +263,17 @@ class Mask:
 
     def gates(self) -> dict[str, Tensor]:
         """Return the binary gates of each group: 0 (pruned) or 1 (kept)."""
-        return {name: self.kept(name).to(one.dtype) for name, one in self.log_alpha.items()}
+        return {name: self.kept(name).to(log_alpha.dtype) for name, log_alpha in self.log_alpha.items()}
 
 
 def mask_tensors(masks: Iterable[Mask]) -> dict[str, Tensor]:
     """Return the tensors of masks by their names in a file."""
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for mask in masks:
         key = f"{mask.language}/{mask.draw}"
-        found[f"{ABOVE}/{key}"] = torch.tensor(mask.above)
-        found |= {f"{LOG_ALPHA}/{key}/{name}": one for name, one in mask.log_alpha.items()}
-    return found
+        tensors[f"{ABOVE}/{key}"] = torch.tensor(mask.above)
+        tensors |= {f"{LOG_ALPHA}/{key}/{name}": log_alpha for name, log_alpha in mask.log_alpha.items()}
+    return tensors
 
 
 def mask_metadata(kinds: GateKinds) -> dict[str, Value]:
@@ -282,29 +283,28 @@ def mask_metadata(kinds: GateKinds) -> dict[str, Value]:
 
 def read_masks(path: Path) -> list[Mask]:
     """Read all masks of a file, by language and draw; StorageError for missing, damaged or other files."""
-    tensors, about = read_tensors(path)
-    parts = [(name.split("/", 3), torch.from_numpy(one)) for name, one in tensors.items()]
-    above = {(key[1], int(key[2])): float(one) for key, one in parts if key[0] == ABOVE}
-    if not above or not {"attention", "feed_forward"} <= about.keys():
+    arrays, metadata = read_tensors(path)
+    tensors = [(name.split("/", 3), torch.from_numpy(array)) for name, array in arrays.items()]
+    above = {(key[1], int(key[2])): float(tensor) for key, tensor in tensors if key[0] == ABOVE}
+    if not above or not {"attention", "feed_forward"} <= metadata.keys():
         raise StorageError(f"{path}: this file holds no masks. Give the {MASKS}{ENDING} of language-gates.")
-    kinds = GateKinds(attention=str(about["attention"]), feed_forward=str(about["feed_forward"]))
-    gates: dict[tuple[str, int], dict[str, Tensor]] = {mask: {} for mask in sorted(above)}
-    for key, one in parts:
+    kinds = GateKinds(attention=str(metadata["attention"]), feed_forward=str(metadata["feed_forward"]))
+    groups: dict[tuple[str, int], dict[str, Tensor]] = {mask: {} for mask in sorted(above)}
+    for key, tensor in tensors:
         if key[0] == LOG_ALPHA:
-            gates[key[1], int(key[2])][key[3]] = one
+            groups[key[1], int(key[2])][key[3]] = tensor
     return [
-        Mask(language=language, draw=draw, kinds=kinds, log_alpha=own, above=above[language, draw])
-        for (language, draw), own in gates.items()
+        Mask(language=language, draw=draw, kinds=kinds, log_alpha=log_alpha, above=above[language, draw])
+        for (language, draw), log_alpha in groups.items()
     ]
 
 
 def read_mask(path: Path, language: str, *, draw: int = 0) -> Mask:
-    """Read a language's mask; ConfigError with the available ones if there is none."""
+    """Read a language's mask; ConfigError with the available ones if it is missing."""
     masks = {(mask.language, mask.draw): mask for mask in read_masks(path)}
     if (language, draw) in masks:
         return masks[language, draw]
-    known = sorted({code for code, _ in masks})
-    check_named(str(path), "mask of", known, language)
+    check_named(str(path), "mask of", sorted({code for code, _ in masks}), language)
     draws = sum(code == language for code, _ in masks)
     raise ConfigError(f"{path}: no draw {draw} of {language}. There are {draws}, counted from 0.")
 
@@ -317,10 +317,10 @@ def prune_encoder(source: str | Path, mask: Mask, folder: Path) -> None:
     """
     model, tokenizer = load_whole(source), load_tokenizer(source)
     groups = gate_groups(model, mask.kinds, language=mask.language)
-    for name, found, expected in differing_shapes({group.name: group for group in groups}, mask.log_alpha):
+    for name, shape, expected in differing_shapes({group.name: group for group in groups}, mask.log_alpha):
         raise ModelError(
             f"{source}: this mask of {mask.language} belongs to another encoder: {name} has gates of "
-            f"the shape {found} in the mask and {expected} here. Give the encoder it was "
+            f"the shape {shape} in the mask and {expected} here. Give the encoder it was "
             f"learned on, or one made from it."
         )
     prune(model, groups, mask.gates())

@@ -92,13 +92,13 @@ def _download_error(name: str, error: Exception) -> IsoglossError:
 
 
 def _incomplete(name: str, folder: Path, patterns: Sequence[str]) -> ModelError:
-    found = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
+    names = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
     repository, _, revision = name.partition("@")
-    given = f"{repository!r}, revision={revision!r}" if revision else repr(repository)
+    arguments = f"{repository!r}, revision={revision!r}" if revision else repr(repository)
     return ModelError(
-        f"{name}: of {', '.join(patterns)} the Hugging Face hub has {found}, which is not enough. If its "
+        f"{name}: of {', '.join(patterns)} the Hugging Face hub has {names}, which is not enough. If its "
         f"weights are only there as pickle (.bin), which can run code when it is read, convert them, if you "
         f"trust where they come from: from transformers import AutoModel, AutoTokenizer; "
-        f"AutoModel.from_pretrained({given}).save_pretrained('FOLDER'); "
-        f"AutoTokenizer.from_pretrained({given}).save_pretrained('FOLDER'). Then give FOLDER."
+        f"AutoModel.from_pretrained({arguments}).save_pretrained('FOLDER'); "
+        f"AutoTokenizer.from_pretrained({arguments}).save_pretrained('FOLDER'). Then give FOLDER."
     )

@@ -55,14 +55,14 @@ def load_model(source: str | Path, auto_class: AutoClass = "AutoModel", *, atten
 
 
 def load_masked_lm(source: str | Path, *, attention: str = "sdpa") -> Model:
-    """Load an encoder with its masked-LM head; ModelError if there is none."""
+    """Load an encoder with its masked-LM head; ModelError for an encoder without."""
     return load_model(source, "AutoModelForMaskedLM", attention=attention)
 
 
 def load_whole(source: str | Path, *, attention: str = "sdpa") -> Model:
-    """Load all pretrained weights: the encoder, with its masked-LM head and its pooler where it has them.
+    """Load all pretrained weights: the encoder, with its masked-LM head and its pooler if it has them.
 
-    Saved again after a change, the model keeps everything that a new head may be initialised from.
+    Saved again after a change, the model retains all weights that a new head may be initialised from.
     """
     encoder = load_model(source, attention=attention)
     if not has_masked_lm_head(load_encoder_config(source)):
@@ -79,13 +79,10 @@ def has_masked_lm_head(config: Config) -> bool:
 
 
 def has_text_head(config: Config) -> bool:
-    """Return whether an encoder was saved with the head that its pretraining predicted text with.
-
-    A decoder's is often the embeddings once more.
-    """
+    """Return whether an encoder was saved with its pretraining head; a decoder's may be its embeddings."""
     decoder = FAMILIES[config.model_type].is_decoder
-    own = any(kind.endswith("ForCausalLM") for kind in config.architectures or ())
-    return has_masked_lm_head(config) or (decoder and (own or bool(config.tie_word_embeddings)))
+    causal_head = any(kind.endswith("ForCausalLM") for kind in config.architectures or ())
+    return has_masked_lm_head(config) or (decoder and (causal_head or bool(config.tie_word_embeddings)))
 
 
 def load_with_new_head(
@@ -99,8 +96,8 @@ def load_with_new_head(
 ) -> Model:
     """Load an encoder with a head for these labels, in fp32 and evaluation mode.
 
-    Kept are a head of the same class with the same labels, as in a fine-tuned model, whatever their order and
-    letter case, and what a head shares with a pretrained masked-LM head (in ModernBERT). Each new weight
+    A saved head of the same class with the same labels is loaded, whatever their order and letter case, as
+    are the layers that a head shares with a pretrained masked-LM head (in ModernBERT). Each new weight
     depends on the seed and its name alone. Where transformers has no head that fits, it is a linear layer of
     our own (``EncoderFamily.own_heads``).
     """
@@ -119,11 +116,11 @@ def load_with_new_head(
     same = order is not None and type(model).__name__.replace(*CHOICE_AS) in [
         kind.replace(*CHOICE_AS) for kind in kinds
     ]
-    kept = same or any(kind.endswith("ForMaskedLM") for kind in kinds)
+    has_weights = same or any(kind.endswith("ForMaskedLM") for kind in kinds)
     head = {
         name for name, _ in model.named_parameters() if not name.startswith(f"{model.base_model_prefix}.")
     }
-    draw_parameters(model, missing if kept else missing | head, seed=seed)
+    draw_parameters(model, missing if has_weights else missing | head, seed=seed)
     if same and order:
         _reorder(model, head, order)
     return model
@@ -143,18 +140,17 @@ def _is_choice(config: Config) -> bool:
 def _order(
     config: Config, labels: Sequence[str], auto_class: AutoClass, problem_type: str
 ) -> list[int] | None:
-    """Return where each of the labels stands among those of a saved head; None where these are others."""
-    known = tuple(config.id2label.values())
+    """Return the id of each label in a saved head, [] if ids do not matter; None for other labels."""
+    saved = tuple(config.id2label.values())
     if auto_class == "AutoModelForQuestionAnswering":
-        return []  # Its two labels are places, whatever they are called.
+        return []  # Its two labels are start and end, whatever they are called.
     if _is_choice(config):  # Its config counts options, if anything.
         return [] if len(labels) == 1 and not problem_type else None
-    if problem_type == "regression" and known == UNNAMED:
+    if problem_type == "regression" and saved == UNNAMED:
         return []
-    places = {str(label).casefold(): place for place, label in enumerate(known)}
-    found = [places.get(label.casefold()) for label in labels]
-    is_whole = len(places) == len(known) == len(labels) and len({*found}) == len(labels)
-    return [place for place in found if place is not None] if is_whole and None not in found else None
+    ids = {str(label).casefold(): number for number, label in enumerate(saved)}
+    order = [ids[label.casefold()] for label in labels if label.casefold() in ids]
+    return order if len(ids) == len(saved) == len(labels) == len({*order}) else None
 
 
 def _reorder(model: nn.Module, head: Iterable[str], order: Sequence[int]) -> None:
@@ -170,9 +166,9 @@ def _reorder(model: nn.Module, head: Iterable[str], order: Sequence[int]) -> Non
 def load_with_head(
     folder: Path, auto_class: AutoClass, config: Config, *, attention: str = "sdpa"
 ) -> tuple[Model, set[str]]:
-    """Load a model whose head (or pooler) may lack weights; return it with the names of those it lacks.
+    """Load a model whose head (or pooler) may lack weights; return it with the names of the missing ones.
 
-    ModelError where the encoder itself lacks some.
+    ModelError if weights of the encoder are missing.
     """
     model, missing, misshapen = _read_model(folder, auto_class, config, attention)
     inside = f"{model.base_model_prefix}."
@@ -232,7 +228,7 @@ def load_with_own_head(
 ) -> HeadedEncoder:
     """Load an encoder with the head that ``make`` returns for its hidden size, in fp32 and evaluation mode.
 
-    A saved head for the same labels is kept; any other is replaced. New weights depend on the seed and their
+    A saved head for the same labels is loaded, any other replaced. New weights depend on the seed and their
     names alone. ModelError for a saved head of other shapes.
     """
     folder = model_folder(source)
@@ -250,25 +246,26 @@ def load_with_own_head(
 
 
 def _head_weights(folder: Path) -> dict[str, Tensor]:
-    """Read the weights of a saved head by their names in it; empty if there is none."""
+    """Read the weights of a saved head, if any, by their names in it."""
     from safetensors import safe_open
 
+    weights: dict[str, Tensor] = {}
     if difference := difference_of(folder):
-        stored = {n.removeprefix(PREFIX): one for n, one in read_weights(folder / difference.weights).items()}
-        return {name.removeprefix(HEAD): one for name, one in stored.items() if name.startswith(HEAD)}
-    found: dict[str, Tensor] = {}
-    for path in () if folders.gguf_file(folder) else folders.weight_files(folder, "AutoModel"):
-        with safe_open(path, framework="pt") as weights:
-            names = [name for name in weights.keys() if name.startswith(HEAD)]  # noqa: SIM118 (no dict)
-            found |= {name.removeprefix(HEAD): weights.get_tensor(name) for name in names}
-    return found
+        stored = read_weights(folder / difference.weights)
+        weights = {name.removeprefix(PREFIX): weight for name, weight in stored.items()}
+    elif not folders.gguf_file(folder):
+        for path in folders.weight_files(folder, "AutoModel"):
+            with safe_open(path, framework="pt") as file:
+                names = [name for name in file.keys() if name.startswith(HEAD)]  # noqa: SIM118 (no dict)
+                weights |= {name: file.get_tensor(name) for name in names}
+    return {name.removeprefix(HEAD): weight for name, weight in weights.items() if name.startswith(HEAD)}
 
 
 def _load_head(head: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
-    for name, found, expected in folders.differing_shapes(head.state_dict(), weights):
+    for name, shape, expected in folders.differing_shapes(head.state_dict(), weights):
         raise ModelError(
-            f"{folder}: the head there is not this task's: {HEAD}{name} has the shape {found} in "
-            f"the weights, and {expected} is expected. Give a model of this task, or an encoder alone."
+            f"{folder}: this head is not this task's: {HEAD}{name} has the shape {shape} in the weights, and "
+            f"{expected} is expected. Give a model of this task, or an encoder alone."
         )
     head.load_state_dict(dict(weights))
 
@@ -279,21 +276,21 @@ def model_folder(source: str | Path) -> Path:
 
 
 def unmerge(model: Model, folder: Path) -> None:
-    """Take the merged adapters of a model, loaded from a folder, out of its weights again.
+    """Subtract the merged adapters of a model from its weights, and add them as adapters again.
 
-    Its outputs stay the same within rounding. ModelError for a model without adapters.
+    Its outputs stay the same within rounding. ModelError for a folder without adapters.
     """
     difference = difference_of(folder)
     if difference is None or difference.format != "peft":
         raise ModelError(
             f"{folder}: this model was trained without adapters (lora, dora, ia3), so there are no factors. "
-            f"Look at its weights."
+            f"Measure its weights instead."
         )
-    encoder, own = load_model(base_folder(folder, difference)), model.base_model
+    base, encoder = load_model(base_folder(folder, difference)), model.base_model
     with torch.no_grad():
-        for name, weight in encoder.named_parameters():
+        for name, weight in base.named_parameters():
             if not name.startswith("pooler."):
-                own.get_parameter(name).copy_(weight)
+                encoder.get_parameter(name).copy_(weight)
     load_adapters(model, folder)
 
 
@@ -303,7 +300,7 @@ def _set_labels(config: Config, labels: Sequence[str]) -> None:
 
 
 def _set_problem(config: Config, problem_type: str) -> None:
-    """Say what the labels of a head are where they are not classes; an encoder may have been another's."""
+    """Set a problem type other than classification, and remove that of another head."""
     if problem_type or config.problem_type in ("regression", "multi_label_classification"):
         config.problem_type = problem_type or None
 
@@ -350,19 +347,19 @@ def check_complete(folder: Path, kind: str, missing: set[str]) -> None:
     """Raise ModelError if weights are missing that this kind of model requires."""
     if missing:
         raise ModelError(
-            f"{folder}: this is no {kind}: the weights have no {_some(missing)}. Give a folder of that kind, "
-            f"or copy or download this one again."
+            f"{folder}: this is no {kind}: the weights have no {_shortened(missing)}. Give a folder of that "
+            f"kind, or copy or download this one again."
         )
 
 
 def _check_shapes(folder: Path, misshapen: set[str]) -> None:
     if misshapen:
         raise ModelError(
-            f"{folder}: config.json and the weights do not belong together: {_some(misshapen)} has another "
-            f"shape in the weights. Copy or download the folder again."
+            f"{folder}: config.json and the weights do not belong together: {_shortened(misshapen)} has "
+            f"another shape in the weights. Copy or download the folder again."
         )
 
 
-def _some(names: set[str]) -> str:
+def _shortened(names: set[str]) -> str:
     first, *others = sorted(names)
     return f"{first} (and {len(others)} more)" if others else first

@@ -6,9 +6,9 @@ norm, gives h_S and h_T (Eq. 2). For target rows, a second sub-layer with the sa
 source (Eq. 3); its residual is the (1-λ) term of Eq. 4, and its norm the layer's own. The feed-forward
 follows for all rows.
 
-Eq. 3's weights were trained to attend within a text, and need not find a word's translation. ``attends``
-"cosine" makes them of how alike the states of both texts are: what mixing can give where it finds words.
-"links" makes them of given word links, which with gold ones is the most that finding words can give.
+Eq. 3's weights were trained to attend within a text, and need not find a word's translation. With ``attends``
+"cosine" they are computed from the cosine of the states of both texts, with "links" from word links; gold
+links are an upper bound.
 """
 
 import json
@@ -34,7 +34,7 @@ from isogloss.encoders.family import Config, Model, Output, Site
 from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy
 
 SETTINGS, WEIGHTS = "mixup.json", "mixup.safetensors"
-"""Files beside an ordinary model."""
+"""Files in the folder of an ordinary model."""
 
 NEEDS = "X-Mixup attends to another text with a post-norm layer's own query, key and value matrices"
 
@@ -53,7 +53,7 @@ SHARPNESS = 20.0
 """Weights by cosine are a softmax of so many times the cosine."""
 
 UNLINKED = -1e4
-"""Raw weight of what is not linked, whose softmax beside a link is 0 in any precision; a link's is 0."""
+"""Raw weight of subwords without a link, next to 0 of linked ones: its softmax is 0 in any precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +76,12 @@ class Mixup:
     """
 
     attends: Attends | None = None
-    """cosine: a subword attends to the source by the cosine of h_T and h_S, in all heads alike; links: evenly
-    to the subwords of the words that its word is linked to, and one without any is not mixed; by the layer's
-    queries and keys (the paper) when left out.
+    """cosine: a subword attends to the source by the cosine of h_T and h_S, the same in all heads; links:
+    evenly to the subwords of the words that its word is linked to, and one without any is not mixed; by the
+    layer's queries and keys (the paper) when left out.
 
-    By links Eq. 5 reads the entropies of these weights, as it does of any others. Those of a subword without
-    a link are even over the whole text, so that a pair of which little is linked is an unsure one, and can
-    have a ratio of its own. The entropies of the layer's attention would speak of what is not mixed.
+    With links, Eq. 5 reads the entropies of these weights. Those of a subword without a link are even over
+    the whole text, so a pair with few links counts as uncertain.
     """
 
     ratio: MixupRatio = field(default_factory=MixupRatio, compare=False)
@@ -167,9 +166,9 @@ def _sides(model: Model) -> tuple[str, str]:
         [set(half) for half in (languages[:middle], languages[middle:])] if middle else [{*languages}] * 2
     )
     if any(len(half) > 1 for half in halves):
-        found = " beside ".join("+".join(sorted(half)) for half in halves)
+        sides = " and ".join("+".join(sorted(half)) for half in halves)
         raise ConfigError(
-            f"X-Mixup: each side of a batch is in one language; found {found}. Give batches of one pair of "
+            f"X-Mixup: each side of a batch is in one language; found {sides}. Give batches of one pair of "
             f"languages."
         )
     source, target = ("".join(half) for half in halves)
@@ -180,13 +179,13 @@ def _sides(model: Model) -> tuple[str, str]:
 def last_states(model: Model) -> Iterator[list[Tensor]]:
     """Record the last states [row subword dim] of each pass, as a head reads them; filled on exit."""
     outputs: list[Output] = []
-    found: list[Tensor] = []
+    states: list[Tensor] = []
     handle = encoder_of(model).register_forward_hook(lambda _, __, output: outputs.append(output))
     try:
-        yield found
+        yield states
     finally:
         handle.remove()
-        found += [output.last_hidden_state for output in outputs]  # Language maps have been applied by now.
+        states += [output.last_hidden_state for output in outputs]  # Language maps have been applied by now.
 
 
 @dataclass(frozen=True)
@@ -220,11 +219,10 @@ class _MixingLayer:
         """Return Eq. 4; ``summed`` are the target rows before their norm."""
         with active_rows(self.model, slice(len(target), None)):
             crossed, ratio = self._attend(target, source)
-            own = target if self.mixup.residual == "normed" else summed
+            residual = target if self.mixup.residual == "normed" else summed
             ratio = ratio.to(target.dtype)[:, None, None]
-            mixed: Tensor = norm.forward(
-                ratio * crossed + (1 - ratio) * own
-            )  # A call would run this hook again.
+            # A call of the module would run this hook again.
+            mixed: Tensor = norm.forward(ratio * crossed + (1 - ratio) * residual)
         if self.links is not None:  # A ratio of 0 would still have normed the others twice.
             mixed = torch.where(self.links.any(dim=2, keepdim=True), mixed, target)
         return mixed.to(target.dtype)
@@ -252,16 +250,16 @@ class _MixingLayer:
         return crossed, ratio
 
     def _raw(self, target: Tensor, source: Tensor) -> Float[Tensor, "pair head target source"]:
-        """Return what a softmax makes the weights of Eq. 3 of; by cosine, one head stands for all.
+        """Return the logits of Eq. 3's weights: for one head by cosine, else for all.
 
-        By links there are as many as in the layer, so that dropout takes a link from some of them, not all.
+        With links they are equal in all heads, but attention dropout is not.
         """
         if self.links is not None:
             raw_links = torch.where(self.links, 0.0, UNLINKED)[:, None]
             return raw_links.expand(-1, self.model.config.num_attention_heads, -1, -1)
         if self.mixup.attends == "cosine":
-            one, other = (normalize(side, dim=-1) for side in (target, source))
-            return SHARPNESS * torch.matmul(one, other.transpose(1, 2))[:, None]
+            target, source = (normalize(side, dim=-1) for side in (target, source))
+            return SHARPNESS * torch.matmul(target, source.transpose(1, 2))[:, None]
         module, model = self.site.module, self.model
         query = self._heads(module(model, "query")(target))
         key = self._heads(module(model, "key")(source))
@@ -277,8 +275,8 @@ class _MixingLayer:
         """Return the masks [pair subword] of source and target."""
         pairs, _, longest, _ = raw.shape
         if self.mask is None:
-            every = torch.ones(pairs, longest, dtype=torch.bool, device=raw.device)
-            return every, every
+            unpadded = torch.ones(pairs, longest, dtype=torch.bool, device=raw.device)
+            return unpadded, unpadded
         source, target = self.mask.bool().chunk(2)
         return source, target
 
@@ -288,9 +286,9 @@ class _MixingLayer:
 
 def save_mixup(mixup: Mixup, folder: Path) -> None:
     """Write mixup settings and weights into a model's folder."""
-    kept = ("layer", "largest", "learned", "residual", "attends")
+    names = ("layer", "largest", "learned", "residual", "attends")
     write_weights(folder / WEIGHTS, mixup.ratio.state_dict())
-    write_text(folder / SETTINGS, json.dumps({name: getattr(mixup, name) for name in kept}, indent=1) + "\n")
+    write_text(folder / SETTINGS, json.dumps({name: getattr(mixup, name) for name in names}, indent=1) + "\n")
 
 
 def load_mixup(folder: str | Path) -> Mixup | None:

@@ -69,13 +69,13 @@ def add_subwords(tokenizer: "PreTrainedTokenizerFast", lines: Iterable[str], *, 
             f"{tokenizer.name_or_path}: new subwords can be added to {', '.join(_LEARN)}; this tokenizer is "
             f"{model['type']}. Leave vocabulary out."
         )
-    _fill(model, {one["id"]: one["content"] for one in state["added_tokens"]})
+    _fill(model, {token["id"]: token["content"] for token in state["added_tokens"]})
     _LEARN[model["type"]](backend, model, lines, size)
     backend.model = _from_state(state).model
 
 
 def read_subwords(tokenizer: "PreTrainedTokenizerFast", path: Path) -> None:
-    """Give a tokenizer those of a file that ``write_tokenizer`` wrote; StorageError for a damaged file."""
+    """Read a file written by ``write_tokenizer`` into a tokenizer; StorageError for a damaged file."""
     try:
         tokenizer.backend_tokenizer.model = _from_state(json.loads(path.read_text(encoding="utf-8"))).model
     except Exception as error:  # tokenizers raises no error of its own.
@@ -91,15 +91,15 @@ def added_subwords(old: "PreTrainedTokenizerFast", new: "PreTrainedTokenizerFast
 def subword_averages(old: "PreTrainedTokenizerFast", added: Mapping[int, str]) -> dict[int, Parts]:
     """Split each new subword into old ones; unknown subwords are none."""
     state = json.loads(old.backend_tokenizer.to_str())
-    whole, inside = old.backend_tokenizer.model, None
+    words, inside = old.backend_tokenizer.model, None
     if state["model"]["type"] == "WordPiece":
         inside = _continuing(state)
-    found: dict[int, Parts] = {}
+    averages: dict[int, Parts] = {}
     for number, piece in added.items():
         continues = inside is not None and piece.startswith(CONTINUING)
-        tokens = inside.tokenize(piece[2:]) if inside and continues else whole.tokenize(piece)
-        found[number] = Counter(token.id for token in tokens if token.id != old.unk_token_id)
-    return found
+        tokens = inside.tokenize(piece[2:]) if inside and continues else words.tokenize(piece)
+        averages[number] = Counter(token.id for token in tokens if token.id != old.unk_token_id)
+    return averages
 
 
 def word_translations(
@@ -113,23 +113,21 @@ def word_translations(
     The first language of the pairs is the one that the encoder knows. Each link counts once, each old subword
     of a word for its share of the word.
     """
-    found: dict[int, Counter[int]] = {}
+    weights: dict[int, dict[int, float]] = {}
     rest = iter(pairs)
-    while some := list(islice(rest, AT_ONCE)):
-        words = [pair_words(one) for one in some]
-        known = split_words([first for first, _ in words], old)
-        split = split_words([second for _, second in words], new)
-        for one, first, second in zip(some, map(_by_word, known), map(_by_word, split), strict=True):
-            for i, j in one.links or ():
+    while batch := list(islice(rest, AT_ONCE)):
+        words = [pair_words(pair) for pair in batch]
+        first_sides = map(_by_word, split_words([first for first, _ in words], old))
+        second_sides = map(_by_word, split_words([second for _, second in words], new))
+        for pair, first, second in zip(batch, first_sides, second_sides, strict=True):
+            for i, j in pair.links or ():
                 for subword in filter(added.__contains__, second[j]):
-                    counts = found.setdefault(subword, Counter())
+                    parts = weights.setdefault(subword, {})
                     for part in first[i]:
-                        counts[part] += 1 / len(first[i])  # type: ignore[assignment]
-    unknown = old.unk_token_id
-    return {
-        number: {part: count for part, count in counts.items() if part != unknown}
-        for number, counts in found.items()
-    }
+                        parts[part] = parts.get(part, 0) + 1 / len(first[i])
+    for parts in weights.values():
+        parts.pop(old.unk_token_id, None)
+    return dict(weights)
 
 
 def add_embeddings(
@@ -137,8 +135,8 @@ def add_embeddings(
 ) -> None:
     """Give new subwords their embeddings, and the biases and weights of the masked-LM head for them.
 
-    ``sources`` tells for each of them, by id, what it is an average of; a subword with none is drawn from the
-    normal distribution of the old, ordinary ones, in each dimension, from the seed and its id.
+    ``sources`` are the parts that each of them, by id, is the average of; a subword without parts is drawn
+    from the normal distribution of the old, ordinary ones, in each dimension, from the seed and its id.
     """
     old = min(sources)
     if max(sources) >= len(model.get_input_embeddings().weight):
@@ -148,8 +146,8 @@ def add_embeddings(
     ordinary = torch.tensor([number for number in range(old) if number not in special])
     for name, table in _tables(model):
         with torch.no_grad():
-            known = table[ordinary]
-            mean, spread = known.mean(dim=0), known.std(dim=0)
+            old_rows = table[ordinary]
+            mean, spread = old_rows.mean(dim=0), old_rows.std(dim=0)
             for number, parts in sources.items():
                 drawn = torch.Generator().manual_seed(derive(seed, name, number))
                 noise = torch.randn(mean.shape, generator=drawn)
@@ -157,7 +155,7 @@ def add_embeddings(
 
 
 def _tables(model: "PreTrainedModel") -> Iterator[tuple[str, nn.Parameter]]:
-    """Yield what has a row for each subword: the embeddings, and what the head has besides."""
+    """Yield each parameter with a row for each subword: the embeddings, and those of the head."""
     embeddings = model.get_input_embeddings().weight
     for name, weight in model.named_parameters():
         in_head = not name.startswith(encoder_prefix(model))
@@ -187,12 +185,12 @@ def _from_state(state: Mapping[str, object]) -> "Tokenizer":
 
 
 def _fill(model: ModelJson, added: Mapping[int, str]) -> None:
-    """Put the tokens that stand beside a vocabulary into it, so that what comes behind them keeps its id."""
+    """Add the added tokens to a vocabulary, so that later subwords get the next free ids."""
     vocabulary = model["vocab"]
     unigram = isinstance(vocabulary, list)
-    taken = set(range(len(vocabulary))) if unigram else set(vocabulary.values())
-    for number in range(max((*taken, *added)) + 1):
-        if number not in taken:
+    ids = set(range(len(vocabulary))) if unigram else set(vocabulary.values())
+    for number in range(max((*ids, *added)) + 1):
+        if number not in ids:
             name = added.get(number, f"<unused {number}>")
             vocabulary.append([name, 0.0]) if unigram else vocabulary.update({name: number})
 
@@ -207,23 +205,23 @@ def _add_word_pieces(backend: "Tokenizer", model: ModelJson, lines: Iterable[str
 def _add_unigrams(backend: "Tokenizer", model: ModelJson, lines: Iterable[str], size: int) -> None:
     from tokenizers import Tokenizer, models
 
-    def make(given: ModelJson | None) -> "Tokenizer":
-        pieces = [(UNKNOWN, 0.0)] if given is None else [(piece, score) for piece, score in given["vocab"]]
-        made = Tokenizer(models.Unigram(pieces, unk_id=0))
-        made.pre_tokenizer = backend.pre_tokenizer
+    def make(unigrams: ModelJson | None) -> "Tokenizer":
+        pieces = [(UNKNOWN, 0.0)] if unigrams is None else [(*pair,) for pair in unigrams["vocab"]]
+        tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0))
+        tokenizer.pre_tokenizer = backend.pre_tokenizer
         if backend.normalizer is not None:
-            made.normalizer = backend.normalizer
-        return made
+            tokenizer.normalizer = backend.normalizer
+        return tokenizer
 
     learned = unigram_pieces(list(lines), size, (UNKNOWN,), make)["vocab"][1:]
     check_size(len(learned), size, "vocabulary.size", of="")
-    known = {piece for piece, _ in model["vocab"]}
+    old = {piece for piece, _ in model["vocab"]}
     least = min(score for _, score in model["vocab"])  # Unknown characters cost a little more than the least.
-    model["vocab"] += [[piece, max(score, least)] for piece, score in learned if piece not in known]
+    model["vocab"] += [[piece, max(score, least)] for piece, score in learned if piece not in old]
 
 
 def _add_merges(backend: "Tokenizer", model: ModelJson, lines: Iterable[str], size: int) -> None:
-    """Go on merging where the old merges stop: each old subword stands for a character."""
+    """Learn further merges, of the old subwords, each encoded as a character."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     names = {number: piece for piece, number in model["vocab"].items()}
@@ -244,13 +242,13 @@ def _add_merges(backend: "Tokenizer", model: ModelJson, lines: Iterable[str], si
 
 def _as_characters(backend: "Tokenizer", lines: Iterable[str], unknown: int | None) -> Iterator[str]:
     rest = iter(lines)
-    while some := list(islice(rest, AT_ONCE)):
-        for encoding in backend.encode_batch(some, add_special_tokens=False):
-            text, before = "", None
+    while batch := list(islice(rest, AT_ONCE)):
+        for encoding in backend.encode_batch(batch, add_special_tokens=False):
+            text, last_word = "", None
             for number, word in zip(encoding.ids, encoding.word_ids, strict=True):
-                apart = word != before or number == unknown
+                apart = word != last_word or number == unknown
                 text += (" " if apart else "") + ("" if number == unknown else chr(CHARACTERS + number))
-                before = None if number == unknown else word
+                last_word = None if number == unknown else word
             yield text
 
 
@@ -271,4 +269,4 @@ _LEARN: dict[str, Callable[["Tokenizer", ModelJson, Iterable[str], int], None]] 
     "Unigram": _add_unigrams,
     "BPE": _add_merges,
 }
-"""What adds to a tokenizer's model, by its type in tokenizer.json."""
+"""Functions that extend a tokenizer's model, by its type in tokenizer.json."""

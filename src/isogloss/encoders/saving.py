@@ -58,6 +58,6 @@ def _save_whole(model: Model, folder: Path) -> None:
 
 def _save_config(model: Model, folder: Path) -> None:
     """Write the configuration with the name of the class, as ``save_pretrained`` does."""
-    whole = model.base_model if isinstance(model, HeadedEncoder) else model
-    model.config.architectures = [type(whole).__name__]
+    saved = model.base_model if isinstance(model, HeadedEncoder) else model
+    model.config.architectures = [type(saved).__name__]
     model.config.save_pretrained(folder)

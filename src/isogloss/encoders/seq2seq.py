@@ -75,8 +75,8 @@ class TranslationSubwords:
 
     def names(self, row: Sequence[int]) -> list[str]:
         """Return the subwords of a row as strings."""
-        found: list[str] = self.tokenizer.convert_ids_to_tokens(list(row))
-        return found
+        names: list[str] = self.tokenizer.convert_ids_to_tokens(list(row))
+        return names
 
 
 def seq2seq_folder(source: str | Path) -> Path:
@@ -146,7 +146,7 @@ def generate(
     from transformers import GenerationConfig
 
     device, padding = next(model.parameters()).device, model.config.pad_token_id
-    own, end = model.generation_config.decoder_start_token_id, model.config.eos_token_id
+    start, end = model.generation_config.decoder_start_token_id, model.config.eos_token_id
     end = end[0] if isinstance(end, list) else end
     ids, mask = pad_rows(rows, padding), padding_mask([len(row) for row in rows])
     limits = torch.tensor([translation_limit(row, longest) for row in rows], device=device)
@@ -158,7 +158,7 @@ def generate(
                 num_beams=beams,
                 do_sample=False,
                 max_new_tokens=int(limits.max()) + 2,
-                decoder_start_token_id=model.config.decoder_start_token_id if own is None else own,
+                decoder_start_token_id=model.config.decoder_start_token_id if start is None else start,
                 eos_token_id=end,
                 pad_token_id=padding,
             ),
@@ -227,8 +227,8 @@ MBART = {
 
 _BOTH_SIDES: dict[str, Callable[[str], tuple[str, ...]]] = {
     "eng_Latn": lambda language: (language, *_with_script(language)),
-    "__en__": lambda language: tuple(f"__{one}__" for one in _plain(language)),
-    "en_XX": lambda language: tuple(f"{one}_{MBART.get(one, '')}" for one in _plain(language)),
+    "__en__": lambda language: tuple(f"__{code}__" for code in _plain(language)),
+    "en_XX": lambda language: tuple(f"{code}_{MBART.get(code, '')}" for code in _plain(language)),
 }
 """NLLB, M2M-100 and mBART-50: source code before the text, target code before the translation.
 
@@ -241,8 +241,8 @@ def direction_between(vocabulary: Mapping[str, int], source: str, target: str, w
 
     ModelError if the vocabulary has codes, but none for these languages.
     """
-    for known, spell in _BOTH_SIDES.items():
-        if known in vocabulary:
+    for english, spell in _BOTH_SIDES.items():
+        if english in vocabulary:
             first, second = (
                 _number(vocabulary, spell(language), language, where) for language in (source, target)
             )
@@ -258,7 +258,7 @@ def _plain(language: str) -> tuple[str, ...]:
     base, script = base_and_script(language)
     of_flores = FLORES.get(base, "").partition("_")[0]
     also = (base, of_flores, *codes_of_three_letters(base))
-    return _each_once(language, *(also if is_usual_script(script, base) else ()))
+    return _unique(language, *(also if is_usual_script(script, base) else ()))
 
 
 def _with_script(language: str) -> tuple[str, ...]:
@@ -266,10 +266,10 @@ def _with_script(language: str) -> tuple[str, ...]:
     base, script = base_and_script(language)
     usual = FLORES.get(base, "") if is_usual_script(script, base) else ""
     codes = (base, *codes_of_three_letters(base))
-    return _each_once(FLORES.get(language, ""), usual, *(f"{one}_{script}" for one in codes))
+    return _unique(FLORES.get(language, ""), usual, *(f"{code}_{script}" for code in codes))
 
 
-def _each_once(*codes: str) -> tuple[str, ...]:
+def _unique(*codes: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, codes)))
 
 

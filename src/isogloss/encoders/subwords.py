@@ -52,13 +52,13 @@ class SplitWords:
 
     def first(self) -> list[int]:
         """Return the index of each word's first subword."""
-        before = (-1, *self.words)
-        return [index for index, word in enumerate(self.words) if before[index] != word]
+        preceding = (-1, *self.words)
+        return [index for index, word in enumerate(self.words) if preceding[index] != word]
 
     def last(self) -> list[int]:
         """Return the index of each word's last subword."""
-        after = (*self.words[1:], -1)
-        return [index for index, word in enumerate(self.words) if after[index] != word]
+        following = (*self.words[1:], -1)
+        return [index for index, word in enumerate(self.words) if following[index] != word]
 
 
 def split_words(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> list[SplitWords]:
@@ -78,20 +78,20 @@ def split_words(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> lis
 
 
 def set_causal(tokenizer: Tokenizer, *, causal: bool) -> None:
-    """Note with a tokenizer whether its encoder sees no subword that follows; see ``for_causal``."""
+    """Record in a tokenizer whether its encoder is causal; see ``for_causal``."""
     setattr(tokenizer, _CAUSAL, causal)
 
 
 def for_causal(tokenizer: Tokenizer) -> bool:
-    """Return whether a tokenizer's encoder sees no subword that follows.
+    """Return whether a tokenizer's encoder is causal: no subword attends to following ones.
 
-    Then the last subword of a word stands for it, and the last of a text for the text; else the first does.
+    Then the last subword of a word represents the word, and that of a text the text; else the first does.
     """
     return bool(getattr(tokenizer, _CAUSAL, False))
 
 
 def scored_subwords(split: SplitWords, tokenizer: Tokenizer) -> list[int]:
-    """Return the index of the subword of each word whose state stands for it."""
+    """Return the index of the subword of each word whose state represents the word."""
     return split.last() if for_causal(tokenizer) else split.first()
 
 
@@ -225,10 +225,9 @@ def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> Sp
         if begin < end and (begin < after or index + 1 == len(offsets)):
             span_subwords.append(index)
             characters.extend((begin, end))
-    every = range(len(subwords))
-    return SplitText(
-        array("I", subwords), every if len(span_subwords) == len(every) else span_subwords, characters
-    )
+    if len(span_subwords) == len(subwords):
+        return SplitText(array("I", subwords), range(len(subwords)), characters)
+    return SplitText(array("I", subwords), span_subwords, characters)
 
 
 def _trimmed(text: str, begin: int, end: int, after: int) -> tuple[int, int]:
@@ -265,7 +264,7 @@ def windows(length: int, *, limit: int, overlap: int) -> list[Window]:
     # The border between neighbours is the middle of their overlap.
     borders = [(stop + start + 1) // 2 for stop, start in zip(stops, starts[1:], strict=False)]
     owned = pairwise([0, *borders, length])
-    return [Window(start, stop, *own) for start, stop, own in zip(starts, stops, owned, strict=True)]
+    return [Window(start, stop, *scored) for start, stop, scored in zip(starts, stops, owned, strict=True)]
 
 
 class EncodedText(NamedTuple):

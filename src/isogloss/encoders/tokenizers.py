@@ -49,13 +49,13 @@ STAND_INS = (
     ("cls_token", "eos_token"),
     ("pad_token", "eos_token"),
 )
-"""What tokenizers of language models, such as mmBERT's or Qwen's, do not name, with what stands for it.
+"""Special tokens that tokenizers of language models, such as mmBERT's or Qwen's, lack, with substitutes.
 
-Where nothing opens a text, the end of another one does, as in their pretraining.
+Without a token that opens a text, the end of the preceding text opens it, as in their pretraining.
 """
 
 SEGMENTS = 2
-"""Fewest segments of an encoder for which segment ids of pairs are of use."""
+"""Fewest segments of an encoder that makes use of segment ids of pairs."""
 
 
 def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
@@ -68,7 +68,7 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
     tokenizer = from_pretrained(AutoTokenizer, folder, {})
     with folders.loading(folder, "AutoTokenizer"):
         restore_character_map(tokenizer, folder)
-        tokenizer("a \u16a0", truncation=True)  # Wrong types, and no unknown subword, are seen when used.
+        tokenizer("a \u16a0", truncation=True)  # Wrong types, and no unknown subword, show when used.
     for name, other in STAND_INS:
         if getattr(tokenizer, name) is None and getattr(tokenizer, other) is not None:
             setattr(tokenizer, name, getattr(tokenizer, other))
@@ -91,9 +91,9 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
 
 
 def _framed(tokenizer: "PreTrainedTokenizerFast") -> "PreTrainedTokenizerFast":
-    """Frame texts by the subwords that open and close them, where a tokenizer leaves pairs undivided.
+    """Frame texts by the subwords that open and close them, if a tokenizer leaves pairs undivided.
 
-    A decoder's opens a text at most: nothing says where the first of two ends, and none stands for both.
+    A decoder's opens a text at most, and marks no border between the two texts of a pair.
     """
     from tokenizers import processors
     from transformers import PreTrainedTokenizerFast
@@ -103,10 +103,10 @@ def _framed(tokenizer: "PreTrainedTokenizerFast") -> "PreTrainedTokenizerFast":
         return tokenizer
     first, last = tokenizer.cls_token, tokenizer.sep_token
     special = {name: tokenizer.convert_tokens_to_ids(name) for name in (first, last)}
-    own = processors.TemplateProcessing(
+    framing = processors.TemplateProcessing(
         single=[first, "$A", last], pair=[first, "$A", last, "$B", last], special_tokens=list(special.items())
     )
-    tokenizer.backend_tokenizer.post_processor = own
+    tokenizer.backend_tokenizer.post_processor = framing
     if pair_frame(tokenizer).between:
         return tokenizer
     # The class of NLLB's tokenizer frames texts by a language anew at each call.
@@ -118,7 +118,7 @@ def _framed(tokenizer: "PreTrainedTokenizerFast") -> "PreTrainedTokenizerFast":
         model_input_names=list(tokenizer.model_input_names),
         **{name: getattr(tokenizer, name) for name in names},
     )
-    generic.backend_tokenizer.post_processor = own
+    generic.backend_tokenizer.post_processor = framing
     return generic
 
 
@@ -131,18 +131,18 @@ def restore_character_map(tokenizer: "PreTrainedTokenizerFast", folder: Path) ->
     from tokenizers import models, normalizers
 
     backend = tokenizer.backend_tokenizer
-    before = backend.normalizer
-    has_map = before is not None and CHARACTER_MAP in before.__getstate__().decode()
+    current = backend.normalizer
+    has_map = current is not None and CHARACTER_MAP in current.__getstate__().decode()
     if isinstance(backend.model, models.Unigram) and not has_map and (content := _character_map(folder)):
-        parts = [part for part in (normalizers.Precompiled(content), before) if part is not None]
+        parts = [part for part in (normalizers.Precompiled(content), current) if part is not None]
         backend.normalizer = normalizers.Sequence(parts)
 
 
 def _character_map(folder: Path) -> bytes | None:
     file = folder / "tokenizer.json"
     if not file.is_file():
-        found = [folder / name for name in folders.SENTENCEPIECE if (folder / name).is_file()]
-        return _sentencepiece_map(found[0]) if found else None
+        models = [folder / name for name in folders.SENTENCEPIECE if (folder / name).is_file()]
+        return _sentencepiece_map(models[0]) if models else None
     normalizer = json.loads(file.read_text(encoding="utf-8"))["normalizer"] or {}
     parts = normalizer.get("normalizers", [normalizer])
     maps = [part["precompiled_charsmap"] for part in parts if part.get("type") == CHARACTER_MAP]
@@ -324,16 +324,16 @@ def _byte_pairs(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTok
 def _roberta(model: ModelJson | None) -> "PreTrainedTokenizerFast":
     from transformers import RobertaTokenizer
 
-    given = _only(_XLM_R) if model is None else model
-    return RobertaTokenizer(vocab=given["vocab"], merges=_merges(given), add_prefix_space=True)
+    model_json = _only(_XLM_R) if model is None else model
+    return RobertaTokenizer(vocab=model_json["vocab"], merges=_merges(model_json), add_prefix_space=True)
 
 
 def _modernbert(model: ModelJson | None) -> "PreTrainedTokenizerFast":
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    given = _only(_BERT) if model is None else model
-    backend = Tokenizer(models.BPE(vocab=given["vocab"], merges=_merges(given)))
+    model_json = _only(_BERT) if model is None else model
+    backend = Tokenizer(models.BPE(vocab=model_json["vocab"], merges=_merges(model_json)))
     # With a prefix space, the first word of a text is split like later ones.
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     backend.decoder = decoders.ByteLevel()
@@ -341,7 +341,7 @@ def _modernbert(model: ModelJson | None) -> "PreTrainedTokenizerFast":
     backend.post_processor = processors.TemplateProcessing(
         single=f"{first} $A {last}",
         pair=f"{first} $A {last} $B {last}",
-        special_tokens=[(name, given["vocab"][name]) for name in (first, last)],
+        special_tokens=[(name, model_json["vocab"][name]) for name in (first, last)],
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,

@@ -127,7 +127,7 @@ class Masked(nn.Module):
         self.register_buffer("mask", mask.to(weight.device))
 
     def forward(self, weight: Tensor) -> Tensor:
-        """Return the tensor; outside the mask there is no gradient."""
+        """Return the tensor; its gradient is 0 outside the mask."""
         return torch.where(self.mask, weight, self.original)
 
 
