@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from isogloss.data.built_in_languages import BuiltInLanguages
-from isogloss.data.corpora.comparable import Bucc, apart
+from isogloss.data.corpora.bitext import Bucc, apart
 from isogloss.data.examples import ComparableText, Translation
 
 PLACE = "bucc2018/de-en/de-en.sample"

@@ -21,7 +21,6 @@ from isogloss.data.examples import (
     example_line,
 )
 from isogloss.data.languages import Translator, examples, translated, words_of
-from isogloss.data.projection.answer_projection import MARKS, by_links, by_text, marked, span_links, unmarked
 from isogloss.data.projection.label_projection import (
     Projection,
     Translated,
@@ -29,6 +28,7 @@ from isogloss.data.projection.label_projection import (
     translate_examples,
     translate_inputs,
 )
+from isogloss.data.projection.spans import MARKS, by_links, by_text, marked, span_links, unmarked
 
 GERMAN = {"the": "das", "old": "alte", "town": "Städtchen", "lies": "liegt", "where": "wo", "there": "dort"}
 

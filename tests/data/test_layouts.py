@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from odd_layouts import LAYOUTS, REAL, lines_of
 
 from isogloss.core.errors import DataError
-from isogloss.data.formats.tag_schemes import BIO, IOB1, TagCounts, as_bio, misfit
-from isogloss.data.projection.tag_projection import entities
+from isogloss.data.formats.conll import BIO, IOB1, TagCounts, as_bio, entities, misfit
 from isogloss.recipes.described_contents import inspect_splits
 from isogloss.recipes.descriptions import described
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from isogloss.core.run_parts import Modules
-from isogloss.data.corpora.comparable import apart
+from isogloss.data.corpora.bitext import apart
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model

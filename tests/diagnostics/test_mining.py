@@ -12,7 +12,7 @@ from measuring import WORDS, measure_setting, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.representations import Mining as Row
-from isogloss.data.corpora.comparable import apart
+from isogloss.data.corpora.bitext import apart
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics import mining as module
 from isogloss.diagnostics.mining import (

@@ -13,9 +13,8 @@ from isogloss.core.languages import is_built_in
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import writing
 from isogloss.data import languages
-from isogloss.data.corpora.bitext import Bitext
+from isogloss.data.corpora.bitext import Bitext, Bucc, apart
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.comparable import Bucc, apart
 from isogloss.data.corpus import SPLITS, Corpus, Split, is_translation, not_there
 from isogloss.data.examples import Example
 from isogloss.data.files import File

@@ -16,8 +16,9 @@ from isogloss.aligners.fast_align import FastAlign
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress
 from isogloss.data.examples import Translation
+from isogloss.data.formats.conll import are_bio
 from isogloss.data.formats.word_links import Symmetrization, pair_words
-from isogloss.data.projection.tag_projection import are_bio, projected_tags
+from isogloss.data.projection.spans import projected_tags
 from isogloss.data.projection.tokenization import tokenize
 from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.retrieval import Retrieval

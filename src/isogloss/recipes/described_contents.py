@@ -14,12 +14,11 @@ from isogloss.data.corpora.described import DescribedCorpus, inventory
 from isogloss.data.corpus import SPLITS, Source, Split
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import DiskFolder
+from isogloss.data.formats.conll import OUTSIDE, WORDS, entities
 from isogloss.data.formats.kinds import UNKNOWN
 from isogloss.data.formats.questions import repairs_message
-from isogloss.data.formats.tag_schemes import WORDS
 from isogloss.data.hub import data_source
 from isogloss.data.projection.label_projection import texts_of
-from isogloss.data.projection.tag_projection import OUTSIDE, entities
 
 PEEK = 100_000
 """Examples whose labels are read where a description has none, or to recognise BIO."""

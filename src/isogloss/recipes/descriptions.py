@@ -16,11 +16,11 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import BadRows, DescribedCorpus, register, shipped
 from isogloss.data.corpus import SPLITS, About, Split, spelled_there
 from isogloss.data.files import DiskFolder
+from isogloss.data.formats.conll import SCHEMES
 from isogloss.data.formats.conllu import NAMES
 from isogloss.data.formats.kinds import KINDS
 from isogloss.data.formats.reading import KindName
 from isogloss.data.formats.tables import Column, Columns, FileFormat
-from isogloss.data.formats.tag_schemes import SCHEMES
 from isogloss.data.hub import ALL, data_source
 from isogloss.data.hub_rows import DEFAULT, check_dataset, json_lines
 from isogloss.recipes.checking import checked, refuse_empty_or_twice

@@ -19,7 +19,7 @@ from isogloss.core.contributions import ByMeasure, Contributions, total
 from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
 from isogloss.core.languages import canonical_language
 from isogloss.data.files import File, byte_stream, numbered_objects, short
-from isogloss.data.projection.tag_projection import are_bio
+from isogloss.data.formats.conll import are_bio
 from isogloss.metrics.correlation import correlation_contributions
 from isogloss.metrics.label_sets import label_set_contributions
 from isogloss.metrics.labels import (

@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy
 from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError
 from isogloss.data.examples import ParsedSentence, TaggedSentence
-from isogloss.data.projection.tag_projection import NO_TAG
+from isogloss.data.formats.conll import NO_TAG
 from isogloss.encoders import family_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head

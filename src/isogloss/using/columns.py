@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from isogloss.data.files import File
 from isogloss.data.formats import layouts
+from isogloss.data.formats.conll import DOCUMENT, HASH, split_cells
 from isogloss.data.formats.conllu import UPOS
-from isogloss.data.formats.layouts import DOCUMENT, HASH, split_cells
 
 NO_WORDS = (HASH, DOCUMENT)
 """Begin comments, though # may be a word."""

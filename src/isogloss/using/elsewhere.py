@@ -9,7 +9,7 @@ from pathlib import Path
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.files import some
-from isogloss.data.projection.tag_projection import are_bio
+from isogloss.data.formats.conll import are_bio
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.family import Config

@@ -1,12 +1,30 @@
-"""Bitext: parallel text of two languages, from a collection of files in any of several forms."""
+"""Bitext, and comparable text of which a part, and nobody says which, is translations.
+
+The official files of BUCC: ``de-en.sample.de`` and ``de-en.sample.en`` with an id and a text on each line,
+``de-en.sample.gold`` with the ids of a sentence and its translation. Our own form is a table of parallel text
+(``parallel_text``) in which a sentence without a translation leaves the other cell empty.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpus import SPLITS, About, Source, Split, cannot_write, cell, nonempty, only
-from isogloss.data.examples import Example, Translation
+from isogloss.core.languages import canonical_language, spellings
+from isogloss.data.corpus import (
+    SPLITS,
+    About,
+    CorpusDefaults,
+    Source,
+    Split,
+    cannot_write,
+    cell,
+    nonempty,
+    not_there,
+    only,
+)
+from isogloss.data.examples import ComparableText, Example, Translation
 from isogloss.data.files import File, Folder, some
 from isogloss.data.formats.parallel_text import (
     LEAST_MARGIN,
@@ -16,6 +34,7 @@ from isogloss.data.formats.parallel_text import (
     find_treebanks,
     is_mined,
     languages_in,
+    read_rows,
     read_texts,
     two_languages,
     verse_split,
@@ -167,3 +186,145 @@ def _names_a_split(file: File) -> bool:
     """Return whether a file's name contains a split: en-fr.dev.tsv, valid.en-fr.en."""
     parts = file.base_name.split(".")
     return any(name in parts for names in (*ALSO.values(), SPLITS) for name in names)
+
+
+NAMES: dict[Split, tuple[str, ...]] = {"train": (), "dev": ("sample", "dev"), "test": ("training", "test")}
+"""What official files call our splits, then what XTREME's script renames them to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucc(CorpusDefaults):
+    """BUCC 2018: text of German, French, Russian or Chinese, and of English, with translations to be found.
+
+    Zweigenbaum et al. (2017), "Overview of the Second BUCC Shared Task: Spotting Parallel Sentences in
+    Comparable Corpora". Splits are XTREME's (Hu et al. 2020): dev is the official ``sample``, test the
+    official ``training`` data, since the official test pairs are not public; there is no training split.
+    Layouts: ``bucc2018/de-en/de-en.sample.de`` with ``.en`` and ``.gold``, the same without the inner folder,
+    XTREME's names (``de-en.dev.de``; its script deletes ``de-en.test.gold``, which is
+    ``de-en.training.gold``), and a table ``bucc2018/de-en.dev.tsv`` (id, de, en) whose rows have both texts,
+    or one. Languages are a pair in either order: ``en-de``.
+    """
+
+    name: ClassVar[str] = "bucc2018"
+    tasks: ClassVar[tuple[str, ...]] = ("comparable",)
+    about: ClassVar[About] = About(
+        __doc__,
+        "https://comparable.limsi.fr/bucc2018/bucc2018-task.html",
+        "not stated; the text is that of Wikipedia (CC BY-SA) and News Commentary",
+    )
+
+    def path(self, language: str, split: Split) -> str:
+        """Return the path of a table of the two languages."""
+        return f"{self.name}/{language}.{split}.tsv"
+
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find a table, or both sides and the pairs that are translations."""
+        first, second = two_languages(language, self.name)
+        pairs = (*spellings(f"{first}-{second}"), *spellings(f"{second}-{first}"))
+        table = folder.find([self.path(pair, split) for pair in pairs])
+        if table:
+            return table
+        for pair in pairs:
+            for stem in (f"{parent}{pair}.{name}" for name in NAMES[split] for parent in self._places(pair)):
+                sides = [folder.find([f"{stem}.{code}"]) for code in pair.split("-")]
+                if all(sides):
+                    return [sides[0][0], sides[1][0], self._gold(folder, stem)]
+        available = {name: self._pairs_there(folder, name) for name in SPLITS}
+        searched = [self.path(language, split)]
+        searched += [f"{self.name}/{language}.{name}.{{{first},{second},gold}}" for name in NAMES[split]]
+        looked = f"Looked for {', '.join(searched)} (also in {self.name}/{language})."
+        raise not_there(folder, self.name, language, split, there=available, looked=looked)
+
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Return the files of one split."""
+        two_languages(language, self.name)
+        return source.files(self, language, split)
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[ComparableText]:
+        """Read the pairs that are translations, then what has none; a table in its own order."""
+        files = self.files(source, language, split)
+        first, second = two_languages(language, self.name)
+        if files[0].plain_name.endswith(".tsv"):
+            return nonempty(_table(files[0], first, second), files[0].name)
+        turned = not files[0].plain_name.endswith(tuple(f".{code}" for code in spellings(first)))
+        return nonempty(_official(files, turned=turned), files[0].name)
+
+    def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
+        """Yield the lines of a table of the two languages."""
+        yield "\t".join(("id", *two_languages(language, self.name)))
+        ids: set[str] = set()
+        for pair in only(ComparableText, examples, self.name):
+            texts = [cell(text, self.name, pair.id) for text in (pair.first, pair.second)]
+            if not all(text.strip() or not text for text in texts) or not any(texts):
+                raise cannot_write(self.name, repr(pair.id), "expected a text, or two, of more than spaces")
+            if not pair.id or pair.id in ids:
+                raise cannot_write(self.name, repr(pair.id), "expected an id of its own")
+            ids.add(pair.id)
+            yield "\t".join([cell(pair.id, self.name, pair.id), *texts])
+
+    def _places(self, pair: str) -> tuple[str, str]:
+        return f"{self.name}/{pair}/", f"{self.name}/"
+
+    def _gold(self, folder: Folder, stem: str) -> File:
+        found = folder.find([f"{stem}.gold"])
+        if not found:
+            raise DataError(
+                f"{folder.name}: no {stem}.gold, which says what translates what; both texts are there. Put "
+                f"it beside them: that of the official test data is not public, and XTREME's test is the "
+                f"official training data with its gold file."
+            )
+        return found[0]
+
+    def _pairs_there(self, folder: Folder, split: Split) -> list[str]:
+        """Return the pairs of languages that have files of a split, sorted."""
+        golds = (f"{parent}*.{name}.gold" for name in NAMES[split] for parent in self._places("*"))
+        files = chain.from_iterable(folder.find([pattern]) for pattern in (self.path("*", split), *golds))
+        return sorted({canonical_language(file.base_name.partition(".")[0]) for file in files})
+
+
+def apart(pairs: Iterable[Translation]) -> Iterator[ComparableText]:
+    """Make comparable text of translations: every third stays a pair, the others lose a side in turn."""
+    for number, pair in enumerate(pairs):
+        first, second = pair.first if number % 3 != 1 else "", pair.second if number % 3 != 2 else ""
+        yield ComparableText(id=pair.id, first=first, second=second)
+
+
+def _table(file: File, first: str, second: str) -> Iterator[ComparableText]:
+    for row in read_rows(file, [first, second], partial=True):
+        yield ComparableText(id=row.id, first=row.texts[0], second=row.texts[1])
+
+
+def _official(files: list[File], *, turned: bool) -> Iterator[ComparableText]:
+    """Read two sides and the pairs that are translations; the second side is wanted first if ``turned``."""
+    sides: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    for file, side in zip(files[:2], sides, strict=True):
+        _read_side(file, side, sides)
+    gold = dict.fromkeys(_pairs(files, sides))
+    translated = [{pair[place] for pair in gold} for place in (0, 1)]
+    found = [(f"{one} {other}", sides[0][one], sides[1][other]) for one, other in gold]
+    found += [(name, text, "") for name, text in sides[0].items() if name not in translated[0]]
+    found += [(name, "", text) for name, text in sides[1].items() if name not in translated[1]]
+    for name, first, second in found:
+        yield ComparableText(id=name, first=second if turned else first, second=first if turned else second)
+
+
+def _read_side(file: File, side: dict[str, str], both: tuple[dict[str, str], ...]) -> None:
+    for number, line in file.lines():
+        name, _, text = line.partition("\t")
+        if not name or " " in name or not text.strip() or "\t" in text:
+            raise file.broken(number, f"{line[:80]!r}", "an id without spaces, a tab and a text")
+        if any(name in one for one in both):
+            raise file.broken(number, f"the id {name!r} a second time", "an id of its own in both files")
+        side[name] = text
+
+
+def _pairs(files: list[File], sides: tuple[dict[str, str], ...]) -> Iterator[tuple[str, str]]:
+    """Read the ids of sentences and their translations; a repeated pair counts once."""
+    for number, line in files[2].lines():
+        one, _, other = line.partition("\t")
+        for name, side, file in zip((one, other), sides, files, strict=False):
+            if name not in side:
+                raise files[2].broken(
+                    number, f"{line[:80]!r}", f"two ids with a tab; {name[:80]!r} is none of {file.name}"
+                )
+        yield one, other

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from isogloss.data.corpora.bitext import Bitext
-from isogloss.data.corpora.comparable import Bucc
+from isogloss.data.corpora.bitext import Bitext, Bucc
 from isogloss.data.corpora.labelled import PAIRS, LabelledCorpus
 from isogloss.data.corpora.questions import MLQA, SQUAD, TYDIQA
 from isogloss.data.corpora.text import Bible, RawText

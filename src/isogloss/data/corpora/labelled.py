@@ -34,8 +34,8 @@ from isogloss.data.corpus import (
 )
 from isogloss.data.examples import Example, Question, SentencePair, TaggedSentence
 from isogloss.data.files import File, Folder, some
+from isogloss.data.formats.conll import Layout
 from isogloss.data.formats.kinds import labelled_rows
-from isogloss.data.formats.layouts import Layout
 from isogloss.data.formats.questions import all_questions, write_questions
 from isogloss.data.formats.reading import LINES, FileFacts, Reading
 from isogloss.data.formats.tables import AnyOf, Column, Place, Row, Table, rows

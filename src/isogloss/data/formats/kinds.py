@@ -23,11 +23,10 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import File, is_unicode, some
+from isogloss.data.formats.conll import MARKS, OUTSIDE, WORDS, as_bio, misfit
 from isogloss.data.formats.questions import place_answer
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, label_text
 from isogloss.data.formats.tables import SUFFIXES, Columns, FileFormat
-from isogloss.data.formats.tag_schemes import MARKS, WORDS, as_bio, misfit
-from isogloss.data.projection.tag_projection import OUTSIDE
 
 
 def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Example | DataError | None]:

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.files import File, parsed_object, some
+from isogloss.data.formats.conll import Layout, layout_of, read_words
 from isogloss.data.formats.conllu import NAMES, read_sentences
-from isogloss.data.formats.layouts import Layout, layout_of, read_words
 
 FileFormat = Literal["conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines", "squad"]
 """The last is that of whole questions (``questions``), not of rows."""

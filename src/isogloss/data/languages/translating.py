@@ -18,7 +18,7 @@ from isogloss.data.examples import Example, ParsedSentence, Question, SentencePa
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.family import Language, find_language, spell
-from isogloss.data.languages.generating import examples
+from isogloss.data.languages.generating import examples, links_between, parsed, tagged
 from isogloss.data.languages.lexicon import TENSE_MARKERS, Form, Lexicon, Reading, all_forms, lexicon, marking
 from isogloss.data.languages.meaning import Sentence
 from isogloss.data.languages.parsing import NAME, Item, items_of, parse_items, sentences_in, unknown_word
@@ -31,8 +31,7 @@ from isogloss.data.languages.rendering import (
     rooted,
     text_of,
 )
-from isogloss.data.languages.sentences import links_between, parsed, tagged
-from isogloss.data.projection.answer_projection import SpanLink, by_links
+from isogloss.data.projection.spans import SpanLink, by_links
 from isogloss.data.projection.tokenization import word_offsets
 
 Links = tuple[tuple[int, int], ...]

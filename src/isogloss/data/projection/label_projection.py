@@ -22,18 +22,21 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
+from isogloss.data.formats.conll import are_bio
 from isogloss.data.formats.conllu import text_comment
-from isogloss.data.projection.answer_projection import (
+from isogloss.data.projection.spans import (
     MARKS,
     Answer,
     SpanLink,
+    WordLinks,
     by_links,
     by_text,
     marked,
+    projected_tags,
     span_links,
     unmarked,
+    word_links,
 )
-from isogloss.data.projection.tag_projection import WordLinks, are_bio, projected_tags, word_links
 from isogloss.data.projection.tokenization import detokenize, tokenize
 
 

@@ -1,12 +1,17 @@
-"""Answers located in translations of their passage: by marks, by word links, by their own translation.
+"""Answers, entities and tags located in translations: by marks, by word links, by their own translation.
 
-Each function returns None where the position is ambiguous.
+Each function returns None where the position is ambiguous. Tags follow Yarowsky et al. (2001), "Inducing
+Multilingual Text Analysis Tools via Robust Projection across Aligned Corpora": a word takes the tag on which
+all words linked to it agree; others, and words without links, have none, and nothing is learned from them. An
+entity reaches from its first to its last linked word; where none is linked, or a word outside of the entity
+is linked between them, the sentence is given up, as an entity tagged O would teach a wrong label.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from isogloss.data.formats.conll import NO_TAG, OUTSIDE, entities
 from isogloss.data.projection.tokenization import tokenize, word_offsets
 
 Span = tuple[int, int]
@@ -111,3 +116,62 @@ def span_links(text: str, translation: str, links: Iterable[tuple[int, int]]) ->
     """Turn links between the numbers of words into links between their character offsets."""
     sources, targets = (word_offsets(tokenize(one), one) for one in (text, translation))
     return [(sources[i], targets[j]) for i, j in links]
+
+
+WordLinks = Sequence[tuple[int, int]]
+"""0-based words of a text and of its translation."""
+
+
+def projected_tags(tags: Sequence[str], count: int, links: WordLinks, *, bio: bool) -> tuple[str, ...] | None:
+    """Return the tags of the ``count`` words of a translation; None where they cannot be located.
+
+    Without tags to carry there are none in the translation either.
+    """
+    if not tags:
+        return ()
+    found = _entities_projected(tags, count, links) if bio else _words_projected(tags, count, links)
+    return None if found is None or not any(found) else tuple(found)
+
+
+def _words_projected(tags: Sequence[str], count: int, links: WordLinks) -> list[str]:
+    heard: list[set[str]] = [set() for _ in range(count)]
+    for one, other in links:
+        heard[other].add(tags[one])
+    return [said.pop() if len(said) == 1 else NO_TAG for said in heard]
+
+
+def _entities_projected(tags: Sequence[str], count: int, links: WordLinks) -> list[str] | None:
+    found = [OUTSIDE] * count
+    for entity in entities(tags):
+        inside = {other for one, other in links if entity.start <= one < entity.stop}
+        outside = {other for one, other in links if not entity.start <= one < entity.stop} - inside
+        if not inside:
+            return None
+        first, last = min(inside), max(inside)
+        taken = any(tag != OUTSIDE for tag in found[first : last + 1])
+        if taken or any(first <= word <= last for word in outside):
+            return None
+        found[first : last + 1] = [f"B-{entity.type}", *[f"I-{entity.type}"] * (last - first)]
+    return found
+
+
+def word_links(
+    source: tuple[Sequence[str], str],
+    target: tuple[Sequence[str], str],
+    links: Iterable[tuple[tuple[int, int], tuple[int, int]]],
+) -> list[tuple[int, int]]:
+    """Turn links between places in two texts (start, end) into links between their words."""
+    sources, targets = (word_offsets(words, text) for words, text in (source, target))
+    return sorted(
+        {
+            (one, other)
+            for here, there in links
+            for one in _within(sources, here)
+            for other in _within(targets, there)
+        }
+    )
+
+
+def _within(places: Sequence[tuple[int, int]], span: tuple[int, int]) -> list[int]:
+    """Return the words that overlap a span."""
+    return [word for word, (start, stop) in enumerate(places) if start < span[1] and span[0] < stop]
