@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from isogloss.data.files import File
-from isogloss.data.formats import layouts
+from isogloss.data.formats import conll
 from isogloss.data.formats.conll import DOCUMENT, HASH, split_cells
 from isogloss.data.formats.conllu import UPOS
 
@@ -13,7 +13,7 @@ NO_WORDS = (HASH, DOCUMENT)
 """Begin comments, though # may be a word."""
 
 _BIO = re.compile(r"O|[BIESLUMW]-\S+")
-"""Tags of spans in any scheme of letters (``tag_schemes``)."""
+"""Tags of spans in any scheme of letters (``formats.conll``)."""
 
 _NUMBER = re.compile(r"\d[\d.,:/-]*")
 
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"\d[\d.,:/-]*")
 class Layout(NamedTuple):
     """How a file with a line a word is laid out."""
 
-    plain: layouts.Layout
+    plain: conll.Layout
     """As it is without running numbers."""
     tags: tuple[int, ...]
     """Columns after the first that hold tags of spans (or parts of speech) alone."""
@@ -55,7 +55,7 @@ def layout_of(lines: Sequence[str], *, spaces: bool = True) -> Layout:
     columns = [*zip(*map(split_cells, words), strict=False)]
     tags = tuple(number for number, column in enumerate(columns) if number and _are_tags(column))
     file = File("", lambda: iter(lines), str)
-    plain = layouts.layout_of(file, tags[-1] if tags else -1)
+    plain = conll.layout_of(file, tags[-1] if tags else -1)
     plain = plain._replace(label=tags[-1] if tags else -1 if plain.width > 1 else None)
     layout = Layout(
         plain=plain._replace(labels=plain.labels | UPOS) if tags and plain.labels <= UPOS else plain,
