@@ -244,6 +244,7 @@ _PLAIN = (
     (r"\bOneOrMany\b", "str | tuple[str, ...]"),
     (r"\bOrder|Side|Marking|CaseMarking|Script\b", "str"),
     (r"\bLanguage\b", "str"),
+    (r"\bSplit\b", "train, dev or test"),
     (r"Annotated\[float, .*\]", "number in [0, 1)"),
     (r"tuple\[(.*), \.\.\.\]", r"list of \1"),
     (r"dict\[str, (?:Table|str)\]", "table"),

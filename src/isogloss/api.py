@@ -25,9 +25,9 @@ from isogloss.core.processes import launched
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
 from isogloss.engine.engines import ExecutionOptions, parse_execution
-from isogloss.planning.store_places import local_folder, store_at, store_for
 from isogloss.recipes.recipe_text import QUICKSTART, Source, folder_for, recipe_folder, recipe_text
 from isogloss.recipes.request import request_digest
+from isogloss.store.addresses import local_folder, store_at
 from isogloss.store.store import Outcome, Store
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ def search(
     )
     make = partial(make_planned, execution=options, announce=announce, on_progress=on_progress)
     result = search_plans(request, make, to=Path(to) if to else None, command=command, on_trial=on_trial)
-    _reported(store_for(recipe, out), on_progress)
+    _reported(store_at(out or folder_for(recipe)), on_progress)
     return result
 
 
@@ -368,7 +368,7 @@ def finished(
     if launched():
         return None
     text, _ = recipe_text(recipe)
-    store = store_for(recipe, out)
+    store = store_at(out or folder_for(recipe))
     plan = store.plan()
     if not plan.asked:
         return None

@@ -179,7 +179,7 @@ def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, refused, inpu
     }
     if inputs == "paired":
         said = refused(**mixed)
-        assert "source-only reads inputs alone, and models of x-mixup beside" in said
+        assert "source-only reads inputs alone, and models of x-mixup with" in said
         assert "Leave inputs out, or let between name models of x-mixup alone." in said
     else:
         assert len(measures(plan(**mixed), "interpolation")) == 2
@@ -477,8 +477,9 @@ measure.0 = { split = "dev" } -> measure[0]: name: this field is missing. Add it
 grid.method.0.peft = { rank = 4 } -> grid.method[0]: peft: kind: this field is missing. Add it to the recipe:
     one of adapter, dora, ia3, layer-freezing, lora, lt-sft, none.
 measure.0.splt = "dev" -> measure[0]: splt: diagnostic scores has no such field. Did you mean 'split'?
-measure.0.split = "dve" -> measure[0]: split: no split 'dve'. Did you mean 'dev'?
-measure.0.split = 3 -> measure[0]: split: found 3; expected a text.
+measure.0.split = "dve" -> measure[0]: split: found 'dve'; expected 'train', 'dev' or
+    'test'. Did you mean 'dev'?
+measure.0.split = 3 -> measure[0]: split: found 3; expected 'train', 'dev' or 'test'.
 measure.0.examples = -1 -> measure[0]: examples: found -1; expected at least 0.
 measure.0.targets = "qab" -> measure[0]: targets: found 'qab'; expected a list.
 measure.0.targets = ["qac"] -> measure[0]: targets: no target of the grid 'qac'. Did you mean
@@ -504,7 +505,7 @@ grid.method = [{ name = "source-only", targets = ["qab"] }, { name = "few-shot",
 measure.0.corpus = "wikiann:de" -> measure[0]: corpus 'wikiann' has no choice after a
 measure.0.corpus = "mlqa:" -> measure[0]: corpus 'mlqa:': 'mlqa:' is no corpus; expected names
 measure.0.corpus = "mlqa:de" -> measure[0]: corpus 'mlqa:de' holds qa, not ner.
-measure.1.methods = ["bilingual"] -> measure[1]: transfer-gap finds nothing in the grid to look at: it is of
+measure.1.methods = ["bilingual"] -> measure[1]: transfer-gap finds nothing in the grid to measure: it is of
     models trained on the source alone.
 measure.2.between = ["source-only", "x"] -> measure[2]: between: no method of this recipe 'x'.
 measure.2.between = ["source-only"] -> measure[2]: interpolation: between names 1 methods, but 2
@@ -519,7 +520,7 @@ measure.0.seeds = [1, 1] -> measure[0]: seeds: 1 is named twice. Name it once.
 measure.0.treebanks = { fr = "GSD" } -> measure[0]: treebanks: no language that is measured 'fr'. Known: qaa,
 measure = [{ name = "word-distance", corpus = "bitext", distances = ["l2", "l2"] }] -> measure[0]: distances:
     'l2' is named twice.
-measure.2.targets = ["qad"] -> measure[2]: interpolation finds nothing in the grid to look at.
+measure.2.targets = ["qad"] -> measure[2]: interpolation finds nothing in the grid to measure.
 measure = [{ name = "run-variance" }]; grid.seeds = [0] -> measure[0]: run-variance compares seeds, and
 measure = [{ name = "retrieval" }] -> measure[0]: retrieval needs bitext: name it in the field corpus.
 measure = [{ name = "retrieval", corpus = "bitext", layers = [1, 9] }] -> measure[0]: layers: no layer 9: this
@@ -564,7 +565,7 @@ def test_patience_needs_a_dev_set_that_chooses(plan, refused, monkeypatch):
 def test_a_recipe_that_asks_for_nothing_is_refused(plan):
     with pytest.raises(ConfigError, match="this recipe asks for nothing"):
         plan('title = "t"')
-    with pytest.raises(ConfigError, match=r"scores looks at models, and there is no \[grid\]"):
+    with pytest.raises(ConfigError, match=r"scores measures models, and the recipe has no \[grid\]"):
         plan('title = "t"\n[[measure]]\nname = "scores"')
 
 

@@ -259,7 +259,7 @@ def test_tags_come_from_a_teacher_where_translations_are_made(plan):
         ({"translate": {"name": "seq2seq", "model": "./x"}}, "translate.model: x: no such folder"),
         (
             {"translate": {"name": "seq2seq", "answers": ["links"]}},
-            "seq2seq does not tell which words belong",
+            "seq2seq does not link words",
         ),
         (
             {"translate": {"name": "seq2seq", "train": {**TRAIN, "pairs": ["qaa-qab"]}}},

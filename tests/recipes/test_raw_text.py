@@ -13,7 +13,7 @@ from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.records import RECORD
 from isogloss.core.result_files import read_tensors
 from isogloss.data.sources import Sources
-from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.methods.plain import SourceOnly
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure, masked_lm_of, text_of
@@ -42,7 +42,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class CountsWords:
+class CountsWords(Diagnostic):
     """Counts words, and keeps a tensor."""
 
     name: ClassVar[str] = "counts-words"
@@ -133,7 +133,7 @@ def test_a_fine_tuned_model_has_no_masked_lm_head(tmp_path):
     model = FineTune(
         encoder=Pretrained(source="shipped"), corpus="ud", task="upos", method=SourceOnly(), source=()
     )
-    with pytest.raises(ModelError, match=r"source-only: .*: this leaves no masked-LM head. Look at"):
+    with pytest.raises(ModelError, match=r"source-only: .*: this leaves no masked-LM head. Measure the"):
         masked_lm_of(context, model)
 
 

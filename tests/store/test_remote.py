@@ -17,9 +17,9 @@ from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import content, identity
 from isogloss.core.interruption import Interrupted
 from isogloss.core.records import MADE, RECORD, Record
-from isogloss.planning.store_places import local_folder, local_model, store_at
 from isogloss.runs.pretrained import Pretrained
 from isogloss.store import mirrored_store as module
+from isogloss.store.addresses import local_folder, local_model, store_at
 from isogloss.store.folder_store import FolderStore
 from isogloss.store.leases import LEASES, Lease, Leases
 from isogloss.store.mirrored_store import CHECKPOINTS, FILES, LINES, MirroredStore, RemoteBoard

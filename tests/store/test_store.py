@@ -9,8 +9,8 @@ from isogloss.core.errors import StorageError
 from isogloss.core.identity import content, identity
 from isogloss.core.processes import host
 from isogloss.core.records import FAILED, Record
-from isogloss.planning.store_places import local_folder, store_at
 from isogloss.runs.pretrained import Pretrained
+from isogloss.store.addresses import local_folder, store_at
 from isogloss.store.folder_store import FolderStore
 from isogloss.store.store import PRECISION
 

@@ -236,7 +236,7 @@ def show(
     """Show what a finished run was, what it needed and the rows it made."""
     from isogloss.cli.display import show_record
     from isogloss.core.records import read_record
-    from isogloss.planning.store_places import local_folder
+    from isogloss.store.addresses import local_folder
     from isogloss.store.folder_store import FolderStore
 
     with output.progress as display:
@@ -262,7 +262,7 @@ def list_(
     """List what there is."""
     from isogloss.cli.display import Display
     from isogloss.cli.lists import LISTS, OF_A_FOLDER, list_runs
-    from isogloss.planning.store_places import local_folder
+    from isogloss.store.addresses import local_folder
 
     check_named("list", "list", LISTS, what)
     if what not in OF_A_FOLDER and folder != QUICKSTART:

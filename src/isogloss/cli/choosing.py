@@ -8,11 +8,11 @@ from isogloss.cli.options import Output
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import languages_named
 from isogloss.core.records import or_none
-from isogloss.planning.store_places import local_folder
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import percent, test_set_name
+from isogloss.store.addresses import local_folder
 
 
 def print_choices(address: str, languages: Sequence[str], *, output: Output) -> None:

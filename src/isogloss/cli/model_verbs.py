@@ -60,7 +60,7 @@ def predict(
     word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
     """
     from isogloss.cli.using import TranslationOptions, print_predictions
-    from isogloss.planning.store_places import local_model
+    from isogloss.store.addresses import local_model
     from isogloss.using.predicting import PredictOptions
 
     options = PredictOptions(
@@ -102,7 +102,7 @@ def evaluate(
 ) -> None:
     """Score saved models on any corpus, with the majority baseline where the corpus has a train split."""
     from isogloss.cli.using import print_scores
-    from isogloss.planning.store_places import local_model
+    from isogloss.store.addresses import local_model
 
     print_scores(
         list(map(local_model, runs)),
@@ -132,7 +132,7 @@ def export_model(
 ) -> None:
     """Write a folder that transformers loads without isogloss, with a model card."""
     from isogloss.cli.using import export_to
-    from isogloss.planning.store_places import local_model
+    from isogloss.store.addresses import local_model
 
     export_to(local_model(run), folder, onnx=onnx, force=force, quiet=quiet)
 
@@ -155,7 +155,7 @@ def push_model(
 ) -> None:
     """Upload what export writes to the Hugging Face hub, under the login of this machine (hf auth login)."""
     from isogloss.cli.using import push_to
-    from isogloss.planning.store_places import local_model
+    from isogloss.store.addresses import local_model
     from isogloss.using.pushing import PushOptions
 
     options = PushOptions(name=name, private=private, revision=revision, update=update)

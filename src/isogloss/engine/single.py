@@ -13,7 +13,6 @@ from isogloss.data.sources import Sources
 from isogloss.engine.engine import make_planned
 from isogloss.engine.engines import Execution
 from isogloss.planning.plan import Planned
-from isogloss.planning.store_places import store_at
 from isogloss.planning.translations import (
     RecipeTranslator,
     TranslationRequest,
@@ -28,6 +27,7 @@ from isogloss.runs.measure import tasks_of
 from isogloss.runs.pretrained import Pretrained, model_folders, pretrained, translation_model
 from isogloss.runs.run import Run
 from isogloss.runs.translate import EXAMPLES, Translate, translator_label
+from isogloss.store.addresses import store_at
 from isogloss.tasks import find_task
 from isogloss.tasks.tagging import Tagging
 from isogloss.translators import TranslateSetting

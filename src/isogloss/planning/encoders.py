@@ -192,7 +192,7 @@ def _check_start(choice: AdjustTable, encoder: Encoder, method: Adjustment, sour
 def _starts(choice: AdjustTable, existing: Mapping[Encoder, str]) -> dict[Encoder, tuple[int, ...]]:
     """Return the encoders that are adjusted, each with the seeds of its adjustments.
 
-    Several encoders under one label are adjusted with their own seeds, where there is a list of these.
+    Several encoders under one label are adjusted with their own seeds, where the table lists these.
     """
     seeds = many(choice.seed)
     refuse_empty_or_twice(seeds, "seed")

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError, ModelError, check_named, located
 from isogloss.core.languages import language_of_text
-from isogloss.data.corpus import Split
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import Diagnostic
 from isogloss.diagnostics.weight_space import FACTORS, INCOMPATIBLE_MIXUPS
@@ -36,11 +35,6 @@ class MeasureRequest:
     """Translates the inputs; None where these are not translated or are read from files."""
 
     @property
-    def split(self) -> Split:
-        """The split measured (checked when the table was read)."""
-        return cast(Split, self.choice.split)
-
-    @property
     def sources(self) -> Sources:
         """Where corpora and encoders are."""
         return self.planning.sources
@@ -59,13 +53,16 @@ class MeasureRequest:
     ) -> Measure:
         """Build a measurement on a corpus, with the fingerprint of the files it reads."""
         fingerprint, limit = self.sources.fingerprint, self.choice.examples
-        files = [fingerprint(corpus, code, self.split, treebanks=treebanks, examples=limit) for code in codes]
+        files = [
+            fingerprint(corpus, code, self.choice.split, treebanks=treebanks, examples=limit)
+            for code in codes
+        ]
         return Measure(
             diagnostic=self.diagnostic,
             subjects=measured.runs,
             languages=measured.languages,
             corpus=corpus,
-            split=self.split,
+            split=self.choice.split,
             examples=limit,
             data=combined_fingerprint(files),
         )
@@ -77,7 +74,7 @@ class MeasureRequest:
 
 
 class Measured(NamedTuple):
-    """What one measurement is taken of."""
+    """The runs and languages of one measurement."""
 
     runs: tuple[Run, ...]
     encoder: Encoder
@@ -132,7 +129,7 @@ def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cel
     with located("inputs"):
         if unpaired:
             raise ConfigError(
-                f"{unpaired[0]} reads inputs alone, and models of x-mixup beside their translations: a point "
+                f"{unpaired[0]} reads inputs alone, and models of x-mixup with their translations: a point "
                 f"between them would infer as neither does. Leave inputs out, or let between name models of "
                 f"x-mixup alone."
             )
@@ -159,7 +156,7 @@ def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:
         raise ConfigError(
             f"part: factors are those of models with one and the same "
             f"{', '.join(kind.name for kind in WITH_FACTORS)}; these are {labels}. Take "
-            f'models that are alike, or part = "all", which mixes merged weights.'
+            f'models of one kind and size, or part = "all", which mixes merged weights.'
         )
 
 
@@ -185,7 +182,7 @@ def masked_lms(request: MeasureRequest) -> Iterator[Measured]:
     for encoder in request.encoders:
         if not encoder.has_masked_lm(request.sources.encoders):
             raise ModelError(
-                f"{request.diagnostic.name} looks at masked-LM heads, and the encoder {encoder.label!r} has "
+                f"{request.diagnostic.name} reads masked-LM heads, and the encoder {encoder.label!r} has "
                 f"none. Give one that was saved with its head."
             )
     yield from encoders(request, min_languages=1)

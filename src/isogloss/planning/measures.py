@@ -1,4 +1,4 @@
-"""From [[measure]] tables to measurements: what each is taken of, and what is read there."""
+"""From [[measure]] tables to measurements: the runs they are taken of, and the data they read."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -7,7 +7,7 @@ from typing import cast
 
 from isogloss.core.errors import ConfigError, check_named, located, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.data.corpus import SPLITS, is_translation
+from isogloss.data.corpus import is_translation
 from isogloss.data.projection.parallel_examples import check_parallel
 from isogloss.data.sources import Treebanks, combined_fingerprint
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
@@ -53,13 +53,13 @@ def measurements(planning: Planning, grid: Sequence[Cell]) -> Iterator[Measure]:
 def _measurements(request: MeasureRequest) -> list[Measure]:
     subject, name = SUBJECTS[request.diagnostic.subject], request.diagnostic.name
     if subject.needs_grid and not request.cells:
-        raise ConfigError(f"{name} looks at models, and there is no [grid]. Add one.")
+        raise ConfigError(f"{name} measures models, and the recipe has no [grid]. Add one.")
     by = request.planning.translators if request.choice.inputs in (TRANSLATED, PAIRED) else ()
     requests = [replace(request, translator=translator) for translator in by] or [request]
     runs = [run for request in requests for run in subject.measurements(request)]
     if not runs:
         raise ConfigError(
-            f"{name} finds nothing in the grid to look at{subject.needs}. Change its targets, seeds or "
+            f"{name} finds nothing in the grid to measure{subject.needs}. Change its targets, seeds or "
             f"methods, or those of the grid."
         )
     return runs
@@ -73,7 +73,6 @@ def _read(table: Table, planning: Planning, grid: Sequence[Cell]) -> MeasureRequ
     choosing = {"name", *SUBJECTS[kind.subject].fields}
     refuse_unknown(table, names(kind) | choosing, f"diagnostic {kind.name}")
     choice = part_of(table, MeasureTable, only=choosing)
-    check_named("split", "split", SPLITS, choice.split)
     diagnostic = part_of(table, kind)
     _check_lists(choice, diagnostic, table)
     for code in choice.languages:
@@ -135,7 +134,7 @@ def _labelled(request: MeasureRequest, languages: tuple[str, ...], corpus: str) 
     """
     if not request.diagnostic.needs_labels:
         return languages
-    split, lacks_labels = request.split, request.sources.lacks_labels
+    split, lacks_labels = request.choice.split, request.sources.lacks_labels
     lacking = [code for code in languages if lacks_labels(corpus, code, split)]
     if lacking and (request.choice.languages or len(lacking) == len(languages)):
         raise ConfigError(
@@ -179,17 +178,17 @@ def _translations(
         with located("inputs"):
             check_labels(cell.task, None)
     links = any(model.method.reads((), ()).links for model in fine_tuned(measured.runs))
-    asked = TranslationRequest(
+    of_inputs = TranslationRequest(
         corpus=corpus,
         languages="",
-        split=request.split,
+        split=request.choice.split,
         examples=request.choice.examples,
         treebanks=treebanks,
         purpose="pair" if paired else "test",
         links=links and paired,
         encoder=cell.encoder,
     )
-    return tuple(translator.run(replace(asked, languages=code), request.sources) for code in codes)
+    return tuple(translator.run(replace(of_inputs, languages=code), request.sources) for code in codes)
 
 
 def bitext(
@@ -219,8 +218,8 @@ def comparable_text(request: MeasureRequest, measured: Measured) -> Measure:
 def aligned_words(request: MeasureRequest, measured: Measured) -> Measure:
     """Read bitext whose words are aligned."""
     run, pairs = bitext(request, measured), pairs_of(measured.languages)
-    asked = AlignmentRequest(request.planning.recipe.align, request.split)
-    aligned = alignments(asked, request.sources, measured.encoder, run.corpus, pairs)
+    alignment = AlignmentRequest(request.planning.recipe.align, request.choice.split)
+    aligned = alignments(alignment, request.sources, measured.encoder, run.corpus, pairs)
     return replace(run, aligned=aligned)
 
 
@@ -242,7 +241,7 @@ def parallel_text(request: MeasureRequest, measured: Measured) -> Measure:
     request.check_languages(measured.encoder, measured.languages)
     treebanks = dict(_treebanks(request, corpus, measured))
     with located("corpus"):
-        check_parallel(corpus, request.split, measured.languages, treebanks)
+        check_parallel(corpus, request.choice.split, measured.languages, treebanks)
         if measured.cell is not None and choice.inputs:
             request.sources.needs(corpus, measured.cell.task)
     return _on_examples(request, measured, corpus)
@@ -291,7 +290,7 @@ def scores_over_seeds(request: MeasureRequest) -> Iterator[Measure]:
             continue  # An average of all seeds has no others.
         if len(group) < 2:
             raise ConfigError(
-                f"{request.diagnostic.name} compares seeds, and there is only one. "
+                f"{request.diagnostic.name} compares seeds, and the grid has only one. "
                 f"Give grid.seeds two or more (three for a paper)."
             )
         yield _of_measurements(request, [scores for _, scores in sorted(group, key=itemgetter(0))])
@@ -299,14 +298,14 @@ def scores_over_seeds(request: MeasureRequest) -> Iterator[Measure]:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a diagnostic is taken of: the fields that choose it, and the measurements."""
+    """A kind of measurement: the fields of its table, and the function that builds it."""
 
     fields: tuple[str, ...]
     """Fields of a [[measure]] table that choose what is measured; the others are the diagnostic's."""
     measurements: Callable[[MeasureRequest], Iterable[Measure]]
     needs_grid: bool = False
     needs: str = ""
-    """What messages add where nothing can be measured."""
+    """A condition that messages add where nothing can be measured."""
 
 
 def _each(
@@ -337,4 +336,4 @@ SUBJECTS: Mapping[str, Subject] = {
     "parallel": Subject(_MODELS, _each(encoders_and_models, parallel_text)),
     "text": Subject(_ENCODERS, _each(masked_lms, raw_text)),
 }
-"""By the subject of a diagnostic: what it is taken of, and what is read there."""
+"""The kinds of measurements, by the subject of a diagnostic."""

@@ -15,15 +15,22 @@ from isogloss.planning.encoders import ORIGINAL, encoder_sources, planned_encode
 from isogloss.planning.grid import Planning, cells
 from isogloss.planning.measures import measurements
 from isogloss.planning.methods import models_given
-from isogloss.planning.store_places import store_for
 from isogloss.planning.translations import models_named, scored_translations, translators
 from isogloss.recipes.checking import read_recipe
 from isogloss.recipes.descriptions import register_corpus
 from isogloss.recipes.recipe import Recipe
-from isogloss.recipes.recipe_text import Source, published_file, read_published, recipe_folder, recipe_text
+from isogloss.recipes.recipe_text import (
+    Source,
+    folder_for,
+    published_file,
+    read_published,
+    recipe_folder,
+    recipe_text,
+)
 from isogloss.recipes.request import request_digest
 from isogloss.runs.pretrained import model_folders, translation_model
 from isogloss.runs.run import Encoder, Run, in_order
+from isogloss.store.addresses import store_at
 from isogloss.store.store import Store
 
 
@@ -50,7 +57,7 @@ class Planned:
     recipe: Recipe
     text: str
     asked: str = ""
-    """What this was planned for (``asking.request``)."""
+    """Digest of the request that it was planned for (``request.request_digest``)."""
     runs: list[Run]
     store: Store
     sources: Sources
@@ -60,18 +67,26 @@ class Planned:
     """The ids of the models of each of the recipe's methods, by its label."""
     scale: str = ""
     published: Sequence[Mapping[str, object]] = ()
-    """Rows of what a paper printed, beside which the report shows ours."""
+    """Rows that a paper printed, for comparison in the report."""
 
     def write(self, command: str) -> None:
         """Write the plan into the folder of the runs, with the labels of the recipe's encoders by id."""
         self.check_looked_at()
         labels = {identity(encoder): label for encoder, label in self.encoders.items() if label != ORIGINAL}
-        about = {"title": self.recipe.title, "recipe": self.text, "command": command, "scale": self.scale}
-        named = {"labels": labels, "methods": self.methods, "published": self.published}
-        self.store.write_plan(self.runs, {**about, **named, "asked": self.asked})
+        facts: dict[str, object] = {
+            "title": self.recipe.title,
+            "recipe": self.text,
+            "command": command,
+            "scale": self.scale,
+            "labels": labels,
+            "methods": self.methods,
+            "published": self.published,
+            "asked": self.asked,
+        }
+        self.store.write_plan(self.runs, facts)
 
     def check_looked_at(self) -> None:
-        """Raise ConfigError for a plan that was made to be looked at alone."""
+        """Raise ConfigError for a plan that was made for display alone."""
         if self.sources.assume:
             raise ConfigError(
                 "this plan was made to be looked at (--dry-run): files may be missing. Plan again without it."
@@ -79,24 +94,24 @@ class Planned:
 
     @cached_property
     def titles(self) -> Mapping[str, str]:
-        """Each run's title by its id, with what tells it from others: its encoders' labels, then fields."""
-        alike: dict[tuple[str, str], list[Run]] = {}
+        """Titles of the runs by id, with the labels of encoders and the fields in which runs differ."""
+        groups: dict[tuple[str, str], list[Run]] = {}
         for run in self.runs:
-            alike.setdefault((run.title, self._labels(run)), []).append(run)
-        found: dict[str, str] = {}
-        for (title, labels), group in alike.items():
+            groups.setdefault((run.title, self._labels(run)), []).append(run)
+        titles: dict[str, str] = {}
+        for (title, labels), group in groups.items():
             for run, fields in zip(group, _differences(group), strict=True):
-                about = ", ".join(filter(None, (labels, fields)))
-                found[identity(run)] = f"{title} ({about})" if about else title
-        return found
+                details = ", ".join(filter(None, (labels, fields)))
+                titles[identity(run)] = f"{title} ({details})" if details else title
+        return titles
 
     def begun(self, run: Run, number: int, total: int) -> Begun:
-        """Return what is told of a run that begins."""
+        """Build the start event of a run."""
         return Begun(identity(run), self.titles[identity(run)], number, total)
 
     def _labels(self, run: Run) -> str:
-        """Name the encoders in a run, where there are several in the recipe."""
-        labels = [self.encoders[one] for one in run.encoders if one in self.encoders]
+        """Name the encoders in a run, where the recipe has several."""
+        labels = [self.encoders[encoder] for encoder in run.encoders if encoder in self.encoders]
         return ", ".join(dict.fromkeys(labels)) if len(set(self.encoders.values())) > 1 else ""
 
 
@@ -111,36 +126,36 @@ def plan_recipe(
 ) -> Planned:
     """Read a recipe (``recipe_text.Source``) and expand it; every mistake is found here.
 
-    With ``assume``, and no ``data``, files of corpora need not be there (``Sources.assumed``): such a plan
-    is to be looked at, and can neither be written nor run.
+    With ``assume``, and no ``data``, files of corpora may be missing (``Sources.assumed``): such a plan can
+    be displayed, and neither written nor run.
     """
     text, where = recipe_text(recipe)
-    folder, known = recipe_folder(recipe), set[str]()
-    asked = request_digest(text, changes=changes, scale=scale, data=data, folder=folder)
+    folder, used = recipe_folder(recipe), set[str]()
+    digest = request_digest(text, changes=changes, scale=scale, data=data, folder=folder)
     if isinstance(recipe, str | Path) and Path(recipe).is_file():
         plug_ins.look_beside(folder)
 
-    def know(corpus: str) -> str:
+    def register(corpus: str) -> str:
         name = register_corpus(corpus, str(data or ""), folder, assume=assume)
-        known.add(name.partition("[")[0])
+        used.add(name.partition("[")[0])
         return name
 
-    prepare = partial(_with_descriptions, know=know)
+    prepare = partial(_with_descriptions, register=register)
     with located(where):
         read = read_recipe(text, changes=changes, scale=scale, prepare=prepare)
-    store = store_for(recipe, out)
+    store = store_at(out or folder_for(recipe))
     if store.root.exists() and not store.root.is_dir():
         raise StorageError(f"{store.root}: this is a file; runs need a folder. Choose another --out.")
-    own = tuple(corpus for corpus in KNOWN.values() if corpus.name in known)
+    described = tuple(corpus for corpus in KNOWN.values() if corpus.name in used)
     with located(where):
-        sources = Sources(str(data or ""), _model_folders(read), own, assume=assume)
+        sources = Sources(str(data or ""), _model_folders(read), described, assume=assume)
         built = planned_encoders(read, sources)
-        runs, methods = plan(read, built, sources)
+        runs, methods = runs_of(read, built, sources)
         numbers = read_published(published_file(recipe, read.published)) if read.published else []
     return Planned(
         recipe=read,
         text=text,
-        asked=asked,
+        asked=digest,
         runs=runs,
         store=store,
         sources=sources,
@@ -167,42 +182,43 @@ def plan_recipes(
             "one report: name it by --out FOLDER."
         )
     plans = [
-        plan_recipe(one, out=out, data=data, changes=changes, scale=scale, assume=assume) for one in recipes
+        plan_recipe(recipe, out=out, data=data, changes=changes, scale=scale, assume=assume)
+        for recipe in recipes
     ]
     return plans[0] if len(plans) == 1 else _joined(plans)
 
 
 def _joined(plans: Sequence[Planned]) -> Planned:
-    """Return the plan of all recipes; what they share is there once."""
-    places = {name: place for one in plans for name, place in one.sources.encoders.items()}
+    """Return the plan of all recipes; shared runs are planned once."""
+    folders = {data: folder for plan in plans for data, folder in plan.sources.encoders.items()}
     described: dict[str, DescribedCorpus] = {}
-    for corpus in (corpus for one in plans for corpus in one.sources.described):
+    for corpus in (corpus for plan in plans for corpus in plan.sources.described):
         if described.setdefault(corpus.name, corpus) != corpus:
             raise ConfigError(
                 f"corpus {corpus.name!r}: these recipes describe it in two ways, and it is known by its name "
                 "alone. Give one of them another (name = …), or run the recipes in folders of their own."
             )
-    sources = replace(plans[0].sources, encoders=places, described=tuple(described.values()))
+    sources = replace(plans[0].sources, encoders=folders, described=tuple(described.values()))
     methods: dict[str, dict[str, None]] = {}
-    for one in plans:
-        sources.assumed.update(one.sources.assumed)
-        sources.unlabelled.update(one.sources.unlabelled)
-        for label, ids in one.methods.items():
+    for plan in plans:
+        sources.assumed.update(plan.sources.assumed)
+        sources.unlabelled.update(plan.sources.unlabelled)
+        for label, ids in plan.methods.items():
             methods.setdefault(label, {}).update(dict.fromkeys(ids))
     return replace(
         plans[0],
-        recipe=replace(plans[0].recipe, title=" · ".join(one.recipe.title for one in plans)),
-        text="\n".join(one.text for one in plans),
+        recipe=replace(plans[0].recipe, title=" · ".join(plan.recipe.title for plan in plans)),
+        text="\n".join(plan.text for plan in plans),
         asked="",
-        runs=in_order([run for one in plans for run in one.runs]),
+        runs=in_order([run for plan in plans for run in plan.runs]),
         sources=sources,
-        encoders={encoder: label for one in plans for encoder, label in one.encoders.items()},
+        encoders={encoder: label for plan in plans for encoder, label in plan.encoders.items()},
         methods={label: [*ids] for label, ids in methods.items()},
-        published=[row for one in plans for row in one.published],
+        published=[row for plan in plans for row in plan.published],
     )
 
 
-def plan(
+def runs_of(
     recipe: Recipe, built: Mapping[Encoder, str], sources: Sources
 ) -> tuple[list[Run], dict[str, list[str]]]:
     """Return every run of a recipe in an order in which each finds what it needs, and its models by method.
@@ -229,20 +245,20 @@ def plan(
 
 
 def _differences(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield what tells each run from the others: the fields that differ, and their values."""
+    """Yield, for each run, the fields in which runs differ, with their values."""
     facts = [dict(_leaves(content(run))) for run in runs]
-    names = dict.fromkeys(name for one in facts for name in one if not name.endswith(".data"))
-    differ = [name for name in names if len({one.get(name) for one in facts}) > 1]
-    for one in facts:
-        told = (f"{name.rpartition('.')[2]}={one[name]}" for name in differ if name in one)
-        yield ", ".join(dict.fromkeys(told))
+    names = dict.fromkeys(name for leaves in facts for name in leaves if not name.endswith(".data"))
+    differ = [name for name in names if len({leaves.get(name) for leaves in facts}) > 1]
+    for leaves in facts:
+        fields = (f"{name.rpartition('.')[2]}={leaves[name]}" for name in differ if name in leaves)
+        yield ", ".join(dict.fromkeys(fields))
 
 
-def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the dotted names of what stands in content, and its values."""
-    inside = dict(enumerate(value)) if isinstance(value, list) else value
+def _leaves(data: object, name: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the dotted names of content's leaves, with their values."""
+    inside = dict(enumerate(data)) if isinstance(data, list) else data
     if not isinstance(inside, Mapping):
-        yield name, value
+        yield name, data
         return
     for key, part in inside.items():
         yield from _leaves(part, f"{name}.{key}")
@@ -252,22 +268,22 @@ _CORPUS_FIELDS = ("corpus", "bitext", "text", "dev", "scored")
 """Fields of a recipe that name corpora."""
 
 
-def _with_descriptions(body: object, know: Callable[[str], str]) -> Any:
-    """Return a recipe's body with each corpus by its name; ``know`` gives the name of a described one."""
+def _with_descriptions(body: object, register: Callable[[str], str]) -> Any:
+    """Return a recipe's body with each corpus by its name; ``register`` gives the name of a described one."""
     if isinstance(body, list):
-        return [_with_descriptions(one, know) for one in body]
+        return [_with_descriptions(part, register) for part in body]
     if not isinstance(body, dict):
         return body
     return {
-        key: _named(value, know) if key in _CORPUS_FIELDS else _with_descriptions(value, know)
+        key: _registered(value, register) if key in _CORPUS_FIELDS else _with_descriptions(value, register)
         for key, value in body.items()
     }
 
 
-def _named(value: object, know: Callable[[str], str]) -> object:
-    if isinstance(value, list):
-        return [_named(one, know) for one in value]
-    return "+".join(map(know, value.split("+"))) if isinstance(value, str) else value
+def _registered(corpora: object, register: Callable[[str], str]) -> object:
+    if isinstance(corpora, list):
+        return [_registered(corpus, register) for corpus in corpora]
+    return "+".join(map(register, corpora.split("+"))) if isinstance(corpora, str) else corpora
 
 
 def _model_folders(recipe: Recipe) -> dict[str, str]:

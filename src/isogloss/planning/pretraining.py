@@ -91,7 +91,7 @@ def _aligned(
         return None
     if start is None:
         raise ConfigError(
-            "new subwords are added to an encoder that exists; how many a new one has is said in "
+            "new subwords are added to an encoder that exists; the size of a new one's vocabulary is "
             "architecture.vocabulary. Give a start, or leave vocabulary out."
         )
     from_translations = new.embeddings == "translations"

@@ -38,7 +38,7 @@ TRAINING_KINDS = Kinds(
 
 
 def models_named(table: Mapping[str, object]) -> list[str]:
-    """List the models a [translate] table names; anything else there is refused later, with its location."""
+    """List the models a [translate] table names; the recipe's checks refuse anything else."""
     model = table.get("model") or ()
     named = model.values() if isinstance(model, Mapping) else (model,) if isinstance(model, str) else ()
     return [source for source in named if isinstance(source, str)]
@@ -117,7 +117,7 @@ class RecipeTranslator:
     trained: TrainTranslator | None = None
     """The model for all directions, where the recipe trains one."""
     label: str = ""
-    """The fields in which it differs from others of the recipe; empty when there is one."""
+    """The fields in which it differs from others of the recipe; empty for the only one."""
 
     def run(self, request: TranslationRequest, sources: Sources) -> Translate:
         """Build the run that translates as requested; ConfigError where this cannot be."""
@@ -173,7 +173,7 @@ class RecipeTranslator:
         return ways or ("alone",)
 
     def model(self, source: str, target: str, sources: Sources) -> TranslationModel | None:
-        """Return the model for a direction; ConfigError where there is none."""
+        """Return the model for a direction, if it needs one; ConfigError for a direction without model."""
         if not self.translator.needs_model:
             return None
         direction = f"{source}-{target}"
@@ -338,6 +338,5 @@ def _check_answers(choice: TranslateTable, knows_links: bool) -> None:
     check_named(".answers", "way to find them again", WAYS, *choice.answers)
     if "links" in choice.answers and not knows_links:
         raise ConfigError(
-            f".answers: translator {choice.name} does not tell which words belong together. Take "
-            "marks, alignment or alone."
+            f".answers: translator {choice.name} does not link words. Take marks, alignment or alone."
         )

@@ -16,6 +16,7 @@ from isogloss.core.run_parts import (
     TrainedPart,
     Whole,
 )
+from isogloss.data.corpus import Split
 from isogloss.encoders.initial import TextAttention
 
 Table = dict[str, Any]
@@ -169,7 +170,7 @@ class MeasureTable:
 
     name: str
     """The diagnostic."""
-    split: str = "dev"
+    split: Split = "dev"
     """Split it reads."""
     examples: Count = 0
     """Examples of each language, drawn at random; 0 for all."""

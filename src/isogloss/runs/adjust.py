@@ -8,13 +8,12 @@ from isogloss.core.run_parts import Positive, Whole, precision_of
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation, subsample
 from isogloss.encoders import save_model
-from isogloss.encoders.added.language_modules import LanguageModules
 from isogloss.methods import Adjustment
 from isogloss.runs.align import Align
 from isogloss.runs.costs import encoder_training, encoder_training_operations, scoring
 from isogloss.runs.run import Encoder, Folders, RunContext, RunResult, SplitRead
 from isogloss.training.distributed import is_main_process
-from isogloss.training.memory import Machine, Shape
+from isogloss.training.memory import Machine
 from isogloss.training.setting import AdjustSetting
 
 
@@ -56,10 +55,6 @@ class Adjust(Encoder):
         return self.encoder.original
 
     @property
-    def encoder_within(self) -> Encoder:  # noqa: D102
-        return self.encoder
-
-    @property
     def precision(self) -> str:  # noqa: D102
         return precision_of(self.method)
 
@@ -72,35 +67,15 @@ class Adjust(Encoder):
         return f"{self.encoder.label}, {self.method.name} on {size}{pairs} ({identity(self)[:6]})"
 
     @property
-    def trained_length(self) -> int | None:  # noqa: D102
-        return self.encoder.trained_length
-
-    @property
     def seeds(self) -> tuple[int, ...]:  # noqa: D102
         return (self.seed, *self.encoder.seeds)
-
-    @property
-    def pretraining_seed(self) -> int | None:  # noqa: D102
-        return self.encoder.pretraining_seed
 
     def seedless(self) -> "Adjust":  # noqa: D102
         return replace(self, seed=0, encoder=self.encoder.seedless())
 
-    def shape(self, folders: Folders) -> Shape | None:  # noqa: D102
-        return self.encoder.shape(folders)
-
-    def has_masked_lm(self, folders: Folders) -> bool:  # noqa: D102
-        return self.encoder.has_masked_lm(folders)
-
-    def predicts_text(self, folders: Folders) -> bool:  # noqa: D102
-        return self.encoder.predicts_text(folders)
-
-    def language_modules(self, folders: Folders) -> LanguageModules | None:  # noqa: D102
-        return self.encoder.language_modules(folders)
-
     def mapped_languages(self, folders: Folders) -> frozenset[str] | None:  # noqa: D102
         if not self.method.maps:
-            return self.encoder.mapped_languages(folders)
+            return super().mapped_languages(folders)
         return frozenset(code for run in self.aligned for code in run.languages.split("-"))
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102

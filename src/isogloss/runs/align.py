@@ -22,7 +22,7 @@ from isogloss.encoders import load_tokenizer
 from isogloss.metrics.alignment_error import alignment_scores
 from isogloss.recipes.checking import Kinds
 from isogloss.recipes.recipe import Table
-from isogloss.runs.costs import scoring_by
+from isogloss.runs.costs import scoring
 from isogloss.runs.run import Encoder, Folders, Run, RunContext, RunResult, SplitRead
 from isogloss.training.bitext import ALIGNED_SUBWORDS, in_subwords
 from isogloss.training.memory import Machine
@@ -79,16 +79,13 @@ class Align(Run):
         return (self.tokenizer,) if self.tokenizer else ()
 
     @property
-    def encoder_within(self) -> Encoder | None:  # noqa: D102
-        return self.encoder
-
-    @property
     def title(self) -> str:  # noqa: D102
         units = ", subwords" if self.tokenizer else ""
         return f"{self.aligner.name}: {self.bitext} {self.languages}{units}"
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
-        return scoring_by(self.encoder, folders, machine)
+        shape = self.encoder.shape(folders) if self.encoder else None
+        return scoring(shape, machine) if shape else None if self.encoder else 0
 
     def linked(self, context: RunContext) -> list[Translation]:
         """Read the translations that it aligned, with its links."""

@@ -1,4 +1,4 @@
-"""Averages of models and encoders: what each is made of, checked before anything is made."""
+"""Averages of models and encoders: their parts, checked before anything is made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

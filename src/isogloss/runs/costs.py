@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 
 from isogloss.core.identity import identity
 from isogloss.core.records import read_made
-from isogloss.runs.run import Encoder, Folders, Run
+from isogloss.runs.run import Folders, Run
 from isogloss.store.store import Store
 from isogloss.training.evaluation import BUDGET
 from isogloss.training.memory import Cost, Load, Machine, Shape, scoring_memory, training_memory
@@ -39,12 +39,6 @@ def scoring(shape: Shape, machine: Machine, *, models: int = 1) -> int:
     """Return the bytes of scoring: of dev sets, of measurements, of states before an adjustment."""
     load = Load(rows=BUDGET // SCORED_LENGTH, length=SCORED_LENGTH)
     return scoring_memory(shape, load, machine, models=models)
-
-
-def scoring_by(encoder: Encoder | None, folders: Folders, machine: Machine) -> int | None:
-    """Return the bytes of scoring with an encoder: 0 without one, None where its shape is not known."""
-    shape = encoder.shape(folders) if encoder else None
-    return scoring(shape, machine) if shape else None if encoder else 0
 
 
 def encoder_training(cost: Cost, shape: Shape, machine: Machine, *, trained: int | None = None) -> int:

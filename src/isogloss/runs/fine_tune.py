@@ -129,10 +129,6 @@ class FineTune(Run):
         return (self.encoder,)
 
     @property
-    def encoder_within(self) -> Encoder:  # noqa: D102
-        return self.encoder
-
-    @property
     def label(self) -> str:
         """Name in tables: the method, its fields that are not the default, the translator, the start."""
         if isinstance(self.method, Average):
@@ -161,10 +157,10 @@ class FineTune(Run):
 
     def read(self, context: RunContext, language: str, split: Split, size: int) -> list[Example]:
         """Read so many of the examples it learns from (0: all) of a language, or of a translation."""
-        wanted = SplitRead(
+        examples = SplitRead(
             corpus=self.corpus, language=language, split=split, treebanks=self.treebanks, examples=size
         )
-        return read_or_translated(context, self.translated, wanted)
+        return read_or_translated(context, self.translated, examples)
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
         shape = self.encoder.shape(folders)

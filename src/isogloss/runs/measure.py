@@ -93,7 +93,7 @@ class Measure(Run):
 
     @property
     def model(self) -> FineTune | None:
-        """The first fine-tuned model among the runs measured; None where there is none."""
+        """The first fine-tuned model among the runs measured; None without any."""
         return next(iter(fine_tuned(self.subjects)), None)
 
     @property
@@ -136,13 +136,6 @@ class Measure(Run):
         return tuple(encoder for subject in self.subjects for encoder in subject.encoders)
 
     @property
-    def encoder_within(self) -> Encoder | None:
-        """The first encoder that computes in what is measured; measurements are read alone."""
-        if self.measurements:
-            return None
-        return next(filter(None, (subject.encoder_within for subject in self.subjects)), None)
-
-    @property
     def title(self) -> str:  # noqa: D102
         methods = " to ".join(dict.fromkeys(model.label for model in self.models))
         seeds = " ".join(dict.fromkeys(str(model.seed) for model in self.models))
@@ -159,11 +152,11 @@ class Measure(Run):
         return " ".join(part for part in (self.corpus, treebank, self.inputs, by) if part)
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
-        encoder = self.encoder_within
-        shape = encoder.shape(folders) if encoder else None
+        if self.measurements or not self.encoders:
+            return 0
+        shape, compared = self.encoders[0].shape(folders), len(self.subjects)
         if shape is None or self.diagnostic.computes_gradients:
-            return None if encoder else 0
-        compared = len(self.subjects)
+            return None
         # Of several models, weighted means are measured, one at a time.
         return scoring(shape, machine, models=compared + 1 if compared > 1 else 1)
 
@@ -262,7 +255,7 @@ def _encoder(context: RunContext, run: Run) -> LoadedEncoder:
 def masked_lm_of(context: RunContext, run: Run) -> LoadedEncoder:
     """Load an encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
     if run not in run.encoders:
-        raise ModelError(f"{run.title}: this leaves no masked-LM head. Look at the encoder it was made from.")
+        raise ModelError(f"{run.title}: this leaves no masked-LM head. Measure the encoder it was made from.")
     folder = run.weights(context)
     model = load_masked_lm(folder, attention=fastest_attention())
     return model.to(device()).eval(), load_tokenizer(folder)

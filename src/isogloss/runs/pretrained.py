@@ -1,6 +1,6 @@
 """Models that exist already: named by the fingerprint of their files or by their commit on the hub."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,10 +24,9 @@ from isogloss.encoders.folders import (
 from isogloss.encoders.hub import HUB_NAME, pinned_name
 from isogloss.encoders.initial import TextAttention, prepared
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
-from isogloss.runs.costs import scoring_by
 from isogloss.runs.encoder_facts import ASSUMED_SHAPES, Facts, folder_shape, read_facts
 from isogloss.runs.run import Encoder, Folders, RunContext
-from isogloss.training.memory import Machine, Shape
+from isogloss.training.memory import Shape
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,13 +68,8 @@ class Pretrained(Encoder):
         return "" if self.data or self.revision else self.source
 
     @property
-    def own_download(self) -> Sequence[tuple[str, Callable[[str], object]]]:  # noqa: D102
-        return [(self.pinned, _load)] if not self.data else []
-
-    @property
-    def translator_download(self) -> Sequence[tuple[str, Callable[[str], object]]]:
-        """The download of a translation model."""
-        return [(self.pinned, seq2seq_folder)] if not self.data else []
+    def download(self) -> Mapping[str, Callable[[str], object]]:  # noqa: D102
+        return {} if self.data else {self.pinned: _load}
 
     def seedless(self) -> "Pretrained":  # noqa: D102
         return self
@@ -125,8 +119,9 @@ class Pretrained(Encoder):
         facts = self.facts(folders)
         return facts.modules if facts else None
 
-    def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
-        return scoring_by(self, folders, machine)
+    def mapped_languages(self, folders: Folders) -> frozenset[str] | None:  # noqa: D102
+        facts = self.facts(folders)
+        return frozenset(facts.maps) if facts and facts.maps else None
 
 
 def pretrained(source: str) -> Pretrained:

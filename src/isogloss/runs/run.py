@@ -123,11 +123,6 @@ class Run(Named):
         return ()
 
     @property
-    def encoder_within(self) -> "Encoder | None":
-        """The encoder that computes in it; None where none does."""
-        return None
-
-    @property
     def trained_length(self) -> int | None:
         """The longest rows, in subwords, that an encoder was pretrained on; None where it is not known."""
         return None
@@ -138,15 +133,14 @@ class Run(Named):
         return ""
 
     @property
-    def downloads(self) -> "Iterable[tuple[str, Callable[[str], object]]]":
-        """Yield the names on the hub of the models it loads, each with the function that downloads it."""
-        for part in parts_of(self):
-            yield from part.own_download
+    def download(self) -> Mapping[str, Callable[[str], object]]:
+        """Its name on the hub, with the function that downloads it; empty for what is not on the hub."""
+        return {}
 
     @property
-    def own_download(self) -> Sequence[tuple[str, Callable[[str], object]]]:
-        """The same of the model that it is itself; empty for a model that is not on the hub."""
-        return ()
+    def downloads(self) -> Mapping[str, Callable[[str], object]]:
+        """The downloads of the models it loads."""
+        return {name: function for part in parts_of(self) for name, function in part.download.items()}
 
     def weights(self, context: RunContext) -> str:
         """Return the folder, or hub name, of the model it makes."""
@@ -168,7 +162,10 @@ class Run(Named):
 
 
 class Encoder(Run):
-    """A run that makes an encoder, or an encoder that exists already."""
+    """A run that makes an encoder, or an encoder that exists already.
+
+    Facts that a kind does not state itself are those of the encoder it was made from.
+    """
 
     @property
     @abstractmethod
@@ -199,10 +196,6 @@ class Encoder(Run):
         return (self,)
 
     @property
-    def encoder_within(self) -> "Encoder | None":  # noqa: D102
-        return self
-
-    @property
     def training_corpora(self) -> tuple[str, ...]:
         """Corpora of its pretraining, as far as they are known."""
         return ()
@@ -225,7 +218,11 @@ class Encoder(Run):
     @property
     def pretraining_seed(self) -> int | None:
         """Seed of the pretraining before any adjustment; None for an encoder that exists already."""
-        return None
+        return self.base.pretraining_seed if self.base else None
+
+    @property
+    def trained_length(self) -> int | None:  # noqa: D102
+        return self.base.trained_length if self.base else None
 
     @abstractmethod
     def seedless(self) -> "Encoder":
@@ -239,30 +236,29 @@ class Encoder(Run):
         """Return the facts of its root; None where that is not on this machine."""
         return self.base.facts(folders) if self.base else None
 
-    @abstractmethod
     def shape(self, folders: Folders) -> Shape | None:
         """Return its shape with its modules; None where it is neither on this machine nor assumed."""
+        return self.base.shape(folders) if self.base else None
 
-    @abstractmethod
     def has_masked_lm(self, folders: Folders) -> bool:
         """Return whether it has a masked-LM head; True where it is not on this machine."""
+        return self.base is None or self.base.has_masked_lm(folders)
 
-    @abstractmethod
     def predicts_text(self, folders: Folders) -> bool:
         """Return whether it has the head of its pretraining; True where it is not on this machine."""
+        return self.base is None or self.base.predicts_text(folders)
 
     def reads_causally(self, folders: Folders) -> bool:
         """Return whether it is a decoder with its causal mask; False where it is not on this machine."""
         return self.base.reads_causally(folders) if self.base else False
 
-    @abstractmethod
     def language_modules(self, folders: Folders) -> LanguageModules | None:
         """Return its language modules; None without any, and where it is not on this machine."""
+        return self.base.language_modules(folders) if self.base else None
 
     def mapped_languages(self, folders: Folders) -> frozenset[str] | None:
         """Return the languages it has maps for, and their source; None where it reads any language."""
-        facts = self.facts(folders)
-        return frozenset(facts.maps) if facts and facts.maps else None
+        return self.base.mapped_languages(folders) if self.base else None
 
     def module_languages(self, folders: Folders) -> frozenset[str] | None:
         """Return the languages it has modules for; None where it reads any language."""
@@ -335,8 +331,8 @@ def unresolved_models(runs: Iterable[Run]) -> list[str]:
 
 def download(runs: Iterable[Run]) -> None:
     """Download the models on the hub that runs load, each once."""
-    models = {pair for run in runs for pair in run.downloads}
-    for name, function in sorted(models, key=lambda pair: pair[0]):
+    downloads = {download for run in runs for download in run.downloads.items()}
+    for name, function in sorted(downloads, key=lambda download: download[0]):
         function(name)
 
 

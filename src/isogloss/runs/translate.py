@@ -1,6 +1,6 @@
 """Translations: models trained on bitext, and examples translated with their labels."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import ClassVar, cast
@@ -23,11 +23,12 @@ from isogloss.data.projection.label_projection import (
 )
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import save_model
+from isogloss.encoders.seq2seq import seq2seq_folder
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.metrics.translation import bleu, chrf, signature
 from isogloss.runs.costs import scoring, training_operations
 from isogloss.runs.pretrained import Pretrained
-from isogloss.runs.run import Encoder, Folders, Run, RunContext, RunResult, SplitRead, parts_of
+from isogloss.runs.run import Encoder, Folders, Run, RunContext, RunResult, SplitRead
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Load, Machine, Shape, training_memory
 from isogloss.training.setting import TranslationSetting
@@ -82,11 +83,6 @@ class TrainTranslator(Run):
     def title(self) -> str:  # noqa: D102
         size = f"{self.examples} of " if self.examples else ""
         return f"translator, {self.label}: {size}{self.bitext} {' '.join(self.pairs)}"
-
-    @property
-    def translator_download(self) -> Sequence[tuple[str, Callable[[str], object]]]:
-        """Nothing: it is made here."""
-        return ()
 
     def translator_shape(self) -> Shape:
         """Return the shape of its model, with its decoder's layers as so many more of an encoder's."""
@@ -205,11 +201,9 @@ class Translate(Run):
         return f"translation: {self.corpus} {self.languages} {self.split} by {translator_label([self])}"
 
     @property
-    def downloads(self) -> Iterable[tuple[str, Callable[[str], object]]]:  # noqa: D102
-        for part in parts_of(self):
-            if part is not self.model:
-                yield from part.own_download
-        yield from self.model.translator_download if self.model else ()
+    def downloads(self) -> Mapping[str, Callable[[str], object]]:  # noqa: D102
+        translators = dict.fromkeys(self.model.download if self.model else (), seq2seq_folder)
+        return {**super().downloads, **translators}
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: ARG002, D102
         if self.model is None:
