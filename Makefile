@@ -70,7 +70,7 @@ $(VENV)/.installed: constraints.txt pyproject.toml | $(BIN)/python
 	@$(PIP) "$$(grep '^torch==' constraints.txt)"
 	@echo "Installing isogloss and what it needs"
 	@$(PIP) -c constraints.txt setuptools
-	@$(PIP) -c constraints.txt --no-build-isolation --editable .
+	@$(PIP) -c constraints.txt --no-build-isolation --editable ".[torch]"
 	@$(KEEP) $(BIN)/python -c "import isogloss.reports, isogloss.runs.execute, transformers.models.bert.modeling_bert"
 	@touch $@
 

@@ -109,7 +109,7 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
         names = packed.namelist()
     there = {name.removeprefix("isogloss/") for name in names if name.startswith("isogloss/")}
     examples = {name.rpartition("/")[2] for name in names if "/data/share/isogloss/examples/" in name}
-    assert examples == {path.name for path in (copy / "examples").iterdir()} - {"__pycache__"}
+    assert examples == {path.name for path in (copy / "examples").rglob("*.*") if path.suffix != ".pyc"}
     files = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()}
     assert {name for name in files if "__pycache__" not in name} == there
     assert sum(name.endswith(".toml") for name in there) >= len(packaged_recipes())

@@ -6,6 +6,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from isogloss.core.errors import explaining_missing_models
 from isogloss.core.version import VERSION as __version__
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'isogloss' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    with explaining_missing_models():
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, explaining_missing_models
 from isogloss.core.processes import launched
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
@@ -146,6 +146,7 @@ def _reported(store: Store, on_progress: OnProgress) -> "Report":
     return written
 
 
+@explaining_missing_models()
 def run(
     recipe: "Source | Sequence[Source]",
     *,
@@ -270,6 +271,7 @@ def compare_outputs(
     return compare_files(others, disk_file(Path(baseline)), gold=right, by=by, measure=measure)
 
 
+@explaining_missing_models()
 def search(
     recipe: Source,
     *,

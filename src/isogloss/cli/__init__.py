@@ -15,7 +15,13 @@ import typer
 
 from isogloss.cli.app import app
 from isogloss.cli.display import print_nowhere, terminals
-from isogloss.core.errors import IsoglossError, did_you_mean, one_line, shortened
+from isogloss.core.errors import (
+    IsoglossError,
+    did_you_mean,
+    explaining_missing_models,
+    one_line,
+    shortened,
+)
 from isogloss.core.interruption import Interrupted, request_interruption
 from isogloss.core.plain_text import plain
 from isogloss.core.secrets import masked
@@ -93,7 +99,8 @@ def _ended_by_signals() -> Iterator[list[int]]:
 
 def _status(words: list[str], *, debug: bool) -> int:
     try:
-        status = int(_command()(words, prog_name="isogloss", standalone_mode=False) or 0)
+        with explaining_missing_models():
+            status = int(_command()(words, prog_name="isogloss", standalone_mode=False) or 0)
         sys.stdout.flush()
     except IsoglossError as error:
         return _explain(str(error), error.exit_code, debug)

@@ -23,6 +23,9 @@ MIN_NAME_SIMILARITY = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
 
 
+MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "accelerate")
+"""What the extra ``torch`` installs."""
+
 _FIELD = re.compile(r"[.\[][\w.\[\]-]*: ")
 """How a message begins whose field is within the place around it: .method[0], [1]; not a path."""
 
@@ -92,6 +95,21 @@ def located(place: str) -> Iterator[None]:
         separator = "" if _FIELD.match(str(error)) else ": "
         error.args = (shortened(masked(f"{place}{separator}{error}")),)
         raise
+
+
+@contextmanager
+def explaining_missing_models() -> Iterator[None]:
+    """Turn the failed import of a package that models need into a ConfigError that says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in MODEL_PACKAGES:
+            raise
+        raise ConfigError(
+            f"{package} is not installed. Predictions can be compared and runs read and reported without "
+            f'it; models require it: pip install "isogloss[torch]".'
+        ) from error
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
