@@ -36,7 +36,7 @@ from pathlib import Path
 from isogloss.store.leases import LEASES
 from isogloss.store.remote import Remote
 from isogloss.store.store import PRECISION
-from isogloss.core.records import write_bytes
+from isogloss.core.atomic_files import write_bytes
 from isogloss.store.addresses import store_at
 from kills import RECIPE, STUCK, Found, look, records
 

@@ -52,7 +52,7 @@ KNOWN_TO = {
     "conllu": {"data"},
     "onnxruntime": {"using"},
     "datasets": {"data"},
-    "pyarrow": {"core", "data"},  # Predictions are stored with a record, corpora come as parquet.
+    "pyarrow": {"data"},
     "ctranslate2": {"translators"},
     "urllib": {"data"},
     "httpx2": {"data"},

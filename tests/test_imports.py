@@ -37,7 +37,7 @@ def test_the_verbs_are_known_without_torch() -> None:
 
 
 def test_the_version_is_the_packages_own() -> None:
-    from isogloss.core.version import VERSION
+    from isogloss.core import VERSION
 
     assert isogloss.__version__ == VERSION
 

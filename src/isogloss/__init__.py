@@ -6,8 +6,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from isogloss.core import VERSION as __version__
 from isogloss.core.errors import explaining_missing_models
-from isogloss.core.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from isogloss.api import Result, Study, compare_outputs, compare_runs, corpus, read, run, search

@@ -18,7 +18,7 @@ from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import IsoglossError
 from isogloss.core.identity import identity
 from isogloss.core.records import FAILED, MADE, PLAN, RECORD
-from isogloss.core.result_files import PREDICTIONS
+from isogloss.data.result_files import PREDICTIONS
 
 STUDY = Path(__file__).parents[1] / "reports" / "studies" / "transfer.zip"
 

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from isogloss.core import errors
 from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
+from isogloss.core.identity import derive
 from isogloss.core.languages import NAMES, canonical_language, check_language, is_built_in, language_name
-from isogloss.core.seeds import derive
 
 ALL = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from langcodes import Language, standardize_tag
 
-from isogloss.core.language_facts import UNKNOWN, LanguageFacts, all_language_facts, language_facts
+from isogloss.core.languages import UNKNOWN, LanguageFacts, all_language_facts, language_facts
 
 TABLE_1 = {
     "0": "wbp",

@@ -2,8 +2,8 @@ import errno
 
 import pytest
 
+from isogloss.core.atomic_files import guarded, is_outage, is_reachable, make_folder
 from isogloss.core.errors import StorageError
-from isogloss.core.storage import guarded, is_outage, is_reachable, make_folder
 
 
 def test_no_folder_is_made_in_the_place_of_one_that_went_away(tmp_path):

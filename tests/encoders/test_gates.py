@@ -9,7 +9,7 @@ from networks import IDS, batch_of, fresh, weights
 
 from each import each
 from isogloss.core.errors import ConfigError, ModelError, StorageError
-from isogloss.core.result_files import write_tensors
+from isogloss.data.result_files import write_tensors
 from isogloss.encoders import family_of, load_whole
 from isogloss.encoders.added.active_language import LanguageMaps, language_maps_of
 from isogloss.encoders.added.added_weights import write_language_maps

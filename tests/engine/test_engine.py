@@ -22,7 +22,7 @@ from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.records import RECORD, read_record
-from isogloss.core.result_files import PREDICTIONS
+from isogloss.data.result_files import PREDICTIONS
 from isogloss.engine import attempts, workers
 from isogloss.engine.engines import Execution
 from isogloss.runs.fine_tune import FineTune

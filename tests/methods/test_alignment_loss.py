@@ -8,7 +8,7 @@ import torch
 from aligned import Slowly, in_float64, translations
 from each import each
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.methods.alignment_loss import AlignmentLoss, SampledPairs

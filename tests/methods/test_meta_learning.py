@@ -6,9 +6,8 @@ from made_up_text import lines, text_setting
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.identity import content
+from isogloss.core.identity import content, derive
 from isogloss.core.run_parts import Modules, with_fields
-from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, load_masked_lm, save_model
 from isogloss.encoders.added.added_weights import language_parameters, shared_parameters
 from isogloss.encoders.added.language_modules import modules_of

@@ -9,8 +9,8 @@ import torch
 import in_translation
 from aligned import translations
 from isogloss.core.errors import ConfigError
+from isogloss.core.identity import derive
 from isogloss.core.run_parts import Modules, with_fields
-from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer, load_whole, save_model, set_dropout
 from isogloss.encoders.added.active_language import LanguageMaps, language_maps_of
 from isogloss.encoders.added.added_weights import language_parameters, write_language_maps

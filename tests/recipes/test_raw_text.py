@@ -11,7 +11,7 @@ import torch
 import isogloss
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.records import RECORD
-from isogloss.core.result_files import read_tensors
+from isogloss.data.result_files import read_tensors
 from isogloss.data.sources import Sources
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.methods.plain import SourceOnly

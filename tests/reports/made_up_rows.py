@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isogloss.core.result_files import StoredPredictions
+from isogloss.data.result_files import StoredPredictions
 from isogloss.reports.measurements import FACTS, TESTED, Measurements, Run
 
 Row = dict[str, Any]

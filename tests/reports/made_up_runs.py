@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from isogloss.core.atomic_files import write_text
 from isogloss.core.identity import identity
-from isogloss.core.records import Record, write_record, write_text
-from isogloss.core.result_files import PREDICTIONS, Predictions, write_predictions
+from isogloss.core.records import Record, write_record
+from isogloss.data.result_files import PREDICTIONS, Predictions, write_predictions
 
 Content = dict[str, Any]
 

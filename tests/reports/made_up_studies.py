@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hand_made import golden
 
-from isogloss.core.result_files import StoredPredictions
+from isogloss.data.result_files import StoredPredictions
 from isogloss.reports.measurements import FACTS, Measurements
 from isogloss.reports.verdicts import Claim, Outcome, judge
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from made_up_rows import facts, frame, model_of, shuffled
 
-from isogloss.core.result_files import PREDICTIONS, Predictions, write_predictions
+from isogloss.data.result_files import PREDICTIONS, Predictions, write_predictions
 from isogloss.metrics.attachment import Tree
 from isogloss.metrics.model_choice import rule
 from isogloss.reports.candidates import KINDS, RANDOM, RULE, SOURCE, all_candidates, shared_answers

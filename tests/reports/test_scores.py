@@ -12,7 +12,7 @@ from made_up_rows import BILINGUAL, TRANSLATES, score
 from made_up_rows import measured as made_up
 
 from isogloss.core.records import Record
-from isogloss.core.result_files import StoredPredictions
+from isogloss.data.result_files import StoredPredictions
 from isogloss.metrics.significance import holm
 from isogloss.reports import measurements
 from isogloss.reports.comparison import unit_of

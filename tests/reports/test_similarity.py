@@ -9,7 +9,7 @@ import pytest
 from hand_made import golden, plain, the_same
 from made_up_rows import MIXES, cka, measured, score
 
-from isogloss.core.result_files import write_tensors
+from isogloss.data.result_files import write_tensors
 from isogloss.reports.measurements import Measurements, Run
 from isogloss.reports.similarity import (
     CKA_FIGURE,

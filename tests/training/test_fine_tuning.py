@@ -1,8 +1,8 @@
 import pytest
 from torch import nn
 
+from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
-from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer
 from isogloss.training import fine_tuning
 from isogloss.training.evaluation import evaluation

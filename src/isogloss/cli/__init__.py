@@ -23,8 +23,7 @@ from isogloss.core.errors import (
     shortened,
 )
 from isogloss.core.interruption import Interrupted, request_interruption
-from isogloss.core.plain_text import plain
-from isogloss.core.secrets import masked
+from isogloss.core.safe_text import masked, plain
 
 __all__ = ["main"]
 

@@ -20,8 +20,8 @@ from isogloss.cli.options import (
     with_groups,
 )
 from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
+from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, check_named
-from isogloss.core.version import VERSION
 from isogloss.recipes.recipe_text import QUICKSTART
 
 

@@ -7,9 +7,9 @@ from shutil import rmtree
 from typing import Any
 
 from isogloss.cli.display import Display
+from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, InputError
 from isogloss.core.languages import canonical_language, check_language
-from isogloss.core.records import write_text
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.request import unique_keys
 from isogloss.recipes.starting import Answers, LabelledFile, first_recipe, write_corpus

@@ -11,10 +11,10 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
+from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError
 from isogloss.core.plug_ins import Group, check_any, described, find_plug_in, package_named, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.version import VERSION
 from isogloss.recipes.recipe_text import QUICKSTART
 
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
@@ -52,8 +52,7 @@ def _languages(_: Path) -> Listing:
 
 
 def _language_facts(_: Path) -> Listing:
-    from isogloss.core.language_facts import LanguageFacts, all_language_facts
-    from isogloss.core.languages import canonical_language
+    from isogloss.core.languages import LanguageFacts, all_language_facts, canonical_language
 
     rows = [(canonical_language(code), *facts) for code, facts in all_language_facts().items()]
     return ("language", *LanguageFacts._fields), rows

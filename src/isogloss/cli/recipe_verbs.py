@@ -273,7 +273,7 @@ def _several(text: str) -> tuple[str, ...]:
 
 
 def _write(file: Path, text: str, *, force: bool) -> None:
-    from isogloss.core.records import write_text
+    from isogloss.core.atomic_files import write_text
 
     _refuse_existing(file, force=force)
     write_text(file, text)

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import Output
-from isogloss.core.atomic_files import atomic_file
+from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, languages_named
 from isogloss.core.paths import from_home
-from isogloss.core.records import Row, writing
+from isogloss.core.records import Row
 from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
 from isogloss.data.sources import Sources

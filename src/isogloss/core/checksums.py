@@ -1,4 +1,7 @@
-"""Checksums of files, stored next to them in ``checksums.json``: they detect damage that keeps the size.
+"""Checksums and stamps of files.
+
+Checksums are stored next to files in ``checksums.json`` and detect damage that keeps the size. Stamps are
+digests of names, sizes and modification times, and show cheaply whether any file changed.
 
 CRC-32 is the fastest checksum of the standard library, far faster than disks. It detects every change of up
 to 32 bits in a row and misses one other in four billion: it guards against faulty disks and networks, not
@@ -6,11 +9,16 @@ against forgery.
 """
 
 import json
+import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 
+from isogloss.core import VERSION
 from isogloss.core.errors import one_line
 from isogloss.core.foreign_json import parse_json, read_regular
 from isogloss.core.paths import below
@@ -93,3 +101,44 @@ def difference(actual: Checksum, written: Checksum) -> str:
         return f"{actual.size:,} bytes, of {written.size:,} that were written"
     equal = not written.crc32 or actual.crc32 == written.crc32
     return "" if equal else f"checksum {actual.crc32}, not {written.crc32} as it was written"
+
+
+def stamp(paths: Iterable[Path]) -> str:
+    """Return the stamp of files and folders with their contents; a missing file changes the stamp as well."""
+    digest = sha256()
+    for path in sorted(paths):
+        for facts in _file_facts(path):
+            digest.update("\0".join(map(str, facts)).encode(errors="surrogateescape") + b"\n")
+    return digest.hexdigest()[:16]
+
+
+@cache
+def package_stamp() -> str:
+    """Return the stamp of the package, computed once: later changes are not what this process imported."""
+    root = Path(str(files("isogloss")))
+    inside = [path for path in root.rglob("*") if path.suffix != ".pyc" and path.is_file()]
+    return f"{VERSION}-{stamp(inside)}"
+
+
+def _file_facts(path: Path) -> Iterator[tuple[str, int, int, int]]:
+    """Yield name, size and modification times of a file, or of each file in a folder; links are followed."""
+    if not path.is_dir():
+        yield _facts_of_file(path)
+        return
+    visited: set[str] = set()
+    for folder, folders, names in os.walk(path, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in visited:  # a link that leads back
+            folders.clear()
+            continue
+        visited.add(real)
+        folders.sort()
+        yield from (_facts_of_file(Path(folder, name)) for name in sorted(names))
+
+
+def _facts_of_file(path: Path) -> tuple[str, int, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return str(path), -1, -1, -1
+    return str(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns

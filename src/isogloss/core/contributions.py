@@ -1,8 +1,8 @@
-"""What each example adds to a measure: every measure of a task is a sum of parts over a sum of wholes.
+"""Contributions of examples to measures: every measure of a task is a sum of parts over a sum of wholes.
 
-Accuracy has parts of 0 or 1 and wholes of 1, a question's F1 is its part; F1 over spans has twice the right
-spans for part and the gold and predicted ones together for whole. So a measure of any choice of examples, or
-of two systems' predictions mixed, follows from these numbers alone.
+Accuracy has parts of 0 or 1 and wholes of 1, and the part of a question is its F1. F1 over spans has twice
+the number of right spans as part, and that of gold and predicted spans as whole. So a measure of any
+selection of examples, or of two systems' predictions mixed, follows from these numbers alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ def total(contributions: Contributions) -> float:
     Numbers are added from first to last, so that equal examples give equal bits.
     """
     numerator = denominator = 0.0
-    for part, whole in zip(contributions.part, contributions.whole, strict=True):
-        numerator += part
-        denominator += whole
+    for example_part, example_whole in zip(*contributions, strict=True):
+        numerator += example_part
+        denominator += example_whole
     return numerator / denominator if denominator else 0.0

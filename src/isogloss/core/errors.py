@@ -1,4 +1,4 @@
-"""What can go wrong, as one small tree, and how a message names the nearest match.
+"""The tree of errors, their messages and locations, and the nearest match of a name.
 
 IsoglossError
 ├── InputError          the user's input is wrong; exit code 2
@@ -9,7 +9,7 @@ IsoglossError
 └── RunError            a run started and could not finish; exit code 1
     └── DivergedError   training left the numbers that make sense
 
-Every message says where, what was found, what is allowed and what to do.
+A message has a location, what was found, what is allowed and what to do.
 """
 
 import re
@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
-from isogloss.core.secrets import masked
+from isogloss.core.safe_text import masked
 
 MIN_NAME_SIMILARITY = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
@@ -27,10 +27,10 @@ MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "acceler
 """What the extra ``torch`` installs."""
 
 _FIELD = re.compile(r"[.\[][\w.\[\]-]*: ")
-"""How a message begins whose field is within the place around it: .method[0], [1]; not a path."""
+"""Start of a message whose field is within the location around it: .method[0], [1]; not a path."""
 
 MAX_WORD, MAX_MESSAGE_START, MAX_MESSAGE_END = 300, 1000, 400
-"""Characters that a message keeps of a word, and of all where that is longer: where and what, what to do."""
+"""Characters of a message that are shown: of a word, and at the start and end of a longer message."""
 
 
 def shortened(message: str) -> str:
@@ -53,7 +53,7 @@ class IsoglossError(Exception):
 
 
 class InputError(IsoglossError):
-    """What the user gave is wrong; nothing was trained."""
+    """The input is wrong; nothing was trained."""
 
     exit_code = 2
 
@@ -83,17 +83,17 @@ class DivergedError(RunError):
 
 
 @contextmanager
-def located(place: str) -> Iterator[None]:
-    """Prefix input errors raised within with a place: a file, a field; nested places are joined.
+def located(location: str) -> Iterator[None]:
+    """Prefix input errors raised within with their location: a file, a field; nested locations are joined.
 
-    A message or place that begins with a field's dot or bracket continues the place around it: ``grid`` and
-    ``.method[0]`` give ``grid.method[0]: ``, ``grid`` and ``method`` give ``grid: method: ``.
+    A location that begins with a dot or bracket continues the one around it: ``grid`` and ``.method[0]`` give
+    ``grid.method[0]: ``, ``grid`` and ``method`` give ``grid: method: ``.
     """
     try:
         yield
     except InputError as error:
         separator = "" if _FIELD.match(str(error)) else ": "
-        error.args = (shortened(masked(f"{place}{separator}{error}")),)
+        error.args = (shortened(masked(f"{location}{separator}{error}")),)
         raise
 
 
@@ -113,22 +113,22 @@ def explaining_missing_models() -> Iterator[None]:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" for the nearest of the known names, or an empty text."""
+    """Return " Did you mean 'x'?" for the nearest of the names, or an empty text."""
     near = get_close_matches(name, list(names), n=1, cutoff=MIN_NAME_SIMILARITY)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def unknown_name(field: str, what: str, name: str, known: Iterable[str]) -> ConfigError:
+def unknown_name(field: str, what: str, name: str, allowed: Iterable[str]) -> ConfigError:
     """Build the error for a name that is not in a table: the field, what was found, what is allowed."""
-    names, place = sorted({*known}), f"{field}: " if field else ""
-    return ConfigError(f"{place}no {what} {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}.")
+    names, prefix = sorted({*allowed}), f"{field}: " if field else ""
+    return ConfigError(f"{prefix}no {what} {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}.")
 
 
-def check_named(field: str, what: str, known: Collection[str], *names: str) -> None:
+def check_named(field: str, what: str, allowed: Collection[str], *names: str) -> None:
     """Raise ConfigError at the first name that is not in a table."""
     for name in names:
-        if name not in known:
-            raise unknown_name(field, what, name, known)
+        if name not in allowed:
+            raise unknown_name(field, what, name, allowed)
 
 
 def one_line(error: Exception) -> str:

@@ -1,8 +1,10 @@
-"""Content ids: equal content gives an equal id, whatever the machine, the order of fields or the day.
+"""Content ids and seeds: hashes that are equal on every machine and version of Python.
+
+Equal content gives an equal id, whatever the order of its fields.
 
 The kind of every part goes into the hash, so two methods without fields have different ids, and so does
-a part's ``version``: raise it when the part's results change and old records must not be reused. A part that
-is not of the house has its package and version there, too (``plug_ins``).
+a part's ``version``: raise it when the part's results change and old records must not be reused. A part
+from another package has that package and its version there, too (``plug_ins``).
 """
 
 import json
@@ -10,7 +12,7 @@ import math
 import re
 from dataclasses import fields, is_dataclass
 from functools import cache
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import Any
 
 from isogloss.core.plug_ins import package_of
@@ -83,3 +85,9 @@ def identity(value: object) -> str:
     """Return the content id of a run or any part of one."""
     text = json.dumps(content(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:ID_LENGTH]
+
+
+def derive(seed: int, *purpose: str | int) -> int:
+    """Return a 63-bit seed for one purpose, independent of the seeds of all other purposes."""
+    text = "\x1f".join([str(seed), *(str(part) for part in purpose)])
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") >> 1

@@ -20,7 +20,7 @@ class Interrupted(BaseException):
 
 
 def request_interruption() -> bool:
-    """Request that this process stops; return False outside of ``interruptible``, or the second time."""
+    """Request that this process stops; return False outside ``interruptible``, or if it was requested."""
     if not _interruptible.is_set() or _requested.is_set():
         return False
     _requested.set()
@@ -61,11 +61,11 @@ def interruptible() -> Iterator[None]:
 @contextmanager
 def stopping_if_lost(check: Callable[[], None]) -> Iterator[None]:
     """Let ``check`` raise Interrupted, in this context, when another process has taken the run over."""
-    before = _stop_if_lost.set(check)
+    token = _stop_if_lost.set(check)
     try:
         yield
     finally:
-        _stop_if_lost.reset(before)
+        _stop_if_lost.reset(token)
 
 
 def stop_if_lost() -> None:

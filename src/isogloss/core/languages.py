@@ -1,16 +1,20 @@
-"""Language codes: ISO 639-1 where there is one, else 639-3; qaa to qai are the built-in languages.
+"""Language codes and facts: ISO 639-1 codes where they exist, else 639-3; qaa to qai are built-in languages.
 
 A script or region follows where it matters: BCP 47's ``zh-Hant`` and ``sr-Latn``, which are written
 ``zh_Hant`` and ``sr_Latn`` here, because a hyphen joins two languages (``en-zh_Hant``).
 
-The names cover the languages of the corpora the toolkit reads. A code that is not listed is still a
-language (anything of two or three letters is), it only has no English name here.
+The names cover the languages of the corpora the toolkit reads; other codes (any two or three letters) are
+languages without an English name here. Facts (family, script, resource class; ``languages.tsv``) cover those
+of FLORES-200, Universal Dependencies, NTREX-128, the shipped descriptions and the Wikipedias of 2020. A
+language without facts is unknown: nothing is guessed from its relatives.
 """
 
 import re
 from collections.abc import Iterable
 from functools import cache
+from importlib.resources import files
 from itertools import product
+from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError
 
@@ -58,9 +62,9 @@ def canonical_language(text: str) -> str:
     """Return a BCP 47 tag as languages are written here, also inside a pair such as en-zh-Hant or en+sr-Latn.
 
     ``zh-Hant`` becomes ``zh_Hant``, but ``yor_Latn`` ``yo`` and ``kor_Hang`` ``ko``: a language's usual
-    script goes without saying. A code of three letters becomes that of two where there is one (``yor``, but
-    not ``yue``), also that of the standard variety (``swh``, ``arb_Arab``, but not ``ary``). What is no tag
-    stays as it is, and so do codes of two letters.
+    script goes without saying. A code of three letters becomes that of two if one exists (``yor``, but
+    not ``yue``), also that of the standard variety (``swh``, ``arb_Arab``, but not ``ary``). Other
+    texts and codes of two letters are returned unchanged.
     """
     return "".join(map(_canonical, _BETWEEN_LANGUAGES.split(text)))
 
@@ -205,3 +209,46 @@ def language_name(code: str) -> str:
     if name is None:
         return code
     return f"{name} ({variety})" if variety else name
+
+
+UNKNOWN = "unknown"
+
+
+class LanguageFacts(NamedTuple):
+    """Facts of a language, each ``unknown`` where the table has none."""
+
+    family: str = UNKNOWN
+    """Top-level family of Glottolog; that of an isolate is named as the language."""
+    script: str = UNKNOWN
+    """ISO 15924: that of the code (``sr_Latn``), else the usual one."""
+    resources: str = UNKNOWN
+    """Class of Joshi et al. (2020), from "0", hardly any data, to "5"."""
+
+
+def language_facts(code: str) -> LanguageFacts:
+    """Return the facts of a language by any code of it: ``sw``, ``swa``, ``swh_Latn``, ``zho-Hans``.
+
+    Of a pair such as ``en-sw`` it is the last. A macrolanguage and its standard variety (``ar``, ``arb``) are
+    one; its other members (``ary``) are languages of their own.
+    """
+    code = language_of_text(canonical_language(code))
+    if is_built_in(code):
+        return LanguageFacts()
+    from langcodes import Language, LanguageTagError, standardize_tag  # 40 ms
+
+    try:
+        tag = Language.get(standardize_tag(code, macro=True))
+        facts = all_language_facts().get(tag.to_alpha3(), LanguageFacts())
+    except (LanguageTagError, LookupError):
+        return LanguageFacts()
+    return facts._replace(script=tag.script or facts.script)
+
+
+@cache
+def all_language_facts() -> dict[str, LanguageFacts]:
+    """Return the table: facts by ISO 639-3 code."""
+    text = (files("isogloss.core") / "languages.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
+    return {
+        code: LanguageFacts(*(UNKNOWN if fact == "-" else fact for fact in facts)) for code, *facts in rows
+    }

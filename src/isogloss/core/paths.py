@@ -1,11 +1,11 @@
-"""Texts that may be paths, and names from outside that become paths below a folder, or do not."""
+"""Paths: texts that may be paths, names from outside that must stay below a folder, the user's cache."""
 
 import os
 import unicodedata
 from pathlib import Path
 
 from isogloss.core.errors import InputError, StorageError
-from isogloss.core.plain_text import plain
+from isogloss.core.safe_text import plain
 
 FORBIDDEN_CHARACTERS = frozenset('\\:<>"|?*')
 """Characters of no name: they part or begin paths on some system, or cannot stand in one."""
@@ -69,3 +69,8 @@ def is_safe(name: object) -> bool:
         and max(sizes) <= MAX_NAME_BYTES
         and sum(sizes) + len(parts) <= MAX_PATH_BYTES
     )
+
+
+def user_cache() -> Path:
+    """Return the folder of what can be downloaded or made again: below XDG_CACHE_HOME, else ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "isogloss"

@@ -1,7 +1,9 @@
-"""Names of processes among all that share a folder, and which of them are known to have ended."""
+"""Processes that share a folder: their names, which of them have ended, and locks among them."""
 
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2s
 from pathlib import Path
@@ -22,17 +24,17 @@ def cores() -> int:
 
 
 def this_process() -> str:
-    """Return the name of this process, as no other one has it that runs at the same time, on any machine.
+    """Return the name of this process, unique among the processes that run now on any machine.
 
-    HOST-PID-START: a hash of what process numbers count within, the number, and when it started, as the
-    system says it (0 where it does not).
+    HOST-PID-START: the hash of the host, the process number, and when it started, as the system reports it (0
+    where it does not).
     """
     return f"{host()}-{os.getpid()}-{_started(os.getpid())}"
 
 
 @cache
 def host() -> str:
-    """Return a hash of this machine since its last start and, in a container, of what numbers processes."""
+    """Return a hash of this machine since its last start and of its namespace of processes (containers)."""
     parts = [platform.node(), str(getnode())]
     for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         path = Path(source)
@@ -44,10 +46,10 @@ def host() -> str:
 
 
 def has_ended(process: str) -> bool:
-    """Return whether a process is known to have ended; False for those of other machines."""
-    where, _, rest = process.partition("-")
+    """Return whether a process has certainly ended; False for those of other machines."""
+    machine, _, rest = process.partition("-")
     number, _, started = rest.partition("-")
-    if where != host() or not number.isdigit() or os.name == "nt":
+    if machine != host() or not number.isdigit() or os.name == "nt":
         return False
     try:
         os.kill(int(number), 0)
@@ -65,3 +67,23 @@ def _started(number: int) -> str:
     except OSError:
         return "0"
     return "ended" if stat[0] == "Z" else stat[19]
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Hold a file's lock; yield False if another process has it, or ``wait`` until it is free.
+
+    OSError where no file can be written.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, blocking=wait)
+    try:
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()

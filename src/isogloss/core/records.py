@@ -1,49 +1,90 @@
 """Records: the result of a finished run. A run is finished if and only if its record exists.
 
 A record holds only what follows from the run, so that interrupted and uninterrupted runs have equal bytes;
-when, where and how long is written to ``made.json`` in the same folder.
+time, machine and versions are written to ``made.json`` in the same folder, and the runs of a recipe to
+``plan.json``. Any of these files may have been written by others.
 """
 
-import errno
 import json
 import math
-import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from glob import escape
 from pathlib import Path
-from typing import IO, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field
 
 from isogloss.core import rows
+from isogloss.core.atomic_files import write_bytes, write_text
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
 from isogloss.core.errors import StorageError, one_line
 from isogloss.core.foreign_json import fitting, parse_json, read_regular
-from isogloss.core.identity import identity
-from isogloss.core.interruption import stop_if_lost
-from isogloss.core.processes import has_ended, host, this_process
-from isogloss.core.run_files import Made
-from isogloss.core.secrets import masked
-from isogloss.core.storage import make_folder
+from isogloss.core.identity import ID, identity
+from isogloss.core.safe_text import masked
 
 RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
 PLAN = "plan.json"
 
-UNREAD = "could not be read"
-"""In warnings, of runs whose records are damaged or none of ours."""
+DIFFERENCE = "difference.json"
+"""In a model's folder: what its weights are the difference from (``encoders.differences``)."""
 
-DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Errors of the system that more disk space would solve."""
+UNREAD = "could not be read"
+"""In warnings, of runs whose records are damaged or from other programs."""
+
 
 T = TypeVar("T")
 Value = rows.Value
 Row = rows.Row
 
 
+RunId = Annotated[str, Field(pattern="^[0-9A-Za-z-]{1,64}$")]
+"""The id of a run, which is the name of its folder."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number that a paper printed."""
+
+    scale: str
+    system: str
+    encoder: str
+    language: str
+    measure: str
+    value: float
+    page: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs that the last recipe requested, and their labels in reports."""
+
+    title: str = ""
+    recipe: str = ""
+    command: str = ""
+    scale: str = ""
+    asked: str = ""
+    runs: tuple[RunId, ...] = ()
+    labels: dict[str, str] = field(default_factory=dict)
+    methods: dict[str, list[str]] = field(default_factory=dict)
+    published: tuple[Published, ...] = ()
+
+
+@dataclass(frozen=True)
+class Made:
+    """Time, machine and versions that a run was made with, as far as they are known."""
+
+    seconds: float | None = None
+    device: str | None = None
+    threads: int | None = None
+    precision: str | None = None
+    peak_memory: int | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What a run was (``run``: its content), what it needed, and the rows it made."""
+    """The content of a run (``run``), the runs it needed, and the rows it made."""
 
     id: str
     kind: str
@@ -130,93 +171,11 @@ def kind_of_run(kind: str, run: Mapping[str, Any]) -> str:
     return str(diagnostic.get("kind")) if isinstance(diagnostic, Mapping) else kind
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file under a temporary name, flush it to the disk, then rename it."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name, flush it to the disk, then rename it."""
-    with writing(path), open_atomically(path, "wb") as file:
-        file.write(content)
-
-
-@contextmanager
-def open_atomically(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
-    """Open a file under a temporary name; rename it on success, when it is on the disk, else remove it."""
-    temporary = temporary_beside(path, "tmp")
-    encoding, newline = ("utf-8", "\n") if mode == "w" else (None, None)
-    with writing(path):
-        make_folder(path.parent)
-        sweep(path)
-        file = temporary.open(mode, encoding=encoding, newline=newline)
+def base_of(model: Path) -> str:
+    """Return the id of the run in whose model a model's weights are a difference; empty for any other."""
     try:
-        try:
-            yield file
-            with writing(path):
-                file.flush()
-                os.fsync(file.fileno())
-        finally:
-            with writing(path):
-                file.close()
-        stop_if_lost()
-        with writing(path):
-            temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def temporary_beside(path: Path, end: Literal["tmp", "old"]) -> Path:
-    """Return a hidden name next to a path, of this process alone."""
-    return path.with_name(f".{path.name}.{this_process()}.{end}")
-
-
-def sweep(path: Path) -> None:
-    """Remove temporary files and folders next to a path, left by killed processes of this machine."""
-    for left in path.parent.glob(f".{escape(path.name)}.*.*"):
-        process, _, end = left.name.removeprefix(f".{path.name}.").partition(".")
-        if end in ("tmp", "old") and has_ended(process):
-            shutil.rmtree(left, ignore_errors=True)
-            with suppress(OSError):
-                left.unlink(missing_ok=True)
-
-
-def sweep_folder(folder: Path) -> None:
-    """Remove temporary files and folders in a folder, but for those of living processes of this machine."""
-    stop_if_lost()
-    for left in folder.glob(".*.tmp"):
-        process = left.name.removesuffix(".tmp").rpartition(".")[2]
-        if has_ended(process) or not process.startswith(f"{host()}-"):
-            shutil.rmtree(left, ignore_errors=True)
-            with suppress(OSError):
-                left.unlink(missing_ok=True)
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn errors of the system while a file is read into a StorageError."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(
-            f"{error.filename or path}: cannot read ({error.strerror or error}). Check the disk and the "
-            f"mount, then run the same command again: finished runs are kept."
-        ) from error
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn errors of writing a file into a StorageError."""
-    try:
-        yield
-    except OSError as error:
-        raise storage_error(path, error) from error
-
-
-def storage_error(path: Path, error: OSError) -> StorageError:
-    """Build the error with the system's reason, and that finished runs are kept."""
-    full = error.errno in DISK_FULL_ERRORS or error.errno is None
-    return StorageError(
-        f"{path}: cannot write ({error.strerror or error}). {'Free some space' if full else 'Fix that'} or "
-        f"choose another place for it, then run the same command again: finished runs are kept."
-    )
+        base = str(parse_json(read_regular(model / DIFFERENCE))["base"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    key = base.removeprefix("../../").removesuffix("/model")
+    return key if ID.fullmatch(key) else ""

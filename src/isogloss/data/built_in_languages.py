@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import combinations, permutations, product
 from pathlib import Path
 
-from isogloss.core.atomic_files import atomic_file
+from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import writing
 from isogloss.data import languages
 from isogloss.data.corpora.bitext import Bitext, Bucc, apart
 from isogloss.data.corpora.catalogue import CORPORA

@@ -23,7 +23,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, StorageError, one_line
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.data.files import is_unicode
 
 

@@ -22,11 +22,11 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
-from isogloss.core.result_files import MASKS
 from isogloss.core.rows.weights import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
 from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole, with_fields
-from isogloss.core.seeds import derive
+from isogloss.data.result_files import MASKS
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders import family_of
 from isogloss.encoders.family import Tokenizer

@@ -12,11 +12,11 @@ from torch import Tensor
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
-from isogloss.core.result_files import Predictions
 from isogloss.core.rows.scores import Score
 from isogloss.core.run_parts import Named
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText, Translation
+from isogloss.data.result_files import Predictions
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks.task import Task

@@ -20,11 +20,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
+from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.representations import DistanceBin
 from isogloss.core.rows.representations import WordDistance as WordDistanceRow
 from isogloss.core.run_parts import Positive, Whole
-from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError, check_named
 from isogloss.core.records import Value
-from isogloss.core.result_files import ABOVE, ENDING, LOG_ALPHA, MASKS, read_tensors
+from isogloss.data.result_files import ABOVE, ENDING, LOG_ALPHA, MASKS, read_tensors
 from isogloss.encoders.added.language_modules import encoder_of, language_site
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Site

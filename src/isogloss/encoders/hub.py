@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from isogloss.core.atomic_files import storage_error
 from isogloss.core.errors import IsoglossError, ModelError, one_line
 from isogloss.core.paths import from_home, is_there
-from isogloss.core.records import storage_error
 
 HUB_NAME = re.compile(r"(?![^@]*(--|\.\.|\.git(@|$)))(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b(@[\w.-]+)?")
 """A model's name on the hub, as its client takes it; what follows @ is a branch, tag or commit."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.encoders import folders
 from isogloss.encoders.added.active_language import attach_language_maps, cast_outputs_back
 from isogloss.encoders.added.added_weights import read_language_maps, read_language_modules, read_weights

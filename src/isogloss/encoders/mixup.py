@@ -23,9 +23,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.foreign_json import parse_json, read_regular
-from isogloss.core.records import write_text
 from isogloss.encoders.added.active_language import active_language, active_languages, active_rows
 from isogloss.encoders.added.added_weights import write_weights
 from isogloss.encoders.added.language_modules import encoder_of, language_site

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError, StorageError
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 from isogloss.encoders.added.language_modules import connect

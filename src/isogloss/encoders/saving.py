@@ -4,9 +4,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from isogloss.core.atomic_files import atomic_folder
-from isogloss.core.records import storage_error
-from isogloss.core.storage import system_error
+from isogloss.core.atomic_files import atomic_folder, storage_error, system_error
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.added_weights import (
     without_added_modules,

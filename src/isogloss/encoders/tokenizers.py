@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, ModelError, StorageError
-from isogloss.core.records import write_text
 from isogloss.encoders import folders
 from isogloss.encoders.families import FAMILIES, check_new, is_causal
 from isogloss.encoders.folders import from_pretrained, load_encoder_config

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from isogloss.core.atomic_files import reading, writing
 from isogloss.core.checksums import CHECKSUMS, Checksum, difference, read_checksums
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
-from isogloss.core.records import RECORD, reading, writing
+from isogloss.core.records import RECORD
 from isogloss.runs.run import Run, needs
 from isogloss.store.store import DAMAGED, WORK, Store
 

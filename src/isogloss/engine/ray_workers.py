@@ -28,12 +28,12 @@ from ray.exceptions import (
 )
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.identity import identity
 from isogloss.core.interruption import interruptible, request_interruption
 from isogloss.core.processes import cores, this_process
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.version import VERSION
 from isogloss.engine.attempts import AttemptResult, answer
 from isogloss.engine.pickling import Pickled, pickled
 from isogloss.engine.workers import Workers

@@ -17,9 +17,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, StorageError, located, unknown_name
 from isogloss.core.identity import identity
-from isogloss.core.records import Row, write_text
+from isogloss.core.records import Row
 from isogloss.engine.search_spaces import EXPECTED, Choices, Space, space_of
 from isogloss.planning.plan import Planned, plan_recipe
 from isogloss.recipes.checking import names, read_recipe, set_key

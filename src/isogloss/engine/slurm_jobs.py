@@ -19,12 +19,12 @@ from pathlib import Path
 
 import submitit
 
-from isogloss.core.caches import user_cache
+from isogloss.core.atomic_files import writing
 from isogloss.core.errors import ConfigError, RunError, StorageError, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.interruption import Interrupted, interruption_requested, request_interruption
+from isogloss.core.paths import user_cache
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.records import writing
 from isogloss.engine.attempts import AttemptResult
 from isogloss.engine.pickling import Pickled, pickled
 from isogloss.engine.schedule import Schedule

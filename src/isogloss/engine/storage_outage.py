@@ -1,7 +1,7 @@
 """Waiting for a folder of runs during an outage: a server that restarts, a mount that was lost.
 
 Runs continue from their last checkpoints when the folder is back. None is recorded as failed, and nothing
-is created in place of the folder (``core.storage``).
+is created in place of the folder (``core.atomic_files``).
 """
 
 import threading

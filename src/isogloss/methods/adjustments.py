@@ -22,6 +22,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.run_parts import (
     NESTED,
@@ -34,7 +35,6 @@ from isogloss.core.run_parts import (
     nested_fields,
     with_fields,
 )
-from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
 from isogloss.encoders.added.active_language import (
     LanguageMaps,

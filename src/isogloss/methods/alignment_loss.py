@@ -14,8 +14,8 @@ import numpy as np
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.identity import derive
 from isogloss.core.run_parts import NESTED, Positive, Weight, nested_fields
-from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_model
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Model, Tokenizer

@@ -30,12 +30,12 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from isogloss.core.atomic_files import make_folder
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
 from isogloss.core.rows import as_row
 from isogloss.core.rows.training import AveragedModel
-from isogloss.core.seeds import derive
-from isogloss.core.storage import make_folder
 from isogloss.encoders import fastest_attention, load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.family import Model, Tokenizer, encoder_prefix
 from isogloss.training.evaluation import evaluation

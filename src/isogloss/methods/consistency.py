@@ -23,8 +23,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.identity import derive
 from isogloss.core.run_parts import Weight
-from isogloss.core.seeds import derive
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.tasks import Task

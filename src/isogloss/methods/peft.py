@@ -37,11 +37,11 @@ from pydantic import Field
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from isogloss.core.atomic_files import write_bytes
 from isogloss.core.errors import ConfigError
+from isogloss.core.identity import derive
 from isogloss.core.interruption import stop_if_lost
-from isogloss.core.records import write_bytes
 from isogloss.core.run_parts import Count, Positive, Rate, Share
-from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
 from isogloss.encoders.added.differences import (
     add_masks,

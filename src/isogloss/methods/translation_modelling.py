@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.identity import derive
 from isogloss.core.run_parts import NESTED, Positive, Share, Updates, nested_fields, with_fields
-from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import fastest_attention, write_tokenizer
 from isogloss.encoders.family import Model, Tokenizer

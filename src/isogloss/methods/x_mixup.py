@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.identity import derive
 from isogloss.core.run_parts import Count, Rate, Share, Weight
-from isogloss.core.seeds import derive
 from isogloss.data.corpus import is_translation
 from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.encoders.mixup import (

@@ -21,7 +21,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 
 
 class Adapter(nn.Module):

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isogloss.core.errors import ConfigError, did_you_mean, located, unknown_name
 from isogloss.core.paths import is_there
-from isogloss.core.records import Value
-from isogloss.core.run_files import Published
+from isogloss.core.records import Published, Value
 
 if TYPE_CHECKING:
     from isogloss.recipes.recipe import Recipe

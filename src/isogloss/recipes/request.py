@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from isogloss.core import plug_ins
+from isogloss.core.checksums import package_stamp, stamp
 from isogloss.core.errors import ConfigError
 from isogloss.core.paths import from_home, is_there
-from isogloss.core.stamps import package_stamp, stamp
 from isogloss.recipes.recipe_text import from_toml
 
 Value = TypeVar("Value")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.corpus import SPLITS, Split

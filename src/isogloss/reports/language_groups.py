@@ -9,8 +9,7 @@ from itertools import product
 
 import pandas as pd
 
-from isogloss.core.language_facts import UNKNOWN, LanguageFacts, language_facts
-from isogloss.core.languages import is_built_in
+from isogloss.core.languages import UNKNOWN, LanguageFacts, is_built_in, language_facts
 from isogloss.metrics.estimates import mean_std
 from isogloss.reports.comparison import SYSTEM
 from isogloss.reports.measurements import Measurements

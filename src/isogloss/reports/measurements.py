@@ -19,13 +19,14 @@ from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.foreign_json import T, fitting, parse_json, read_regular
 from isogloss.core.identity import identity
 from isogloss.core.paths import is_there
-from isogloss.core.plain_text import plain, without_folders
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
     FAILED,
     PLAN,
     RECORD,
     UNREAD,
+    Made,
+    Plan,
     Record,
     Row,
     kind_of_run,
@@ -33,9 +34,9 @@ from isogloss.core.records import (
     read_record,
     understanding,
 )
-from isogloss.core.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
 from isogloss.core.rows import FRAMES, ROWS, RowClass, row_class
-from isogloss.core.run_files import Made, Plan
+from isogloss.core.safe_text import plain, without_folders
+from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
 from isogloss.reports.run_facts import (
     FACTS,
     NUMBERS,

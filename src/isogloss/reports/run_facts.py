@@ -8,8 +8,8 @@ from typing import Any
 
 from isogloss.core.foreign_json import fitting
 from isogloss.core.identity import identity
-from isogloss.core.plain_text import plain
 from isogloss.core.rows import wrong_value
+from isogloss.core.safe_text import plain
 
 IGNORED = (
     *("seed", "data", "conflict", "checkpoint_every", "precision"),

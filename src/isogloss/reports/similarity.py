@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.core.errors import StorageError
-from isogloss.core.result_files import ENDING, LOG_ALPHA, MASKS, read_tensors
+from isogloss.data.result_files import ENDING, LOG_ALPHA, MASKS, read_tensors
 from isogloss.metrics.correlation import bootstrap_interval, spearman
 from isogloss.reports.comparison import (
     FEWEST,

@@ -3,9 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from isogloss.core.identity import identity
+from isogloss.core.identity import derive, identity
 from isogloss.core.run_parts import Positive, Whole, precision_of
-from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation, subsample
 from isogloss.encoders import save_model
 from isogloss.methods import Adjustment

@@ -6,8 +6,8 @@ from typing import ClassVar, cast
 
 from isogloss.aligners import ALIGNERS, Aligned, Aligner, AlignSetting
 from isogloss.aligners.given import Given, Unlinked
+from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, DataError, located
-from isogloss.core.records import write_text
 from isogloss.core.rows import as_row
 from isogloss.core.rows.training import Alignment
 from isogloss.core.run_parts import Count, Named, Whole, values_of

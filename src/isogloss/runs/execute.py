@@ -13,16 +13,16 @@ from typing import Any
 
 import torch
 
+from isogloss.core import VERSION
 from isogloss.core.errors import IsoglossError, RunError, one_line
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record
-from isogloss.core.result_files import PREDICTIONS, write_predictions
 from isogloss.core.run_parts import is_nested, parts_within
-from isogloss.core.secrets import masked
-from isogloss.core.version import VERSION
+from isogloss.core.safe_text import masked
 from isogloss.data.built_in_languages import built_in_size
 from isogloss.data.corpus import is_translation
+from isogloss.data.result_files import PREDICTIONS, write_predictions
 from isogloss.data.sources import Sources
 from isogloss.runs.run import Run, RunContext, SplitRead, needs, runs_in
 from isogloss.training.memory import measured_peak, restart_measurement

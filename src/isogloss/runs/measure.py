@@ -12,11 +12,11 @@ import torch
 from isogloss.core.errors import DataError, ModelError
 from isogloss.core.identity import identity
 from isogloss.core.records import Value
-from isogloss.core.result_files import ENDING, Predictions, write_tensors
 from isogloss.core.rows import as_row
 from isogloss.core.run_parts import Count
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText, Example, TextLine, Translation
+from isogloss.data.result_files import ENDING, Predictions, write_tensors
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics import Diagnostic
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting, Subject

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, cast
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.identity import identity
+from isogloss.core.identity import derive, identity
 from isogloss.core.rows import as_row
 from isogloss.core.rows.training import Parameters
 from isogloss.core.run_parts import (
@@ -17,7 +17,6 @@ from isogloss.core.run_parts import (
     Whole,
     precision_of,
 )
-from isogloss.core.seeds import derive
 from isogloss.data.corpus import Split
 from isogloss.data.examples import TextLine, Translation, subsample
 from isogloss.data.sources import Sources

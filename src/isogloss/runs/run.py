@@ -18,9 +18,9 @@ from isogloss.core.errors import ConfigError, did_you_mean
 from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row
-from isogloss.core.result_files import Predictions
 from isogloss.core.run_parts import Named, precision_of, values_of, with_fields
 from isogloss.data.corpus import Split
+from isogloss.data.result_files import Predictions
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.added.language_modules import SHARED_ADAPTER, LanguageModules
 from isogloss.runs.encoder_facts import Facts

@@ -3,9 +3,9 @@
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-from isogloss.core.caches import user_cache
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID
+from isogloss.core.paths import user_cache
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.store.folder_store import FolderStore
 from isogloss.store.mirrored_store import MirroredStore

@@ -7,6 +7,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from isogloss.core.atomic_files import (
+    guarded,
+    is_outage,
+    is_reachable,
+    make_folder,
+    reading,
+    sweep_folder,
+    write_text,
+    writing,
+)
 from isogloss.core.checksums import CHECKSUMS, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.foreign_json import T, fitting, parse_json, read_regular
@@ -14,22 +24,8 @@ from isogloss.core.identity import identity
 from isogloss.core.interruption import stop_if_lost
 from isogloss.core.paths import within
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import (
-    FAILED,
-    MADE,
-    PLAN,
-    RECORD,
-    Record,
-    read_record,
-    reading,
-    sweep_folder,
-    write_record,
-    write_text,
-    writing,
-)
-from isogloss.core.run_files import Plan
-from isogloss.core.secrets import masked
-from isogloss.core.storage import guarded, is_outage, is_reachable, make_folder
+from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Plan, Record, read_record, write_record
+from isogloss.core.safe_text import masked
 from isogloss.data.files import some
 from isogloss.store.leases import LEASES, Lease, Leases, leases_in
 from isogloss.store.store import DAMAGED, PRECISION, WORK, Run

@@ -30,10 +30,9 @@ from secrets import token_hex
 from stat import S_ISREG
 from typing import Protocol, TypeAlias
 
+from isogloss.core.atomic_files import make_folder, writing
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import has_ended, this_process
-from isogloss.core.records import writing
-from isogloss.core.storage import make_folder
 
 LEASES, LOG = ".claims", "log"
 """Folder of leases, and its folder of logs. Their names and the fields of both are those of older versions of

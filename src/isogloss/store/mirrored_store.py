@@ -14,15 +14,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from isogloss.core.atomic_files import atomic_folder
+from isogloss.core.atomic_files import atomic_folder, write_bytes, write_text
 from isogloss.core.checksums import Checksum
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID, identity
 from isogloss.core.interruption import Interrupted, stop_if_lost
 from isogloss.core.paths import within
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Record, write_bytes, write_text
-from isogloss.core.run_files import Plan, base_of
+from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Plan, Record, base_of
 from isogloss.store.folder_store import FolderStore, failure_in, json_or_empty, precision_measured_once
 from isogloss.store.leases import LEASES, LOG, IsOwn, Lease, Leases
 from isogloss.store.remote import Remote
@@ -165,7 +164,7 @@ class MirroredStore:
         return self.root / key
 
     def download_records(self, on_progress: OnProgress = no_progress) -> None:  # noqa: D102
-        from isogloss.core.result_files import PREDICTIONS
+        from isogloss.data.result_files import PREDICTIONS
 
         self.refresh()
         listed = self.remote.listed

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import Record
-from isogloss.core.run_files import Plan
+from isogloss.core.records import Plan, Record
 from isogloss.store.leases import Lease, Leases
 
 PRECISION = "precision.json"

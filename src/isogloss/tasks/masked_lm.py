@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import modules_of

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from isogloss.core.atomic_files import make_folder, sweep_folder, temporary_beside, writing
 from isogloss.core.errors import DataError
 from isogloss.core.interruption import stop_if_lost
-from isogloss.core.records import sweep_folder, temporary_beside, writing
-from isogloss.core.storage import make_folder
 from isogloss.encoders.family import Tokenizer
 
 LINES_PER_CALL = 2000

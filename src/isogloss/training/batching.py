@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.training.distributed import is_sharded
 
 SORTED_TOGETHER = 50

@@ -17,11 +17,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from isogloss.core.atomic_files import atomic_folder
+from isogloss.core.atomic_files import atomic_folder, storage_error, sweep_folder
 from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.interruption import stop_if_lost
-from isogloss.core.records import storage_error, sweep_folder
 from isogloss.nn.frozen import unfrozen
 from isogloss.training.distributed import as_share, gathered, is_main_process, local, local_rows
 

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
 from isogloss.core.rows.training import TrainedParameters
 from isogloss.core.run_parts import Optimization, with_fields
-from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.added.active_language import check_languages

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import DivergedError
+from isogloss.core.identity import derive
 from isogloss.core.interruption import Interrupted, interruption_requested, uninterruptible
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
-from isogloss.core.seeds import derive
 from isogloss.encoders.computation import recomputed_layers
 from isogloss.nn.dropout import quick_dropout
 from isogloss.nn.frozen import freeze, thaw, unfrozen

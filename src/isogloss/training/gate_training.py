@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Updates
-from isogloss.core.seeds import derive
 from isogloss.encoders.family import Model
 from isogloss.encoders.gates import GateGroup, frozen, gated
 from isogloss.nn.hard_concrete import (

@@ -23,10 +23,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.core.errors import DataError
+from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Positive
-from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
 from isogloss.encoders.added.added_weights import shared_parameters
 from isogloss.encoders.family import Model, encoder_prefix

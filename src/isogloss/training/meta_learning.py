@@ -25,9 +25,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from isogloss.core.errors import DataError
+from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
-from isogloss.core.seeds import derive
 from isogloss.tasks.masked_lm import Masking
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.batching import Movable

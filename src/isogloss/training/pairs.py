@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.identity import derive
 from isogloss.core.languages import language_of_text
 from isogloss.core.run_parts import Optimization
-from isogloss.core.seeds import derive
 from isogloss.data.corpus import is_translation
 from isogloss.data.examples import Example
 from isogloss.data.projection.parallel_examples import matched

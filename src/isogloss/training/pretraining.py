@@ -9,9 +9,9 @@ from pathlib import Path
 from torch import nn
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.run_parts import TextTraining, Updates, values_of
-from isogloss.core.seeds import derive
 from isogloss.encoders import (
     FAMILIES,
     family_of,

@@ -12,9 +12,9 @@ from itertools import chain
 
 import numpy as np
 
+from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Replay
-from isogloss.core.seeds import derive
 from isogloss.encoders.family import Model
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import ConfigError, check_named, one_line
-from isogloss.core.locking import locked
+from isogloss.core.processes import locked
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.records import Row
 from isogloss.training.distributed import is_main_process

@@ -18,12 +18,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.atomic_files import atomic_folder
+from isogloss.core import VERSION
+from isogloss.core.atomic_files import atomic_folder, writing
 from isogloss.core.errors import ConfigError, RunError, StorageError
 from isogloss.core.languages import language_name
 from isogloss.core.paths import from_home
-from isogloss.core.records import RECORD, writing
-from isogloss.core.version import VERSION
+from isogloss.core.records import RECORD
 from isogloss.encoders import family_of, save_model
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE

@@ -8,11 +8,10 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING
 
-from isogloss.core.caches import user_cache
+from isogloss.core import VERSION
+from isogloss.core.atomic_files import make_folder, sweep, temporary_beside, writing
 from isogloss.core.errors import ConfigError, RunError, one_line
-from isogloss.core.records import sweep, temporary_beside, writing
-from isogloss.core.storage import make_folder
-from isogloss.core.version import VERSION
+from isogloss.core.paths import user_cache
 from isogloss.using.exporting import CARD, card, export
 from isogloss.using.fine_tuned import FineTuned
 

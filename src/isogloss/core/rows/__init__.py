@@ -1,10 +1,9 @@
 """The rows of measurements, each kind declared once: diagnostics return, records store and reports read them.
 
-A row has the ids of the runs it is about and measured numbers, never a display name: what a run is (its
-method, encoder, seed …) stands in its record. The class of a row names its ``frame``. ``ROWS`` lists the
-classes that a record can have, by what it measured or made. A record stores plain objects, as every version
-has, so that equal runs go on having equal bytes; ``row_class`` finds the class of one, and no object fits two
-classes of one kind of record.
+A row has the ids of its runs and measured numbers, never a display name: the description of a run (method,
+encoder, seed …) is in its record. The class of a row names its ``frame``. ``ROWS`` lists the classes of rows
+by diagnostic or kind of run. Records store plain objects, as in every version, so that equal runs keep equal
+bytes; ``row_class`` finds the class of an object, and no object fits two classes of one kind of record.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ class RowClass(Protocol):
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     frame: ClassVar[str]
-    """The frame, of all measurements in a folder, that has the rows."""
+    """The frame of the measurements of a folder that contains the rows."""
 
 
 ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
@@ -67,7 +66,7 @@ ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
     "translate": (training.TranslatedSplit,),
     "train-translator": (training.TrainingStep,),
 }
-"""The classes of rows in records, by the diagnostic of a measurement or else by the kind of run."""
+"""The classes of rows, by the diagnostic of a measurement or else by the kind of run."""
 
 FRAMES = {row.frame: row for classes in ROWS.values() for row in classes}
 """The classes of rows by the name of their frame."""
@@ -80,11 +79,11 @@ def as_row(row: object) -> Row:
 
 @lru_cache(maxsize=4096)
 def row_class(kind: str, columns: tuple[str, ...]) -> type[RowClass] | None:
-    """Return the class of a stored row, all of whose needed fields are columns; None for no row of ours."""
-    return next((row for row in ROWS.get(kind, ()) if _needed_fields(row) <= {*columns}), None)
+    """Return the class of a stored row whose required fields are all columns; None where none fits."""
+    return next((row for row in ROWS.get(kind, ()) if _required_fields(row) <= {*columns}), None)
 
 
-def _needed_fields(row: type[RowClass]) -> frozenset[str]:
+def _required_fields(row: type[RowClass]) -> frozenset[str]:
     """Return the names of the fields without a default."""
     return frozenset(field.name for field in fields(row) if field.default is MISSING)
 

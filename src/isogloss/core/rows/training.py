@@ -127,7 +127,7 @@ class BitextRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
-    """One word alignment of bitext: how many links, and, where there is gold, how many of them are right."""
+    """A word alignment of bitext: the number of links and, with gold links, how many are right."""
 
     frame: ClassVar[str] = "alignment"
     pairs: int

@@ -82,7 +82,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskSimilarity:
-    """How alike the gates of two masks are in a part of an encoder, of two languages or of one."""
+    """Similarity of the gates of two masks in a part of an encoder, of two languages or of one."""
 
     frame: ClassVar[str] = "language-gates"
     model: str

@@ -18,10 +18,10 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isogloss.core import VERSION
 from isogloss.core.errors import DataError, StorageError
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.secrets import masked
-from isogloss.core.version import VERSION
+from isogloss.core.safe_text import masked
 
 if TYPE_CHECKING:
     import httpx2

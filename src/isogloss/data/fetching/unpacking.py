@@ -16,9 +16,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
+from isogloss.core.atomic_files import temporary_beside
 from isogloss.core.errors import DataError
 from isogloss.core.paths import below
-from isogloss.core.records import temporary_beside
 from isogloss.data.fetching.downloading import checksum, megabytes, storing
 
 EXPANSION = 100

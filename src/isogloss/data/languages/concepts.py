@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.data.languages.draws import Draws, Weighted, zipf
 from isogloss.data.languages.family import CONSONANTS, VOWELS
 

@@ -12,7 +12,7 @@ from itertools import count, islice
 from typing import NamedTuple
 
 from isogloss.core.errors import check_named
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.data.examples import Example, ParsedSentence, Question, TaggedSentence, TextLine, Translation
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws, Weighted
 from isogloss.data.languages.family import CODAS, CONSONANTS, LANGUAGES, SOURCE, VOWELS, Language, spell

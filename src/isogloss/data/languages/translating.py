@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from typing import Any, Literal
 
 from isogloss.core.errors import ConfigError, check_named
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Literal, TypeVar
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.identity import derive
 from isogloss.core.languages import is_built_in
-from isogloss.core.seeds import derive
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 from isogloss.data.files import some

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from isogloss.core.atomic_files import write_bytes
 from isogloss.core.errors import ConfigError, ModelError, one_line
-from isogloss.core.records import write_bytes
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.active_language import LanguageMaps
 from isogloss.encoders.added.language_modules import (

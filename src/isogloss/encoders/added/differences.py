@@ -20,10 +20,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ModelError, one_line
 from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.paths import from_home
-from isogloss.core.records import write_text
 from isogloss.encoders import folders
 from isogloss.encoders.added import peft_adapters
 from isogloss.encoders.added.added_weights import read_weights

@@ -18,9 +18,9 @@ import torch
 from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError, check_named, did_you_mean, unknown_name
+from isogloss.core.identity import derive
 from isogloss.core.languages import BOTH, check_language, language_of_text
 from isogloss.core.run_parts import Modules
-from isogloss.core.seeds import derive
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Site, encoder_prefix, initial_spread
 from isogloss.nn.language_modules import (

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.seeds import derive
+from isogloss.core.identity import derive
 from isogloss.encoders.added.added_weights import copy_weights, read_metadata, read_weights, write_weights
 from isogloss.encoders.added.language_modules import TASK, adapter, check_reduction, connect, encoder_of
 from isogloss.encoders.families import family_of

@@ -1,9 +1,9 @@
 """Files next to a record: predictions as Parquet, tensors as safetensors; equal content gives equal bytes.
 
-Predictions have one row an example and language: its id, the prediction (as JSON), and its contribution to
-each measure, in two columns such as ``span_f1:part`` and ``span_f1:whole`` (``core.contributions``). Each
-language is a row group, so that one can be read without the others. The description of tensors is one JSON
-object in the file's metadata.
+Predictions have a row for each example and language: its id, the prediction (as JSON), and its contribution
+to each measure, in two columns such as ``span_f1:part`` and ``span_f1:whole`` (``core.contributions``). Each
+language is a row group and can be read without the others. The description of tensors is one JSON object in
+the file's metadata.
 """
 
 import json
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from isogloss.core.atomic_files import write_bytes
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import StorageError
 from isogloss.core.foreign_json import parse_json
-from isogloss.core.records import Value, write_bytes
+from isogloss.core.records import Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,15 +29,15 @@ PREDICTIONS = "predictions.parquet"
 
 PART, WHOLE = ":part", ":whole"
 
-LEVEL = 9
-"""Of zstd: beyond it files of predictions hardly shrink."""
+COMPRESSION_LEVEL = 9
+"""Of zstd; at higher levels files of predictions hardly shrink."""
 
 Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Predictions:
-    """What a model predicted for the examples of one language."""
+    """A model's predictions for the examples of a language."""
 
     language: str
     ids: Sequence[str]
@@ -47,18 +48,18 @@ class Predictions:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPredictions:
-    """What was kept of one language: the ids, and part and whole [example] of each measure."""
+    """The stored ids of a language, and part and whole [example] of each measure."""
 
     ids: tuple[str, ...]
     measures: dict[str, tuple[Array, Array]] = field(default_factory=dict)
 
 
 def write_predictions(path: Path, languages: Sequence[Predictions]) -> None:
-    """Write the file, whole or not at all."""
+    """Write the file atomically."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    tables = [_table(one) for one in languages]
+    tables = [_table(predictions) for predictions in languages]
     buffer = pa.BufferOutputStream()
     texts = ["language", "predicted", "id"]
     numbers = [name for name in tables[0].column_names if name not in texts]
@@ -66,7 +67,7 @@ def write_predictions(path: Path, languages: Sequence[Predictions]) -> None:
         buffer,
         tables[0].schema,
         compression="zstd",
-        compression_level=LEVEL,
+        compression_level=COMPRESSION_LEVEL,
         use_dictionary=["language", "predicted", *numbers],  # Ids are all different.
         write_statistics=False,
     ) as writer:
@@ -78,7 +79,7 @@ def write_predictions(path: Path, languages: Sequence[Predictions]) -> None:
 def read_predictions(path: Path) -> dict[str, StoredPredictions]:
     """Read ids and contributions by language, without the predictions themselves.
 
-    StorageError, saying how to make it again, where the file is damaged.
+    StorageError, with how to make it again, where the file is damaged.
     """
     import pyarrow as pa
 
@@ -86,37 +87,37 @@ def read_predictions(path: Path) -> dict[str, StoredPredictions]:
         file = _opened(path)
         columns = [name for name in file.schema_arrow.names if name != "predicted"]
         groups = [file.read_row_group(number, columns=columns) for number in range(file.num_row_groups)]
-        return {table["language"][0].as_py(): _kept(table) for table in groups if len(table)}
+        return {table["language"][0].as_py(): _stored(table) for table in groups if len(table)}
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise _unreadable(path, "predictions", error) from error
 
 
 def read_answers(path: Path) -> dict[str, dict[str, str]]:
-    """Read what was predicted: for each language, from an example's id to the answer as JSON.
+    """Read the predictions of each language: answers, as JSON, by the id of the example.
 
     Empty without a file; StorageError where it is damaged.
     """
     import pyarrow as pa
 
-    found: dict[str, dict[str, str]] = {}
+    answers: dict[str, dict[str, str]] = {}
     try:
         table = _opened(path).read(columns=["language", "id", "predicted"]) if path.is_file() else None
         for row in table.to_pylist() if table is not None else ():
             parse_json(row["predicted"])
-            found.setdefault(row["language"], {})[row["id"]] = row["predicted"]
+            answers.setdefault(row["language"], {})[row["id"]] = row["predicted"]
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise _unreadable(path, "predictions", error) from error
-    return found
+    return answers
 
 
 def _opened(path: Path) -> "parquet.ParquetFile":
-    """Open a file of predictions; ValueError where its columns are not of the types of ours."""
+    """Open a file of predictions; ValueError where its columns have other types."""
     from pyarrow import parquet, types
 
     file = parquet.ParquetFile(path)
     for column in file.schema_arrow:
-        right = types.is_float64 if column.name.endswith((PART, WHOLE)) else types.is_string
-        if not right(column.type):
+        is_expected = types.is_float64 if column.name.endswith((PART, WHOLE)) else types.is_string
+        if not is_expected(column.type):
             raise ValueError(f"{column.name:.40} is of the type {column.type!s:.40}")
     return file
 
@@ -128,21 +129,21 @@ def _unreadable(path: Path, what: str, error: Exception) -> StorageError:
     )
 
 
-def _table(one: Predictions) -> "pa.Table":
+def _table(predictions: Predictions) -> "pa.Table":
     import pyarrow as pa
 
     columns = {
-        "language": pa.array([one.language] * len(one.ids), pa.string()),
-        "id": pa.array(one.ids, pa.string()),
-        "predicted": pa.array(one.predicted, pa.string()),
+        "language": pa.array([predictions.language] * len(predictions.ids), pa.string()),
+        "id": pa.array(predictions.ids, pa.string()),
+        "predicted": pa.array(predictions.predicted, pa.string()),
     }
-    for name, (part, whole) in one.contributions.items():
-        columns[f"{name}{PART}"] = pa.array(np.asarray(part, dtype=np.float64))
-        columns[f"{name}{WHOLE}"] = pa.array(np.asarray(whole, dtype=np.float64))
+    for name, (parts, wholes) in predictions.contributions.items():
+        columns[f"{name}{PART}"] = pa.array(np.asarray(parts, dtype=np.float64))
+        columns[f"{name}{WHOLE}"] = pa.array(np.asarray(wholes, dtype=np.float64))
     return pa.table(columns)
 
 
-def _kept(table: "pa.Table") -> StoredPredictions:
+def _stored(table: "pa.Table") -> StoredPredictions:
     if empty := [name for name in table.column_names if table[name].null_count]:
         raise ValueError(f"{empty[0]:.40} has empty cells")
     names = [name.removesuffix(PART) for name in table.column_names if name.endswith(PART)]
@@ -155,38 +156,38 @@ def _kept(table: "pa.Table") -> StoredPredictions:
 
 
 MASKS = "masks"
-"""Name, without suffix, of the file of gates that languages learned, next to the record of language-gates."""
+"""Name, without suffix, of the file of the gates of languages, next to the record of language-gates."""
 
 LOG_ALPHA, ABOVE = "log_alpha", "above"
-"""Prefixes of names in it: gates (log_alpha/LANGUAGE/DRAW/GROUP), and the log α above which they are kept."""
+"""Prefixes of names in it: gates (log_alpha/LANGUAGE/DRAW/GROUP), and the log α above which they are open."""
 
 ENDING = ".safetensors"
-ABOUT = "about"
-"""The one key of the metadata: the format keeps no order among several."""
+METADATA_KEY = "about"
+"""The single key of the metadata: the format has no order of several."""
 
 
 def write_tensors(
-    path: Path, tensors: Mapping[str, npt.NDArray[np.generic]], about: Mapping[str, Value]
+    path: Path, tensors: Mapping[str, npt.NDArray[np.generic]], description: Mapping[str, Value]
 ) -> None:
-    """Write the file, whole or not at all."""
+    """Write the file atomically."""
     from safetensors.numpy import save
 
     arrays = {name: np.asarray(tensors[name], order="C") for name in sorted(tensors)}
-    text = json.dumps(dict(about), sort_keys=True, ensure_ascii=False, allow_nan=False)
-    write_bytes(path, save(arrays, metadata={ABOUT: text}))
+    text = json.dumps(dict(description), sort_keys=True, ensure_ascii=False, allow_nan=False)
+    write_bytes(path, save(arrays, metadata={METADATA_KEY: text}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, npt.NDArray[np.generic]], dict[str, Value]]:
-    """Read a file that ``write_tensors`` wrote: the tensors by name, and what they are about.
+    """Read a file that ``write_tensors`` wrote: the tensors by name, and their description.
 
-    StorageError, saying how to make it again, where it is damaged or not there.
+    StorageError, with how to make it again, where it is damaged or missing.
     """
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="np") as file:
-            about = parse_json((file.metadata() or {})[ABOUT])
+            description = parse_json((file.metadata() or {})[METADATA_KEY])
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise _unreadable(path, "tensors", error) from error
-    return tensors, about
+    return tensors, description

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from isogloss.core.contributions import Contributions
 from isogloss.core.errors import StorageError
-from isogloss.core.result_files import (
+from isogloss.data.result_files import (
     PREDICTIONS,
     Predictions,
     read_predictions,
