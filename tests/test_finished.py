@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from isogloss import api
-from isogloss.core import stamps
+from isogloss.core.checksums import stamp
 from isogloss.core.identity import identity
 from isogloss.core.safe_text import plain
 from isogloss.recipes.request import request_digest
@@ -143,10 +143,10 @@ def test_a_stamp_follows_links_and_ends_where_they_lead_back(tmp_path: Path) -> 
     (real / "file").write_text("a")
     (linked / "inside").symlink_to(real)
     (real / "back").symlink_to(linked)
-    before = stamps.stamp([linked])
-    assert stamps.stamp([linked]) == before
+    before = stamp([linked])
+    assert stamp([linked]) == before
     (real / "file").write_text("bb")
-    assert stamps.stamp([linked]) != before
+    assert stamp([linked]) != before
 
 
 def test_a_text_that_is_no_path_names_no_file() -> None:
