@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.core import records
+from isogloss.core import atomic_files
 from isogloss.core.errors import ModelError
 from isogloss.training import fit
 from tiny import TINY, tiny
@@ -182,7 +182,7 @@ def test_a_full_disk(command, tmp_path, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(records.os, "fsync", full)
+    monkeypatch.setattr(atomic_files.os, "fsync", full)
     said = command("run", tiny(tmp_path), "--out", tmp_path / "runs", "--jobs", 1).message
     assert "cannot write (No space left on device). Free some space or choose another place for it" in said
     assert not list((tmp_path / "runs").glob("*.json"))
@@ -192,7 +192,7 @@ def test_a_disk_that_is_full_when_the_model_is_saved(command, tmp_path, monkeypa
     from isogloss.runs import fine_tune
 
     def full(model, tokenizer, folder, extra_writers, difference):
-        raise records.storage_error(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        raise atomic_files.storage_error(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
 
     monkeypatch.setattr(fine_tune, "save_model", full)
     ended = command(

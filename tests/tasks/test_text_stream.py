@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.core import records
+from isogloss.core import atomic_files
 from isogloss.core.errors import DataError, StorageError
 from isogloss.encoders import load_tokenizer
 from isogloss.tasks import text_stream
@@ -87,7 +87,7 @@ def test_two_processes_that_write_the_same_stream_do_not_disturb_each_other(toke
     def paused():
         yield text[0]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(records, "this_process", lambda: "another-7-7")
+            patch.setattr(atomic_files, "this_process", lambda: "another-7-7")
             write_stream(text, tokenizer, tmp_path, longest=7)
         yield from text[1:]
 
