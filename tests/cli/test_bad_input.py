@@ -214,8 +214,13 @@ def damaged(tiny_runs, tmp_path):
 def test_a_record_damaged_by_hand_is_named(command, damaged, damage):
     runs, record = damaged
     record.write_text(damage)
-    for arguments in (["show", record.parent.name, "--in", runs], ["list", "runs", "--in", runs]):
-        assert command(*arguments).message.startswith(f"{record}: this record is damaged")
+    message = command("show", record.parent.name, "--in", runs).message
+    assert message.startswith(f"{record}: this record is damaged")
+    (line,) = [
+        line for line in command("list", "runs", "--in", runs, "--json").lines if line["kind"] == "damaged"
+    ]
+    assert line["run"] == record.parent.name
+    assert line["what"] == message
 
 
 @pytest.mark.slow

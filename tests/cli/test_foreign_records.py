@@ -79,12 +79,11 @@ DAMAGED: dict[str, Callable[[Content], object]] = {
 
 READ_ALONE = {
     "show": lambda runs, model: ("show", model.name, "--in", runs),
-    "list": lambda runs, model: ("list", "runs", "--in", runs),
     "predict": lambda _, model: ("predict", model, "-"),
     "export": lambda runs, model: ("export", model, runs.parent / "out", "--quiet"),
     "evaluate": lambda _, model: ("evaluate", model, "--corpus", "wikiann", "--language", "qab", "--quiet"),
 }
-"""The verbs about one record, and the list of all: they end with it."""
+"""The verbs about one record: they end with it."""
 
 each_damage = pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
 
@@ -112,6 +111,21 @@ def test_a_damaged_record_ends_what_is_about_it_in_a_line(command, runs, model, 
     assert message.endswith("Delete the file and run again; only this run is repeated.")
     assert len(message) < 600
     assert not (runs.parent / "out").exists()
+
+
+@pytest.mark.slow
+@each_damage
+def test_a_list_of_runs_names_the_damaged_one_among_the_others(command, runs, model, damaged, damage):
+    intact = command("list", "runs", "--in", runs, "--json").lines
+    damaged(damage)
+    lines = command("list", "runs", "--in", runs, "--json").lines
+    assert [line["run"] for line in lines] == [line["run"] for line in intact]
+    assert [line for line in lines if line not in intact] == [
+        line for line in lines if line["kind"] == "damaged"
+    ]
+    (line,) = [line for line in lines if line["kind"] == "damaged"]
+    assert line["run"] == model.name
+    assert line["what"].endswith("Delete the file and run again; only this run is repeated.")
 
 
 @pytest.mark.slow

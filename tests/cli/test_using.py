@@ -153,6 +153,15 @@ def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
     assert refused("--language", ",").startswith("--language: none is named. Say which")
 
 
+def test_predictions_that_no_file_can_take_are_refused_before_anything_is_scored(
+    command, fine_tuned, tmp_path
+):
+    joined = ("--corpus", "wikiann+uner", "--language", "qaa", "--predictions", tmp_path / "out")
+    message = command("evaluate", fine_tuned, *joined).message
+    assert message.startswith("--predictions: corpus 'wikiann+uner': cannot write test of qaa")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.slow
 def test_export_prints_the_folder(command, fine_tuned, tmp_path):
     ended = command("export", fine_tuned, tmp_path / "out", "--quiet")

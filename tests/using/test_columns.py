@@ -7,10 +7,9 @@ from used import KINDS, joined, text_file
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import byte_stream
-from isogloss.using.columns import layout_of
 from isogloss.using.formats import Prediction, format_of
 from isogloss.using.predicting import PredictOptions, predict_file
-from isogloss.using.words import LAID_OUT
+from isogloss.using.words import INSPECTED_LINES, layout_of
 
 UNER = (
     "# sent_id = a-1\n# text = Muhammadu ya\n1\tMuhammadu\tB-PER\t-\t-\n2\tya\tO\t-\tanna\n\n1\tya\tO\t-\t-\n"
@@ -86,7 +85,7 @@ def test_some_numbers_among_words_are_words():
 
 
 def test_numbers_that_stop_running_are_named_with_their_line():
-    broken = UNER + "\n" * LAID_OUT + "1\tda\tO\t-\t-\n3\tja\tO\t-\t-\n"
+    broken = UNER + "\n" * INSPECTED_LINES + "1\tda\tO\t-\t-\n3\tja\tO\t-\t-\n"
     with pytest.raises(
         DataError, match=r"input:10008: '3.*numbers the words of a sentence; expected 2 there"
     ):
@@ -174,7 +173,7 @@ def test_what_parts_the_cells_parts_the_label(text, expected):
 
 
 def test_a_part_of_speech_that_comes_late_is_one():
-    text = "A DET\n\n" * LAID_OUT + "# SYM\n5 NUM\n"
+    text = "A DET\n\n" * INSPECTED_LINES + "# SYM\n5 NUM\n"
     assert words_in(text, task="upos", wanted="columns")[1][-1] == ("#", "5")
 
 
@@ -198,4 +197,4 @@ def test_a_layout_says_where_words_and_tags_are():
 
 def test_the_page_says_from_how_many_lines_a_layout_is_decided():
     page = Path(__file__).parents[2] / "docs" / "use.md"
-    assert f"decided from the first {LAID_OUT:,} lines" in page.read_text(encoding="utf-8")
+    assert f"decided from the first {INSPECTED_LINES:,} lines" in page.read_text(encoding="utf-8")

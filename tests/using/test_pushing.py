@@ -51,7 +51,7 @@ def test_the_hub_receives_the_export_in_one_commit(hub, make_model, tmp_path):
     )
     written = {path.name: path.read_bytes() for path in exported.iterdir()}
     assert {**received, "README.md": b""} == {**written, "README.md": b""}
-    assert received["README.md"].decode() == card(model, onnx=False, place="me/tagger")
+    assert received["README.md"].decode() == card(model, onnx=False, address="me/tagger")
     assert 'model="me/tagger"' in received["README.md"].decode()
     for name, body in received.items():
         (tmp_path / "got").mkdir(exist_ok=True)

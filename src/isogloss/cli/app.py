@@ -220,7 +220,7 @@ def choose(
 
     Labels of other languages, where there are some, say how well that works and how far predictions are off.
     """
-    from isogloss.cli.choosing import print_choices
+    from isogloss.cli.comparing import print_choices
 
     print_choices(folder, languages or (), output=output)
 
@@ -259,7 +259,7 @@ def list_(
     *,
     output: Output,
 ) -> None:
-    """List what there is."""
+    """List what can be named in recipes and options, or the runs of a folder."""
     from isogloss.cli.display import Display
     from isogloss.cli.lists import LISTS, OF_A_FOLDER, list_runs
     from isogloss.store.addresses import local_folder

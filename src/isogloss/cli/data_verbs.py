@@ -40,7 +40,7 @@ def align(
     pairs: Annotated[list[str], typer.Argument(help="Pairs of languages, as en-es.")],
     aligner: Annotated[str, typer.Option("--aligner", help="How; isogloss list aligners.")] = "fast-align",
     encoder: Annotated[
-        str, typer.Option("--encoder", help="What an aligner looks at that needs an encoder.")
+        str, typer.Option("--encoder", help="The encoder of an aligner that needs one.")
     ] = "shipped",
     split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
     examples: Annotated[int, typer.Option("--examples", min=0, help="So many at random; 0 for all.")] = 0,

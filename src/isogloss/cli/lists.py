@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core import VERSION
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.plug_ins import Group, check_any, described, find_plug_in, package_named, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.recipes.recipe_text import QUICKSTART
@@ -120,7 +120,7 @@ def _diagnostics(_: Path) -> Listing:
         lambda diagnostic: (diagnostic.subject, described(diagnostic)),
         3,
     )
-    return ("diagnostic", "looks at", "what"), [*rows, *plugged]
+    return ("diagnostic", "measures", "what"), [*rows, *plugged]
 
 
 def _claims(_: Path) -> Listing:
@@ -195,14 +195,19 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
 
 
 def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
-    """List the finished runs of a folder."""
+    """List the finished runs of a folder; the row of a damaged record has its error."""
     from isogloss.core.records import RECORD, read_record
     from isogloss.store.folder_store import check_there
 
     check_there(folder)
-    paths = sorted(folder.glob(f"*/{RECORD}"))
-    records = [read_record(path.parent) for path in one_by_one(paths, "records", on_progress)]
-    return ("run", "kind", "what"), [(record.id, record.kind, record.title) for record in records]
+    rows: list[Sequence[str]] = []
+    for path in one_by_one(sorted(folder.glob(f"*/{RECORD}")), "records", on_progress):
+        try:
+            record = read_record(path.parent)
+            rows.append((record.id, record.kind, record.title))
+        except StorageError as error:
+            rows.append((path.parent.name, "damaged", str(error)))
+    return ("run", "kind", "what"), rows
 
 
 LISTS: dict[str, Callable[[Path], Listing]] = {

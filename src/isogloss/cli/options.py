@@ -52,7 +52,7 @@ Model = Annotated[
 
 @dataclass(frozen=True)
 class Output:
-    """How a verb shows its progress and prints its results."""
+    """Options of printing progress and results."""
 
     quiet: Quiet = False
     as_json: Json = False
@@ -87,13 +87,13 @@ class RecipeGroup:
 
 @dataclass(frozen=True)
 class ExecutionGroup:
-    """How runs are executed: the fields of ``engine.engines.Execution``."""
+    """Options of executing runs: the fields of ``engine.engines.Execution``."""
 
     engine: Annotated[
         str,
         typer.Option(
             "--engine",
-            help="; ".join(f"{name}: {each_engine.about}" for name, each_engine in ENGINES.items()) + ".",
+            help="; ".join(f"{name}: {engine_class.about}" for name, engine_class in ENGINES.items()) + ".",
         ),
     ] = "processes"
     jobs: Jobs = 0

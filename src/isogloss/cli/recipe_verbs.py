@@ -2,8 +2,10 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,8 +21,8 @@ from isogloss.cli.options import (
     show_list,
     with_groups,
 )
-from isogloss.core.errors import ConfigError, check_named
-from isogloss.core.languages import canonical_language
+from isogloss.core.errors import ConfigError, InputError, check_named
+from isogloss.core.languages import canonical_language, check_language
 
 if TYPE_CHECKING:
     from isogloss.engine.searching import Search, Trial
@@ -50,7 +52,7 @@ def copy(
 ) -> None:
     """Copy a packaged recipe, with its comments, to start one of your own from it.
 
-    The numbers a paper published come along, beside it.
+    The published numbers of a paper are copied with it.
     """
     import tomllib
 
@@ -116,7 +118,7 @@ def init(
             "--from",
             metavar="FILE",
             help="A labelled file (csv, tsv, jsonl, parquet, conll; or a TOML file that describes it): it is "
-            "split into train, dev and test, in a new folder beside the recipe.",
+            "split into train, dev and test, in a new folder next to the recipe.",
         ),
     ] = None,
     text: Annotated[str, typer.Option("--text", help="Its column of texts; of pairs A,B.")] = "",
@@ -138,8 +140,6 @@ def init(
     equal texts stay in one split, columns are found by the header where it leaves no doubt, and targets
     without labels are measured label-free, for isogloss choose.
     """
-    from isogloss.cli.first_recipes import planned_text, recipe_from, shares_of
-
     _refuse_existing(file, force=force)
     usual = replace(_usual_answers(task), seeds=seeds)
     usual = replace(usual, methods=_several(",".join(method or ())) or usual.methods)
@@ -152,9 +152,9 @@ def init(
         raise ConfigError("--corpus, and --text and --label of --from: give a corpus or a labelled file.")
     if labelled:
         columns = {"source": canonical_language(source or "en"), "text": text, "label": label}
-        settings = {**columns, "weights": shares_of(split), "seed": seed}
+        settings = {**columns, "weights": _shares_of(split), "seed": seed}
         usual, targets = replace(usual, encoder=encoder or usual.encoder), _several(",".join(target or ()))
-        recipe = recipe_from(labelled, file, usual, targets=targets, settings=settings, quiet=quiet)
+        recipe = _recipe_from(labelled, file, usual, targets=targets, settings=settings, quiet=quiet)
         _write(file, recipe, force=True)
         return
     answers = replace(
@@ -164,7 +164,97 @@ def init(
         targets=_several(answer(",".join(target or ()), "Languages to transfer to", ",".join(usual.targets))),
         encoder=answer(encoder, "Encoder", usual.encoder),
     )
-    _write(file, planned_text(answers, file, data), force=force)
+    _write(file, _planned_text(answers, file, data), force=force)
+
+
+def _planned_text(answers: "Answers", file: Path, data: str | None) -> str:
+    """Return a recipe that can be planned at the path of its file; ConfigError or DataError if none can."""
+    from isogloss.recipes.starting import first_recipe
+
+    text = first_recipe(answers)
+    try:
+        _check_plan(text, file, data)
+    except InputError as error:  # A test set may have no labels that are public.
+        text = first_recipe(replace(answers, split="dev"))
+        try:
+            _check_plan(text, file, data)
+        except InputError:
+            raise error from None
+    return text
+
+
+def _check_plan(text: str, file: Path, data: str | None) -> None:
+    """Raise ConfigError or DataError unless a recipe can be planned at the path of its file."""
+    from isogloss.core.atomic_files import write_text
+    from isogloss.planning.plan import plan_recipe
+
+    trial = file.with_name(f".{file.stem}-trial.toml")
+    missing = [folder for folder in file.parents if not folder.exists()]
+    try:
+        write_text(trial, text)
+        plan_recipe(str(trial), out=file.parent / "runs", data=data)
+    except InputError as error:
+        message = str(error).replace(trial.name, file.name)
+        raise type(error)(f"init: nothing is written, for it could not be planned: {message}") from error
+    finally:
+        if trial.is_file():  # It is missing below a file.
+            trial.unlink()
+        for folder in missing:
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+
+
+def _recipe_from(
+    labelled: Path,
+    file: Path,
+    usual: "Answers",
+    *,
+    targets: Sequence[str],
+    settings: dict[str, Any],
+    quiet: bool,
+) -> str:
+    """Write the splits of a labelled file and their description; print remarks and return a recipe."""
+    from isogloss.recipes.request import unique_keys
+    from isogloss.recipes.starting import LabelledFile, write_corpus
+
+    texts = unique_keys("--target", (target.partition("=")[::2] for target in targets))
+    if not texts or not all(texts.values()):
+        raise ConfigError("--from: give a file of text for each target, as in --target sw=swahili.txt.")
+    paths = {canonical_language(code): Path(path) for code, path in texts.items()}
+    for code in (settings["source"], *paths):
+        check_language(code, "--source" if code == settings["source"] else "--target")
+    if len(paths) < len(texts) or settings["source"] in paths:
+        raise ConfigError(
+            f"--target {', '.join(texts)}: expected languages other than the source, once each."
+        )
+    written = write_corpus(LabelledFile(path=labelled, texts=paths, **settings), file.parent)
+    answers = replace(
+        usual,
+        corpus=written.description.relative_to(file.parent).as_posix(),
+        source=settings["source"],
+        targets=[*paths],
+        unlabelled=written.unlabelled,
+    )
+    try:
+        text = _planned_text(answers, file, None)
+    except BaseException:
+        rmtree(written.description.parent)
+        raise
+    runs = file.parent / "runs"
+    steps = [f"isogloss run {file} --out {runs}", f"isogloss choose {runs}"]
+    steps += [f"isogloss predict {runs}/ID {path} --out LABELS" for path in [*paths.values()][:1]]
+    display = Display(quiet=quiet)
+    for line in (*written.remarks, "Next:", *(f"  {step}" for step in steps)):
+        display.say(line)
+    return text
+
+
+def _shares_of(text: str) -> list[int]:
+    """Return the three numbers of --split."""
+    shares = [int(part) for part in text.split(",") if part.strip().isdecimal()]
+    if len(shares) != 3 or text.count(",") != 2 or 0 in shares:
+        raise ConfigError(f"--split {text}: expected three whole numbers above 0, as in --split 80,10,10.")
+    return shares
 
 
 @recipe_verbs.command()

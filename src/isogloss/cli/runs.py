@@ -153,7 +153,7 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
             shared[identity(needed)] += 1
     planned.store.refresh()
     done = {identity(run) for run in planned.runs if planned.store.is_finished(run)}
-    taken = {
+    operations = {
         key: run.operations(planned.sources.encoders) for key, run in zip(shared, planned.runs, strict=True)
     }
     rows = [
@@ -162,14 +162,14 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
             "done" if key in done else _state(run, planned),
             shared[key],
             _memory(run, planned),
-            _operations(taken[key]),
+            _operations(operations[key]),
             planned.titles[key],
         )
         for key, run in zip(shared, planned.runs, strict=True)
     ]
     display = Display(as_json=as_json)
     display.table(("run", "state", "needed by", "memory", "operations", "what"), rows)
-    total = _Total([taken[key] for key in shared if key not in done], speed)
+    total = _Total([operations[key] for key in shared if key not in done], speed)
     left, unlike = seconds_left(planned.runs, done, planned.store)
     if as_json:
         counts = {"runs": len(rows), "done": len(done), "to make": len(rows) - len(done)}
@@ -192,15 +192,15 @@ def _state(run: "Run", planned: "Planned") -> str:
 class _Total:
     """The operations of the trainings to make, and their time at a speed."""
 
-    each: Sequence[float | None]
+    operations: Sequence[float | None]
     speed: float
 
     @property
     def numbers(self) -> Mapping[str, float]:
         """Operations, trainings of unknown size, and hours where a speed is known."""
-        total = sum(count for count in self.each if count)
+        total = sum(count for count in self.operations if count)
         hours = {"hours": total / self.speed / 1e12 / 3600} if self.speed else {}
-        return {"operations": total, "unknown": sum(count is None for count in self.each), **hours}
+        return {"operations": total, "unknown": sum(count is None for count in self.operations), **hours}
 
     def __str__(self) -> str:
         """Return a line for people; empty where nothing is trained."""

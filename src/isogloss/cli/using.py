@@ -33,7 +33,7 @@ ABOUT = ("run", "method", "language", "split", "examples")
 """First columns of the table of scores."""
 
 NO_MEASURES = {*ABOUT, "task", "corpus", "metric", "score", "baseline"}
-"""Columns of a row that are no measures beside the main score."""
+"""Columns of a row that are not further measures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ def print_scores(
     sources = Sources(data or "")
     models = [load_model(run) for run in runs]
     for model in models:
-        check_evaluation(model, options, sources)
+        check_evaluation(model, options, sources, predictions)
     with output.progress as display:
         warn = _warner(Display(quiet=output.quiet))
         score = partial(evaluate_model, predictions=predictions, on_progress=display.on_progress, warn=warn)

@@ -40,12 +40,12 @@ from isogloss.using.front_matter import corpus_of, front_matter, non_commercial,
 TOKENIZER_CONFIG = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"
 GENERIC_TOKENIZER = "PreTrainedTokenizerFast"
-"""The class that uses tokenizer.json as it is: others rebuild theirs and lose tables of characters."""
+"""The class that uses tokenizer.json unchanged: others rebuild it and lose tables of characters."""
 
 CARD = "README.md"
 
 LOCAL_KEYS = ("is_local", "local_files_only")
-"""What transformers notes about how a tokenizer was loaded on this machine."""
+"""Keys that transformers adds to a tokenizer that was loaded from this machine."""
 
 ONNX_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 
@@ -57,7 +57,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
 """Names of the outputs, by the class of transformers that loads the head."""
 
 LARGEST_DIFFERENCE = 1e-4
-"""Between an output of the file and the model's; float32 sums in another order differ by about 1e-6."""
+"""Between outputs of the file and the model; float32 sums in another order differ by about 1e-6."""
 
 SHAPES = ((1, 2), (1, 9), (2, 7), (3, 33), (5, 64), (8, 128))
 """Batch sizes and lengths that are compared; lengths are limited to the encoder's positions."""
@@ -152,8 +152,8 @@ def _change(path: Path, values: Mapping[str, object], without: tuple[str, ...] =
     path.write_text(json.dumps(body, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def card(model: FineTuned, *, onnx: bool, place: str = "FOLDER") -> str:
-    """Return the model card: the model's provenance, its scores, and how to load it from ``place``."""
+def card(model: FineTuned, *, onnx: bool, address: str = "FOLDER") -> str:
+    """Return the model card: provenance, scores, and how to load the model from an ``address``."""
     from jinja2 import Environment, StrictUndefined
 
     engine = Environment(  # noqa: S701 (Markdown, not HTML)
@@ -166,7 +166,7 @@ def card(model: FineTuned, *, onnx: bool, place: str = "FOLDER") -> str:
         provenance=provenance,
         onnx=onnx,
         version=VERSION,
-        place=place,
+        address=address,
         front_matter=front_matter(model),
         non_commercial=non_commercial(provenance),
         built_in=of_built_in(provenance),
@@ -259,7 +259,7 @@ class _Forward(nn.Module):
 
 
 def _random_inputs(model: FineTuned, size: int, length: int) -> tuple[Tensor, ...]:
-    """Return subwords, mask and segments [size, length], as far as the tokenizer has them.
+    """Return random subwords, mask and segments [size, length], those that the tokenizer has.
 
     Rows 2, 3 … are shorter and padded; segment 1 is the second half of a row, as for pairs.
     """

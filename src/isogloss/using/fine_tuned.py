@@ -1,26 +1,34 @@
-"""A fine-tuned model: its provenance, and the interface that scoring, exporting and predicting use.
+"""Fine-tuned models: provenance, and the interface that scoring, exporting and predicting use.
 
-The provenance is read from a run's record, or from the config of an exported model.
+The provenance is read from a run's record, or from the config of an exported model. Models of other programs
+are transformers folders with a head for words, texts, options or spans, whose config names the labels. These
+are matched with the labels of a corpus by name, in any order and letter case.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from isogloss.core.errors import ModelError, StorageError
+from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, Row, kind_of_run, read_made, read_record, understanding
 from isogloss.core.run_parts import Count, Positive
 from isogloss.data.examples import Example
+from isogloss.data.files import some
+from isogloss.data.formats.conll import are_bio
+from isogloss.data.sources import Sources
+from isogloss.encoders import load_encoder_config, load_tokenizer
+from isogloss.encoders.family import Config, Tokenizer
 from isogloss.encoders.family import Model as Network
-from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.encoders.loading import model_folder
 from isogloss.encoders.mixup import Mixup
-from isogloss.tasks import Task
+from isogloss.tasks import TASKS, Task, find_task, task_names
+from isogloss.tasks.classification import NLI, TextClassification
+from isogloss.tasks.tagging import Tagging
 from isogloss.training.evaluation import Evaluation
 from isogloss.using.formats import Answered, Entry, Kind
 
@@ -61,7 +69,7 @@ Translations = Sequence[Example | None] | None
 
 
 class FineTuned(Protocol):
-    """A fine-tuned model in use: ``model.Model`` as the functions see it that it calls with itself."""
+    """The interface of ``model.Model`` for the functions that it calls with itself."""
 
     @property
     def network(self) -> Network:
@@ -104,7 +112,7 @@ class FineTuned(Protocol):
         """The language of translations."""
 
     def solving(self, task: Task) -> "FineTuned":
-        """Return the same model with another task, whose labels are its own under other names."""
+        """Return the same model with another task, whose labels rename those of its task."""
 
     def check_languages(self, languages: Iterable[str]) -> None:
         """Raise ConfigError for languages it cannot read."""
@@ -139,7 +147,7 @@ def folder_of(model: str | Path) -> Path:
 
 
 def is_on_hub(model: str | Path) -> bool:
-    """Return whether a model is given by its hub name, with its owner, and is no folder of this machine."""
+    """Return whether a text is a name on the hub, with its owner, and not a folder of this machine."""
     return "/" in str(model) and is_hub_name(str(model))
 
 
@@ -229,7 +237,7 @@ def _scores(record: Record, store: Path) -> Iterator[Row]:
         if row.get("chosen"):
             yield _score(row, record.run["corpus"])
     for path in sorted(store.glob(f"*/{RECORD}")):
-        with suppress(StorageError):  # A damaged neighbour is no reason not to use this model.
+        with suppress(StorageError):  # Damaged records of other runs do not matter here.
             yield from _measured(path, record.id)
 
 
@@ -262,3 +270,103 @@ def _nearby(folder: Path) -> str:
         return f" One is above: {folder.parent}."
     inside = sorted(path.parent.name for path in folder.glob(f"*/{RECORD}"))
     return f" Runs in it: {', '.join(inside[:6])}{' …' if len(inside) > 6 else ''}." if inside else ""
+
+
+HEADS: Mapping[str, str] = {
+    "ForTokenClassification": "word-tagging",
+    "ForSequenceClassification": "text-classification",
+    "ForMultipleChoice": "multiple-choice",
+    "ForQuestionAnswering": "qa",
+}
+"""The task of a head, by the suffix of its class; labels may make it a more specific one."""
+
+LONGEST = 512
+"""Subwords of a row, where the model has as many positions."""
+
+METHOD = "elsewhere"
+
+
+def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
+    """Return the provenance of a model of another program, from its config; None where it has no head.
+
+    ``name`` is the requested folder or name on the hub.
+    """
+    config = load_encoder_config(folder)
+    task = _task_of_head(config)
+    if not task:
+        return None
+    limit = min(LONGEST, int(load_tokenizer(str(folder)).model_max_length))
+    # On the hub the folder's own name is a commit.
+    title = name if is_on_hub(name) else folder.resolve().name
+    return Provenance(
+        run=title.partition("/")[2].partition("@")[0] or title,
+        title=f"fine-tuned elsewhere: {title}",
+        task=task,
+        corpus="",
+        method=METHOD,
+        encoder=str(config.model_type),
+        source=(),
+        target=(),
+        limit=limit,
+        overlap=limit // 4,
+        versions={},
+    )
+
+
+PROBLEMS: Mapping[str, str] = {
+    "regression": "regression",
+    "multi_label_classification": "multi-label-classification",
+}
+"""The task of a sequence head, by the kind of problem in its config."""
+
+
+def _task_of_head(config: Config) -> str:
+    kinds, labels = config.architectures or (), tuple(config.id2label.values())
+    task = next((task for head, task in HEADS.items() if any(str(kind).endswith(head) for kind in kinds)), "")
+    if task == "word-tagging" and are_bio(labels):
+        return "span-tagging"
+    return _of_sequences(config, labels) if task == "text-classification" else task
+
+
+def _of_sequences(config: Config, labels: Sequence[str]) -> str:
+    """Return the task of a sequence head; one with a single score predicts a number, as in transformers."""
+    problem = config.problem_type or ("regression" if len(labels) == 1 else "")
+    if problem in PROBLEMS:
+        return PROBLEMS[problem]
+    return "pair-classification" if {*map(str.casefold, labels)} == {*NLI.labels} else "text-classification"
+
+
+def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
+    """Return a model's task under a corpus's name of it, with the spelling of the corpus's labels.
+
+    ConfigError where the model predicts something else, or lacks some of the corpus's labels.
+    """
+    tasks = sources.corpus(corpus).tasks
+    for name in tasks:
+        if name == task.name and name in TASKS:
+            return task
+        theirs = find_task(name, sources.labels(corpus) or ()) if name in task_names() else None
+        if theirs is not None and _predict_the_same(task, theirs):
+            return replace(theirs, labels=_respelled(task.labels, theirs.labels, corpus))  # type: ignore[type-var]
+    sources.needs(corpus, task.name)
+    return task
+
+
+def _predict_the_same(task: Task, other: Task) -> bool:
+    """Return whether two tasks have the same outputs: labels of words, of spans or of texts, or numbers."""
+    if isinstance(task, Tagging) and isinstance(other, Tagging):
+        return task.metric == other.metric
+    # A head for sequences may read one text or two.
+    return isinstance(task, TextClassification) and type(task) is type(other)
+
+
+def _respelled(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
+    spelled = {label.casefold(): label for label in theirs}
+    lacking = [label for label in theirs if label.casefold() not in {*map(str.casefold, labels)}]
+    if lacking:
+        raise ConfigError(
+            f"corpus {corpus!r} has the labels {some(theirs)}, and the model {some(labels)}: it lacks "
+            f"{some(lacking)}. Choose a model that was trained on them; if its labels have no names, write "
+            f"them into its config.json (id2label)."
+        )
+    return tuple(spelled.get(label.casefold(), label) for label in labels)

@@ -1,7 +1,7 @@
-"""Files that models predict: formats, read entry by entry, and written with the answers.
+"""Formats of files that models predict: read entry by entry, and written with the answers.
 
-An entry is the smallest unit of a file that is written as a whole: a line, a sentence of CoNLL-U. What is no
-example (an empty line, a comment) is an entry too, so that the output is parallel to the input.
+An entry is the smallest unit of a file that is written as a whole: a line, a sentence of CoNLL-U. Empty lines
+and comments are entries without an example, so that the output is parallel to the input.
 """
 
 import json
@@ -55,15 +55,15 @@ class Entry:
     """The example's translation, for a model that mixes the two, if any."""
 
     separator: str = "\t"
-    """What stands between a line and the labels that are added to it."""
+    """Separator of a line and the labels that are added to it."""
 
     names: tuple[str, ...] = ()
-    """Of the header of a table, the names of columns that may be added."""
+    """In the header of a table, the names of columns that may be added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The predicted answer for an example, and its probabilities if they were asked for."""
+    """The predicted answer for an example, and its probabilities if requested."""
 
     answer: Answer
     scores: Any = None
@@ -96,7 +96,7 @@ class Format:
     """Whether the first lines of a file that looks like plain text are of this format; None: never."""
 
     option: Literal["", "column", "text"] = ""
-    """What may say where the words (a column's number) or the texts (columns' names) are."""
+    """The option that selects columns: of words by number, of texts by name."""
 
     has_ids: bool = False
     """Whether examples have ids, by which translations are found; otherwise by their order."""
@@ -104,7 +104,7 @@ class Format:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """What tasks with the same form of inputs (words, pairs of texts, questions) have in common."""
+    """A form of inputs, shared by tasks: words, pairs of texts, questions."""
 
     formats: tuple[Format, ...]
     """The first that matches is taken, else the last."""
@@ -176,14 +176,14 @@ def _unless_lines_match(chosen: Format, file: File, kind: Kind) -> tuple[Format,
     if chosen.name != PLAIN_TEXT:
         return chosen, file
     lines = iter(file.read())
-    seen = list(islice(lines, INSPECTED))
-    inspected = [line.rstrip("\r\n") for line in seen]
+    first = list(islice(lines, INSPECTED))
+    inspected = [line.rstrip("\r\n") for line in first]
     matching = (
         format_
         for format_ in kind.formats
         if format_.matches_lines is not None and format_.matches_lines(inspected)
     )
-    return next(matching, chosen), replace(file, read=lambda: chain(seen, lines))
+    return next(matching, chosen), replace(file, read=lambda: chain(first, lines))
 
 
 def keys_missing(body: Mapping[str, object], expected: str) -> DataError:
@@ -203,11 +203,11 @@ def rounded(probabilities: Sequence[float]) -> list[str]:
 
 
 def _by_first_line(file: File, kind: Kind) -> tuple[Format, File]:
-    lines, seen, first = iter(file.read()), list[str](), ""
+    lines, inspected, first = iter(file.read()), list[str](), ""
     for line in lines:
-        seen.append(line)
+        inspected.append(line)
         first = "" if line.startswith("#") else line.strip("\r\n")
-        if first.strip() or len(seen) == INSPECTED:
+        if first.strip() or len(inspected) == INSPECTED:
             break
     fitting = (format_ for format_ in kind.formats if first and format_.matches(first))
-    return next(fitting, kind.formats[-1]), replace(file, read=lambda: chain(seen, lines))
+    return next(fitting, kind.formats[-1]), replace(file, read=lambda: chain(inspected, lines))

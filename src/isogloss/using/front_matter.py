@@ -1,4 +1,4 @@
-"""The front matter of a model card: what the Hugging Face hub reads of a model, in its own words."""
+"""The front matter of a model card, in the terms of the Hugging Face hub."""
 
 import re
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from huggingface_hub import EvalResult
 
 METRICS = {"span_f1": "f1", "word_f1": "f1", "seqeval_f1": "f1", "em": "exact_match"}
-"""The hub's names of metrics, where they are not those of here."""
+"""The hub's names of metrics that have another name here."""
 
 OTHER = "other"
-"""The hub's name of a licence that it has none for; its own name and a link stand beside it."""
+"""The hub's name for other licences, which come with a name and a link."""
 
 _NON_COMMERCIAL = re.compile(r"\bNC\b|non-?commercial", re.IGNORECASE)
 _COMMONS = re.compile(r"CC BY((?:-(?:NC|SA|ND))*) (\d\.\d)")
@@ -101,11 +101,11 @@ def of_built_in(provenance: Provenance) -> bool:
 
 
 def _results(model: FineTuned) -> "Iterator[EvalResult]":
-    """Yield each score as the hub has it: on which dataset, which language and split of it."""
+    """Yield each score in the form of the hub: with its dataset, language and split."""
     from huggingface_hub import EvalResult
 
     for row in model.provenance.scores:
-        corpus, *form = str(row["corpus"]).split()  # How: a treebank, the form of inputs, their translator.
+        corpus, *form = str(row["corpus"]).split()  # Treebank, form of inputs, translator.
         language = str(row["language"])
         repository = next(
             (

@@ -22,7 +22,6 @@ from isogloss.tasks import Task, find_task, task_names
 from isogloss.tasks.task import Answer
 from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
 from isogloss.training.precision import PRECISIONS, device
-from isogloss.using.elsewhere import provenance_elsewhere
 from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import (
     CONFIG,
@@ -30,6 +29,7 @@ from isogloss.using.fine_tuned import (
     Translations,
     exported_entry,
     folder_of,
+    provenance_elsewhere,
     provenance_of,
 )
 from isogloss.using.formats import Answered, Entry, Kind, Prediction, Probabilities
@@ -66,9 +66,9 @@ class Model:
     """Files of its folder that are symbolic links."""
 
     def __repr__(self) -> str:
-        """Say what it is in a line; its network and tokenizer have many."""
-        made, network = self.provenance, type(self.network).__name__
-        return f"Model({made.title!r}, task={self.task.name!r}, network={network}, run={made.run!r})"
+        """Return title, task, class of the network and run in a line."""
+        title, run, network = self.provenance.title, self.provenance.run, type(self.network).__name__
+        return f"Model({title!r}, task={self.task.name!r}, network={network}, run={run!r})"
 
     @property
     def kind(self) -> Kind:
@@ -129,7 +129,7 @@ class Model:
             self.check_mixes("translations")
             others = self._examples(translations, "translation", self.into)
             entries = pair_in_order(entries, others, ("inputs", "translations"))
-        entries = warn_of_unmixed(self, entries, language, given=translated)
+        entries = warn_of_unmixed(self, entries, language, translated=translated)
         for _, prediction in self.answered(entries, language=language, scores=scores):
             yield prediction if scores or prediction is None else prediction.answer
 
@@ -177,7 +177,7 @@ class Model:
         """Return all measures of labelled examples, the task's metric first."""
         return self.prepared(examples, language=language, translations=translations).measures(self.network)
 
-    def evaluate(  # noqa: PLR0913 (what the command line asks, too)
+    def evaluate(  # noqa: PLR0913 (the options of the command line)
         self,
         corpus: str,
         languages: str | Sequence[str],
@@ -214,7 +214,7 @@ class Model:
         return push(self, PushOptions(name=name, private=private, revision=revision, update=update))
 
     def solving(self, task: Task) -> "Model":
-        """Return the same model with another task, whose labels are its own under other names."""
+        """Return the same model with another task, whose labels rename those of its task."""
         return replace(self, task=task)
 
     def check_languages(self, languages: Iterable[str]) -> None:
@@ -284,8 +284,7 @@ class Model:
 def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub.
 
-    One that was fine-tuned elsewhere is read too, if it has a token, sequence, multiple-choice or
-    question-answering head.
+    Models of other programs need a token, sequence, multiple-choice or question-answering head.
     """
     check_named("load_model", "precision", PRECISIONS, precision)
     name, folder = str(folder), folder_of(folder)
@@ -310,7 +309,7 @@ def _links(folder: Path) -> tuple[str, ...]:
 def in_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     """Yield groups of ``GROUP_SIZE`` entries, smaller ones of ``GROUP_CHARACTERS``.
 
-    No entry is read before the group it belongs to is asked for.
+    Reads the entries of a group when the group is requested.
     """
     group, characters = list[Entry](), 0
     for entry in entries:
@@ -324,7 +323,7 @@ def in_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 
 
 def _characters(entry: Entry) -> int:
-    """Return how many an entry has: in the lines it was read from, or else in its example."""
+    """Return the number of characters in the lines of an entry, or else in its example."""
     read = () if entry.lines or entry.example is None else texts_of(entry.example)
     texts = () if entry.translation is None else texts_of(entry.translation)
     return sum(map(len, (*entry.lines, *read, *texts)))

@@ -41,7 +41,7 @@ def python_warning(text: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions:
-    """How a file is read and its answers are written."""
+    """Options of reading a file and writing its answers."""
 
     format: str = ""
     """One of the task's formats; empty: by the file's name or first line."""
@@ -156,7 +156,7 @@ def _check_links(model: FineTuned, option: str, what: str) -> None:
 def _with_translations(
     model: FineTuned, entries: Iterable[Entry], options: PredictOptions, source: tuple[Format, File]
 ) -> Iterable[Entry]:
-    """Add translations, from wherever the options take them, if the model mixes."""
+    """Add the translations that the options name, if the model mixes."""
     if model.mixup is None:
         return entries
     chosen, file = source
@@ -170,7 +170,7 @@ def _with_translations(
         entries = _translated(entries, options.translate)
     else:
         entries = (_with_own_translation(model, entry) for entry in entries)
-    return warn_of_unmixed(model, entries, options.language, given=translated, warn=options.warn)
+    return warn_of_unmixed(model, entries, options.language, translated=translated, warn=options.warn)
 
 
 def _with_own_translation(model: FineTuned, entry: Entry) -> Entry:
@@ -196,27 +196,27 @@ class _LineProgress:
     file: File
     total: int
     on_progress: OnProgress
-    seen: int = 0
+    lines_read: int = 0
     predicted: int = 0
 
     def read(self) -> Iterator[str]:
         """Yield the file's lines, counting them."""
         for line in self.file.read():
-            self.seen += 1
+            self.lines_read += 1
             yield line
 
     def on_scored(self, scored: Progress) -> None:
         """Report progress, given that of the rows of the lines read since the last group."""
-        done = self.predicted + (self.seen - self.predicted) * scored.done // scored.total
+        done = self.predicted + (self.lines_read - self.predicted) * scored.done // scored.total
         if scored.done == scored.total:
-            self.predicted = self.seen
+            self.predicted = self.lines_read
         self.on_progress(Progress("predicting", done, self.total, "lines"))
 
 
 def pair_in_order(
     entries: Iterable[Entry], translations: Iterable[Example | None], names: tuple[str, str]
 ) -> Iterator[Entry]:
-    """Yield each entry with the translation at its place; entries that are no inputs are passed on.
+    """Yield each input with the translation in the same position; other entries are passed on.
 
     ``names`` are those of inputs and translations in messages. DataError, with both counts, if one side has
     more than the other.
@@ -259,28 +259,35 @@ def pair_by_id(
 
 def _translated(entries: Iterable[Entry], translate: TranslateTexts) -> Iterator[Entry]:
     inputs, copies = tee(entries)
-    made = translate_inputs((copy.example for copy in copies if copy.example is not None), translate)
+    examples = (copy.example for copy in copies if copy.example is not None)
+    translations = translate_inputs(examples, translate)
     for entry in inputs:
-        yield entry if entry.example is None else replace(entry, translation=_unless_blank(next(made)))
+        translation = None if entry.example is None else _unless_blank(next(translations))
+        yield replace(entry, translation=translation)
 
 
 def warn_of_unmixed(
-    model: FineTuned, entries: Iterable[Entry], language: str, *, given: bool, warn: Warn = python_warning
+    model: FineTuned,
+    entries: Iterable[Entry],
+    language: str,
+    *,
+    translated: bool,
+    warn: Warn = python_warning,
 ) -> Iterator[Entry]:
     """Pass entries on; if the model mixes, warn once of those without a translation.
 
-    The warning comes at the first one if no translations were ``given``, else at the end, with the count.
+    The warning comes at the first of them, or, if inputs were ``translated``, at the end, with the count.
     """
-    expects = model.mixup is not None and (given or language not in model.provenance.source)
+    expects = model.mixup is not None and (translated or language not in model.provenance.source)
     inputs = unmixed = 0
     for entry in entries:
         if entry.example is not None:
             inputs += 1
             unmixed += entry.translation is None
-            if expects and not given and unmixed == 1 and entry.translation is None:
+            if expects and not translated and unmixed == 1 and entry.translation is None:
                 warn(_unmixed(f"input {inputs} has none, and so may others", model.into))
         yield entry
-    if expects and given and unmixed:
+    if expects and translated and unmixed:
         warn(_unmixed(f"{unmixed} of {inputs} inputs have none", model.into))
 
 

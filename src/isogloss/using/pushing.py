@@ -23,19 +23,19 @@ LOGIN = "Log in with a token that may write: hf auth login (or set HF_TOKEN)."
 
 @dataclass(frozen=True, kw_only=True)
 class PushOptions:
-    """Where a model goes."""
+    """The repository of a model on the hub."""
 
     name: str
-    """Its name on the hub: owner/name, or a name of one's own account."""
+    """owner/name, or a name in the account of the login."""
     private: bool = False
     revision: str = ""
     """Branch; made where it is missing. main when empty."""
     update: bool = False
-    """Whether a repository that is there already gets a new commit."""
+    """Whether an existing repository gets a new commit."""
 
 
 NO_BRANCH = re.compile(r"[\s~^:?*\[\\]|\.\.|//|@\{|^[-/.]|[/.]$|\.lock$")
-"""What a name of a branch has nowhere, by git's rules."""
+"""Patterns that git forbids in the name of a branch."""
 
 
 def check_names(options: PushOptions) -> None:
@@ -51,8 +51,8 @@ def check_names(options: PushOptions) -> None:
         ) from error
     if match := NO_BRANCH.search(options.revision):
         raise ConfigError(
-            f"push: --revision {options.revision!r}: {match.group()!r} may not stand there in the name of a "
-            f"branch. Give one as in v1 or main."
+            f"push: --revision {options.revision!r}: {match.group()!r} is not allowed there in the name "
+            f"of a branch. Give one as in v1 or main."
         )
 
 
@@ -103,7 +103,7 @@ def _work_folder() -> Iterator[Path]:
     sweep(path)
     with writing(work):
         make_folder(work)
-        work.chmod(0o700)  # The model may be one that nobody else is to see.
+        work.chmod(0o700)  # The model may be private.
     try:
         yield work
     finally:
@@ -112,7 +112,7 @@ def _work_folder() -> Iterator[Path]:
 
 def with_card(model: FineTuned, folder: Path, name: str) -> Path:
     """Let the card of an exported model load it by its name on the hub; return the folder."""
-    (folder / CARD).write_text(card(model, onnx=False, place=name), encoding="utf-8")
+    (folder / CARD).write_text(card(model, onnx=False, address=name), encoding="utf-8")
     return folder
 
 
@@ -132,7 +132,7 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
         raise _refused(options, error.response.status_code, error.server_message or str(error)) from None
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ConfigError(
-            f"push: the hub ({endpoint}) answers in another form than its own ({one_line(error)}). Check "
+            f"push: the hub ({endpoint}) answers in an unknown form ({one_line(error)}). Check "
             f"its address (HF_ENDPOINT), and push again."
         ) from None
     except (client_error, ConnectionError) as error:
@@ -153,9 +153,6 @@ def _refused(options: PushOptions, status: int, message: str) -> ConfigError | R
         )
     if status == 409:
         return ConfigError(
-            f"push: {options.name} is there already. Choose another name, or give it a new commit "
-            f"by --update."
+            f"push: {options.name} exists already. Choose another name, or give it a new commit by --update."
         )
-    return RunError(
-        f"push: the hub refused {options.name} ({status}: {message}). Mend what it says, and push again."
-    )
+    return RunError(f"push: the hub refused {options.name} ({status}: {message}). Fix that, and push again.")

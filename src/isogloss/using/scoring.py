@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from isogloss.core.atomic_files import atomic_file
-from isogloss.core.errors import ConfigError, DataError, check_named
+from isogloss.core.errors import ConfigError, DataError, check_named, located
 from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import Row, Value
 from isogloss.data.corpora.described import DescribedCorpus
-from isogloss.data.corpus import SPLITS, Split
+from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, is_labelled
 from isogloss.data.formats.kinds import parts_of
 from isogloss.data.sources import Sources, Treebanks
@@ -28,15 +28,14 @@ from isogloss.training.evaluation import (
     examples_of,
     language_read,
 )
-from isogloss.using.elsewhere import fitting_task
-from isogloss.using.fine_tuned import FineTuned
+from isogloss.using.fine_tuned import FineTuned, fitting_task
 from isogloss.using.formats import Entry, Prediction
 from isogloss.using.predicting import Warn, python_warning
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions:
-    """What models are scored on."""
+    """The corpus, languages and inputs that models are scored on."""
 
     corpus: str
     languages: tuple[str, ...]
@@ -89,7 +88,7 @@ def evaluate(
     ConfigError if the corpus has no labels of the model's task, or the model cannot take such inputs;
     DataError if the corpus does not have the split.
     """
-    check_evaluation(model, options, sources)
+    check_evaluation(model, options, sources, predictions)
     model = model.solving(fitting_task(model.task, options.corpus, sources))
     rows: list[Row] = []
     what = f"scoring {model.provenance.run}"
@@ -115,14 +114,20 @@ def evaluate(
     if unmixed and set(options.languages) - set(model.provenance.source):
         warn(
             f"{model.provenance.run} mixes each input with its translation into {model.into}, and was scored "
-            f"unmixed. Score it as it was meant to be used: --inputs {PAIRED}."
+            f"unmixed. Score it with translations: --inputs {PAIRED}."
         )
     return rows
 
 
-def check_evaluation(model: FineTuned, options: EvaluateOptions, sources: Sources) -> None:
-    """Raise ConfigError if a model cannot be scored as the options request."""
+def check_evaluation(
+    model: FineTuned, options: EvaluateOptions, sources: Sources, predictions: Path | None = None
+) -> None:
+    """Raise an error if a model cannot be scored as the options request, or predictions cannot be written."""
     options.check_treebanks()
+    if predictions is not None:
+        with located("--predictions"):
+            for language in options.languages:
+                _predictions_path(options, language)
     task = fitting_task(model.task, options.corpus, sources)
     check_inputs(options.inputs, task.name, "--inputs")
     if options.inputs and not model.provenance.source:
@@ -133,8 +138,8 @@ def check_evaluation(model: FineTuned, options: EvaluateOptions, sources: Source
     if options.inputs == PAIRED and model.check_mixes(f"--inputs {PAIRED}").attends == "links":
         raise ConfigError(
             f"--inputs {PAIRED}: {LINKS_NEEDED}, and translations of a corpus have no word links. Score it "
-            f'in a recipe ([[measure]] name = "scores", inputs = "{PAIRED}"), in Python beside translations '
-            f"with links (TaggedSentence.links), or leave --inputs away."
+            f'in a recipe ([[measure]] name = "scores", inputs = "{PAIRED}"), in Python, with translations '
+            f"that have links (TaggedSentence.links), or leave --inputs away."
         )
     model.check_languages(
         language_read(options.unpaired_inputs, language, model.provenance.source)
@@ -167,11 +172,12 @@ def write_predictions(
 ) -> Path:
     """Write examples with the predicted labels in the corpus's own format, and return the file.
 
-    Answers to questions are written as their format of files is answered. Beside it (of a described corpus,
-    instead) are JSON lines with what is right, to be compared; trees are not.
+    Answers to questions are written in the format of their files. JSON lines with predicted and gold labels,
+    for ``isogloss compare``, are written in the same folder (of a described corpus, these alone; of trees,
+    none).
     """
-    corpus = Sources().corpus(options.corpus, options.treebanks)
-    path = folder / corpus.path(language, cast(Split, options.split))
+    corpus, name = _predictions_path(options, language)
+    path = folder / name
     answered = model.kind.answered
     lines: Iterable[str] = ()
     if answered is not None:
@@ -192,6 +198,12 @@ def write_predictions(
     return path
 
 
+def _predictions_path(options: EvaluateOptions, language: str) -> tuple[Corpus, str]:
+    """Return the corpus and the path of its file; DataError for corpora without files of their own."""
+    corpus = Sources().corpus(options.corpus, options.treebanks)
+    return corpus, corpus.path(language, cast(Split, options.split))
+
+
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
     with atomic_file(path) as file:
         file.writelines(f"{line}\n" for line in lines)
@@ -200,7 +212,7 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 def _compared(
     answered: Callable[[Any, Any], Example] | None, example: Example, answer: object, labels: Sequence[str]
 ) -> dict[str, object]:
-    """Return the parts of an example with the answer in them, and beside it what is right."""
+    """Return the parts of an example with the predicted answer, and the gold answer."""
     if isinstance(example, ParsedSentence):
         example = TaggedSentence(id=example.id, words=example.words, tags=example.tags)
     gold = parts_of(example, labels)

@@ -34,9 +34,9 @@ class _Table(NamedTuple):
 def read_table(
     file: File, _: str, text: str = "", *, pairs: bool = False, quoted: bool = False
 ) -> Iterator[Entry]:
-    """Read a text per row, or two, from columns that ``text`` names or numbers, or that have usual names.
+    """Read a text per row, or two, from the columns ``text`` (names or numbers), or those with usual names.
 
-    ``quoted`` cells are those of CSV; others are parted by tabs. There pairs may have no header and are the
+    ``quoted`` cells are those of CSV; others are separated by tabs, and pairs may have no header and are the
     first two columns.
     """
     lines = iter(file.read())
@@ -65,15 +65,15 @@ def read_table(
 
 def _records(file: File, lines: Iterable[str], separator: str) -> Iterator[tuple[int, str, list[str]]]:
     """Yield number, characters (but for the last line feed) and cells of each record."""
-    taken, number = list[str](), 1
+    record, number = list[str](), 1
     csv.field_size_limit(LONGEST_CELL)
-    seen = (taken.append(line) or line for line in lines)  # type: ignore[func-returns-value]
+    recorded = (record.append(line) or line for line in lines)  # type: ignore[func-returns-value]
     quoting: Literal[0, 3] = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
-    reader = csv.reader(seen, delimiter=separator, quoting=quoting, strict=True)
+    reader = csv.reader(recorded, delimiter=separator, quoting=quoting, strict=True)
     try:
         for cells in reader:
-            yield number, "".join(taken).removesuffix("\n"), cells
-            taken.clear()
+            yield number, "".join(record).removesuffix("\n"), cells
+            record.clear()
             number = reader.line_num + 1
     except csv.Error as error:
         raise file.broken(number, str(error), "cells as CSV writes them") from error
