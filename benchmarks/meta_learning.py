@@ -24,7 +24,7 @@ from isogloss.encoders import new_encoder
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
-from isogloss.tasks.text_stream import TextStream
+from isogloss.tasks.masked_lm import TextStream
 from isogloss.training.fit import fit
 from isogloss.training.meta_learning import Validation, meta_batches
 from isogloss.training.meta_learning import Learning, MetaLearner

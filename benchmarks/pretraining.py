@@ -39,7 +39,7 @@ from isogloss.core.run_parts import Architecture
 from isogloss.encoders import fastest_attention
 from isogloss.encoders import new_encoder
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
-from isogloss.tasks.text_stream import TextStream, write_stream
+from isogloss.tasks.masked_lm import TextStream, write_stream
 from isogloss.training.fit import fit
 from isogloss.core.run_parts import Updates
 from isogloss.training.precision import PRECISIONS, matrix_speeds, resolved_precision

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from isogloss.aligners.layer_states import default_layer, subword_states
+from isogloss.aligners.encoder_similarity import default_layer, subword_states
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.subwords import SplitWords, split_words

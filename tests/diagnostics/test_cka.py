@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from measuring import WORDS, measure_setting, points, rotation, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.diagnostics import parallel_states as module
+from isogloss.diagnostics import setting as module
 from isogloss.diagnostics.cka import Cka, StreamedCka
 from isogloss.training.states import sentence_states
 

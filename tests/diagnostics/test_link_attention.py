@@ -6,7 +6,7 @@ from measuring import load, measure_setting, translations
 
 from aligned import translations as shuffled
 from isogloss.core.errors import DataError
-from isogloss.diagnostics.link_attention import LinkAttention, on_links
+from isogloss.diagnostics.mixup import LinkAttention, on_links
 from isogloss.encoders import family_of
 
 TEXTS = ["the cat sat .", "a dog ran home", "the bird sang"]

@@ -8,8 +8,8 @@ from measuring import WORDS, load, measure_setting, subject, translations, vecto
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.representations import Retrieval as Row
 from isogloss.diagnostics import retrieval as module
-from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.retrieval import Retrieval, mean_nearest, retrieval_accuracy
+from isogloss.diagnostics.setting import directions
 from isogloss.encoders import load_tokenizer
 from isogloss.tasks import TASKS
 

@@ -8,7 +8,7 @@ from test_mixup import LENGTHS, attended, by_equation, entropy_of, mixed, pairs
 from torch import nn
 
 from isogloss.core.errors import ConfigError
-from isogloss.diagnostics.link_attention import on_links
+from isogloss.diagnostics.mixup import on_links
 from isogloss.encoders import family_of
 from isogloss.encoders.mixup import load_mixup, save_mixup
 

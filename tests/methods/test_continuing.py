@@ -15,7 +15,7 @@ from isogloss.data.examples import Translation
 from isogloss.encoders import load_masked_lm, load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.added.active_language import LanguageMaps, attach_language_maps
 from isogloss.nn.language_modules import LanguageMap
-from isogloss.tasks.text_stream import TextStream
+from isogloss.tasks.masked_lm import TextStream
 from isogloss.training.text_batches import BatchSampling, TextBatches, language_shares
 from made_up import TEXT
 from trained import equal, interrupted

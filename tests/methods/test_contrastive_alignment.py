@@ -7,8 +7,8 @@ import torch
 
 from aligned import Slowly, in_float64, translations
 from isogloss.core.run_parts import with_fields
-from isogloss.diagnostics.parallel_states import directions
 from isogloss.diagnostics.retrieval import retrieval_accuracy
+from isogloss.diagnostics.setting import directions
 from isogloss.encoders import load_model, load_tokenizer, load_whole
 from isogloss.methods.adjustments import ContrastiveAlignment
 from isogloss.training.aligned_batches import aligned_batch, bidirectional_contrast

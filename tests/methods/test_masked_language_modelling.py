@@ -123,7 +123,7 @@ def test_a_pretraining_that_was_interrupted_ends_as_if_it_was_not(setting, whole
 
 @pytest.mark.parametrize("stop", range(0, 180, 25))
 def test_an_interruption_while_text_is_read_changes_nothing(setting, whole, monkeypatch, stop):
-    from isogloss.tasks import text_stream
+    from isogloss.tasks import masked_lm
 
     def stopping(language):
         for text in lines(language):
@@ -132,7 +132,7 @@ def test_an_interruption_while_text_is_read_changes_nothing(setting, whole, monk
             read.append(text)
             yield text
 
-    monkeypatch.setattr(text_stream, "LINES_PER_CALL", 7)
+    monkeypatch.setattr(masked_lm, "LINES_PER_CALL", 7)
     method, read = with_fields(METHOD, vocabulary_lines=60), []
     with pytest.raises(KeyboardInterrupt):
         method.train(replace(setting, text=stopping))

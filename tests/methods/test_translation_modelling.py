@@ -16,8 +16,13 @@ from isogloss.data.examples import Translation
 from isogloss.data.languages import translations
 from isogloss.encoders import save_model, seq2seq
 from isogloss.encoders.seq2seq import read_translation_tokenizer
-from isogloss.methods.translation_modelling import TranslationModelling, _PairBatches
-from isogloss.tasks.translating import TranslationRow, collate_translations, translation_loss
+from isogloss.methods.translation_modelling import (
+    TranslationModelling,
+    TranslationRow,
+    _PairBatches,
+    collate_translations,
+    translation_loss,
+)
 from isogloss.training.setting import Trained, TranslationSetting
 from isogloss.translators import TRANSLATORS, TranslateSetting
 from trained import equal, interrupted

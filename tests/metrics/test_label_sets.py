@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from isogloss.core.contributions import total
-from isogloss.metrics.label_sets import label_set_contributions
+from isogloss.metrics.labels import label_set_contributions
 
 LABELS = ("anger", "joy", "fear")
 SET = st.sets(st.sampled_from(LABELS)).map(tuple)

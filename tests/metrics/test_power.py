@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import InputError
-from isogloss.metrics.power import power_of, seeds_needed
+from isogloss.metrics.significance import power_of, seeds_needed
 
 SIZES = st.floats(0.3, 3)
 

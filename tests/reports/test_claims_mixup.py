@@ -9,7 +9,6 @@ from isogloss.reports.mixup_comparisons import CLASSIFICATION
 from isogloss.reports.report import CLAIMS as ALL
 from isogloss.reports.verdicts import judge
 from isogloss.tasks import ALL_TASKS
-from isogloss.tasks.one_answer import one_answer
 
 CLAIMS = [one for one in ALL if one.paper == 2]
 
@@ -362,7 +361,7 @@ def test_kl_is_a_part_wherever_predictions_are_kept_consistent(task):
 
 
 def test_predictions_are_kept_consistent_in_classification_alone():
-    consistent = {name for name, task in ALL_TASKS.items() if (one := one_answer(task)) and one.divergence}
+    consistent = {name for name, task in ALL_TASKS.items() if (one := task.one_answer) and one.divergence}
     assert consistent == set(CLASSIFICATION)
 
 

@@ -21,7 +21,7 @@ from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import EXAMPLES, TrainTranslator, Translate
 from isogloss.store.folder_store import FolderStore
-from isogloss.translators import sentence_batches
+from isogloss.translators import setting as translating
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq
 
@@ -245,11 +245,11 @@ def test_bitext_is_scored_by_its_own_translations(context, trained):
 
 @pytest.mark.slow
 def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monkeypatch, tmp_path):
-    monkeypatch.setattr(sentence_batches, "TEXTS_PER_CHUNK", 4)
+    monkeypatch.setattr(translating, "TEXTS_PER_CHUNK", 4)
     run = Translate(
         corpus="xnli", languages="qaa-qab", translator=Seq2Seq(longest=24), model=TRANSLATOR, examples=6
     )
-    atomic_file, written = sentence_batches.atomic_file, []
+    atomic_file, written = translating.atomic_file, []
 
     @contextmanager
     def stop(path):
@@ -259,7 +259,7 @@ def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monke
         if len(written) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(sentence_batches, "atomic_file", stop)
+    monkeypatch.setattr(translating, "atomic_file", stop)
     with pytest.raises(KeyboardInterrupt):
         make(context, run)
     assert not context.store.is_finished(run)

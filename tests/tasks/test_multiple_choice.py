@@ -12,7 +12,7 @@ from isogloss.encoders.subwords import set_causal
 from isogloss.methods.consistency import inconsistency
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
-from isogloss.tasks.one_answer import divergence_of_classes as divergence
+from isogloss.tasks.task import divergence_of_classes as divergence
 from isogloss.training.states import ParallelExamples, StateOptions
 
 CHOICE = TASKS["multiple-choice"]

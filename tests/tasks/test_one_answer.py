@@ -5,7 +5,7 @@ import torch
 from task_examples import SMALL_TASKS
 from torch.distributions import Bernoulli, Categorical, Independent, kl_divergence
 
-from isogloss.tasks.one_answer import CLASSES, LABELS, NUMBER, one_answer
+from isogloss.tasks.task import CLASSES, LABELS, NUMBER
 
 ONE, OTHER = (torch.randn(5, 3, generator=torch.Generator().manual_seed(n)) for n in (0, 1))
 DISTRIBUTIONS = {
@@ -35,7 +35,7 @@ def test_numbers_have_a_mean_and_no_probabilities():
 
 
 def test_tasks_whose_labels_have_places_have_no_one_answer():
-    places = {name for name, task in SMALL_TASKS.items() if one_answer(task) is None}
+    places = {name for name, task in SMALL_TASKS.items() if task.one_answer is None}
     assert places == {"upos", "ner", "parsing", "qa", "word-tagging", "span-tagging"}
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from isogloss.core import atomic_files
 from isogloss.core.errors import DataError, StorageError
 from isogloss.encoders import load_tokenizer
-from isogloss.tasks import text_stream
-from isogloss.tasks.text_stream import is_stream, open_stream, subwords_of, write_stream
+from isogloss.tasks import masked_lm
+from isogloss.tasks.masked_lm import is_stream, open_stream, subwords_of, write_stream
 from made_up import TEXT
 
 WORDS = st.sampled_from([*TEXT.split(), "xyz", "日"])
@@ -37,7 +37,7 @@ def test_a_stream_is_its_lines_in_order(tokenizer, tmp_path_factory, lines, long
     flat, starts = naive(lines, tokenizer, longest)
     folder = tmp_path_factory.mktemp("stream") / "en"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_stream, "LINES_PER_CALL", at_once)
+        patch.setattr(masked_lm, "LINES_PER_CALL", at_once)
         if not flat:
             with pytest.raises(DataError, match="en: the text of this language is empty"):
                 write_stream(iter(lines), tokenizer, folder, longest=longest)
@@ -72,7 +72,7 @@ def test_a_stream_that_was_interrupted_is_none(tokenizer, tmp_path):
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(text_stream, "LINES_PER_CALL", 1)
+        patch.setattr(masked_lm, "LINES_PER_CALL", 1)
         write_stream(stopping(), tokenizer, tmp_path, longest=7)
     assert not is_stream(tmp_path)
     whole = write_stream([TEXT], tokenizer, tmp_path, longest=7)
@@ -81,7 +81,7 @@ def test_a_stream_that_was_interrupted_is_none(tokenizer, tmp_path):
 
 def test_two_processes_that_write_the_same_stream_do_not_disturb_each_other(tokenizer, tmp_path, monkeypatch):
     """One of them was paused, and goes on when the other has taken its run over."""
-    monkeypatch.setattr(text_stream, "LINES_PER_CALL", 1)
+    monkeypatch.setattr(masked_lm, "LINES_PER_CALL", 1)
     text = [TEXT, "the cat", TEXT]
 
     def paused():
@@ -99,7 +99,7 @@ def test_two_processes_that_write_the_same_stream_do_not_disturb_each_other(toke
 
 
 def test_lines_are_read_once_and_never_all_at_once(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_stream, "LINES_PER_CALL", 10)
+    monkeypatch.setattr(masked_lm, "LINES_PER_CALL", 10)
     ahead = []
 
     def lines():

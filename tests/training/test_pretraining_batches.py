@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from each import each
-from isogloss.tasks.masked_lm import Masking, Vocabulary
-from isogloss.tasks.text_stream import TextStream
+from isogloss.tasks.masked_lm import Masking, TextStream, Vocabulary
 from isogloss.training.text_batches import BatchSampling, TextBatches
 
 CODES = ("en", "de", "sw")

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
-from isogloss.tasks.text_stream import TextStream
+from isogloss.tasks.masked_lm import TextStream
 from isogloss.training.meta_learning import BLOCKS, split_text
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.translators.sentence_batches import in_pieces, join_pieces
+from isogloss.translators.setting import in_pieces, join_pieces
 
 
 def letters(texts: Sequence[str]) -> list[int]:

@@ -8,7 +8,8 @@ import pytest
 
 import tiny_models
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.translators import TRANSLATORS, TranslateSetting, sentence_batches
+from isogloss.translators import TRANSLATORS, TranslateSetting
+from isogloss.translators import setting as translating
 
 TEXTS = [
     "the cat sat on the mat",
@@ -74,7 +75,7 @@ def test_an_overlong_text_is_cut_and_counted(translate, name) -> None:
 def test_a_restart_gives_what_an_uninterrupted_translation_gives(
     translate, name, tmp_path, monkeypatch, marian_folder
 ) -> None:
-    monkeypatch.setattr(sentence_batches, "TEXTS_PER_CHUNK", 2)
+    monkeypatch.setattr(translating, "TEXTS_PER_CHUNK", 2)
     whole = translate(TEXTS, name, folder=tmp_path / "whole")
     cut_short = tmp_path / "cut"
     setting = TranslateSetting(

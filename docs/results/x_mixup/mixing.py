@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from isogloss.metrics.power import power_of
+from isogloss.metrics.significance import power_of
 from isogloss.reports.measurements import Measurements, read_measurements
 
 HERE = Path(__file__).parent / "mixing"

@@ -2,28 +2,134 @@
 
 No statistics of the bitext are needed, so a single pair can be aligned. Subwords are matched (Sec. 2: argmax,
 itermax or match), and two words are linked if any of their subwords are; or words, as the mean of their
-subwords, are matched directly.
+subwords, are matched directly. No layer above the compared one is computed.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from isogloss.aligners.layer_states import default_layer, subword_states
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.data.formats.word_links import Aligned, pair_words
-from isogloss.encoders import load_model, load_tokenizer
+from isogloss.encoders import family_of, load_model, load_tokenizer
+from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.subwords import SplitWords, split_words
-from isogloss.training.precision import device
+from isogloss.encoders.subwords import (
+    SplitWords,
+    Window,
+    pad_rows,
+    padding_mask,
+    special_subwords,
+    split_words,
+    windows,
+)
+from isogloss.training.evaluation import in_batches
+from isogloss.training.precision import device, scoring
+from isogloss.training.states import check_layers
+
+States = Float[Tensor, "subword dim"]
+
+WINDOW_OVERLAP = 64
+"""Subwords shared by neighbouring windows of a sentence that is longer than the encoder's limit."""
+
+
+def default_layer(layers: int) -> int:
+    """Return the layer at two thirds of the depth: SimAlign's 8th of 12, best for mBERT and XLM-R base."""
+    return max(1, round(layers * 2 / 3))
+
+
+def subword_states(
+    model: Model,
+    tokenizer: Tokenizer,
+    sentences: Sequence[SplitWords],
+    *,
+    layer: int,
+    precision: str,
+    languages: Sequence[str] = (),
+) -> list[States]:
+    """Return the states of each sentence's subwords, without special ones, in float32 on the model's device.
+
+    Layer 0 is the embeddings, -1 the last; ConfigError for an unknown layer. ``languages``, one per
+    sentence, are required by an encoder with language modules or maps. Long sentences are split into windows.
+    """
+    check_layers(model.config.num_hidden_layers, [layer])
+    layer %= model.config.num_hidden_layers + 1
+    opening, closing = special_subwords(tokenizer)
+    limit = tokenizer.model_max_length - 2
+    overlap = min(WINDOW_OVERLAP, limit // 2)
+    parts: list[tuple[int, Window]] = [
+        (number, window)
+        for number, sentence in enumerate(sentences)
+        for window in windows(len(sentence.subwords), limit=limit, overlap=overlap)
+        if sentence.subwords
+    ]
+    empty = torch.empty(0, model.config.hidden_size, device=next(model.parameters()).device)
+    window_states = [empty] * len(parts)
+    lengths = [window.stop - window.start + 2 for _, window in parts]
+    with scoring(model, precision) as device:
+        for group in in_batches(lengths):
+            rows = [
+                [opening, *sentences[number].subwords[window.start : window.stop], closing]
+                for number, window in (parts[index] for index in group)
+            ]
+            active = [languages[parts[index][0]] for index in group] if languages else ""
+            with active_language(model, active):
+                states = _states(model, rows, tokenizer.pad_token_id, layer, device)
+            for index, state in zip(group, states, strict=True):
+                window = parts[index][1]
+                window_states[index] = state[
+                    1 + window.own_start - window.start : 1 + window.own_stop - window.start
+                ]
+    of_sentences: list[list[Tensor]] = [[empty] for _ in sentences]
+    for (number, _), state in zip(parts, window_states, strict=True):
+        of_sentences[number].append(state)
+    return [torch.cat(states) for states in of_sentences]
+
+
+def _states(model: Model, rows: list[list[int]], padding: int, layer: int, device: torch.device) -> Tensor:
+    ids = pad_rows(rows, padding).to(device)
+    mask = padding_mask([len(row) for row in rows]).to(device)
+    encoder = model.base_model
+    if layer == model.config.num_hidden_layers:
+        states: Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+        return states.float()
+    sites = family_of(model).sites(model)
+    with _stopping(sites[max(layer, 1) - 1].module(model, "block"), at_input=not layer) as reached:
+        encoder(input_ids=ids, attention_mask=mask)
+    return reached[0].float()
+
+
+class _ReachedError(Exception):
+    """The forward pass has computed the requested layer."""
+
+
+@contextmanager
+def _stopping(module: nn.Module, *, at_input: bool) -> Iterator[list[Tensor]]:
+    """Stop a forward pass at the input, or output, of a module, and yield a list that receives it."""
+    states: list[Tensor] = []
+
+    def stop(_module: nn.Module, *values: Tensor | tuple[Tensor, ...]) -> None:
+        last = values[-1]
+        states.append(last[0] if isinstance(last, tuple) else last)
+        raise _ReachedError
+
+    hook = module.register_forward_pre_hook(stop) if at_input else module.register_forward_hook(stop)
+    try:
+        yield states
+    except _ReachedError:
+        pass
+    finally:
+        hook.remove()
+
 
 PAIRS_PER_BLOCK = 1024
 """Pairs whose states are in memory at a time."""

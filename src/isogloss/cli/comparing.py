@@ -10,7 +10,7 @@ from isogloss.cli.options import Output
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import languages_named
 from isogloss.core.records import or_none
-from isogloss.metrics.power import MAX_SEEDS
+from isogloss.metrics.significance import MAX_SEEDS
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared

@@ -5,9 +5,8 @@ from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
 from isogloss.diagnostics.label_free import LabelFree
 from isogloss.diagnostics.language_gates import LanguageGates
-from isogloss.diagnostics.link_attention import LinkAttention
 from isogloss.diagnostics.mining import Mining
-from isogloss.diagnostics.mixup import MixupRatio, MixupSweep
+from isogloss.diagnostics.mixup import LinkAttention, MixupRatio, MixupSweep
 from isogloss.diagnostics.representation_map import RepresentationMap
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.scores import RunVariance, Scores, TransferGap

@@ -21,8 +21,14 @@ from isogloss.core.errors import DataError
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.representations import Cka as CkaRow
 from isogloss.core.run_parts import Positive, Whole
-from isogloss.diagnostics.parallel_states import PAIRS_PER_BLOCK, layer_numbers, parallel_states
-from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
+from isogloss.diagnostics.setting import (
+    PAIRS_PER_BLOCK,
+    Diagnostic,
+    LoadedEncoder,
+    MeasureSetting,
+    layer_numbers,
+    parallel_states,
+)
 from isogloss.training.states import ParallelText, StateOptions
 
 MIN_UNBIASED_SENTENCES = 4

@@ -21,8 +21,7 @@ from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders import family_of
 from isogloss.encoders.family import Tokenizer
-from isogloss.tasks.masked_lm import Masking, Vocabulary
-from isogloss.tasks.text_stream import subwords_of
+from isogloss.tasks.masked_lm import Masking, Vocabulary, subwords_of
 from isogloss.training.gradient_conflict import (
     ConflictSampling,
     Pool,

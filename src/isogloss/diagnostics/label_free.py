@@ -27,8 +27,7 @@ from isogloss.core.rows.scores import LabelFree as LabelFreeRow
 from isogloss.core.run_parts import Count, Rate
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, kept_predictions, role_of
 from isogloss.encoders.family import Model
-from isogloss.tasks.one_answer import LABELS, NUMBER, one_answer
-from isogloss.tasks.task import Answer, Task
+from isogloss.tasks.task import LABELS, NUMBER, Answer, Task
 from isogloss.training.evaluation import Evaluation
 
 
@@ -60,7 +59,7 @@ class LabelFree(Diagnostic):
 
     def check(self, task: Task) -> None:
         """Raise ConfigError for a task whose answers have no probabilities."""
-        if one_answer(task) is NUMBER:
+        if task.one_answer is NUMBER:
             raise ConfigError(
                 f"{self.name}: task {task.name!r} predicts numbers, which have no probabilities. Take "
                 f"a task with labels, or retrieval and cka, which compare states."
@@ -149,7 +148,7 @@ def _units(evaluation: Evaluation, scores: Sequence[Tensor]) -> tuple[Tensor, Te
 def _probabilities(task: Task, scores: Tensor) -> Tensor:
     """Return [unit label]: start and end among a row's places, a word's head among the words, or labels."""
     scores = scores.double()
-    if one_answer(task) is LABELS:  # Each holds or not.
+    if task.one_answer is LABELS:  # Each holds or not.
         return torch.stack((torch.zeros_like(scores), scores), dim=-1).flatten(0, -2).softmax(dim=-1)
     if task.labels_are == "span":
         return scores.T.softmax(dim=-1)

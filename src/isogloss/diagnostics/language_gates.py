@@ -41,8 +41,7 @@ from isogloss.encoders.gates import (
     mask_tensors,
 )
 from isogloss.nn.hard_concrete import kept_share, open_probability
-from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary
-from isogloss.tasks.text_stream import subwords_of
+from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, subwords_of
 from isogloss.training.gate_training import GATE_UPDATES, GateTraining, learn_gates
 from isogloss.training.gradient_conflict import masked_parts
 from isogloss.training.text_batches import perplexity

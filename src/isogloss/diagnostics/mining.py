@@ -22,8 +22,7 @@ from isogloss.core.rows.representations import Mining as MiningRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText
-from isogloss.diagnostics.parallel_states import directions
-from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions
 from isogloss.training.states import StateOptions
 
 COSINE_BLOCK = 4096

@@ -17,8 +17,7 @@ from torch import Tensor
 from isogloss.core.errors import DataError
 from isogloss.core.rows.representations import MapPoint
 from isogloss.core.run_parts import Positive, Whole
-from isogloss.diagnostics.parallel_states import layer_numbers
-from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, layer_numbers
 from isogloss.training.states import StateOptions
 
 COMPONENTS = 2

@@ -17,8 +17,7 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.representations import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
-from isogloss.diagnostics.parallel_states import directions
-from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions
 from isogloss.training.states import ParallelText, StateOptions
 
 QUERIES_PER_BLOCK = 1024

@@ -29,8 +29,7 @@ from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, collate
-from isogloss.tasks.one_answer import CLASSES, Compare, divergence_of_classes, one_answer
-from isogloss.tasks.task import LabelsAre, ScoredTask
+from isogloss.tasks.task import CLASSES, Compare, LabelsAre, ScoredTask, divergence_of_classes
 from isogloss.training.batching import Bucketed
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.memory import AddedCost, Load
@@ -102,7 +101,7 @@ class Consistency(Method):
         self._divergence(task)
 
     def _divergence(self, task: Task) -> Compare:
-        answer = one_answer(task)
+        answer = task.one_answer
         if answer is None:
             raise ConfigError(
                 f"{self.name}: task {task.name!r} predicts places in a text, and those of a translation do "
@@ -155,7 +154,7 @@ class ModelConsistency(AuxiliaryLoss):
 
     def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
         """Raise ConfigError for a task whose answers have no comparable probabilities."""
-        answer = one_answer(task)
+        answer = task.one_answer
         if self.weight and (task.labels_are == "tree" or (answer is not None and answer.divergence is None)):
             what = "trees" if task.labels_are == "tree" else "a number"
             raise ConfigError(
@@ -193,7 +192,7 @@ class ModelConsistency(AuxiliaryLoss):
         """Return λ₂ KL(f(x; θ*) ‖ f(x; θ)), the mean over labelled units; no gradient reaches θ*."""
         with torch.no_grad():
             reference = in_classes(task, task.scores(teacher, batch), batch)
-        divergence = (one_answer(task) or CLASSES).divergence
+        divergence = (task.one_answer or CLASSES).divergence
         if divergence is None:
             raise TypeError(f"{task.name} has no divergence")  # check refuses it.
         return self.weight * divergence(reference, in_classes(task, task.scores(model, batch), batch))

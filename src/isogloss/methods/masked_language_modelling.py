@@ -22,7 +22,7 @@ from isogloss.encoders import FAMILIES, fastest_attention, load_encoder_config, 
 from isogloss.encoders.added.language_modules import SHARED_ADAPTER
 from isogloss.encoders.families import is_causal
 from isogloss.encoders.family import Tokenizer
-from isogloss.tasks.text_stream import subwords_of
+from isogloss.tasks.masked_lm import subwords_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, precision_of
 from isogloss.training.gradient_conflict import Conflict, block_pool, conflict_callback

@@ -17,8 +17,7 @@ from isogloss.data.examples import Example, Per
 from isogloss.encoders import fastest_attention, load_encoder_config, load_tokenizer
 from isogloss.encoders.family import Config
 from isogloss.tasks import Task
-from isogloss.tasks.one_answer import CLASSES, one_answer
-from isogloss.tasks.task import LabelsAre
+from isogloss.tasks.task import CLASSES, LabelsAre
 from isogloss.training.fine_tuning import few_examples, fine_tune, plain_training
 from isogloss.training.gradient_conflict import WATCHES, Conflict
 from isogloss.training.pairs import without_translated_tags
@@ -126,7 +125,7 @@ class FewShot(Method):
 
     def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
         """Refuse to count examples of each label where an example has several, a number, or none."""
-        classes = one_answer(task) is CLASSES
+        classes = task.one_answer is CLASSES
         if self.per == "label" and not classes:
             raise ConfigError(
                 f"{self.name}: per = 'label' counts examples of each label, and those of {task.name} have no "

@@ -1,16 +1,20 @@
 """A translation model from bitext: an ordinary Marian Transformer, one for all pairs and both directions.
 
 Vaswani et al. (2017), Section 5, in a small size; a subword before the text names the target language
-(Johnson et al. 2017, Section 3). It is saved as a Hugging Face folder that the translators read.
+(Johnson et al. 2017, Section 3). The loss is the cross entropy of each subword of the translation, with label
+smoothing. The model is saved as a Hugging Face folder that the translators read.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import chain, islice
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, linear
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
@@ -28,14 +32,10 @@ from isogloss.encoders.seq2seq import (
     subwords_for,
     train_translation_tokenizer,
 )
+from isogloss.encoders.subwords import pad_rows, padding_mask
 from isogloss.metrics.translation import chrf
-from isogloss.tasks.text_stream import subwords_of
-from isogloss.tasks.translating import (
-    TranslationBatch,
-    TranslationRow,
-    collate_translations,
-    translation_loss,
-)
+from isogloss.tasks.batch import row_ranges, to_device
+from isogloss.tasks.masked_lm import subwords_of
 from isogloss.training.batching import by_length
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callbacks, Note, fit, precision_of
@@ -43,6 +43,74 @@ from isogloss.training.precision import scoring
 from isogloss.training.setting import Trained, TranslationSetting
 
 METRIC = "chrf"
+
+
+class TranslationRow(NamedTuple):
+    """The subword ids of a text, after its language code, and of its translation; both end in </s>."""
+
+    text: np.ndarray
+    translation: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslationBatch:
+    """Texts and translations, each padded to the longest."""
+
+    text: Tensor
+    """[batch subword], integer."""
+    mask: Tensor
+    """[batch subword], 1 at real subwords of the text."""
+    decoder_input: Tensor
+    """[batch subword], integer: the translation shifted right by one."""
+    gold: Tensor
+    """[batch subword], integer: the translation."""
+
+    def to(self, device: torch.device) -> "TranslationBatch":
+        """Return the batch on a device."""
+        return to_device(self, device)
+
+    def parts(self, count: int) -> list[tuple["TranslationBatch", float]]:
+        """Split into at most ``count`` batches of nearly equal rows, each with its share of the loss."""
+        padding = self.decoder_input[0, 0]  # Also the decoder's start subword.
+        real = (self.gold != padding).sum(dim=1)
+        return [
+            (
+                TranslationBatch(
+                    **{
+                        field.name: getattr(self, field.name)[rows.start : rows.stop]
+                        for field in fields(self)
+                    }
+                ),
+                float(real[rows.start : rows.stop].sum() / real.sum()),
+            )
+            for rows in row_ranges(len(self.gold), count)
+        ]
+
+
+def collate_translations(rows: Sequence[TranslationRow], *, padding: int) -> TranslationBatch:
+    """Pad texts and translations; ``padding`` is also the decoder's start subword."""
+    gold = pad_rows([row.translation.tolist() for row in rows], padding)
+    return TranslationBatch(
+        text=pad_rows([row.text.tolist() for row in rows], padding),
+        mask=padding_mask([len(row.text) for row in rows]),
+        decoder_input=torch.cat([torch.full_like(gold[:, :1], padding), gold[:, :-1]], dim=1),
+        gold=gold,
+    )
+
+
+def translation_loss(model: Model, batch: TranslationBatch, *, smoothing: float = 0.0) -> Tensor:
+    """Return the mean loss over the real subwords of the translations.
+
+    Padding, the last id of the vocabulary, is never predicted and gets no gradient: its embedding stays zero.
+    """
+    padding = model.config.pad_token_id
+    states = model.model(
+        input_ids=batch.text, attention_mask=batch.mask, decoder_input_ids=batch.decoder_input
+    ).last_hidden_state
+    real = batch.gold != padding
+    # Cutting the vocabulary in the weights avoids a copy of the scores, by far the largest tensor.
+    scores = linear(states[real], model.lm_head.weight[:padding], model.final_logits_bias[0, :padding])
+    return cross_entropy(scores.float(), batch.gold[real], label_smoothing=smoothing)
 
 
 @dataclass(frozen=True, kw_only=True)

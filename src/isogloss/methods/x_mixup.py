@@ -34,7 +34,6 @@ from isogloss.encoders.mixup import (
 )
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import Batch
-from isogloss.tasks.one_answer import one_answer
 from isogloss.tasks.task import LabelsAre, ScoredTask, Task
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.optimizer import set_rate_multiple
@@ -177,7 +176,7 @@ class XMixup(Method):
         if self.mse:
             r_source, r_target = mean_states(states[-1], batch.joined).chunk(2)
             loss = loss + self.mse * share.rows * mse_loss(r_source, r_target)
-        answer = one_answer(task)
+        answer = task.one_answer
         if self.kl and answer and answer.divergence:
             loss = loss + self.kl * share.pairs * answer.divergence(source.float(), target.float())
         return loss

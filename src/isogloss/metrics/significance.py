@@ -5,6 +5,10 @@ for a mean over examples; for F1, a permutation test on the pooled predictions o
 
 Values are [seed example]: a system's measure with one seed is the sum of its parts over the sum of its
 wholes (``core.contributions``). A mean over examples has wholes of 1.
+
+Power: how many seeds does a paired t-test over seeds take to detect a difference? Cohen (1988), Chapter 2,
+with the noncentral t distribution. Tests over seeds concern whether retraining would show the same sign,
+tests over examples whether other examples would.
 """
 
 import math
@@ -16,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.errors import InputError
-from isogloss.metrics.estimates import t_p_value
+from isogloss.metrics.estimates import LEVEL, POWER, t_p_value, t_quantile
 
 ROUNDS = 1000
 """Rounds of the permutation test (the paper's)."""
@@ -256,10 +260,10 @@ def _influence(system: System) -> Array:
     return np.asarray((extra + scores).mean(axis=0), dtype=np.float64)
 
 
-def _ratio(part: Array, whole: Array) -> Array:
-    """Return part over whole, 0 where that is 0."""
-    result: Array = np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole != 0)
-    return result
+def _ratio(numerators: Array, denominators: Array) -> Array:
+    """Return the ratios, 0 where the denominator is 0."""
+    zeros = np.zeros_like(numerators, dtype=np.float64)
+    return np.divide(numerators, denominators, out=zeros, where=denominators != 0)
 
 
 def _difference(sums: Array) -> Array:
@@ -278,3 +282,48 @@ def _random_swaps(n: int, rounds: int, seed: int) -> npt.NDArray[np.uint8]:
     bits = np.random.Generator(np.random.PCG64(seed)).bytes(rounds * ((n + 7) // 8))
     packed = np.frombuffer(bits, dtype=np.uint8).reshape(rounds, -1)
     return np.unpackbits(packed, axis=1, count=n)
+
+
+MAX_SEEDS = 10_000
+"""The search for a number of seeds ends here."""
+
+
+def power_of(difference: float, std: float, seeds: int) -> float:
+    """Return the probability that a two-sided paired t-test over ``seeds`` detects a difference.
+
+    ``std`` is the standard deviation over seeds of the paired differences.
+    """
+    if not (math.isfinite(difference) and math.isfinite(std) and std >= 0 and seeds >= 1):
+        raise InputError(
+            f"power: difference {difference}, standard deviation {std}, {seeds} seeds. Give finite numbers, "
+            f"none but the difference negative, and at least one seed."
+        )
+    if seeds == 1:
+        return 0.0
+    if std == 0:
+        return 1.0 if difference else LEVEL
+    from scipy.special import nctdtr
+
+    freedom = seeds - 1
+    shift = abs(difference) / std * math.sqrt(seeds)
+    critical = t_quantile(1 - LEVEL / 2, freedom)
+    below, far_side = float(nctdtr(freedom, shift, critical)), float(nctdtr(freedom, shift, -critical))
+    if math.isnan(below):  # Far out the series fails, where the answer is 1 in all digits.
+        return 1.0
+    return 1 - below + (0.0 if math.isnan(far_side) else far_side)
+
+
+def seeds_needed(difference: float, std: float) -> int | None:
+    """Return the fewest seeds that detect a difference with 80 % power; None where ``MAX_SEEDS`` do not."""
+    if difference == 0:
+        raise InputError("power: no number of seeds shows a difference of 0. Ask for another.")
+    low, high = 1, 2
+    while power_of(difference, std, high) < POWER:
+        low, high = high, 2 * high
+        if low >= MAX_SEEDS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        detected = power_of(difference, std, middle) >= POWER
+        low, high = (low, middle) if detected else (middle, high)
+    return high if high <= MAX_SEEDS else None

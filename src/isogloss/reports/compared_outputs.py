@@ -21,10 +21,10 @@ from isogloss.core.languages import canonical_language
 from isogloss.data.files import File, byte_stream, numbered_objects, short
 from isogloss.data.formats.conll import are_bio
 from isogloss.metrics.correlation import correlation_contributions
-from isogloss.metrics.label_sets import label_set_contributions
 from isogloss.metrics.labels import (
     chunk_contributions,
     label_contributions,
+    label_set_contributions,
     span_contributions,
     word_contributions,
 )

@@ -16,7 +16,7 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD
 from isogloss.data.result_files import PREDICTIONS
-from isogloss.metrics.power import seeds_needed
+from isogloss.metrics.significance import seeds_needed
 from isogloss.reports.comparison import SURE, SYSTEM, Compared, Comparison
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, name_systems

@@ -24,15 +24,18 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
 from isogloss.metrics.correlation import correlation_contributions
-from isogloss.metrics.label_sets import label_set_contributions
-from isogloss.metrics.labels import label_contributions
+from isogloss.metrics.labels import label_contributions, label_set_contributions
 from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, sequence_scores
-from isogloss.tasks.one_answer import CLASSES, LABELS, NUMBER, OneAnswer
 from isogloss.tasks.task import (
+    CLASSES,
+    LABELS,
+    NUMBER,
     ROW_LIMIT,
     ROW_OVERLAP,
     Answer,
+    ExampleParts,
     LabelsAre,
+    OneAnswer,
     encode_labels,
     label_ids,
     most_frequent,
@@ -72,6 +75,11 @@ class TextClassification:
     limit: ClassVar[int] = ROW_LIMIT
     overlap: ClassVar[int] = ROW_OVERLAP
     evaluates_full_length: ClassVar[bool] = False
+
+    @property
+    def parts(self) -> ExampleParts:
+        """The parts of an example that can be in different languages."""
+        return "pair" if self.texts == PAIR else "none"
 
     def encode(
         self,

@@ -1,9 +1,8 @@
 """Multiple choice: which of several options follows from a context, or answers a question about it?
 
-Devlin et al. (2019), Section 4.4 (SWAG), and Radford et al. (2018), Figure 1: each option is read beside the
+Devlin et al. (2019), Section 4.4 (SWAG), and Radford et al. (2018), Figure 1: each option is encoded with the
 context, the head gives each such text one score, and the options of an item share one softmax. Items may
-differ in the number of options. The question precedes the option, so that the context is
-cut where a text is too long.
+differ in the number of options. The question precedes the option, so that of a long text the context is cut.
 """
 
 from collections import Counter
@@ -25,8 +24,7 @@ from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
 from isogloss.metrics.labels import label_contributions
 from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, sequence_scores
-from isogloss.tasks.one_answer import CLASSES, OneAnswer
-from isogloss.tasks.task import ROW_OVERLAP, LabelsAre
+from isogloss.tasks.task import CLASSES, ROW_OVERLAP, ExampleParts, LabelsAre, OneAnswer
 
 CHOICE_LIMIT = 384
 """Subwords of a context with one option, special ones included: contexts may be passages, as of questions."""
@@ -49,6 +47,7 @@ class MultipleChoice:
     overlap: ClassVar[int] = ROW_OVERLAP
     evaluates_full_length: ClassVar[bool] = False
     one_answer: ClassVar[OneAnswer] = CLASSES
+    parts: ClassVar[ExampleParts] = "none"
 
     def encode(
         self,

@@ -30,7 +30,15 @@ from isogloss.metrics.attachment import (
 from isogloss.nn.biaffine import BiaffineParser
 from isogloss.tasks.batch import HEAD_OUTSIDE, Batch, EncodedRow, forward
 from isogloss.tasks.spanning_tree import best_tree, is_tree
-from isogloss.tasks.task import ROW_LIMIT, ROW_OVERLAP, SPECIAL, LabelsAre, label_ids, most_frequent
+from isogloss.tasks.task import (
+    ROW_LIMIT,
+    ROW_OVERLAP,
+    SPECIAL,
+    ExampleParts,
+    LabelsAre,
+    label_ids,
+    most_frequent,
+)
 
 ROOT = "root"
 """Relation of the root's only child (universaldependencies.org/u/dep/root.html)."""
@@ -55,6 +63,8 @@ class Parsing:
     name: str
     metric: ClassVar[str] = "las"
     labels_are: ClassVar[LabelsAre] = "tree"
+    one_answer: ClassVar[None] = None
+    parts: ClassVar[ExampleParts] = "none"
     limit: ClassVar[int] = ROW_LIMIT
     overlap: ClassVar[int] = ROW_OVERLAP
     evaluates_full_length: ClassVar[bool] = True
@@ -191,10 +201,8 @@ class Parsing:
         not scored.
         """
         train, test = self.gold(train_examples), self.gold(test_examples)
-        seen = (relation for tree in train for relation in tree.relations)
-        relation = most_frequent(
-            (name for name in map(universal, seen) if name not in (ROOT, "punct")), self.labels
-        )
+        relations = (universal(relation) for tree in train for relation in tree.relations)
+        relation = most_frequent((name for name in relations if name not in (ROOT, "punct")), self.labels)
         chains = [[_chain(tree, relation, step) for tree in train] for step in (-1, 1)]
         preceding, following = (self.score(train, chain) for chain in chains)
         return self.score(
@@ -314,7 +322,7 @@ def _completed(tree: Tree, length: int) -> Tree:
 
 
 def _chain(tree: Tree, relation: str, step: int) -> Tree:
-    """Attach each word of a sentence to the word at distance ``step``, or to the root if there is none."""
+    """Attach each word of a sentence to the word at distance ``step``, else to the root."""
     length = len(tree.heads)
     heads = [word + step if 0 < word + step <= length else 0 for word in range(1, length + 1)]
     return Tree(tuple(heads), tuple([relation if head else ROOT for head in heads]))

@@ -38,7 +38,7 @@ from isogloss.metrics.question_answering import (
     exact_match_contributions,
 )
 from isogloss.tasks.batch import Batch, EncodedRow, forward, own_scores
-from isogloss.tasks.task import LabelsAre
+from isogloss.tasks.task import ExampleParts, LabelsAre
 
 HEAD: Final = "AutoModelForQuestionAnswering"
 
@@ -91,6 +91,8 @@ class SpanQA:
     """In subwords."""
     metric: ClassVar[str] = "f1"
     labels_are: ClassVar[LabelsAre] = "span"
+    one_answer: ClassVar[None] = None
+    parts: ClassVar[ExampleParts] = "question"
     limit: ClassVar[int] = QA_LIMIT
     overlap: ClassVar[int] = QA_OVERLAP
     evaluates_full_length: ClassVar[bool] = False
@@ -258,8 +260,8 @@ def _answer(example: Question, passage: SplitText) -> range:
     end = begin + len(text)
     if begin < 0 or example.passage[begin:end] != text:
         raise DataError(
-            f"question {example.id!r}: answer {text[:40]!r} does not stand at character {begin} of its "
-            f"passage, where there is {example.passage[max(0, begin) : end][:40]!r}. Correct the offset."
+            f"question {example.id!r}: answer {text[:40]!r} is not at character {begin} of its passage, "
+            f"which has {example.passage[max(0, begin) : end][:40]!r}. Correct the offset."
         )
     return passage.between(begin, end)
 

@@ -115,7 +115,7 @@ def _contract(scores: np.ndarray, heads: np.ndarray, cycle: np.ndarray) -> tuple
 
 
 def _cycle(heads: Sequence[int]) -> list[int]:
-    """Return the nodes of one cycle in ascending order, if there is one; node 0 is the root."""
+    """Return the nodes of a cycle in ascending order, if any; node 0 is the root."""
     walks = [0] * len(heads)  # the walk that reached a node first; 0: none yet
     for start in range(1, len(heads)):
         node = start

@@ -38,6 +38,7 @@ from isogloss.tasks.task import (
     ROW_LIMIT,
     ROW_OVERLAP,
     SPECIAL,
+    ExampleParts,
     LabelsAre,
     encode_labels,
     label_ids,
@@ -64,6 +65,8 @@ class Tagging:
     labels: tuple[str, ...]
     metric: Literal["accuracy", "span_f1"]
     labels_are: ClassVar[LabelsAre] = "word"
+    one_answer: ClassVar[None] = None
+    parts: ClassVar[ExampleParts] = "none"
     limit: ClassVar[int] = ROW_LIMIT
     overlap: ClassVar[int] = ROW_OVERLAP
     evaluates_full_length: ClassVar[bool] = False

@@ -1,16 +1,83 @@
 """The interface of a task, and what tasks share: row lengths, label inventories, measures."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+import torch
+from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import kl_div, log_softmax, logsigmoid
 
 from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.tasks.batch import Batch, EncodedRow
+
+Compare = Callable[[Tensor, Tensor], Tensor]
+"""From the raw outputs [pair class] on an example and on its translation."""
+
+
+class OneAnswer(NamedTuple):
+    """Functions of the raw outputs that predict one answer to an example and to its translation."""
+
+    mean: Compare
+    """The raw outputs of the mean prediction."""
+    probabilities: Callable[[Tensor], Tensor] | None = None
+    """Probabilities of raw outputs; None for a number."""
+    divergence: Compare | None = None
+    """The mean of KL(p‖q) over pairs; None for a number."""
+
+
+def _mean_of_classes(
+    first: Float[Tensor, "pair class"], second: Float[Tensor, "pair class"]
+) -> Float[Tensor, "pair class"]:
+    """Return logarithms of the mean probabilities."""
+    return ((first.softmax(dim=-1) + second.softmax(dim=-1)) / 2).log()
+
+
+def divergence_of_classes(
+    first: Float[Tensor, "pair class"], second: Float[Tensor, "pair class"]
+) -> Float[Tensor, ""]:
+    """Return the mean of KL(p‖q) over pairs."""
+    p, q = (log_softmax(scores, dim=-1) for scores in (first, second))
+    return kl_div(q, p, reduction="batchmean", log_target=True)
+
+
+def _mean_of_labels(
+    first: Float[Tensor, "pair label"], second: Float[Tensor, "pair label"]
+) -> Float[Tensor, "pair label"]:
+    """Return the logits of the mean probabilities, finite where a probability rounds to 1."""
+    yes, no = (torch.logaddexp(logsigmoid(sign * first), logsigmoid(sign * second)) for sign in (1, -1))
+    return yes - no
+
+
+def _divergence_of_labels(
+    first: Float[Tensor, "pair label"], second: Float[Tensor, "pair label"]
+) -> Float[Tensor, ""]:
+    """Return the divergence of independent labels: the sum of theirs."""
+    sides = ((scores, -scores) for scores in (first, second))
+    (yes, no), (other_yes, other_no) = ([logsigmoid(side) for side in signs] for signs in sides)
+    return (
+        (
+            kl_div(other_yes, yes, reduction="none", log_target=True)
+            + kl_div(other_no, no, reduction="none", log_target=True)
+        )
+        .sum(dim=-1)
+        .mean()
+    )
+
+
+CLASSES = OneAnswer(_mean_of_classes, lambda scores: scores.softmax(dim=-1), divergence_of_classes)
+"""One of several classes."""
+
+LABELS = OneAnswer(_mean_of_labels, lambda scores: scores.sigmoid(), _divergence_of_labels)
+"""Any number of labels."""
+
+NUMBER = OneAnswer(lambda first, second: (first + second) / 2)
+"""A number."""
+
 
 ROW_LIMIT = 128
 """Subwords per row including special ones (under-specified optimization, appendix)."""
@@ -24,6 +91,9 @@ SPECIAL = 2
 LabelsAre = Literal["example", "option", "word", "span", "tree"]
 """The unit that is labelled: a whole example, one of its options, each word, a span of a passage, or the
 words as a tree."""
+
+ExampleParts = Literal["pair", "question", "none"]
+"""The two texts of a pair, question and passage, or none."""
 
 Example: TypeAlias = Any
 """An example of the task: the concrete class depends on the task (``data.examples``)."""
@@ -47,6 +117,14 @@ class Task(Protocol):
     @property
     def labels_are(self) -> LabelsAre:
         """The unit that is labelled; code that treats tasks differently asks this."""
+
+    @property
+    def one_answer(self) -> OneAnswer | None:
+        """How predictions on an example and its translation are compared; None with different positions."""
+
+    @property
+    def parts(self) -> ExampleParts:
+        """The parts of an example that can be in different languages."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -134,7 +212,7 @@ def encode_labels(
         ) from None
 
 
-def most_frequent(seen: Iterable[str], labels: Sequence[str]) -> str:
+def most_frequent(occurrences: Iterable[str], labels: Sequence[str]) -> str:
     """Return the most frequent label; ties go to the first in the inventory."""
-    counts = Counter(seen)
+    counts = Counter(occurrences)
     return max(labels, key=lambda label: counts[label])

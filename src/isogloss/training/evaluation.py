@@ -26,8 +26,6 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import MixingTrace, Mixup
 from isogloss.tasks import TASKS, Task, all_measures, find_task
 from isogloss.tasks.batch import EncodedRow
-from isogloss.tasks.classification import PAIR
-from isogloss.tasks.one_answer import one_answer
 from isogloss.tasks.task import Answer
 from isogloss.training.batching import by_length
 from isogloss.training.precision import release_memory, scoring
@@ -102,7 +100,7 @@ class Evaluation:
 
         If both sides predict one answer, those of their mean.
         """
-        answer = one_answer(self.task)
+        answer = self.task.one_answer
         by_row: list[Tensor] = [torch.empty(0)] * len(self.rows)
         for batch, scores, _ in self._passes(model, self.batches):
             source, target = batch.sides.split(scores)
@@ -297,19 +295,14 @@ def check_inputs(inputs: str, task: str, where: str) -> None:
     """Raise ConfigError for unknown inputs, and for inputs that mix parts which the task's examples lack."""
     if inputs != ORIGINAL_INPUTS:
         check_named(where, "kind of inputs", (TRANSLATED, PAIRED, *MIXED), inputs)
-    kind, mixed = _parts_of(find_task(task)), PARTS.get(inputs)
-    if mixed not in (None, kind):
-        fitting = [TRANSLATED, *(name for name, part in PARTS.items() if part == kind)]
-        able = " and ".join(name for name, other in TASKS.items() if _parts_of(other) == mixed)
+    parts, mixed = find_task(task).parts, PARTS.get(inputs)
+    if mixed not in (None, parts):
+        fitting = [TRANSLATED, *(name for name, part in PARTS.items() if part == parts)]
+        able = " and ".join(name for name, other in TASKS.items() if other.parts == mixed)
         raise ConfigError(
             f"{where}: {inputs!r} is for {able}, not for {task}. "
             f"Choose {' or '.join(fitting)}, or leave it out."
         )
-
-
-def _parts_of(task: Task) -> str:
-    pair = getattr(task, "texts", ()) == PAIR
-    return "pair" if pair else "question" if task.labels_are == "span" else ""
 
 
 def codes_read(inputs: str, language: str, source: tuple[str, ...]) -> tuple[str, ...]:

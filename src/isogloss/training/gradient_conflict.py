@@ -32,8 +32,7 @@ from isogloss.encoders.added.added_weights import shared_parameters
 from isogloss.encoders.family import Model, encoder_prefix
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, by_example, collate
-from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
-from isogloss.tasks.text_stream import TextStream
+from isogloss.tasks.masked_lm import MaskedBatch, Masking, TextStream, masked_lm_loss
 from isogloss.training.batching import by_length
 from isogloss.training.distributed import refuse_sharding
 from isogloss.training.fit import Callback

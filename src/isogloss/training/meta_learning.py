@@ -28,8 +28,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
-from isogloss.tasks.masked_lm import Masking
-from isogloss.tasks.text_stream import TextStream
+from isogloss.tasks.masked_lm import Masking, TextStream
 from isogloss.training.batching import Movable
 from isogloss.training.hypergradient import (
     Hypergradient,

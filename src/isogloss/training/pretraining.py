@@ -34,8 +34,16 @@ from isogloss.encoders.new_subwords import (
     subword_averages,
     word_translations,
 )
-from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
-from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
+from isogloss.tasks.masked_lm import (
+    MaskedBatch,
+    Masking,
+    TextStream,
+    Vocabulary,
+    is_stream,
+    masked_lm_loss,
+    open_stream,
+    write_stream,
+)
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import main_process_first
 from isogloss.training.fit import Callback, Callbacks, fit, training_only

@@ -16,8 +16,7 @@ from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Replay
 from isogloss.encoders.family import Model
-from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
-from isogloss.tasks.text_stream import TextStream
+from isogloss.tasks.masked_lm import MaskedBatch, Masking, TextStream, masked_lm_loss
 from isogloss.training.precision import scoring
 
 CANDIDATES = 8

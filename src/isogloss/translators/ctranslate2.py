@@ -27,8 +27,13 @@ from isogloss.encoders.seq2seq import (
     trimmed,
 )
 from isogloss.training.precision import device, resolved_precision
-from isogloss.translators.sentence_batches import SentenceBatches, in_chunks, prompt_for, refuse_too_small
-from isogloss.translators.setting import TranslateSetting
+from isogloss.translators.setting import (
+    SentenceBatches,
+    TranslateSetting,
+    in_chunks,
+    prompt_for,
+    refuse_too_small,
+)
 
 if TYPE_CHECKING:
     from ctranslate2 import Translator

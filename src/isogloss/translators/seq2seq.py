@@ -9,8 +9,13 @@ from isogloss.core.run_parts import Positive
 from isogloss.data.projection.label_projection import Translated
 from isogloss.encoders.seq2seq import generate, load_seq2seq, load_subwords
 from isogloss.training.precision import device, scoring
-from isogloss.translators.sentence_batches import SentenceBatches, in_chunks, prompt_for, refuse_too_small
-from isogloss.translators.setting import TranslateSetting
+from isogloss.translators.setting import (
+    SentenceBatches,
+    TranslateSetting,
+    in_chunks,
+    prompt_for,
+    refuse_too_small,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

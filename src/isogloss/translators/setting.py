@@ -1,9 +1,28 @@
-"""The inputs of a translator."""
+"""The inputs of a translator, and the translation of texts with a model, in chunks and batches.
 
+A chunk of texts is stored under a hash of its content and of the translator, completely or not at all: memory
+is bounded, and nothing is translated again after an interruption. The sentences of a chunk are translated in
+batches of subword rows.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from isogloss.core.atomic_files import atomic_file
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
+from isogloss.core.languages import language_name
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.data.projection.label_projection import Translated
+from isogloss.data.projection.tokenization import sentences_in
+from isogloss.encoders.seq2seq import TranslationSubwords
+from isogloss.training.batching import by_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,3 +47,164 @@ class TranslateSetting:
         """Report progress: how many texts are translated."""
         what = f"translating {self.source} into {self.target}"
         self.on_progress(Progress(what, done, max(done, self.total)))
+
+
+TEXTS_PER_CHUNK = 1024
+"""Texts of a chunk: enough for sorting by length to pay, few enough to be translated again."""
+
+FIELD_MINIMA = {"beams": 1, "longest": 8, "batch_subwords": 1}
+"""Smallest values of translators' fields; a piece needs a language code, its end, and a word or two."""
+
+UNSPACED_LANGUAGES = ("cmn", "ja", "wuu", "yue", "zh")
+"""Languages without a space between sentences."""
+
+_BREAKS = (re.compile(r"[;:،؛;；：]\s*"), re.compile(r"[,、，]\s*"), re.compile(r"\s+"))
+"""Where a long sentence may be cut, the best kind first."""
+
+MIN_CUT_MARGIN = 0.25
+"""No cut is nearer to an end than this share of the text."""
+
+Generate = Callable[[list[list[int]]], list[list[int]]]
+"""From a batch of rows to the rows that a model writes."""
+
+Lengths = Callable[[Sequence[str]], list[int]]
+"""From texts to their lengths in subwords."""
+
+TranslateChunk = Callable[[list[str]], list[Translated]]
+
+
+def in_chunks(
+    texts: Iterable[str], setting: TranslateSetting, translator: object, load: Callable[[], TranslateChunk]
+) -> Iterator[Translated]:
+    """Yield a translation for each text, in order; nothing is loaded if all are stored already."""
+    loaded: list[TranslateChunk] = []
+    remaining, done = iter(texts), 0
+    key = f"{identity(translator)} {setting.source} {setting.target} {setting.model} {setting.precision}"
+    setting.report(done)
+    for chunk in iter(lambda: list(islice(remaining, TEXTS_PER_CHUNK)), []):
+        content = sha256(json.dumps([key, *chunk]).encode()).hexdigest()
+        path = setting.folder / f"chunk-{content[:32]}.jsonl"
+        translated = _stored(path, content, len(chunk))
+        if translated is None:
+            loaded = loaded or [load()]
+            translated = loaded[0](chunk)
+            with atomic_file(path) as file:
+                file.write(f"{content}\n")
+                for translation in translated:
+                    file.write(f"{json.dumps([translation.text, translation.cuts], ensure_ascii=False)}\n")
+        yield from translated
+        done += len(chunk)
+        setting.report(done)
+
+
+def _stored(path: Path, content: str, count: int) -> list[Translated] | None:
+    """Return a stored chunk; None if it is missing, damaged or of other texts."""
+    try:
+        first, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        pairs = [json.loads(line) for line in lines]
+    except (OSError, ValueError):
+        return None
+    if first != content or len(pairs) != count:
+        return None
+    return [Translated(text, cuts) for text, cuts in pairs]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceBatches:
+    """A loaded model, and how texts are split and batched for it."""
+
+    subwords: TranslationSubwords
+    generate: Generate
+    target: str
+    """Language of the translations."""
+    prompt: str
+    """Text before every piece."""
+    sentences: bool
+    """Whether every sentence is a piece of its own."""
+    longest: int
+    """Subwords of the longest piece."""
+    batch_subwords: int
+
+    def translate(self, texts: Sequence[str]) -> list[Translated]:
+        """Translate texts piece by piece, each different piece once."""
+        split = in_pieces(texts, self._lengths, longest=self.longest, sentences=self.sentences)
+        pieces = list(dict.fromkeys(piece for text_pieces, _ in split for piece in text_pieces))
+        rows = [row[: self.longest] for row in self._rows(pieces)]
+        written: dict[str, str] = {}
+        for batch in by_length([len(row) for row in rows], self.batch_subwords):
+            translations = self.subwords.decode(self.generate([rows[index] for index in batch]))
+            written |= zip((pieces[index] for index in batch), translations, strict=True)
+        return [
+            Translated(join_pieces([written[piece] for piece in text_pieces], self.target), cuts)
+            for text_pieces, cuts in split
+        ]
+
+    def _rows(self, pieces: Sequence[str]) -> list[list[int]]:
+        return self.subwords.encode([self.prompt + piece for piece in pieces])
+
+    def _lengths(self, pieces: Sequence[str]) -> list[int]:
+        return [len(row) for row in self._rows(pieces)]
+
+
+def in_pieces(
+    texts: Sequence[str], lengths: Lengths, *, longest: int, sentences: bool
+) -> list[tuple[list[str], int]]:
+    """Return the pieces of each text, none longer than ``longest``, and the number of cuts.
+
+    With ``sentences`` every sentence is a piece, which is no cut. White space becomes single spaces.
+    """
+    lines = [" ".join(text.split()) for text in texts]
+    parts = [sentences_in(line) if sentences else [line] if line else [] for line in lines]
+    counts = iter(lengths([part for part_texts in parts for part in part_texts]))
+    result = []
+    for part_texts in parts:
+        short = [[part] if next(counts) <= longest else _cut(part, lengths, longest) for part in part_texts]
+        pieces = [piece for cut in short for piece in cut]
+        result.append((pieces, len(pieces) - len(part_texts)))
+    return result
+
+
+def join_pieces(pieces: Sequence[str], language: str) -> str:
+    """Join the translations of a text's pieces as the language is written."""
+    return ("" if language.partition("_")[0] in UNSPACED_LANGUAGES else " ").join(
+        piece for piece in pieces if piece
+    )
+
+
+def _cut(text: str, lengths: Lengths, longest: int) -> Iterator[str]:
+    """Halve a text until its parts are short enough, or a single character."""
+    if len(text) == 1 or lengths([text])[0] <= longest:
+        yield text
+        return
+    middle = _cut_position(text)
+    for part in (text[:middle].strip(), text[middle:].strip()):
+        if part:
+            yield from _cut(part, lengths, longest)
+
+
+def _cut_position(text: str) -> int:
+    """Return the position nearest to the middle at a sentence's end, else at the best kind of break."""
+    middle = len(text) / 2
+    least, most = len(text) * MIN_CUT_MARGIN, len(text) * (1 - MIN_CUT_MARGIN)
+    ends = [text.index(part) + len(part) for part in sentences_in(text)[:-1]]
+    for positions in (ends, *([match.end() for match in kind.finditer(text)] for kind in _BREAKS)):
+        inner = [position for position in positions if least <= position <= most]
+        if inner:
+            return min(inner, key=lambda position: abs(position - middle))
+    return len(text) // 2
+
+
+def prompt_for(prompt: str, setting: TranslateSetting) -> str:
+    """Replace ``{source}`` and ``{target}`` by the languages' English names."""
+    names = {"{source}": language_name(setting.source), "{target}": language_name(setting.target)}
+    for field, name in names.items():
+        prompt = prompt.replace(field, name)
+    return prompt
+
+
+def refuse_too_small(translator: Any) -> None:
+    """Raise ConfigError if a field of a translator is below its minimum."""
+    for field, least in FIELD_MINIMA.items():
+        number = getattr(translator, field)
+        if number < least:
+            raise ConfigError(f"{translator.name}: {field} is {number}; it must be {least} or more.")

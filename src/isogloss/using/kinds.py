@@ -20,7 +20,6 @@ from isogloss.data.formats.questions import read_questions
 from isogloss.tasks import ALL_TASKS, Task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import TEXT, TextClassification
-from isogloss.tasks.one_answer import one_answer
 from isogloss.using.formats import (
     Answered,
     Entry,
@@ -112,7 +111,7 @@ def _pair_probabilities(
 ) -> list[Mapping[str, float]]:
     """Return the probability of each label, in the order of the inventory."""
     answered: list[Mapping[str, float]] = [{} for _ in answers]
-    single = one_answer(task)
+    single = task.one_answer
     compute = (single and single.probabilities) or partial(torch.softmax, dim=-1)
     for row, raw in zip(rows, scores, strict=True):
         probabilities = compute(raw.flatten()).tolist()
