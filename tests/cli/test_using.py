@@ -156,9 +156,9 @@ def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
 def test_predictions_that_no_file_can_take_are_refused_before_anything_is_scored(
     command, fine_tuned, tmp_path
 ):
-    joined = ("--corpus", "wikiann+uner", "--language", "qaa", "--predictions", tmp_path / "out")
+    joined = ("--corpus", "ud+udpos", "--language", "qaa", "--predictions", tmp_path / "out")
     message = command("evaluate", fine_tuned, *joined).message
-    assert message.startswith("--predictions: corpus 'wikiann+uner': cannot write test of qaa")
+    assert message.startswith("--predictions: corpus 'ud+udpos': cannot write test of qaa")
     assert not (tmp_path / "out").exists()
 
 

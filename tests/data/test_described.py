@@ -553,6 +553,14 @@ def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_
         register_corpus(str(tmp_path / "other/own.toml"))
 
 
+def test_each_description_of_a_joined_corpus_is_registered(put, tmp_path):
+    body = 'kind = "text"\nfiles = "{language}.tsv"\nname = '
+    put({"one.toml": body + '"joined-one"\n', "two.toml": body + '"joined-two"\n', "sw.tsv": TSV})
+    name = register_corpus("one.toml+two.toml[dev]", folder=tmp_path)
+    assert name == "joined-one+joined-two[dev]"
+    assert Sources().corpus(name).tasks == Sources().corpus("joined-one").tasks
+
+
 def test_it_is_looked_through_whole_and_what_is_odd_is_told(own):
     files = {"train-sw.tsv": TSV + "Hujambo dunia\tkauli\n", "test-sw.tsv": TSV + "x\tnone\n \tanga\n"}
     body = 'kind = "text"\nfiles = "{split}-{language}.tsv"\nlabels = ["anga", "kauli", "salamu"]\n'

@@ -317,8 +317,11 @@ def _are_here(files: Mapping[Split, str], folder: Path) -> bool:
 def register_corpus(name: str, data: str = "", folder: Path = Path(), *, assume: bool = False) -> str:
     """Return the name of a corpus; given the path of a description, read and register it.
 
-    A relative path is one within ``folder`` or the working directory. ``assume`` is that of ``described``.
+    Of several corpora read as one (``a+b.toml``) each is registered. A relative path is one within ``folder``
+    or the working directory. ``assume`` is that of ``described``.
     """
+    if "+" in name and not Path(name).is_file():
+        return "+".join(register_corpus(part, data, folder, assume=assume) for part in name.split("+"))
     path, bracket, splits = name.partition("[")
     path = str(shipped().get(path, path))
     if not path.endswith(SUFFIX):
