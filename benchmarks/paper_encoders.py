@@ -16,7 +16,7 @@ from time import perf_counter
 import torch
 
 from isogloss.core.run_parts import Architecture, Updates
-from isogloss.runs.costs import training_operations
+from isogloss.runs.estimates import training_operations
 from isogloss.tasks import TASKS
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.fit import fit

@@ -32,9 +32,8 @@ from isogloss.engine.devices import (
 from isogloss.engine.engine import default_jobs, make_planned
 from isogloss.engine.engines import Execution
 from isogloss.engine.workers import Processes
-from isogloss.runs.costs import peak_memory
 from isogloss.runs.fine_tune import FineTune
-from isogloss.runs.run import RunContext
+from isogloss.runs.run import RunContext, peak_memory
 from isogloss.store.folder_store import FolderStore
 from isogloss.store.leases import LEASES
 from isogloss.store.store import PRECISION

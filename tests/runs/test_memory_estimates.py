@@ -16,11 +16,11 @@ from isogloss.methods.plain import SourceOnly
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
 from isogloss.runs.adjust import Adjust
-from isogloss.runs.costs import peak_memory
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
+from isogloss.runs.run import peak_memory
 from isogloss.runs.translate import TrainTranslator, Translate
 from isogloss.training.memory import PROGRAM
 from isogloss.translators import TRANSLATORS

@@ -10,7 +10,7 @@ from isogloss.core.run_parts import with_fields
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.plain import Bilingual
 from isogloss.methods.x_mixup import XMixup
-from isogloss.runs.encoder_facts import ASSUMED_SHAPES
+from isogloss.runs.estimates import ASSUMED_SHAPES
 from isogloss.runs.fine_tune import TRAIN_SIZES, assumed_sizes
 from isogloss.runs.pretrained import Pretrained
 from isogloss.training.memory import shape_of

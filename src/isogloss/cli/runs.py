@@ -139,8 +139,7 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     ``speed`` in teraflops a second says how long its trainings take.
     """
     from isogloss.planning.plan import plan_recipes
-    from isogloss.runs.costs import seconds_left
-    from isogloss.runs.execute import fewer_in_plan
+    from isogloss.runs.execute import fewer_in_plan, seconds_left
     from isogloss.runs.fine_tune import assumed_sizes
     from isogloss.runs.run import needs
 
@@ -218,7 +217,7 @@ def _operations(count: float | None) -> str:
 
 def _unread_sources(planned: "Planned") -> Iterator[str]:
     """Yield the corpora and hub encoders that could not be read: not on this machine, or without labels."""
-    from isogloss.runs.encoder_facts import ASSUMED_SHAPES
+    from isogloss.runs.estimates import ASSUMED_SHAPES
     from isogloss.runs.run import unresolved_models
 
     missing: dict[str, list[str]] = {}
@@ -244,7 +243,7 @@ def _unread_sources(planned: "Planned") -> Iterator[str]:
 def _memory(run: "Run", planned: "Planned") -> str:
     """Return the estimated peak memory of a run; empty without a model."""
     from isogloss.data.fetching.downloading import megabytes
-    from isogloss.runs.costs import peak_memory
+    from isogloss.runs.run import peak_memory
 
     memory = peak_memory(run, planned.sources.encoders)
     return "unknown" if memory is None else megabytes(memory) if memory else ""

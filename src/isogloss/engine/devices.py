@@ -20,8 +20,7 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.records import read_made
-from isogloss.runs.costs import peak_memory
-from isogloss.runs.run import Run, RunContext
+from isogloss.runs.run import Run, RunContext, peak_memory
 from isogloss.store.store import Store
 from isogloss.training.memory import Machine
 from isogloss.training.precision import measured_precision

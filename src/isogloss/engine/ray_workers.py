@@ -37,8 +37,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.engine.attempts import AttemptResult, answer
 from isogloss.engine.pickling import Pickled, pickled
 from isogloss.engine.workers import Workers
-from isogloss.runs.costs import peak_memory
-from isogloss.runs.run import Run, RunContext, precision_here
+from isogloss.runs.run import Run, RunContext, peak_memory, precision_here
 from isogloss.store.store import Store
 
 OBJECTS = 80 * 2**20

@@ -72,8 +72,10 @@ class Cell:
     treebanks: Treebanks
     examples: int
     dev_examples: int
-    models: Mapping[str, FineTune] = field(default_factory=dict)
-    """By the label of their method."""
+    changes: Table
+    """Fields of the optimization that differ from the default."""
+    models: dict[str, FineTune] = field(default_factory=dict)
+    """By the label of their method; filled while the grid is planned."""
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -92,73 +94,61 @@ def cells(planning: Planning) -> list[Cell]:
     with located("grid"):
         _check_lists(grid)
         entries = method_entries(grid, planning.translators)
-        points = [_Point(cell, changes) for cell, changes in _points(grid, planning)]
-    groups = [
-        list(group)
-        for _, group in groupby(points, lambda point: (replace(point.cell, seed=0), point.changes))
-    ]
+        grid_cells = list(_cells(grid, planning))
+    groups = [list(group) for _, group in groupby(grid_cells, lambda cell: replace(cell, seed=0))]
     for entry in starts_first(entries):
         for seeds in groups:
-            if _takes(entry, seeds[0].cell, grid, planning.encoders):
+            if _takes(entry, seeds[0], grid, planning.encoders):
                 _add(planning, entry, seeds, comes_after(entry, entries))
     # In the order of the recipe, whichever starts from whichever.
     labels = [entry.label for entry in entries]
     return [
-        replace(point.cell, models={label: point.models[label] for label in labels if label in point.models})
-        for point in points
+        replace(cell, models={label: cell.models[label] for label in labels if label in cell.models})
+        for cell in grid_cells
     ]
 
 
-@dataclass(frozen=True)
-class _Point:
-    """A cell, what it changes of the optimization, and the models that are built so far."""
-
-    cell: Cell
-    changes: Table
-    models: dict[str, FineTune] = field(default_factory=dict)
-
-
 def _add(
-    planning: Planning, entry: MethodEntry, seeds: Sequence[_Point], after: Sequence[tuple[str, str]]
+    planning: Planning, entry: MethodEntry, seeds: Sequence[Cell], after: Sequence[tuple[str, str]]
 ) -> None:
     """Build the models of a method in cells that differ in their seed, where those it comes after are.
 
     An average of several seeds is a model of the first of them, and so is what starts from it.
     """
-    ready = [point for point in seeds if all(label in point.models for _, label in after)]
+    ready = [cell for cell in seeds if all(label in cell.models for _, label in after)]
     if not ready:
-        field, missing = next(pair for pair in after if all(pair[1] not in point.models for point in seeds))
+        field, missing = next(pair for pair in after if all(pair[1] not in cell.models for cell in seeds))
         with located(entry.table):
             raise ConfigError(
-                f"{field}: {missing!r} is not trained for target {seeds[0].cell.target!r}. "
+                f"{field}: {missing!r} is not trained for target {seeds[0].target!r}. "
                 "Add it to that method's targets, or take it out of these."
             )
     if isinstance(entry.method, Average):
         with located(entry.table):
             _add_averages(planning, entry, entry.method, ready)
     else:
-        for point in ready:
-            point.models[entry.label] = _started(planning, point, entry)
+        for cell in ready:
+            cell.models[entry.label] = _started(planning, cell, entry)
 
 
-def _add_averages(planning: Planning, entry: MethodEntry, method: Average, points: Sequence[_Point]) -> None:
-    size = entry.choice.size or len(points)
-    if len(points) % size:
+def _add_averages(planning: Planning, entry: MethodEntry, method: Average, seeds: Sequence[Cell]) -> None:
+    size = entry.choice.size or len(seeds)
+    if len(seeds) % size:
         raise ConfigError(
-            f"size: {len(points)} seeds of one encoder do not make averages of {size}. Give a "
+            f"size: {len(seeds)} seeds of one encoder do not make averages of {size}. Give a "
             "size that divides them, 0 for one average of all, or other seeds."
         )
-    for first in range(0, len(points), size):
+    for first in range(0, len(seeds), size):
         request = AverageRequest(
             method=method,
             of=entry.choice.of,
-            members=[point.models for point in points[first : first + size]],
-            seed=points[first].cell.seed,
-            encoder=points[first].cell.encoder,
+            members=[cell.models for cell in seeds[first : first + size]],
+            seed=seeds[first].seed,
+            encoder=seeds[first].encoder,
             encoders=planning.encoders,
             sources=planning.sources,
         )
-        points[first].models[entry.label] = averaged(request)
+        seeds[first].models[entry.label] = averaged(request)
 
 
 def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
@@ -171,9 +161,8 @@ def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encod
     return of_encoder and of_source and cell.target in (choice.targets or grid.targets)
 
 
-def _started(planning: Planning, point: _Point, entry: MethodEntry) -> FineTune:
+def _started(planning: Planning, cell: Cell, entry: MethodEntry) -> FineTune:
     """Build a model of a cell with the model it starts from and its teacher, if it has any."""
-    cell = point.cell
     with located(entry.table):
         name = f"encoder {planning.encoders[cell.encoder]!r}"
         cell.encoder.check_read((*cell.source, *cell.targets), planning.sources.encoders, name)
@@ -188,15 +177,14 @@ def _started(planning: Planning, point: _Point, entry: MethodEntry) -> FineTune:
                 f'this grid, as in start = "source-only".'
             )
         _check_method(planning, cell, entry)
-    start, teacher = (
-        point.models[label] if label else None for label in (entry.choice.start, entry.choice.teacher)
-    )
-    model = _model(planning, cell, entry, {**point.changes, **entry.changes})
-    return replace(model, start=start, teacher=_teacher(planning, cell, entry, point.changes, teacher))
+    choice = entry.choice
+    start, teacher = (cell.models[label] if label else None for label in (choice.start, choice.teacher))
+    model = _model(planning, cell, entry, {**cell.changes, **entry.changes})
+    return replace(model, start=start, teacher=_teacher(planning, cell, entry, teacher))
 
 
-def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]:
-    """Yield every point of the grid but its methods, with what it changes of the optimization."""
+def _cells(grid: GridTable, planning: Planning) -> Iterator[Cell]:
+    """Yield the cells of the grid, without models."""
     sources = planning.sources
     with located(".optimization"):
         variants = list(changes_of(grid.optimization))
@@ -219,9 +207,10 @@ def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]
                 treebanks=_treebanks(grid, corpus, sources),
                 examples=grid.examples,
                 dev_examples=grid.dev_examples,
+                changes=changes,
             )
             if cell.targets:
-                yield cell, changes
+                yield cell
 
 
 def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -> FineTune:
@@ -317,13 +306,11 @@ def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
         cell.encoder.check_layers(entry.peft, folders)
 
 
-def _teacher(
-    planning: Planning, cell: Cell, entry: MethodEntry, changes: Table, named: FineTune | None
-) -> FineTune | None:
+def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, named: FineTune | None) -> FineTune | None:
     """Return the model whose predictions are learned, where a method or its auxiliary loss needs one.
 
-    Where none is named it is the source-only one of the grid's optimization and peft, whatever the method
-    changes: so all methods have one.
+    Unless the recipe names it, it is the source-only model with the grid's optimization and peft, whatever
+    the method changes: so all methods have the same.
     """
     parts: tuple[Method | AuxiliaryLoss | None, ...] = (entry.method, entry.auxiliary)
     if not any(part.reads((), ()).needs_teacher(find_task(cell.task)) for part in parts if part):
@@ -337,7 +324,7 @@ def _teacher(
     if named:
         return named
     teacher = replace(entry, method=SourceOnly(), auxiliary=None, peft=entry.teacher_peft, by=None)
-    return _model(planning, cell, teacher, changes)
+    return _model(planning, cell, teacher, cell.changes)
 
 
 def _aligned(planning: Planning, cell: Cell, entry: MethodEntry, reads: Reads) -> tuple[Align, ...] | None:

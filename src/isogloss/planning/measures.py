@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from operator import itemgetter
 from typing import cast
 
@@ -210,11 +211,6 @@ def bitext(
     return run
 
 
-def comparable_text(request: MeasureRequest, measured: Measured) -> Measure:
-    """Read comparable text of the first language and each other."""
-    return bitext(request, measured, "comparable", "comparable text")
-
-
 def aligned_words(request: MeasureRequest, measured: Measured) -> Measure:
     """Read bitext whose words are aligned."""
     run, pairs = bitext(request, measured), pairs_of(measured.languages)
@@ -332,7 +328,10 @@ SUBJECTS: Mapping[str, Subject] = {
     "encoder": Subject(_ENCODERS, _each(encoders, bitext)),
     "states": Subject(_STATES, _each(encoders_and_models, bitext)),
     "words": Subject(_STATES, _each(encoders_and_models, aligned_words)),
-    "comparable": Subject(_without(_STATES, "examples"), _each(encoders_and_models, comparable_text)),
+    "comparable": Subject(
+        _without(_STATES, "examples"),
+        _each(encoders_and_models, partial(bitext, task="comparable", what="comparable text")),
+    ),
     "parallel": Subject(_MODELS, _each(encoders_and_models, parallel_text)),
     "text": Subject(_ENCODERS, _each(masked_lms, raw_text)),
 }

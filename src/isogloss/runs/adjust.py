@@ -9,8 +9,8 @@ from isogloss.data.examples import Translation, subsample
 from isogloss.encoders import save_model
 from isogloss.methods import Adjustment
 from isogloss.runs.align import Align
-from isogloss.runs.costs import encoder_training, encoder_training_operations, scoring
-from isogloss.runs.run import Encoder, Folders, RunContext, RunResult, SplitRead
+from isogloss.runs.estimates import Folders, encoder_training, encoder_training_operations, scoring
+from isogloss.runs.run import Encoder, RunContext, RunResult, SplitRead
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Machine
 from isogloss.training.setting import AdjustSetting

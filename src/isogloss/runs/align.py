@@ -22,8 +22,8 @@ from isogloss.encoders import load_tokenizer
 from isogloss.metrics.translation import alignment_scores
 from isogloss.recipes.checking import Kinds
 from isogloss.recipes.recipe import Table
-from isogloss.runs.costs import scoring
-from isogloss.runs.run import Encoder, Folders, Run, RunContext, RunResult, SplitRead
+from isogloss.runs.estimates import Folders, scoring
+from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
 from isogloss.training.bitext import ALIGNED_SUBWORDS, in_subwords
 from isogloss.training.memory import Machine
 

@@ -1,7 +1,8 @@
 """Making and recording a run of any kind, and what its data lacked."""
 
 import platform
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from importlib.metadata import version
@@ -17,7 +18,7 @@ from isogloss.core import VERSION
 from isogloss.core.errors import IsoglossError, RunError, one_line
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
-from isogloss.core.records import Record
+from isogloss.core.records import Record, read_made
 from isogloss.core.run_parts import is_nested, parts_within
 from isogloss.core.safe_text import masked
 from isogloss.data.built_in_languages import built_in_size
@@ -25,6 +26,7 @@ from isogloss.data.corpus import is_translation
 from isogloss.data.result_files import PREDICTIONS, write_predictions
 from isogloss.data.sources import Sources
 from isogloss.runs.run import Run, RunContext, SplitRead, needs, runs_in
+from isogloss.store.store import Store
 from isogloss.training.memory import measured_peak, restart_measurement
 from isogloss.training.tracking import TrackedRun, tracked
 
@@ -173,3 +175,22 @@ def _warning(split: SplitRead, size: int) -> Iterator[str]:
             f"asked for {split.examples:,} {SPLIT_NAMES[split.split]} examples of {split.language} in "
             f"{split.corpus}: there are {size:,}; all were read."
         )
+
+
+def seconds_left(runs: Iterable[Run], done: Collection[str], store: Store) -> tuple[float, int]:
+    """Return the seconds that unfinished runs take one after another, and how many cannot be estimated.
+
+    Each is taken to be the mean of the finished ones with its method or diagnostic and its corpus.
+    """
+    took: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    left: list[tuple[str, ...]] = []
+    for run in runs:
+        part = getattr(run, "method", None) or getattr(run, "diagnostic", None)
+        group = (run.name, getattr(part, "name", ""), getattr(run, "corpus", ""))
+        if identity(run) not in done:
+            left.append(group)
+            continue
+        if (seconds := read_made(store.folder(run)).seconds) is not None:
+            took[group].append(seconds)
+    means = [sum(took[group]) / len(took[group]) for group in left if group in took]
+    return sum(means), len(left) - len(means)

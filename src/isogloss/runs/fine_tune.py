@@ -19,8 +19,8 @@ from isogloss.encoders import save_model
 from isogloss.methods import AuxiliaryLoss, Method, Peft
 from isogloss.methods.average import Average
 from isogloss.runs.align import Align
-from isogloss.runs.costs import scoring, training_operations
-from isogloss.runs.run import Encoder, Folders, Run, RunContext, RunResult, SplitRead
+from isogloss.runs.estimates import Folders, scoring, training_operations
+from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
 from isogloss.runs.translate import (
     Translate,
     described,

@@ -25,9 +25,9 @@ from isogloss.encoders.family import Model
 from isogloss.encoders.loading import unmerge
 from isogloss.encoders.mixup import load_mixup
 from isogloss.runs.align import Align
-from isogloss.runs.costs import scoring
+from isogloss.runs.estimates import Folders, scoring
 from isogloss.runs.fine_tune import FineTune, fine_tuned
-from isogloss.runs.run import Encoder, Folders, Run, RunContext, RunResult, SplitRead
+from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
 from isogloss.runs.translate import Translate, from_files, read_or_translated, split_read, translator_label
 from isogloss.tasks import find_task, task_names
 from isogloss.training.evaluation import (

@@ -25,9 +25,15 @@ from isogloss.encoders.added.added_weights import parameter_counts
 from isogloss.encoders.added.language_modules import LanguageModules
 from isogloss.methods import Pretraining
 from isogloss.runs.align import Align
-from isogloss.runs.costs import encoder_training, encoder_training_operations
-from isogloss.runs.encoder_facts import Facts, architecture_shape, with_modules
-from isogloss.runs.run import Encoder, Folders, RunContext, RunResult
+from isogloss.runs.estimates import (
+    Facts,
+    Folders,
+    architecture_shape,
+    encoder_training,
+    encoder_training_operations,
+    with_modules,
+)
+from isogloss.runs.run import Encoder, RunContext, RunResult
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Machine, Shape
 from isogloss.training.setting import TextSetting

@@ -24,8 +24,8 @@ from isogloss.encoders.folders import (
 from isogloss.encoders.hub import HUB_NAME, pinned_name
 from isogloss.encoders.initial import TextAttention, prepared
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
-from isogloss.runs.encoder_facts import ASSUMED_SHAPES, Facts, folder_shape, read_facts
-from isogloss.runs.run import Encoder, Folders, RunContext
+from isogloss.runs.estimates import ASSUMED_SHAPES, Facts, Folders, folder_shape, read_facts
+from isogloss.runs.run import Encoder, RunContext
 from isogloss.training.memory import Shape
 
 

@@ -23,13 +23,11 @@ from isogloss.data.corpus import Split
 from isogloss.data.result_files import Predictions
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.added.language_modules import SHARED_ADAPTER, LanguageModules
-from isogloss.runs.encoder_facts import Facts
+from isogloss.runs.estimates import Facts, Folders
 from isogloss.store.store import WORK, Store
 from isogloss.training.memory import Machine, Shape
+from isogloss.training.precision import device, measured_precision, resolved_precision
 from isogloss.training.states import check_layers
-
-Folders = Mapping[str, str]
-"""Folders of models on this machine, by the fingerprint of their files."""
 
 Owner = TypeVar("Owner")
 
@@ -353,10 +351,21 @@ def in_order(runs: Iterable[Run]) -> list[Run]:
     return list(ordered.values())
 
 
+def peak_memory(run: Run, folders: Folders, *, on: Machine | None = None) -> int | None:
+    """Return the bytes that a run takes at its peak: 0 without a model, None where that is not known.
+
+    ``on`` is the machine and its precision; left out, this process's device in the run's own precision.
+    Not known are encoders that are not on this machine, meta-learning, translation models that were made
+    elsewhere, diagnostics that compute gradients, and training on choices whose options are lists.
+    """
+    if on is None:
+        here = device()
+        on = Machine(half=resolved_precision(run.precision, here) == "bfloat16", gpu=here.type == "cuda")
+    return run.memory(folders, on)
+
+
 def precision_here(store: Store) -> str:
     """Return the precision that "auto" stands for on this machine."""
-    from isogloss.training.precision import measured_precision
-
     if torch.cuda.is_available():
         return store.precision(torch.cuda.get_device_name(), lambda: measured_precision("cuda"))
     return store.precision(torch.backends.cpu.get_cpu_capability(), lambda: measured_precision("cpu"))

@@ -26,9 +26,9 @@ from isogloss.encoders import save_model
 from isogloss.encoders.seq2seq import seq2seq_folder
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.metrics.translation import bleu, chrf, signature
-from isogloss.runs.costs import scoring, training_operations
+from isogloss.runs.estimates import Folders, scoring, training_operations
 from isogloss.runs.pretrained import Pretrained
-from isogloss.runs.run import Encoder, Folders, Run, RunContext, RunResult, SplitRead
+from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Load, Machine, Shape, training_memory
 from isogloss.training.setting import TranslationSetting

@@ -1,4 +1,11 @@
-"""Facts and shapes of encoders before they are made or loaded, from their architecture or their folder."""
+"""Facts, shapes and costs of models before they are made or loaded, from their architecture or their folder.
+
+Peak memory takes all rows to be as long as allowed; the formulas are in ``training.memory``.
+
+A subword that goes through a model and back takes 6 operations for each parameter that is no embedding, and
+12·n·d·L for attention over rows of L subwords (n layers of width d); where subwords are predicted, 6·V·d for
+each. An example counts as one row that is as long as allowed: most are shorter, long ones several windows.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +26,14 @@ from isogloss.encoders.added.language_modules import (
 )
 from isogloss.encoders.families import is_causal
 from isogloss.encoders.initial import config_of
-from isogloss.training.memory import Shape, shape_of
+from isogloss.training.evaluation import BUDGET
+from isogloss.training.memory import Cost, Load, Machine, Shape, scoring_memory, shape_of, training_memory
+
+Folders = Mapping[str, str]
+"""Folders of models on this machine, by the fingerprint of their files."""
+
+SCORED_LENGTH = 128
+"""Subwords of the rows of which a scored batch is taken to consist."""
 
 ASSUMED_SHAPES: Mapping[str, Shape] = {
     "google-bert/bert-base-multilingual-cased": Shape(
@@ -104,3 +118,32 @@ def with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shape
     }.get(modules.kind, (adapters, languages))
     added = dim * languages if modules.kind == EMBEDDING else shape.layers * size * count
     return replace(shape, parameters=shape.parameters + added)
+
+
+def scoring(shape: Shape, machine: Machine, *, models: int = 1) -> int:
+    """Return the bytes of scoring: of dev sets, of measurements, of states before an adjustment."""
+    load = Load(rows=BUDGET // SCORED_LENGTH, length=SCORED_LENGTH)
+    return scoring_memory(shape, load, machine, models=models)
+
+
+def encoder_training(cost: Cost, shape: Shape, machine: Machine, *, trained: int | None = None) -> int:
+    """Return the bytes of the training of an encoder."""
+    copies = round(4 * cost.copies * shape.parameters)
+    return copies + training_memory(shape, cost.batch, cost.updates, machine, best=False, trained=trained)
+
+
+def encoder_training_operations(cost: Cost, shape: Shape) -> float:
+    """Return the operations of all batches of the training of an encoder."""
+    batch = cost.batch
+    predicted = batch.predicted / batch.subwords
+    return training_operations(shape, cost.steps * batch.subwords, batch.length, predicted=predicted)
+
+
+def training_operations(shape: Shape, subwords: float, length: int, *, predicted: float = 0) -> float:
+    """Return the operations of training on so many subwords in rows of a length.
+
+    ``predicted`` is the share of subwords at which the whole vocabulary is scored.
+    """
+    inside = shape.parameters - shape.vocabulary * shape.dim
+    attention = 12 * shape.layers * shape.dim * length
+    return subwords * (6 * inside + attention + 6 * predicted * shape.vocabulary * shape.dim)
