@@ -19,19 +19,9 @@ PUBLIC = [
     "Result",
     "Study",
     "__version__",
-    *("align", "cka", "compare", "compare_outputs", "compare_runs", "corpus", "deltas", "gradient_conflict"),
-    *(
-        "load_corpus",
-        "load_encoder",
-        "load_model",
-        "mixing",
-        "path",
-        "plane",
-        "project_labels",
-        "read",
-        "retrieval",
-    ),
-    *("run", "search", "word_distances"),
+    *("adjust", "align", "average", "cka", "compare", "compare_outputs", "compare_runs", "corpus", "deltas"),
+    *("gradient_conflict", "load_corpus", "load_encoder", "load_model", "mixing", "path", "plane"),
+    *("project_labels", "read", "retrieval", "run", "search", "word_distances"),
 ]
 
 

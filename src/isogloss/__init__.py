@@ -12,12 +12,13 @@ from isogloss.core.errors import explaining_missing_models
 if TYPE_CHECKING:
     from isogloss.api import Result, Study, compare_outputs, compare_runs, corpus, read, run, search
     from isogloss.core.errors import IsoglossError
+    from isogloss.functional.adjusting import adjust
     from isogloss.functional.gradients import gradient_conflict
     from isogloss.functional.loading import load_corpus, load_encoder
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.predictions import compare
     from isogloss.functional.sentences import align, cka, project_labels, retrieval, word_distances
-    from isogloss.functional.weights import deltas, path, plane
+    from isogloss.functional.weights import average, deltas, path, plane
     from isogloss.recipes.recipe import Recipe
     from isogloss.using import Model, load_model
 
@@ -28,7 +29,9 @@ _HOMES = {
     "Recipe": "isogloss.recipes.recipe",
     "Result": "isogloss.api",
     "Study": "isogloss.api",
+    "adjust": "isogloss.functional.adjusting",
     "align": "isogloss.functional.sentences",
+    "average": "isogloss.functional.weights",
     "cka": "isogloss.functional.sentences",
     "compare": "isogloss.functional.predictions",
     "compare_outputs": "isogloss.api",
@@ -58,7 +61,9 @@ __all__ = [
     "Result",
     "Study",
     "__version__",
+    "adjust",
     "align",
+    "average",
     "cka",
     "compare",
     "compare_outputs",

@@ -18,7 +18,7 @@ from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.diagnostics.word_distance import WordDistance
-from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.encoders import fastest_attention, load_masked_lm, load_tokenizer, load_whole
 from isogloss.training.states import BitextSentences
 from made_up import TEXT
 
@@ -26,7 +26,7 @@ WORDS = TEXT.split()
 FIRST = [" ".join(WORDS[start : start + 5]) for start in range(12)]
 SECOND = [" ".join(reversed(WORDS[start : start + 5])) for start in range(12)]
 LINKS = [[(word, 4 - word) for word in range(5)]] * 12
-FUNCTIONS = ("gradients", "loading", "mixup", "predictions", "sentences", "weights")
+FUNCTIONS = ("adjusting", "gradients", "loading", "mixup", "predictions", "sentences", "weights")
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +171,58 @@ def test_the_squared_lengths_of_layers_add_up(encoder, bert_folder):
     assert lengths.drop("all").sum() == pytest.approx(lengths["all"])
 
 
+@pytest.fixture
+def three():
+    """An origin and two models with other weights."""
+    torch.manual_seed(2)
+    return nn.Linear(2, 1), nn.Linear(2, 1), nn.Linear(2, 1)
+
+
+def flat(model):
+    return torch.cat([weight.detach().flatten() for weight in model.parameters()])
+
+
+def test_an_average_is_the_weighted_mean_and_leaves_the_models(three):
+    _, first, second = three
+    weights = flat(first)
+    mean = isogloss.average([first, second], [0.25, 0.75])
+    assert torch.allclose(flat(mean), 0.25 * flat(first) + 0.75 * flat(second))
+    assert torch.equal(flat(first), weights)
+
+
+def test_weights_of_1_add_task_vectors(three):
+    origin, first, second = three
+    added = isogloss.average([first, second], [1, 1], origin=origin)
+    assert torch.allclose(flat(added), flat(first) + flat(second) - flat(origin), atol=1e-6)
+
+
+def test_ties_keeps_the_largest_changes_of_the_elected_sign(three):
+    origin, first, second = (nn.Linear(4, 1, bias=False) for _ in range(3))
+    for model, values in ((origin, [0.0] * 4), (first, [4.0, -3, 1, 0]), (second, [2.0, 4, -1, 0])):
+        model.weight.data = torch.tensor([values])
+    ties = isogloss.average([first, second], origin=origin, density=0.5)
+    assert flat(ties).tolist() == pytest.approx([3.0, 4.0, 0.0, 0.0])
+
+
+def test_adjustment_equals_the_method_on_a_folder(bert_folder, encoder, tmp_path):
+    from isogloss.methods.adjustments import CrossLingualAdjustment
+    from isogloss.training.setting import AdjustSetting
+
+    bitext = [
+        Translation(id=str(number), first=first, second=second, links=tuple(links))
+        for number, (first, second, links) in enumerate(zip(FIRST, SECOND, LINKS, strict=True))
+    ]
+    setting = AdjustSetting(bitext={"source-target": bitext}, start=str(bert_folder), folder=tmp_path, seed=3)
+    trained = dict(CrossLingualAdjustment().train(setting).model.named_parameters())
+    model = load_whole(bert_folder, attention=fastest_attention())
+    weights = {name: weight.clone() for name, weight in model.named_parameters()}
+    adjusted = dict(isogloss.adjust(model, encoder[1], FIRST, SECOND, LINKS, seed=3).named_parameters())
+    changed = "bert.encoder.layer.0.output.dense.weight"
+    assert not torch.allclose(adjusted[changed], weights[changed], atol=1e-5)
+    assert [name for name, weight in adjusted.items() if not torch.equal(weight, trained[name])] == []
+    assert [name for name, weight in model.named_parameters() if not torch.equal(weight, weights[name])] == []
+
+
 def batch(model, seed):
     random = torch.Generator().manual_seed(seed)
     ids = torch.randint(5, model.config.vocab_size, (2, 6), generator=random)
@@ -265,6 +317,10 @@ def test_answers_are_scored_as_squad_does():
         (lambda _: isogloss.path(nn.Linear(2, 1), nn.Linear(3, 1), values), ModelError, "weight"),
         (lambda e: isogloss.gradient_conflict(e[0], {"en": [{}]}), ConfigError, "en has 1 batches"),
         (lambda e: isogloss.gradient_conflict(nn.Linear(1, 1), {"en": [1, 2]}), ModelError, "Linear"),
+        (lambda _: isogloss.average([nn.Linear(1, 1)], [2.0]), ConfigError, "as origin"),
+        (lambda _: isogloss.average([nn.Linear(1, 1), nn.Linear(2, 1)]), ModelError, "weight has the shape"),
+        (lambda _: isogloss.average([]), ConfigError, "0 models"),
+        (lambda e: isogloss.adjust(*e, FIRST, SECOND, [[]] * 12), DataError, "link"),
         (lambda _: isogloss.compare([1, 0], [1]), DataError, "1 and 2"),
         (lambda _: isogloss.compare({1: [1]}, {2: [1]}), ConfigError, r"\[1\], the baseline \[2\]"),
         (lambda _: isogloss.compare(["a"], ["b"], ["a"], metric="acuracy"), IsoglossError, "accuracy"),

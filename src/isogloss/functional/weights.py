@@ -5,11 +5,15 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from copy import deepcopy
+from math import fsum
+from typing import Any, TypeVar
 
 import pandas as pd
+import torch
 from torch import nn
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.diagnostics.weight_space import (
     COARSE,
@@ -22,7 +26,10 @@ from isogloss.diagnostics.weight_space import (
 )
 from isogloss.encoders import FAMILIES
 from isogloss.functional.models import evaluating, showing_progress
+from isogloss.methods.average import Average, Part, shapes_of
 from isogloss.training.gradient_conflict import parts_of
+
+AnyModel = TypeVar("AnyModel", bound=nn.Module)
 
 Score = Callable[[Any], float | Mapping[str, float]]
 """From a model to a number, or to several by name (languages, measures)."""
@@ -93,6 +100,56 @@ def _scores(
             rows.append(dict(scored) if isinstance(scored, Mapping) else {"score": float(scored)})
             progress(Progress("path", number, len(points)))
     return pd.DataFrame(rows, index=points)
+
+
+def average(
+    models: Sequence[AnyModel],
+    weights: Sequence[float] | None = None,
+    *,
+    origin: nn.Module | None = None,
+    density: float | None = None,
+    dropped: float = 0.0,
+    seed: int = 0,
+) -> AnyModel:
+    """Return a new model whose weights are a weighted mean of models', or a sum of task vectors.
+
+    ``weights`` are equal and sum to 1 if left out. What they lack to 1 is the weight of ``origin``, the
+    pretrained model: (1, 1) adds two task vectors to it (Ilharco et al. 2023). ``density`` is the share of
+    each vector's changes that TIES keeps (Yadav et al. 2023, Eqs 2 to 4), ``dropped`` the share that DARE
+    drops at random, by ``seed`` (Yu et al. 2024); both require ``origin``.
+
+    ConfigError where an origin is required, ModelError where the models have other parameters.
+
+    >>> import torch, isogloss
+    >>> first, second = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+    >>> mean = isogloss.average([first, second])
+    >>> bool(torch.allclose(mean.bias, (first.bias + second.bias) / 2))
+    True
+    """
+    if not models or (weights is not None and len(weights) != len(models)):
+        raise ConfigError(
+            f"average: found {len(models)} models and {'no' if weights is None else len(weights)} weights. "
+            f"Give one model or more, and as many weights or none."
+        )
+    method = Average(weights=None if weights is None else tuple(weights), density=density, dropped=dropped)
+    shares = method.weights_of(len(models))
+    parts = [_part(f"model {n}", *pair) for n, pair in enumerate(zip(models, shares, strict=True))]
+    if method.needs_origin(len(models)):
+        if origin is None:
+            raise ConfigError(
+                f"average: the weights sum to {fsum(shares):g}, density is {density}, dropped {dropped}. "
+                f"Give the pretrained model as origin, or weights that sum to 1 and neither of the others."
+            )
+        parts.append(_part("origin", origin, 1 - fsum(shares)))
+    averaged = deepcopy(models[0])
+    with torch.no_grad():
+        method.combine(averaged.state_dict(), parts, len(models), seed=seed)
+    return averaged
+
+
+def _part(name: str, model: nn.Module, weight: float) -> Part:
+    tensors = {key: tensor.detach() for key, tensor in model.state_dict().items()}
+    return Part(name, weight, has_head=True, shapes=shapes_of(tensors), read=tensors.__getitem__)
 
 
 def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bool = True) -> pd.DataFrame:

@@ -17,12 +17,14 @@ Representations", divide by the standard deviation too.
 
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import (
     NESTED,
@@ -238,27 +240,42 @@ def adjust(setting: AdjustSetting, method: CrossLingualAdjustment | ContrastiveA
     anchored.
     """
     model, tokenizer, bitext = _read(setting, method.encoding, attention=fastest_attention())
-    checkpoints = Checkpoints(setting.folder, method.updates.checkpoint_every)
+    rows = adjust_model(
+        model, bitext, method, seed=setting.seed, folder=setting.folder, on_progress=setting.on_progress
+    )
+    return Trained(model.eval(), tokenizer, [*bitext.rows, *rows], bitext.warnings())
+
+
+def adjust_model(
+    model: Model,
+    bitext: AlignedBitext,
+    method: CrossLingualAdjustment | ContrastiveAlignment,
+    *,
+    seed: int,
+    folder: Path,
+    on_progress: OnProgress = no_progress,
+) -> list[dict[str, Value]]:
+    """Train a model on encoded bitext and return the rows of its training; checkpoints are in a folder."""
+    checkpoints = Checkpoints(folder, method.updates.checkpoint_every)
     updates = with_fields(method.updates, precision=precision_of(method.updates.precision, checkpoints))
     batches = Bucketed(
         groups=bitext.groups,
         length=bitext.length,
         size=method.training.batch_size,
         epochs=method.training.epochs,
-        seed=derive(setting.seed, "order"),
+        seed=derive(seed, "order"),
         make=lambda rows, _, __: replace(aligned_batch(bitext, rows), is_whole=method.is_whole),
     )
-    rows: list[dict[str, Value]] = list(bitext.rows)
-    if len(batches):
-        original = frozen_copy(model) if method.stay else None
-        callbacks = Callbacks(checkpoints=checkpoints, on_progress=setting.on_progress, what="adjusting")
+    if not len(batches):
+        return []
+    original = frozen_copy(model) if method.stay else None
+    callbacks = Callbacks(checkpoints=checkpoints, on_progress=on_progress, what="adjusting")
 
-        def loss(trained: Model, batch: AlignedBatch) -> Tensor:
-            trained.train(method.training.dropout)  # fit has switched it on.
-            return method.loss(trained, original, batch)
+    def loss(trained: Model, batch: AlignedBatch) -> Tensor:
+        trained.train(method.training.dropout)  # fit has switched it on.
+        return method.loss(trained, original, batch)
 
-        rows += fit(model, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
-    return Trained(model.eval(), tokenizer, rows, bitext.warnings())
+    return fit(model, batches, loss, updates=updates, seed=seed, callbacks=callbacks)
 
 
 def _read(

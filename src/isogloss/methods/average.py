@@ -15,14 +15,14 @@ DARE (Yu et al. 2024) drops a share p of each τᵢ at random and divides the re
 lack, the head, has no origin: it is the mean of the models' heads by their wᵢ.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from math import fsum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from pydantic import Field
@@ -111,19 +111,24 @@ class Average(Method):
             for number, (part, weight) in enumerate(of_parts):
                 model, path = _loaded(setting, part, tokenizer), Path(folder) / f"{number}.safetensors"
                 rows += score(model, part.id, weight) if part.has_head else []
-                save_file(_tensors(model), path)
-                parts.append(_Part(part, weight, files.enter_context(safe_open(path, framework="pt"))))
+                tensors = _tensors(model)
+                save_file(tensors, path)
+                read = files.enter_context(safe_open(path, framework="pt")).get_tensor
+                parts.append(Part(str(part.folder), weight, part.has_head, shapes_of(tensors), read))
                 setting.on_progress(Progress("reading models", number + 1, len(of_parts)))
             model = setting.task.head(first, seed=0, attention=fastest_attention())
-            self._combine(_tensors(model), parts, len(weights), seed=setting.seed)
+            self.combine(_tensors(model), parts, len(weights), seed=setting.seed)
         averaged = score(model, "", None)
         return Trained(model, tokenizer, [*rows, *averaged], _warnings(rows, averaged))
 
-    def _combine(
-        self, tensors: dict[str, Tensor], parts: "Sequence[_Part]", count: int, *, seed: int
+    def combine(
+        self, tensors: Mapping[str, Tensor], parts: "Sequence[Part]", count: int, *, seed: int
     ) -> None:
-        """Overwrite the tensors of a model; the origin, if any, is the part after the first ``count``."""
-        shared, models = _shared(tensors, parts), [part for part in parts if part.source.has_head]
+        """Overwrite the tensors of a model; the origin, if any, is the part after the first ``count``.
+
+        ModelError where the parts have other tensors.
+        """
+        shared, models = _shared(tensors, parts), [part for part in parts if part.has_head]
         weights = [part.weight for part in parts[:count]]
 
         def vector(number: int, name: str) -> Tensor:
@@ -199,33 +204,37 @@ def elected(weights: Sequence[float], changes: Sequence[Tensor], limits: Sequenc
 
 
 @dataclass(frozen=True)
-class _Part:
-    """A model or encoder with its weight, and the file of its tensors by their names in a model."""
+class Part:
+    """A model or encoder with its weight, and its tensors by their names in a model."""
 
-    source: Averaged
+    name: str
+    """Its folder, or what a message calls it."""
     weight: float
-    tensors: Any
+    has_head: bool
+    """Whether it has all tensors of the model, and not those of its encoder alone."""
+    shapes: Mapping[str, tuple[int, ...]]
+    read: Callable[[str], Tensor]
+    """Return a tensor by name."""
 
-    def read(self, name: str) -> Tensor:
-        tensor: Tensor = self.tensors.get_tensor(name)
-        return tensor
+
+def shapes_of(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of tensors by their names."""
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
 
 
-def _shared(tensors: dict[str, Tensor], parts: Sequence[_Part]) -> list[str]:
+def _shared(tensors: Mapping[str, Tensor], parts: Sequence[Part]) -> list[str]:
     """Return the names of tensors that all encoders have; ModelError for parts of other shapes."""
-    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    shapes = shapes_of(tensors)
     for part in parts:
-        names = set(part.tensors.keys())
-        compared = shapes.keys() | names if part.source.has_head else {n for n in names if POOLER not in n}
-        for name in sorted(compared):
-            shape = tuple(part.tensors.get_slice(name).get_shape()) if name in names else None
-            if shape != shapes.get(name):
+        names = part.shapes.keys()
+        for name in sorted(shapes.keys() | names if part.has_head else {n for n in names if POOLER not in n}):
+            if part.shapes.get(name) != shapes.get(name):
                 raise ModelError(
-                    f"{part.source.folder}: this cannot be averaged with the others: {name} has the shape "
-                    f"{shape} here, and {shapes.get(name)} there. All must come from one encoder, with heads "
-                    f"for one task."
+                    f"{part.name}: this cannot be averaged with the others: {name} has the shape "
+                    f"{part.shapes.get(name)} here, and {shapes.get(name)} there. All must come from one "
+                    f"encoder, with heads for one task."
                 )
-    encoders = [set(part.tensors.keys()) for part in parts if not part.source.has_head]
+    encoders = [part.shapes for part in parts if not part.has_head]
     return [
         name
         for name, tensor in tensors.items()
