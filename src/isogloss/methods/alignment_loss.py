@@ -19,13 +19,7 @@ from isogloss.core.run_parts import NESTED, Positive, Weight, nested_fields
 from isogloss.encoders import fastest_attention, load_model
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.training.aligned_batches import (
-    AlignedBatch,
-    Form,
-    aligned_batch,
-    alignment_terms,
-    frozen_copy,
-)
+from isogloss.training.aligned_batches import AlignedBatch, Form, aligned_batch, alignment_terms, frozen_copy
 from isogloss.training.bitext import AlignedBitext, PairEncoding, read_bitext
 from isogloss.training.memory import AddedCost, Load, subwords_of
 from isogloss.training.setting import AuxiliaryLoss, AuxiliaryTerm, Reads, Setting, language_pairs

@@ -90,7 +90,11 @@ class Consistency(Method):
     def loss(self, task: Task, model: Model, batch: Sides) -> Tensor:
         """Return the task's loss and R1 on pairs that run through the model in one pass."""
         scores = task.scores(model, batch.joined).float()
-        learned = batch.source if self.task_loss == "source" else _labels_of_both(batch)
+        learned = batch.source
+        if self.task_loss == "both":
+            soft = [side.soft for side in (batch.source, batch.target) if side.soft is not None]
+            gold = torch.cat((batch.source.gold, batch.target.gold))
+            learned = replace(batch.joined, gold=gold, soft=torch.cat(soft) if soft else None)
         loss = cast("ScoredTask", task).loss_of(scores[: learned.scored], learned)
         if self.weight:
             loss = loss + self.weight * inconsistency(*batch.split(scores), self._divergence(task))
@@ -115,13 +119,6 @@ class Consistency(Method):
                 f"probabilities. Take translate-train or x-mixup."
             )
         return answer.divergence
-
-
-def _labels_of_both(batch: Sides) -> Batch:
-    """Return the batch of both sides with the labels of both."""
-    soft = [side.soft for side in (batch.source, batch.target) if side.soft is not None]
-    gold = torch.cat((batch.source.gold, batch.target.gold))
-    return replace(batch.joined, gold=gold, soft=torch.cat(soft) if soft else None)
 
 
 def inconsistency(

@@ -9,7 +9,6 @@ lifted, subwords are hidden, and each is predicted from the state of the precedi
 trained to. All weights are trained here; the paper trains LoRA's.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import ClassVar
@@ -128,18 +127,9 @@ def _translations(setting: TextSetting, tokenizer: Tokenizer, block: int) -> lis
     for other in others:
         for pair in read(first, other):
             texts.setdefault((pair.id, pair.first), {first: pair.first})[other] = pair.second
-    return [
-        dict(zip(text, ids, strict=True)) for text, ids in _encoded(list(texts.values()), tokenizer, block)
-    ]
-
-
-def _encoded(
-    texts: list[dict[str, str]], tokenizer: Tokenizer, block: int
-) -> Iterator[tuple[dict[str, str], list[np.ndarray]]]:
-    lines = chain.from_iterable(text.values() for text in texts)
-    subwords = subwords_of(lines, tokenizer)
-    for text in texts:
-        yield text, [np.array(ids[: block - 2], dtype=np.int32) for ids in islice(subwords, len(text))]
+    subwords = subwords_of(chain.from_iterable(text.values() for text in texts.values()), tokenizer)
+    rows = (np.array(ids[: block - 2], dtype=np.int32) for ids in subwords)
+    return [dict(zip(text, islice(rows, len(text)), strict=True)) for text in texts.values()]
 
 
 @dataclass(frozen=True, kw_only=True)

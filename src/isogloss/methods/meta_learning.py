@@ -7,8 +7,6 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from torch import Tensor
-
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.run_parts import (
     NESTED,
@@ -30,18 +28,11 @@ from isogloss.training.meta_learning import (
     INNER_STEPS,
     SECOND_ORDER,
     Learning,
-    MetaBatch,
     MetaLearner,
     Validation,
     meta_batches,
 )
-from isogloss.training.pretraining import (
-    PRETRAINING_UPDATES,
-    Start,
-    begin,
-    check_fields,
-    check_objective,
-)
+from isogloss.training.pretraining import PRETRAINING_UPDATES, Start, begin, check_fields, check_objective
 from isogloss.training.setting import Pretraining, TextSetting, Trained
 
 LOG_TERMS_EVERY = 100
@@ -157,7 +148,12 @@ class MetaLearning(Pretraining):
         )
         with training_only(start.model, start.trained):
             rows = fit(
-                learner, batches, _one_step, updates=self.updates, seed=setting.seed, callbacks=callbacks
+                learner,
+                batches,
+                lambda module, batch: module(batch),
+                updates=self.updates,
+                seed=setting.seed,
+                callbacks=callbacks,
             )
         learner.restore_requires_grad()
         start.model.config.update(start.dropout)
@@ -177,9 +173,3 @@ class MetaLearning(Pretraining):
         )
         parameters = {language: language_parameters(start.model, language) for language in languages}
         return MetaLearner(start.model, parameters, masked_lm_loss, learning=learning, updates=self.updates)
-
-
-def _one_step(learner: MetaLearner, batch: MetaBatch) -> Tensor:
-    """Make the step's first phase, and return the loss of its second."""
-    loss: Tensor = learner(batch)
-    return loss

@@ -30,7 +30,7 @@ import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
 
 import torch
 from pydantic import Field
@@ -82,8 +82,39 @@ WITHOUT_PROJECTIONS: tuple[ModuleChoice, ...] = ("attention_output", "feed_forwa
 """Modules that LoRA adapts in families without separate queries and values."""
 
 
+class _Adapters(Peft, Protocol):
+    """Adapters of the library peft."""
+
+    @property
+    def modules(self) -> tuple[ModuleChoice, ...] | None:
+        """Modules of each layer that are adapted; by default the paper's."""
+
+    def check(self, family: EncoderFamily) -> None:
+        """Raise ConfigError for a family that it does not support."""
+        check_peft(family, self.modules, f"peft {self.name}")
+
+    def finish(self, model: Model, base: str) -> ExtraWriter:
+        """Merge the adapters; return the writer of the trained ones."""
+        weights, config = adapter_weights(model), merge_adapters(model)
+        return partial(_write_adapters, weights, config, model, base)
+
+    def _chosen(
+        self, model: Model, usual: tuple[ModuleChoice, ...]
+    ) -> tuple[tuple[ModuleChoice, ...], tuple[str, ...]]:
+        """Return the modules to adapt, by default the usual ones or the family's, and warnings."""
+        family = family_of(model)
+        self.check(family)
+        modules = self.modules or available_modules(family, usual) or WITHOUT_PROJECTIONS
+        if self.modules or modules == usual:
+            return modules, ()
+        return modules, (
+            f"{self.name}: {family.name} {family.lacks['projections']}, so {', '.join(modules)} are adapted "
+            f"instead of {', '.join(usual)}.",
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
-class LoRA(Peft):
+class LoRA(_Adapters):
     """Add a product of two small matrices, B A, to each of some matrices of the encoder."""
 
     name: ClassVar[str] = "lora"
@@ -103,10 +134,6 @@ class LoRA(Peft):
     """Modules of each layer that have one; the paper's query and value when left out, in families without
     these (deberta-v2, modernbert) attention_output, feed_forward_in and feed_forward_out."""
 
-    def check(self, family: EncoderFamily) -> None:
-        """Raise ConfigError for a family that it does not support."""
-        check_peft(family, self.modules, f"peft {self.name}")
-
     def trained(self, shape: Shape) -> int:
         """Return the parameters of A and B in all layers."""
         sides = {
@@ -120,7 +147,7 @@ class LoRA(Peft):
         """Add it to all layers."""
         from peft import LoraConfig
 
-        chosen, warnings = _chosen(self, setting.model, ("query", "value"))
+        chosen, warnings = self._chosen(setting.model, ("query", "value"))
         config = LoraConfig(
             r=self.rank,
             lora_alpha=self.alpha,
@@ -130,10 +157,6 @@ class LoRA(Peft):
         )
         add_adapters(setting.model, config, seed=derive(setting.seed, "adapters"))
         return Prepared(warnings=warnings)
-
-    def finish(self, model: Model, base: str) -> ExtraWriter:
-        """Merge the adapters."""
-        return _merged(model, base)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +168,7 @@ class DoRA(LoRA):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IA3(Peft):
+class IA3(_Adapters):
     """Multiply keys, values and the inner states of the feed-forward by trained vectors."""
 
     name: ClassVar[str] = "ia3"
@@ -153,10 +176,6 @@ class IA3(Peft):
     modules: tuple[ModuleChoice, ...] | None = None
     """Modules of each layer whose output is multiplied (of feed_forward_out the input, as in the paper); key,
     value and feed_forward_out when left out, if the family has them."""
-
-    def check(self, family: EncoderFamily) -> None:
-        """Raise ConfigError for a family that it does not support."""
-        check_peft(family, self.modules, f"peft {self.name}")
 
     def trained(self, shape: Shape) -> int:
         """Return the parameters of all vectors."""
@@ -166,7 +185,7 @@ class IA3(Peft):
         """Add it to all layers."""
         from peft import IA3Config
 
-        chosen, warnings = _chosen(self, setting.model, ("key", "value", "feed_forward_out"))
+        chosen, warnings = self._chosen(setting.model, ("key", "value", "feed_forward_out"))
         inner = [name for name in chosen if name == "feed_forward_out"]
         config = IA3Config(
             target_modules=module_names(setting.model, chosen),
@@ -174,31 +193,6 @@ class IA3(Peft):
         )
         add_adapters(setting.model, config, seed=setting.seed)
         return Prepared(warnings=warnings)
-
-    def finish(self, model: Model, base: str) -> ExtraWriter:
-        """Merge the adapters."""
-        return _merged(model, base)
-
-
-def _chosen(
-    peft: LoRA | IA3, model: Model, usual: tuple[ModuleChoice, ...]
-) -> tuple[tuple[ModuleChoice, ...], tuple[str, ...]]:
-    """Return the modules to adapt, by default the usual ones or the family's substitutes, and warnings."""
-    family = family_of(model)
-    peft.check(family)
-    modules = peft.modules or available_modules(family, usual) or WITHOUT_PROJECTIONS
-    if peft.modules or modules == usual:
-        return modules, ()
-    return modules, (
-        f"{peft.name}: {family.name} {family.lacks['projections']}, so {', '.join(modules)} are adapted "
-        f"instead of {', '.join(usual)}.",
-    )
-
-
-def _merged(model: Model, base: str) -> ExtraWriter:
-    """Merge the adapters; return the writer of the trained adapters into a model's folder."""
-    weights, config = adapter_weights(model), merge_adapters(model)
-    return partial(_write_adapters, weights, config, model, base)
 
 
 def _write_adapters(

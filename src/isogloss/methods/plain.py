@@ -7,7 +7,7 @@ target and few-shot with all shots equal the others to the bit.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol
 
 import torch
 
@@ -24,8 +24,16 @@ from isogloss.training.pairs import without_translated_tags
 from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
 
 
+class _Plain(Method, Protocol):
+    """A method that trains on the labels it reads, on the task's loss alone."""
+
+    def train(self, setting: Setting) -> Trained:
+        """Fine-tune on the training languages; the mean score of the dev sets chooses the epoch."""
+        return fine_tune(setting, self.reads(setting.source, setting.target))
+
+
 @dataclass(frozen=True, kw_only=True)
-class SourceOnly(Method):
+class SourceOnly(_Plain):
     """Train on the source languages, test anywhere (zero-shot transfer; paper 1's θ_S)."""
 
     name: ClassVar[str] = "source-only"
@@ -35,13 +43,9 @@ class SourceOnly(Method):
         """Read the source languages alone."""
         return Reads(train=source, dev=source)
 
-    def train(self, setting: Setting) -> Trained:
-        """Fine-tune on the source languages; their dev sets choose the epoch."""
-        return fine_tune(setting, self.reads(setting.source, setting.target))
-
 
 @dataclass(frozen=True, kw_only=True)
-class OracleStopping(Method):
+class OracleStopping(_Plain):
     """Train on the source languages alone, but let the targets' dev sets choose the epoch.
 
     Keung et al. (2020), "Don't Use English Dev": how much of a difference between systems is the choice of
@@ -55,13 +59,9 @@ class OracleStopping(Method):
         """Train on the source, choose by the targets."""
         return Reads(train=source, dev=target)
 
-    def train(self, setting: Setting) -> Trained:
-        """Fine-tune on the source languages; the targets' dev sets choose the epoch."""
-        return fine_tune(setting, self.reads(setting.source, setting.target))
-
 
 @dataclass(frozen=True, kw_only=True)
-class TargetOnly(Method):
+class TargetOnly(_Plain):
     """Train on the target language's own labels (paper 1's θ_T)."""
 
     name: ClassVar[str] = "target-only"
@@ -70,10 +70,6 @@ class TargetOnly(Method):
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
         """Read the target languages alone."""
         return Reads(train=target, dev=target)
-
-    def train(self, setting: Setting) -> Trained:
-        """Fine-tune on the target languages; their dev sets choose the epoch."""
-        return fine_tune(setting, self.reads(setting.source, setting.target))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -234,7 +234,8 @@ class TranslationModelling:
         notes: list[Note] = []
         for name, sides in pairs.items():
             fitting = [pair for pair in sides if max(map(len, pair)) < self.longest]
-            to_first, to_second = (_prefix(tokenizer, language) for language in name.split("-"))
+            prefixes = (tokenizer.convert_tokens_to_ids(language_subword(code)) for code in name.split("-"))
+            to_first, to_second = (np.array([prefix], dtype=np.int32) for prefix in prefixes)
             rows += [TranslationRow(np.concatenate([to_second, x]), y) for x, y in fitting]
             rows += [TranslationRow(np.concatenate([to_first, y]), x) for x, y in fitting]
             notes.append({"language": name, "pairs": len(fitting), "left_out": len(sides) - len(fitting)})
@@ -275,10 +276,6 @@ class TranslationModelling:
 
 
 _Sides = tuple[np.ndarray, np.ndarray]
-
-
-def _prefix(tokenizer: Tokenizer, language: str) -> np.ndarray:
-    return np.array([tokenizer.convert_tokens_to_ids(language_subword(language))], dtype=np.int32)
 
 
 def _encoded(pairs: list[Translation], tokenizer: Tokenizer) -> list[_Sides]:

@@ -159,14 +159,9 @@ def _flat(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
         # Parameters share bitsandbytes' maps of codes, and a file has no shared tensors.
         f"{number}/{key}": value.clone() if key.startswith("qmap") else torch.as_tensor(value)
         for number, parts in state.items()
-        for key, value in _unnested(parts)
+        for name, part in parts.items()  # Of bitsandbytes a part may be a dictionary.
+        for key, value in (part.items() if isinstance(part, dict) else [(name, part)])
     }
-
-
-def _unnested(parts: dict[str, object]) -> Iterator[tuple[str, Any]]:
-    """Yield the state of a parameter; bitsandbytes nests what is quantised in a dictionary."""
-    for key, value in parts.items():
-        yield from value.items() if isinstance(value, dict) else [(key, value)]
 
 
 def _restore(optimizer: torch.optim.Optimizer, flat: dict[str, Tensor]) -> None:

@@ -200,7 +200,10 @@ class Shards:
             weight.data = weight.data.contiguous()
         broadcast_weights(model)
         for name, layer in self._layers.items():
-            _replace(model, name, _copied(layer))
+            parts = {key: copy(part) for key, part in vars(layer).items() if isinstance(part, dict)}
+            shell = copy(layer)
+            vars(shell).update(parts)
+            _replace(model, name, shell)
         self._root = self._shard()
         self._added = [(module, name) for module, old in attributes for name in vars(module).keys() - old]
         self._trained = [weight for weight in model.parameters() if weight.requires_grad]
@@ -331,13 +334,6 @@ def as_share(tensor: Tensor, like: Tensor) -> Tensor:
 def _is_share(tensor: Tensor) -> "TypeGuard[DTensor]":
     """Return whether a tensor is sharded, without importing the package, which takes long."""
     return hasattr(tensor, "full_tensor")
-
-
-def _copied(layer: nn.Module) -> nn.Module:
-    """Return another module with the same parts, weights and hooks."""
-    module = copy(layer)
-    vars(module).update({name: copy(part) for name, part in vars(layer).items() if isinstance(part, dict)})
-    return module
 
 
 def _replace(model: nn.Module, name: str, part: nn.Module | nn.Parameter) -> None:

@@ -158,11 +158,7 @@ def few_examples(setting: Setting, count: int, *, draw: int, per: Per, but: int 
 
 
 def fine_tune(
-    setting: Setting,
-    reads: Reads,
-    *,
-    prepare: Prepare = plain_training,
-    conflict: Conflict | None = None,
+    setting: Setting, reads: Reads, *, prepare: Prepare = plain_training, conflict: Conflict | None = None
 ) -> Trained:
     """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
 

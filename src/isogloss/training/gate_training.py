@@ -21,14 +21,7 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Updates
 from isogloss.encoders.family import Model
 from isogloss.encoders.gates import GateGroup, frozen, gated
-from isogloss.nn.hard_concrete import (
-    CLOSED_BELOW,
-    kept_share,
-    largest_kept,
-    log_alpha_for,
-    sample,
-    shifted,
-)
+from isogloss.nn.hard_concrete import CLOSED_BELOW, kept_share, largest_kept, log_alpha_for, sample, shifted
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
 from isogloss.training.fit import Callbacks, fit
 

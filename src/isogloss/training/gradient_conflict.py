@@ -33,9 +33,9 @@ from isogloss.encoders.family import Model, encoder_prefix
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, by_example, collate
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, TextStream, masked_lm_loss
-from isogloss.training.batching import by_length
+from isogloss.training.batching import Movable, by_length
 from isogloss.training.distributed import refuse_sharding
-from isogloss.training.fit import Callback
+from isogloss.training.fit import Callback, Loss
 from isogloss.training.precision import autocast
 
 CHUNK = 1 << 22
@@ -338,11 +338,7 @@ def example_pool(
         drawn = [row for number in numbers for row in examples[language][number]]
         parts = [drawn[start : start + ROWS] for start in range(0, len(drawn), ROWS)]
         batches = [collate(part, padding=padding, languages=(language,)) for part in parts]
-        device, terms = next(model.parameters()).device, sum(batch.terms for batch in batches)
-        for batch in batches:
-            with autocast(device, precision):
-                loss = task.loss(model, batch.to(device))
-            yield loss * (batch.terms / max(1, terms))  # Its share of the mean over all labels.
+        return _loss_shares(model, task.loss, [(batch, batch.terms) for batch in batches], precision)
 
     return Pool({language: len(group) for language, group in examples.items()}, losses)
 
@@ -376,9 +372,15 @@ def masked_parts(
 
 def text_losses(model: Model, batches: Sequence[MaskedBatch], *, precision: str) -> Iterator[Tensor]:
     """Yield each batch's share of the mean cross entropy at the hidden subwords of all batches."""
-    device = next(model.parameters()).device
-    hidden = sum(len(batch.gold) for batch in batches)
-    for batch in batches:
+    return _loss_shares(model, masked_lm_loss, [(batch, len(batch.gold)) for batch in batches], precision)
+
+
+def _loss_shares(
+    model: Model, loss: Loss, batches: Sequence[tuple[Movable, int]], precision: str
+) -> Iterator[Tensor]:
+    """Yield each batch's share of the mean loss over the terms of all batches."""
+    device, total = next(model.parameters()).device, sum(terms for _, terms in batches)
+    for batch, terms in batches:
         with autocast(device, precision):
-            loss = masked_lm_loss(model, batch.to(device))
-        yield loss * (len(batch.gold) / hidden)
+            mean = loss(model, batch.to(device))
+        yield mean * (terms / max(1, total))

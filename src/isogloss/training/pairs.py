@@ -147,12 +147,7 @@ def uses_teacher(task: object) -> bool:
 
 
 def pseudo_labels(
-    task: Task,
-    teacher: str,
-    examples: Sequence[Any],
-    optimization: Optimization,
-    *,
-    language: str = "",
+    task: Task, teacher: str, examples: Sequence[Any], optimization: Optimization, *, language: str = ""
 ) -> list[Tensor]:
     """Return [word class] probabilities for each example, in float16; ``teacher`` is a model's folder.
 

@@ -38,7 +38,17 @@ from isogloss.training.memory import AddedCost, Cost, Load, Shape
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextSetting:
+class RunSetting:
+    """The input of all ways to train."""
+
+    folder: Path
+    """The run's own folder for temporary files, removed when it finishes."""
+    seed: int
+    on_progress: OnProgress = no_progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSetting(RunSetting):
     """The input of a pretraining method."""
 
     text: Callable[[str], Iterator[str]]
@@ -48,9 +58,6 @@ class TextSetting:
     languages: tuple[str, ...]
     architecture: Architecture | None
     """The shape of a new encoder; None where one is trained further."""
-    folder: Path
-    """The run's own folder for temporary files, removed when it finishes."""
-    seed: int
     start: str = ""
     """Folder or name of the encoder that is trained further; empty for a new one."""
     vocabulary: NewSubwords | None = None
@@ -65,7 +72,6 @@ class TextSetting:
     """The part that is trained; None for all parameters."""
     held_out: Callable[[str], Iterator[str]] | None = None
     """Lines of one language that are not among those of ``text``; None when none are held out."""
-    on_progress: OnProgress = no_progress
 
     @property
     def languages_read(self) -> tuple[str, ...]:
@@ -89,31 +95,23 @@ class TextSetting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdjustSetting:
+class AdjustSetting(RunSetting):
     """The input of a method that adjusts an encoder."""
 
     start: str
     """Folder or name of the encoder."""
     bitext: Mapping[str, list[Translation]]
     """By pair of languages (en-es, the source first): translations with the links of their words."""
-    folder: Path
-    """The run's own folder for temporary files, removed when it finishes."""
-    seed: int
-    on_progress: OnProgress = no_progress
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationSetting:
+class TranslationSetting(RunSetting):
     """The input of a method that trains a translation model."""
 
     bitext: Mapping[str, list[Translation]]
     """By pair of languages (en-es): translations, trained on in both directions."""
     dev: Mapping[str, list[Translation]]
     """By pair of languages: translations that choose among the weights on the way; none when empty."""
-    folder: Path
-    """The run's own folder for temporary files, removed when it finishes."""
-    seed: int
-    on_progress: OnProgress = no_progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +210,7 @@ class Averaged:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class Setting(RunSetting):
     """The input of a fine-tuning method."""
 
     task: Task
@@ -225,8 +223,6 @@ class Setting:
     source: tuple[str, ...]
     target: tuple[str, ...]
     optimization: Optimization
-    folder: Path
-    seed: int
     bitext: Mapping[str, list[Translation]] = field(default_factory=dict)
     """By pair (en-es, the source first): translations with links, where the auxiliary loss reads some."""
     auxiliary: "AuxiliaryLoss | None" = None
@@ -239,17 +235,13 @@ class Setting:
     """Folder or name of the encoder before it was adjusted, where the auxiliary loss reads it."""
     parts: tuple[Averaged, ...] = ()
     """What the weights are made of, where the method makes them of others."""
-    on_progress: OnProgress = no_progress
 
 
-class Method(Named, Protocol):
-    """A way to train a model; its fields are its hyper-parameters."""
+class DataReader(Named, Protocol):
+    """A method or a loss that reads data; its fields are its hyper-parameters."""
 
     uses: ClassVar[tuple[str, ...]]
     """The languages that its model depends on: source, target, or both."""
-
-    needs_start: ClassVar[bool] = False
-    """Whether training continues from the model of another method."""
 
     @abstractmethod
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
@@ -262,28 +254,21 @@ class Method(Named, Protocol):
         """
         del task, encoder  # Most take all.
 
+
+class Method(DataReader, Protocol):
+    """A way to train a model."""
+
+    needs_start: ClassVar[bool] = False
+    """Whether training continues from the model of another method."""
+
     @abstractmethod
     def train(self, setting: Setting) -> Trained:
         """Choose data, modules and loss; everything else is ``fit``."""
 
 
 @runtime_checkable
-class AuxiliaryLoss(Named, Protocol):
-    """A loss that any fine-tuning method can carry; its fields are its hyper-parameters."""
-
-    uses: ClassVar[tuple[str, ...]]
-    """The languages that it depends on: source, target, or both."""
-
-    @abstractmethod
-    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Return the data it reads in addition to the method's."""
-
-    def check(self, task: Task, encoder: Config | None) -> None:
-        """Raise ConfigError or ModelError for a task or an encoder that it does not support.
-
-        ``encoder`` is None where a plan cannot know it yet.
-        """
-        del task, encoder  # Most take all.
+class AuxiliaryLoss(DataReader, Protocol):
+    """A loss in addition to that of any fine-tuning method."""
 
     def cost(self, batch: Load) -> AddedCost:  # noqa: ARG002
         """Return the cost that it adds to a training on such batches."""

@@ -21,12 +21,12 @@ from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import Mixup
-from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
+from isogloss.encoders.subwords import SplitWords, pad_rows, padding_mask, special_subwords, split_words
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, forward
 from isogloss.training.evaluation import ScoredBatch, in_batches, scored_batches
 from isogloss.training.precision import release_memory, scoring
-from isogloss.training.sides import scoring_partners, translation_rows
+from isogloss.training.sides import scoring_partners, translation_rows, unlabelled
 
 Take = Callable[[list[int], Float[Tensor, "layer batch subword dim"]], None]
 """Consumes a batch: the numbers of its texts and their states; those of padding are meaningless."""
@@ -50,13 +50,9 @@ def encoder_states(
     encoder: Any = model.base_model
     with scoring(encoder, precision) as device:
         for numbers in in_batches([len(text) for text in texts]):
-            longest = max(len(texts[number]) for number in numbers)
-            ids = torch.full((len(numbers), longest), padding)
-            real = torch.zeros_like(ids)
-            for row, number in enumerate(numbers):
-                ids[row, : len(texts[number])] = torch.tensor(texts[number])
-                real[row, : len(texts[number])] = 1
-            inputs = {"input_ids": ids.to(device), "attention_mask": real.to(device)}
+            rows = [texts[number] for number in numbers]
+            ids, mask = pad_rows(rows, padding), padding_mask([*map(len, rows)])
+            inputs = {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
             states = encoder(**inputs, output_hidden_states=True).hidden_states
             take(numbers, torch.stack([states[layer].float() for layer in layers]))
     release_memory()
@@ -102,21 +98,14 @@ def sentence_states(
     by_text: list[Tensor] = [torch.empty(0)] * len(texts)
 
     def pool(numbers: list[int], states: Float[Tensor, "layer batch subword dim"]) -> None:
-        real = torch.zeros(states.shape[1:3])
-        for row, number in enumerate(numbers):
-            real[row, : len(words[number])] = torch.tensor(words[number], dtype=real.dtype)
-        weights = real.to(states.device).unsqueeze(2)
+        real = pad_rows([words[number] for number in numbers], 0)
+        weights = real.to(states.device, states.dtype).unsqueeze(2)
         pooled = (states * weights).sum(dim=2) / weights.sum(dim=1).clamp(min=1)
         for number, vectors in zip(numbers, pooled.cpu().unbind(dim=1), strict=True):
             by_text[number] = vectors
 
     encoder_states(
-        model,
-        ids["input_ids"],
-        pool,
-        layers=layers,
-        padding=tokenizer.pad_token_id,
-        precision=precision,
+        model, ids["input_ids"], pool, layers=layers, padding=tokenizer.pad_token_id, precision=precision
     )
     return _finite(torch.stack(by_text, dim=1))
 
@@ -206,15 +195,11 @@ def _average(states: Rows, first: Int[Tensor, " word"], count: Int[Tensor, " wor
     return total / count.unsqueeze(1)
 
 
-def _first(states: Rows, first: Int[Tensor, " word"], count: Int[Tensor, " word"]) -> Words:  # noqa: ARG001
-    return states[:, first]
-
-
-def _last(states: Rows, first: Int[Tensor, " word"], count: Int[Tensor, " word"]) -> Words:
-    return states[:, first + count - 1]
-
-
-_AGGREGATED = {"average": _average, "first": _first, "last": _last}
+_AGGREGATED: dict[str, Callable[[Rows, Tensor, Tensor], Words]] = {
+    "average": _average,
+    "first": lambda states, first, _: states[:, first],
+    "last": lambda states, first, count: states[:, first + count - 1],
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,16 +322,7 @@ def example_rows(
     limit = min(limit, family_of(model).longest_text(model.config))
     by_example: dict[int, EncodedRow] = {}
     for row in task.encode(examples, tokenizer, limit=limit, overlap=0):
-        bare = EncodedRow(
-            example=row.example,
-            subwords=row.subwords,
-            segments=row.segments,
-            options=row.options,
-            positions=row.positions if row.options else (),
-            word_of=row.word_of,
-            links=row.links,
-        )
-        by_example.setdefault(row.example, bare)
+        by_example.setdefault(row.example, unlabelled(row))
     return [by_example[number] for number in range(len(examples))]
 
 

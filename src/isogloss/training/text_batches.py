@@ -88,7 +88,11 @@ class TextBatches:
 
     def _pairs(self, rng: np.random.Generator) -> tuple[Languages, Rows]:
         needed = max(2, self.sampling.batch_subwords // 32)
-        drawn = [self._pair(rng) for _ in range(CANDIDATES * needed // 2)]
+        drawn = []
+        for _ in range(CANDIDATES * needed // 2):
+            text = self.translations[int(rng.integers(len(self.translations)))]
+            codes = [list(text)[number] for number in rng.choice(len(text), size=2, replace=False)]
+            drawn.append(("+".join(codes), [text[code] for code in codes]))
         drawn.sort(key=lambda pair: sum(map(len, pair[1])))
         start = int(rng.integers(len(drawn)))
         languages: list[str] = []
@@ -101,12 +105,6 @@ class TextBatches:
             languages.append(language)
             rows.append(pair)
         return tuple(languages), rows
-
-    def _pair(self, rng: np.random.Generator) -> tuple[str, list[np.ndarray]]:
-        text = self.translations[int(rng.integers(len(self.translations)))]
-        first, second = rng.choice(len(text), size=2, replace=False)
-        codes, sides = list(text), list(text.values())
-        return f"{codes[first]}+{codes[second]}", [sides[first], sides[second]]
 
 
 def language_shares(streams: Mapping[str, TextStream], sampling: BatchSampling) -> dict[str, float]:

@@ -7,12 +7,12 @@ import logging
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isogloss.core.errors import ConfigError, check_named, one_line
 from isogloss.core.processes import locked
@@ -40,55 +40,35 @@ class TrackedRun:
         return re.sub(r"[^\w.-]+", "-", self.folder.resolve().name)
 
 
-@contextmanager
-def _tensorboard(run: TrackedRun) -> Iterator[Any]:
+def _tensorboard(run: TrackedRun, _: ExitStack) -> Any:
     from accelerate.tracking import TensorBoardTracker
 
     name = re.sub(r"[^\w.+-]+", "-", run.title)[:MAX_NAME]
-    with _started(TensorBoardTracker(f"{name}-{run.id}", run.folder / "tensorboard")) as tracker:
-        yield tracker
+    return TensorBoardTracker(f"{name}-{run.id}", run.folder / "tensorboard")
 
 
-@contextmanager
-def _mlflow(run: TrackedRun) -> Iterator[Any]:
+def _mlflow(run: TrackedRun, end: ExitStack) -> Any:
     """Follow a run at MLflow's configured address, by default in a database in the folder."""
     import mlflow
     from accelerate.tracking import MLflowTracker
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)  # It would report making a database.
-    ours = not mlflow.is_tracking_uri_set()
-    if ours:
+    if not mlflow.is_tracking_uri_set():
         mlflow.set_tracking_uri(f"sqlite:///{run.folder.resolve() / 'mlflow.db'}")
-    try:
-        with _started(MLflowTracker(run.study, run_name=run.title, nested_run=True)) as tracker:
-            yield tracker
-    finally:
-        if ours:
-            mlflow.set_tracking_uri(None)
+        end.callback(mlflow.set_tracking_uri, None)
+    return MLflowTracker(run.study, run_name=run.title, nested_run=True)
 
 
-@contextmanager
-def _wandb(run: TrackedRun) -> Iterator[Any]:
+def _wandb(run: TrackedRun, _: ExitStack) -> Any:
     from accelerate.tracking import WandBTracker
 
-    with _started(WandBTracker(run.study, name=run.title, dir=str(run.folder))) as tracker:
-        yield tracker
+    return WandBTracker(run.study, name=run.title, dir=str(run.folder))
 
 
-@contextmanager
-def _started(tracker: Any) -> Iterator[Any]:
-    tracker.start()
-    try:
-        yield tracker
-    finally:
-        tracker.finish()
+class _Library(NamedTuple):
+    """The function that makes a run's tracker, and the modules it needs."""
 
-
-@dataclass(frozen=True)
-class _Library:
-    """The function that lets a tracker follow a run, and the modules it needs."""
-
-    follow: Callable[[TrackedRun], AbstractContextManager[Any]]
+    make: Callable[[TrackedRun, ExitStack], Any]
     modules: tuple[str, ...]
 
 
@@ -137,7 +117,11 @@ class Tracking:
             if progress.done <= self.done:  # A further training of this run: its steps follow.
                 self.finished += self.done
             self.done = progress.done
-            self._log_rows(progress.rows)
+            by_step: dict[int, dict[str, float]] = {}
+            for row in progress.rows:
+                by_step.setdefault(int(row.get("step") or 0), {}).update(_values(row))
+            for step, values in by_step.items():
+                self._log(values, self.finished + step)
         self.pass_on(progress)
 
     def finish(self, rows: Iterable[Row]) -> None:
@@ -154,13 +138,6 @@ class Tracking:
             self._carefully(name, self.open[name][1].close)
         self.open.clear()
 
-    def _log_rows(self, rows: Iterable[Row]) -> None:
-        by_step: dict[int, dict[str, float]] = {}
-        for row in rows:
-            by_step.setdefault(int(row.get("step") or 0), {}).update(_values(row))
-        for step, values in by_step.items():
-            self._log(values, self.finished + step)
-
     def _log(self, values: Mapping[str, float], step: int) -> None:
         if values:
             for name in self.waiting:
@@ -170,11 +147,12 @@ class Tracking:
                 self._carefully(name, partial(self.open[name][0].log, dict(values), step=step))
 
     def _start(self, name: str) -> None:
-        stack = ExitStack()
         # One process at a time: the first one may have to make a database.
-        with locked(self.run.folder / ".tracking.lock", wait=True):
-            tracker = stack.enter_context(TRACKERS[name].follow(self.run))
-        self.open[name] = tracker, stack
+        with ExitStack() as end, locked(self.run.folder / ".tracking.lock", wait=True):
+            tracker = TRACKERS[name].make(self.run, end)
+            tracker.start()
+            end.callback(tracker.finish)
+            self.open[name] = tracker, end.pop_all()
         settings = {"run": self.run.id, "title": self.run.title, **self.run.settings}
         tracker.store_init_configuration(settings)
 
@@ -184,8 +162,7 @@ class Tracking:
         except Exception as error:  # A training is worth more than its curves.
             self.open.pop(name, None)
             warnings.warn(
-                f"{name} could not be written to ({one_line(error)}). Runs go on without it.",
-                stacklevel=2,
+                f"{name} could not be written to ({one_line(error)}). Runs go on without it.", stacklevel=2
             )
 
 
