@@ -183,11 +183,11 @@ def test_options_of_the_released_code_train_and_are_no_part_of_a_run_without_the
 @pytest.mark.parametrize(
     ("modules", "languages", "why"),
     [
-        (None, ("en", "sw"), r'here all is shared\. Give modules: modules = \{kind = "adapter"\}'),
+        (None, ("en", "sw"), r'this encoder has none\. Give modules: modules = \{kind = "adapter"\}'),
         (
             Modules(kind="shared-adapter"),
             ("en", "sw"),
-            "a shared-adapter is one for all. Choose the kind adap",
+            "a shared-adapter is of all languages. Choose the kind adap",
         ),
         (Modules(kind="adapter"), ("en",), r"found one language \(en\)\. Name two or more"),
     ],
@@ -197,7 +197,7 @@ def test_an_encoder_without_modules_of_several_languages_is_refused(setting, mod
         raise AssertionError(language)
 
     wrong = replace(setting, modules=modules, languages=languages, text=unread)
-    with pytest.raises(ConfigError, match=f"^meta-learning: it learns what each language has.*{why}"):
+    with pytest.raises(ConfigError, match=f"^meta-learning: it trains modules of single languages.*{why}"):
         METHOD.train(wrong)
 
 

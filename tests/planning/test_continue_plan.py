@@ -149,7 +149,7 @@ def test_bitext_is_aligned_for_embeddings_from_translations(plan):
         ),
         (
             {"encoder.0.pretrain.method.name": "meta-learning"},
-            "learns what each language has for itself, and here all is shared",
+            "trains modules of single languages, and this encoder has none",
         ),
         ({"adjust.0.examples": [20, 40], "encoder.0.pretrain.start": "adjusted 20", "adjust.1.start": "hare"},
          r"no encoder of this recipe 'hare'"),

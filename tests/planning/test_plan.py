@@ -454,7 +454,7 @@ encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], bitext 
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { name = "mlm" } } } ->
     encoder.pretrain.method: no pretraining method 'mlm'. Known: masked-language-modelling, masked-
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { name = "meta-learning" }
-    } } -> encoder.pretrain: meta-learning: it learns what each language has for itself, and here all is
+    } } -> encoder.pretrain: meta-learning: it trains modules of single languages, and this encoder has
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], modules = { kind = "adapter",
     reduction = 512 } } } -> encoder.pretrain: modules: a bottleneck of 256 / 512 (reduction): nothing goes
     through.

@@ -7,7 +7,7 @@ of rates, lengths and dropout. One thing differs: after the warm-up their rate i
 
 Contrastive alignment is InfoNCE in both directions at temperature 0.1, as Wu & Dredze (2020) align words.
 
-Procrustes and centring leave the encoder as it is, and map each target language's last states onto the
+Procrustes and centring do not change the encoder, and map each target language's last states onto the
 source's. Schönemann (1966) has the orthogonal map in closed form; Artetxe et al. (2016) and Wang et al.
 (2019, "Cross-Lingual BERT Transformation") align words and contextual states by it, after centring both
 languages: x ↦ (x - t̄)R + s̄. Libovický et al. (2020), "On the Language Neutrality of Pre-trained Multilingual
@@ -69,10 +69,10 @@ from isogloss.training.states import check_layers
 
 @dataclass(frozen=True, kw_only=True)
 class PairTraining:
-    """How long an encoder is trained on sentence pairs, and on what batches."""
+    """Length and batches of a training on sentence pairs."""
 
     epochs: Count = 1
-    """Passes over the sentence pairs; 0 leaves the encoder as it is."""
+    """Passes over the sentence pairs; 0 does not change the encoder."""
 
     batch_size: Positive = 32
     """Sentence pairs a step, all of one pair of languages; in contrast the others are the negatives."""
@@ -83,7 +83,7 @@ class PairTraining:
 
 @dataclass(frozen=True, kw_only=True)
 class LevelEncoding:
-    """How sentence pairs are read where words or sentences are matched."""
+    """Encoding of sentence pairs whose words or sentences are matched."""
 
     level: Literal["word", "sentence"] = "word"
     """What is matched: linked words, or the means of whole sentences."""
@@ -126,7 +126,7 @@ class CrossLingualAdjustment(Adjustment):
     """What is aligned, and the states that represent it."""
 
     training: PairTraining = field(default=PairTraining(), metadata=NESTED)
-    """How long it is trained, and on what batches."""
+    """Length and batches of the training."""
 
     updates: Updates = field(
         default=Updates(learning_rate=5e-5, weight_decay=0.0, beta2=0.98, epsilon=1e-9, clip=0.0),
@@ -147,7 +147,7 @@ class CrossLingualAdjustment(Adjustment):
         return _cost(self, pairs)
 
     def train(self, setting: AdjustSetting) -> Trained:
-        """Adjust the encoder on aligned bitext; without pairs or steps it stays as it is, to the bit."""
+        """Adjust the encoder on aligned bitext; without pairs or steps it is unchanged, to the bit."""
         return adjust(setting, self)
 
     def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
@@ -180,7 +180,7 @@ class ContrastiveAlignment(Adjustment):
     """What is contrasted, and the states that represent it."""
 
     training: PairTraining = field(default=PairTraining(), metadata=NESTED)
-    """How long it is trained, and on what batches."""
+    """Length and batches of the training."""
 
     updates: Updates = field(default=Updates(learning_rate=2e-5, weight_decay=0.0), metadata=NESTED)
     """How weights are updated."""
@@ -211,7 +211,7 @@ class ContrastiveAlignment(Adjustment):
         return _cost(self, pairs)
 
     def train(self, setting: AdjustSetting) -> Trained:
-        """Align the encoder on bitext; without pairs or steps it stays as it is, to the bit."""
+        """Align the encoder on bitext; without pairs or steps it is unchanged, to the bit."""
         return adjust(setting, self)
 
     def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
@@ -234,7 +234,7 @@ def _cost(method: CrossLingualAdjustment | ContrastiveAlignment, pairs: int) -> 
 
 
 def adjust(setting: AdjustSetting, method: CrossLingualAdjustment | ContrastiveAlignment) -> Trained:
-    """Train an encoder on aligned sentence pairs; without a step it stays as it is, to the bit.
+    """Train an encoder on aligned sentence pairs; without a step it is unchanged, to the bit.
 
     A batch holds one pair of languages. The model before the first step, f⁰, is copied where the source is
     anchored.
@@ -313,14 +313,14 @@ class Procrustes(Adjustment):
         return self.reading.pairs().needs_links
 
     def train(self, setting: AdjustSetting) -> Trained:
-        """Find the rotations; the encoder stays as it is, to the bit."""
+        """Fit the rotations; the encoder is unchanged, to the bit."""
         encoding = self.reading.pairs(drop_identical=self.drop_identical)
         return attach_maps(setting, "rotation", encoding, self.precision)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Centring(Adjustment):
-    """Give the last states of each target language the source's mean, and its scale where asked.
+    """Shift the last states of each target language to the source's mean, and scale them too if set.
 
     The source keeps its own mean and scale, so that a model of the source reads its language as before.
     """
@@ -345,7 +345,7 @@ class Centring(Adjustment):
         return self.reading.pairs().needs_links
 
     def train(self, setting: AdjustSetting) -> Trained:
-        """Find the shifts; the encoder stays as it is, to the bit."""
+        """Fit the shifts; the encoder is unchanged, to the bit."""
         kind: Kind = "normalisation" if self.scale else "centring"
         return attach_maps(setting, kind, self.reading.pairs(), self.precision)
 

@@ -1,4 +1,4 @@
-"""Alignment loss: keep translated words together while a task is learned (continual learning).
+"""Alignment loss: translated words stay aligned while a task is learned (continual learning).
 
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Section 3,
 Eq. 2: L = L_task + α·L_align, with aligned sentence pairs drawn at random at each step. It is an auxiliary
@@ -56,7 +56,7 @@ class AlignmentLoss(AuxiliaryLoss):
 
     reference: Literal["original"] | None = None
     """Whose states f⁰ are: original, the encoder's before any adjustment, as in the released code; those of
-    what this training starts from, adjusted or not, when left out."""
+    the start of this training, adjusted or not, when left out."""
 
     _nested = nested_fields()
 
@@ -103,7 +103,7 @@ class AlignmentLoss(AuxiliaryLoss):
         return frozen_copy(load_model(setting.original, attention=fastest_attention()))
 
     def loss(self, model: Model, original: Model, batch: AlignedBatch) -> Tensor:
-        """Return what Eq. 2 adds to the task's loss: α·L_align."""
+        """Return the second term of Eq. 2, α·L_align."""
         terms = alignment_terms(model, original, batch, layer=self.encoding.layer, form=self.form)
         return self.alpha * terms.aligned + (self.alpha if self.weighs == "both" else 1.0) * terms.anchored
 

@@ -93,7 +93,7 @@ class Average(Method):
         return self.is_sparse or abs(1 - fsum(self.weights_of(count))) > TOLERANCE
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Read the source's dev sets, which choose nothing: they show what the average lost."""
+        """Read the source's dev sets, which select nothing, to show the loss by averaging."""
         return Reads(dev=source or target)
 
     def train(self, setting: Setting) -> Trained:
@@ -249,12 +249,12 @@ def _loaded(setting: Setting, part: Averaged, tokenizer: Tokenizer) -> Model:
         raise ModelError(
             f"{part.folder}: this cannot be averaged: it is a {config.model_type} of "
             f"{config.num_hidden_layers} layers, and the encoder of the others a {other.model_type} of "
-            f"{other.num_hidden_layers}. Average what comes from one encoder."
+            f"{other.num_hidden_layers}. Average models of one encoder."
         )
     if load_tokenizer(part.folder).get_vocab() != tokenizer.get_vocab():
         raise ModelError(
             f"{part.folder}: this cannot be averaged with the others: its tokenizer has other subwords, so "
-            f"its embeddings are those of others. Average what comes from one encoder."
+            f"its embeddings are those of others. Average models of one encoder."
         )
     if part.has_head:
         return setting.task.head(part.folder, seed=0, attention=fastest_attention())

@@ -146,7 +146,7 @@ class ModelConsistency(AuxiliaryLoss):
         return Reads(train=(*source, *language_pairs(source, target)), teacher=teacher)
 
     def cost(self, batch: Load) -> AddedCost:
-        """Return the cost of a batch of its own examples, and of the teacher."""
+        """Return the cost of a further batch of examples, and of the teacher."""
         return AddedCost(rows=batch.rows, copies=1.0)
 
     def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002

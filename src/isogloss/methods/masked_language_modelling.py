@@ -47,7 +47,7 @@ class MaskedLanguageModelling(Pretraining):
     replays: ClassVar[bool] = True
 
     training: TextTraining = field(default=TextTraining(), metadata=NESTED)
-    """How long, on what batches of text, and how that is followed."""
+    """Length, batches of text, and evaluation of the training."""
 
     mixed: bool = False
     """True: rows of one batch come from all languages; False: a batch holds one language (paper 4)."""
@@ -59,12 +59,12 @@ class MaskedLanguageModelling(Pretraining):
     """How weights are updated."""
 
     conflict: Conflict | None = None
-    """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""
+    """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
 
     _nested = nested_fields()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained."""
+        """Raise ConfigError for invalid fields."""
         check_fields(
             self,
             {
@@ -142,7 +142,7 @@ class MaskedNextToken(Pretraining):
     replays: ClassVar[bool] = True
 
     training: TextTraining = field(default=TextTraining(steps=1000, masked=0.2), metadata=NESTED)
-    """How long (the paper: 1000 steps), on what batches of text, and how that is followed."""
+    """Length (the paper: 1000 steps), batches of text, and evaluation of the training."""
 
     mask: str = ""
     """Subword of the vocabulary that hidden ones are replaced by ("_" in the paper); the tokenizer's own mask
@@ -157,7 +157,7 @@ class MaskedNextToken(Pretraining):
     _nested = nested_fields()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained."""
+        """Raise ConfigError for invalid fields."""
         check_fields(self, {})
 
     def cost(self) -> Cost:

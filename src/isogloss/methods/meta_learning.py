@@ -1,4 +1,4 @@
-"""Meta-learning: pretraining in which each language's own modules learn to make what is shared good for all.
+"""Meta-learning: pretraining in which the modules of languages improve the shared parameters for all.
 
 "On Negative Interference in Multilingual Models", Section 4 and Algorithm 1, over masked language modelling:
 ``training/meta_learning`` is its step, ``training/hypergradient`` its Eqs. 3, 4 and 8.
@@ -41,19 +41,19 @@ LOG_TERMS_EVERY = 100
 
 @dataclass(frozen=True, kw_only=True)
 class MetaLearning(Pretraining):
-    """Predict hidden subwords; each language's modules learn to make what is shared good for all.
+    """Predict hidden subwords; each language's modules learn to improve the shared parameters for all.
 
-    In one process, and each batch at once: φ moves before θ, and by what the whole batch says of θ.
+    In one process and without accumulation: φ moves before θ, by the gradient of the full batch.
     """
 
     name: ClassVar[str] = "meta-learning"
 
     training: TextTraining = field(default=TextTraining(), metadata=NESTED)
-    """How long, on what batches of text, and how that is followed."""
+    """Length, batches of text, and evaluation of the training."""
 
     second_order: str = "finite-difference"
-    """How the term that comes through the imagined step is computed: finite-difference (Eq. 8), exact, or
-    first-order, which leaves it out (the ablation)."""
+    """Computation of the second-order term: finite-difference (Eq. 8), exact, or first-order, which leaves it
+    out (the ablation)."""
 
     inner_step: str = "plain"
     """The step that is imagined: plain, gradient descent as in Algorithm 1 (so short at Adam's rate that the
@@ -73,7 +73,7 @@ class MetaLearning(Pretraining):
     """Subwords of each language's validation batch, padding included; batch_subwords when left out."""
 
     own_on_train: bool | None = None
-    """Whether the training loss moves the languages' own modules, too, with what is shared, as in the
+    """Whether the training loss moves the languages' modules, too, with the shared parameters, as in the
     released code; no when left out: they move by the validation losses alone, as in Algorithm 1."""
 
     updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
@@ -82,7 +82,7 @@ class MetaLearning(Pretraining):
     _nested = nested_fields()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained."""
+        """Raise ConfigError for invalid fields."""
         rates = {name: getattr(self, name) for name in ("own_learning_rate", "inner_learning_rate")}
         check_fields(
             self,
@@ -103,19 +103,19 @@ class MetaLearning(Pretraining):
         """Raise ConfigError for an encoder without modules of single languages, or with one language."""
         check_objective(self.name, family, next_token=False)
         refuse_sharding(f"{self.name}: its inner steps are not made", "choose masked-language-modelling")
-        learns = f"{self.name}: it learns what each language has for itself"
+        learns = f"{self.name}: it trains modules of single languages"
         if modules is None:
             raise ConfigError(
-                f'{learns}, and here all is shared. Give modules: modules = {{kind = "adapter"}}.'
+                f'{learns}, and this encoder has none. Give modules: modules = {{kind = "adapter"}}.'
             )
         if modules.kind == SHARED_ADAPTER:
             raise ConfigError(
-                f"{learns}, and a shared-adapter is one for all. Choose the kind adapter, feed-forward or "
-                f"attention, or train the shared-adapter by masked-language-modelling."
+                f"{learns}, and a shared-adapter is of all languages. Choose the kind adapter, "
+                f"feed-forward or attention, or train the shared-adapter by masked-language-modelling."
             )
         if len(languages) < 2:
             raise ConfigError(
-                f"{learns} in addition to what they share; found one language "
+                f"{learns} for the benefit of others; found one language "
                 f"({', '.join(languages)}). Name two or more, or choose masked-language-modelling."
             )
 

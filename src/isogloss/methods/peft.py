@@ -4,7 +4,7 @@ LoRA: Hu et al. (2022), "LoRA: Low-Rank Adaptation of Large Language Models", Se
 (2024), "DoRA: Weight-Decomposed Low-Rank Adaptation", Section 4. IA3: Liu et al. (2022), "Few-Shot
 Parameter-Efficient Fine-Tuning is Better and Cheaper than In-Context Learning", Section 3.3. All three are of
 the library peft. Before the first step no output differs from the encoder's; after the last the adapters are
-merged: what is scored and loaded is an ordinary model with W + (alpha / rank) B A for W.
+merged: an ordinary model is scored and saved, with W + (alpha / rank) B A for W.
 
 LT-SFT: Ansell et al. (2022), "Composable Sparse Fine-Tuning for Cross-Lingual Transfer", Section 3.1. The
 first training moves all weights from θ⁰ to θ¹; the mask is where |θ¹ - θ⁰| is largest, over all weights of

@@ -80,7 +80,7 @@ class Bilingual(Method):
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
-    """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""
+    """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read both; the mean of their dev scores chooses the epoch."""
@@ -178,7 +178,7 @@ class TranslateTrain(Method):
     left out translations have their examples' labels."""
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
-    """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""
+    """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
 
     def __post_init__(self) -> None:
         """Refuse to watch gradients of labels that are a teacher's."""

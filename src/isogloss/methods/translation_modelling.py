@@ -162,12 +162,12 @@ class TranslationModelling:
     """Translations of each direction, drawn at random, by whose chrF the weights are chosen."""
 
     evaluations: Positive = 5
-    """Times on the way, evenly spaced and at the end, that they are translated."""
+    """Number of times that they are translated, evenly spaced, the last at the end."""
 
     _nested = nested_fields()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained."""
+        """Raise ConfigError for invalid fields."""
         allowed = {
             "steps": self.steps >= 1,
             "heads": self.heads >= 1 and self.dim % self.heads == 0,

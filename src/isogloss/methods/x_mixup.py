@@ -75,8 +75,8 @@ class XMixup(Method):
     attends: Attends | None = None
     """cosine: in Eq. 3 a subword attends to the source by the cosine of their states, which finds translated
     words where attention does not; links (of tagging): evenly to the words that its word is linked to, by the
-    translator or by [align], and what has no link is not mixed; by the layer's queries and keys (the paper)
-    when left out."""
+    translator or by [align], and subwords without a link are not mixed; by the layer's queries and keys (the
+    paper) when left out."""
 
     alpha: Share | None = None
     """Weight of the source side's loss; the target's is the rest. The paper's when left out: 0.4 for

@@ -2,7 +2,7 @@
 
 Dozat & Manning (2017), "Deep Biaffine Attention for Neural Dependency Parsing". Separate layers
 represent each word as a dependent and as a head; two biaffine maps score arcs and relations. The root is
-a learned state that stands before the words, so that its arcs are scored, learned and labelled as all others.
+a learned state before the words, so that its arcs are scored, learned and labelled as all others.
 """
 
 import torch
@@ -49,7 +49,7 @@ class BiaffineParser(nn.Module):
         positions: tuple[Integer[Tensor, "arc"], Integer[Tensor, "arc"]],
         heads: Integer[Tensor, "arc"],
     ) -> Float[Tensor, "arc relation"]:
-        """Score every relation between words at places (row, word) and one candidate for each."""
+        """Score every relation between words at positions (row, word) and one candidate for each."""
         dependents, candidates = self._relation_sides(words)
         reached = torch.einsum("ax,rxy->ary", dependents[positions], self.relation)
         return torch.einsum("ary,ay->ar", reached, candidates[positions[0], heads])

@@ -1,7 +1,7 @@
 """Dropout that draws its random numbers four at a time, for processors that draw them one after the other.
 
 ``torch.nn.functional.dropout`` on a CPU makes one call of the generator for each element; here each 64 random
-bits decide on four. Draws stay independent, come from torch's own generator (so a seed fixes them), and the
+bits decide on four. Draws are independent, of torch's generator (so a seed fixes them), and the
 rate is exact to 1/65536.
 """
 

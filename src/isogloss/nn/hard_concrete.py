@@ -67,8 +67,7 @@ def shifted(
 ) -> Float[Tensor, " gate"]:
     """Shift all log α by one number so that an expected share is kept, above 0 and below 1.
 
-    The share stays as it is to first order along every gradient that comes back: what a gate gains, all
-    lose together.
+    To first order the share is constant along gradients: the gain of one gate is the loss of all together.
     """
     shift = _shift(log_alpha.detach(), sizes, share)
     open_now = open_probability(log_alpha.detach() + shift)

@@ -4,7 +4,7 @@ Adapters: Houlsby et al. (2019), "Parameter-Efficient Transfer Learning for NLP"
 Negative Interference in Multilingual Models", Appendix A, Eqs 6 and 7: o = W_h·g(W_z·z) + z. Invertible ones:
 Pfeiffer et al. (2020), "MAD-X: An Adapter-Based Framework for Multi-Task Cross-Lingual Transfer".
 
-Switch: a batch may hold several languages. Each language's rows then run as a batch of their own, in one
+Switch: a batch may hold several languages. Each language's rows then run as a separate batch, in one
 pass, and are put back in their order: the output of a row does not depend on other rows.
 
 Maps (a rotation, a shift, a change of scale) follow from a few moments of matched states, so that states
@@ -32,7 +32,7 @@ class Adapter(nn.Module):
 
     def __init__(self, dim: int, bottleneck: int, *, spread: float, seed: int) -> None:
         super().__init__()
-        # Made without numbers, or torch would draw some of its own.
+        # Made without numbers, or torch would draw random ones.
         self.down = nn.Linear(dim, bottleneck, device="meta").to_empty(device="cpu")
         self.up = nn.Linear(bottleneck, dim, device="meta").to_empty(device="cpu")
         generator = torch.Generator().manual_seed(seed)
@@ -42,11 +42,11 @@ class Adapter(nn.Module):
                 zero.zero_()
 
     def forward(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
-        """Return the states with what the bottleneck adds; g is the GELU of the encoders around it."""
+        """Return the states with the bottleneck's output added; g is the GELU of the encoders around it."""
         return states + self.added(states)
 
     def added(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
-        """Return what the bottleneck adds."""
+        """Return the bottleneck's output."""
         added: Tensor = self.up(nn.functional.gelu(self.down(states)))
         return added
 
@@ -67,10 +67,10 @@ class LanguageEmbedding(nn.Module):
 
 
 class InvertibleAdapter(nn.Module):
-    """Each half of a state moved by what a bottleneck makes of the other; newly made it is the identity.
+    """Each half of a state is moved by a bottleneck of the other; newly made it is the identity.
 
     Pfeiffer et al. (2020), Section 3.3, Eqs 4 and 5 (the coupling of NICE, Dinh et al. 2015), with the
-    bottlenecks of half the width of what they read, as there.
+    bottlenecks of half the width of their inputs, as there.
     """
 
     def __init__(self, dim: int, *, spread: float, seed: int) -> None:
@@ -164,7 +164,7 @@ def routed(
 
 @lru_cache(maxsize=8)
 def _rows(languages: tuple[str, ...], device: torch.device) -> tuple[dict[str, Tensor], Tensor]:
-    """Return each language's row numbers, in order of appearance, and where each row then stands.
+    """Return each language's row numbers, in order of appearance, and the position of each row among them.
 
     Kept for the other switches of a pass: a GPU would wait for every one of these numbers.
     """

@@ -35,7 +35,7 @@ class Movable(Protocol):
     """A batch, which moves to a device."""
 
     def to(self, device: torch.device, /) -> "Movable":
-        """Return it on a device."""
+        """Return the batch on a device."""
         ...
 
 
@@ -50,7 +50,7 @@ class Divisible(Protocol):
 
 @runtime_checkable
 class Whole(Protocol):
-    """A batch that every process computes, all of it; what they share of the work is inside the loss."""
+    """A batch that each process computes in full; processes share work only within its loss."""
 
     is_whole: bool
 
@@ -124,7 +124,7 @@ class Bucketed(Generic[Item, Made]):
 def by_length(lengths: Sequence[int], budget: int, *, padding: int | None = None) -> list[list[int]]:
     """Split rows, sorted by length, into batches of at most ``budget`` subwords and ``padding`` among them.
 
-    For evaluation, where order does not matter; a row longer than the budget is a batch of its own. Without
+    For evaluation, where order does not matter; a row longer than the budget is a batch alone. Without
     ``padding`` the budget alone decides.
     """
     batches: list[list[int]] = []

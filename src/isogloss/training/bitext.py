@@ -33,7 +33,7 @@ TOKENIZED_TOGETHER = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class PairEncoding:
-    """Encoding of sentence pairs: what is aligned, and the states that represent it."""
+    """Encoding of sentence pairs: the aligned items, and the states that represent them."""
 
     pulled: Aligned = "all"
     """What is aligned: all (linked words, [CLS] and [SEP]), words, special ([CLS] and [SEP]), opening
@@ -169,7 +169,7 @@ Parts = list[list[int]]
 
 @dataclass(frozen=True)
 class _PairEncoder:
-    """Encodes sentence pairs, and numbers texts in the order they come."""
+    """Encodes sentence pairs, and numbers texts in order of appearance."""
 
     tokenizer: Tokenizer
     encoding: PairEncoding

@@ -45,7 +45,7 @@ UNSUPPORTED = {
     "FSDP_ACTIVATION_CHECKPOINTING": "Leave --fsdp_activation_checkpointing out, and set "
     "gradient_checkpointing = true in the recipe's optimization.",
 }
-"""Further variables that Accelerate's launcher sets, with what to do instead."""
+"""Further variables that Accelerate's launcher sets, and the alternatives to them."""
 
 
 _alone: list[bool] = []
@@ -63,7 +63,7 @@ def alone() -> Iterator[None]:
 
 
 def own_device() -> torch.device:
-    """Return this process's device: a GPU of its own where the machine has several."""
+    """Return this process's device: one GPU for each process where the machine has several."""
     local_device: torch.device = _state().device
     return local_device
 
@@ -84,7 +84,7 @@ def is_sharded() -> bool:
 
 
 def refuse_sharding(what: str, instead: str) -> None:
-    """Raise ConfigError for what a sharded model does not support."""
+    """Raise ConfigError for a feature that a sharded model does not support."""
     if is_sharded():
         raise ConfigError(f"{what} with a sharded model (--use_fsdp). Leave --use_fsdp out, or {instead}.")
 
@@ -121,7 +121,7 @@ def barrier() -> None:
 
 
 def from_main_process(make: Callable[[], Plain]) -> Plain:
-    """Return to all processes what the main one makes alone; lists, dicts, texts and numbers."""
+    """Return the result of the main process to all; made of lists, dicts, texts and numbers."""
     if world_size() == 1:
         return make()
     body = b""
@@ -154,7 +154,7 @@ class Copies:
         broadcast_weights(model)
 
     def loss(self, compute: Callable[[nn.Module], Tensor]) -> Tensor:
-        """Return what is computed with the model."""
+        """Return a loss computed with the model."""
         return compute(self._model)
 
     def sum_gradients(self) -> None:
@@ -169,11 +169,11 @@ class Copies:
                 torch.distributed.all_reduce(weight.grad)
 
     def from_main_process(self, make: Callable[[], Plain]) -> Plain:
-        """Return to all processes what the main one makes with the model, alone."""
+        """Return the result of the main process, computed alone, to all."""
         return from_main_process(make)
 
     def gather(self) -> None:
-        """Leave the model as it is."""
+        """Do nothing: the model is an ordinary one."""
 
 
 def broadcast_weights(model: nn.Module) -> None:
@@ -211,7 +211,7 @@ class Shards:
         self._used = torch.zeros(len(self._trained))
 
     def loss(self, compute: Callable[[nn.Module], Tensor]) -> Tensor:
-        """Return what is computed with the model; its gradients are summed over all processes.
+        """Return a loss computed with the model; its gradients are summed over all processes.
 
         Every weight takes part in that sum: other processes may use those that this loss does not depend on.
         """
@@ -232,7 +232,7 @@ class Shards:
         self._used.zero_()
 
     def from_main_process(self, make: Callable[[], Plain]) -> Plain:
-        """Return to all processes what the main one makes with the model; all make it, in step."""
+        """Return the result of the main process to all; all compute it, in step."""
         self._root.unshard()
         result = make()
         self._root.reshard()
@@ -298,7 +298,7 @@ class _Root(nn.Module):
         self.model = model
 
     def forward(self, compute: Callable[[nn.Module], object]) -> object:
-        """Return what is computed."""
+        """Return the result."""
         return compute(self.model)
 
 

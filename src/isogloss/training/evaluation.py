@@ -1,6 +1,6 @@
 """Scoring models on data that was encoded once, for all kinds of inputs.
 
-Inputs of a target language come as they are, translated into the source language (translate-test: XTREME,
+Inputs of a target language are plain, translated into the source language (translate-test: XTREME,
 X-Mixup's baseline), or with a part in the source language (cross-lingual adjustment, Section 4). X-Mixup,
 Section 4.3, reads each input together with its translation into the source language: in classification the
 probabilities of both sides are averaged; in tagging and span QA the target side, which was mixed with the
@@ -257,7 +257,7 @@ def scored_batches(
             RowPair(
                 unlabelled(partners[number]),
                 unlabelled(rows[number]),
-                reversed_links(partners[number].links),  # From a translation's words to what it translates.
+                reversed_links(partners[number].links),  # From a translation's words to the original's.
             )
             for number in numbers
         ]

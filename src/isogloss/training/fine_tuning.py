@@ -1,7 +1,7 @@
 """Fine-tuning on labelled examples, with any auxiliary loss.
 
 All methods that fine-tune a model share this training: ``prepare`` makes the batches and their loss,
-``setting.auxiliary`` adds a term to the loss, with batches of its own.
+``setting.auxiliary`` adds a term to the loss, with further batches.
 """
 
 import math
@@ -98,7 +98,7 @@ class _BatchPair:
         return _BatchPair(main, auxiliary)
 
     def parts(self, count: int) -> "list[tuple[_BatchPair, float | None]]":
-        """Split both; the training's own parts come first, so their dropout is as without the term."""
+        """Split both, the main parts first: their dropout is the same as without the term."""
         main = parts_of(self.main, count, "fine-tuning")
         auxiliary = parts_of(self.auxiliary, count, "the auxiliary loss")
         return [

@@ -336,5 +336,5 @@ def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
 
 
 def on_host(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return copies of weights in the host's memory, since a GPU's is for what is being trained."""
+    """Return copies of weights in the host's memory, which is larger than a GPU's."""
     return {name: local(weight.detach()).to("cpu", copy=True) for name, weight in weights.items()}

@@ -253,7 +253,7 @@ class Pool:
         if not size:
             least = min(self.counts, key=self.counts.__getitem__)
             raise DataError(
-                f"gradient conflict: the text or examples of {least} come to {self.counts[least]}, and a "
+                f"gradient conflict: {least} has {self.counts[least]} blocks of text or examples, and a "
                 f"gradient is compared with another one; two or more are needed, and thousands are better. "
                 f"Choose another split or corpus."
             )

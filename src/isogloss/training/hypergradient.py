@@ -28,7 +28,7 @@ Loss = Callable[[Parameters, Parameters], Tensor]
 """From shared and a language's parameters to one number, drawing from torch's generators alone."""
 
 Step = Callable[[Parameters], Parameters]
-"""u: from the gradient of the shared parameters to what is subtracted from them; differentiable."""
+"""u: from the gradient of the shared parameters to the change that is subtracted; differentiable."""
 
 MixedProduct = Callable[[Parameters], dict[str, Tensor]]
 """From a direction w like θ to ∇²φθ L_train(θ, φ) w, a number for each in φ."""

@@ -10,9 +10,9 @@ T subwords of the largest part of a batch, in rows of L; M of them predicted. In
     converted    2(P - Vd) in bfloat16: the matrices that linear layers use
     activations  T(c_d·d + c_f·f + c_a·a·L) a layer, with c from LAYERS: stored by autograd
     recomputed   4Td a layer, and the activations of one layer, with gradient checkpointing
-    vocabulary   12MV of the predictions' scores, and 4Vd of the gradient that comes first
+    vocabulary   12MV of the predictions' scores, and 4Vd of the first gradient
 
-Activations are freed while gradients come, so that a step's peak is weights + states + best + the larger of
+A backward pass frees activations, so that a step's peak is weights + states + best + the larger of
 activations and gradients; with accumulation it is their sum. On a CPU it is their sum and one layer's
 activations more: the C library keeps freed blocks of less than 32 MB, into which others rarely fit. A
 backward pass takes one layer's widest tensors in addition, twice. The numbers in LAYERS were measured (a test
@@ -75,7 +75,7 @@ class Shape:
     """Width; of each half where it is gated."""
     vocabulary: int
     gated: bool = False
-    """Whether the feed-forward is gated and norms come first, as in ModernBERT."""
+    """Whether the feed-forward is gated and norms precede sub-layers, as in ModernBERT."""
     distances: int = 0
     """Buckets of distances that attention weighs in each direction, in DeBERTa."""
     dropout: bool = True

@@ -10,7 +10,7 @@ Shared parameters θ, parameters φ_i of each language:
     8  end
 
 ``fit`` is the loop, ``MetaBatches`` samples (line 5), ``MetaLearner.forward`` moves φ_i along the
-hypergradient (line 6) with an optimiser of its own and returns the loss that ``fit`` moves θ by (line 7).
+hypergradient (line 6) with a second optimiser and returns the loss by which ``fit`` moves θ (line 7).
 φ asks ``fit`` for no gradient, so it is moved once, unless line 7 is to move φ_i with θ. All batches are
 training text; those of validation are of a held-out part of it, if any is split off.
 """

@@ -1,6 +1,6 @@
-"""The interfaces of all ways to train, and what they receive and return.
+"""The interfaces of methods, losses, peft, pretraining and adjustments, with their inputs and results.
 
-A class inherits from the interface: what it leaves out is the ordinary case.
+Classes inherit from these; members they leave out have the most common meaning.
 """
 
 from abc import abstractmethod
@@ -111,7 +111,7 @@ class TranslationSetting(RunSetting):
     bitext: Mapping[str, list[Translation]]
     """By pair of languages (en-es): translations, trained on in both directions."""
     dev: Mapping[str, list[Translation]]
-    """By pair of languages: translations that choose among the weights on the way; none when empty."""
+    """By pair of languages: translations whose chrF selects among the weights; none when empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +149,7 @@ def language_pairs(source: tuple[str, ...], target: tuple[str, ...]) -> tuple[st
 
 @dataclass(frozen=True, kw_only=True)
 class AuxiliaryTerm:
-    """A term added to the loss of a training, with a batch of its own for each step."""
+    """A term added to the loss of a training, with a further batch for each step."""
 
     batches: Batches[Movable]
     loss: Callable[[Any], Tensor]
@@ -159,7 +159,7 @@ class AuxiliaryTerm:
 
 
 ExtraWriter = Callable[[Path], None]
-"""Writes files of its own into the folder of a model."""
+"""Writes further files into the folder of a model."""
 
 
 @dataclass(frozen=True)
@@ -190,10 +190,10 @@ class PeftSetting:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """What was done to a model before its first step."""
+    """The result of preparing a model for its first step."""
 
     fixed: int = 0
-    """Numbers in trainable parameters that stay as they are all the same."""
+    """Numbers in trainable parameters that are masked."""
     warnings: tuple[str, ...] = ()
 
 
@@ -234,7 +234,7 @@ class Setting(RunSetting):
     original: str = ""
     """Folder or name of the encoder before it was adjusted, where the auxiliary loss reads it."""
     parts: tuple[Averaged, ...] = ()
-    """What the weights are made of, where the method makes them of others."""
+    """The models of which the method averages the weights."""
 
 
 class DataReader(Named, Protocol):
@@ -303,9 +303,9 @@ class Peft(Named, Protocol):
 
     @abstractmethod
     def finish(self, model: Model, base: str) -> ExtraWriter:
-        """Make a trained model an ordinary one again; return what writes its difference from ``base``.
+        """Make a trained model an ordinary one again; return the writer of its difference from ``base``.
 
-        ``base`` is the folder or hub name of what it started from (``encoders.differences``).
+        ``base`` is the folder or hub name of its start (``encoders.differences``).
         """
 
 
@@ -319,7 +319,7 @@ class Pretraining(Named, Protocol):
     @property
     @abstractmethod
     def training(self) -> TextTraining:
-        """How long, on what batches of text, and how that is followed."""
+        """Length, batches of text, and evaluation of the training."""
 
     @property
     @abstractmethod

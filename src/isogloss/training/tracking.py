@@ -102,7 +102,7 @@ def tracked(names: Sequence[str], run: TrackedRun, on_progress: OnProgress) -> I
 
 
 class Tracking:
-    """The trackers of one run; give its ``on_progress`` to what trains."""
+    """The trackers of one run; a training reports to its ``on_progress``."""
 
     def __init__(self, names: Sequence[str], run: TrackedRun, on_progress: OnProgress) -> None:
         self.run, self.pass_on = run, on_progress
