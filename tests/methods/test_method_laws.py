@@ -130,7 +130,7 @@ def with_modules(bert_folder, tmp_path_factory):
     """Save an encoder with modules; ``stir`` lets those of its languages differ."""
 
     @cache
-    def made(kind, languages=LANGUAGES, *, stir=0.02, **fields):
+    def encoder_with_modules(kind, languages=LANGUAGES, *, stir=0.02, **fields):
         model = load_whole(bert_folder)
         add_modules(model, Modules(kind=kind, **fields), languages, seed=0)
         generator = torch.Generator().manual_seed(0)
@@ -142,7 +142,7 @@ def with_modules(bert_folder, tmp_path_factory):
         save_model(model, load_tokenizer(bert_folder), folder)
         return folder
 
-    return made
+    return encoder_with_modules
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def mapped(bert_folder, tmp_path_factory):
     from shutil import copytree
 
     @cache
-    def made(rotated):
+    def mapped_encoder(rotated):
         folder = tmp_path_factory.mktemp("mapped") / "encoder"
         copytree(bert_folder, folder)
         rotation = torch.linalg.qr(torch.randn(32, 32, generator=torch.Generator().manual_seed(0))).Q
@@ -159,16 +159,16 @@ def mapped(bert_folder, tmp_path_factory):
         write_language_maps(LanguageMaps("en", {"de": LanguageMap(matrix, torch.zeros(32))}), folder)
         return folder
 
-    return made
+    return mapped_encoder
 
 
 def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, peft=None, **about):
     about = {"batch_size": 8, "checkpoint_every": 2, **about}
-    made = in_translation.setting(task, encoder, folder, target=("de",), seed=seed, **about)
+    setting = in_translation.setting(task, encoder, folder, target=("de",), seed=seed, **about)
     if auxiliary == NEAR:
-        made = replace(made, teacher=str(folder / "teacher"))
+        setting = replace(setting, teacher=str(folder / "teacher"))
         save_model(TASKS[task].head(encoder, seed=9), load_tokenizer(encoder), folder / "teacher")
-    return method.train(replace(made, auxiliary=auxiliary, peft=peft, bitext={"en-de": translations(20)}))
+    return method.train(replace(setting, auxiliary=auxiliary, peft=peft, bitext={"en-de": translations(20)}))
 
 
 @pytest.fixture(scope="module")
@@ -176,10 +176,10 @@ def trained(tmp_path_factory):
     """Train each method on each encoder with each seed once; read the result, do not change it."""
 
     @cache
-    def made(method, auxiliary, encoder, seed=0):
+    def cached_training(method, auxiliary, encoder, seed=0):
         return train(method, auxiliary, encoder, tmp_path_factory.mktemp("work"), seed=seed)
 
-    return made
+    return cached_training
 
 
 EACH = pytest.mark.parametrize("name", FINE_TUNING)
@@ -331,10 +331,14 @@ def test_a_language_without_modules_is_refused_before_anything_is_read(name, wit
         raise AssertionError(language)
 
     method, auxiliary, _ = FINE_TUNING[name]
-    made = in_translation.setting("nli", with_modules("adapter", ("eo",)), tmp_path / "work", target=("de",))
-    made = replace(made, train=never, dev=never, auxiliary=auxiliary, bitext={"en-de": translations(20)})
+    setting = in_translation.setting(
+        "nli", with_modules("adapter", ("eo",)), tmp_path / "work", target=("de",)
+    )
+    setting = replace(
+        setting, train=never, dev=never, auxiliary=auxiliary, bitext={"en-de": translations(20)}
+    )
     with pytest.raises(ConfigError, match=r"adapter modules for each language, and none for '..'"):
-        method.train(made)
+        method.train(setting)
 
 
 @pytest.mark.slow
@@ -394,8 +398,8 @@ def test_labels_of_translations_come_from_a_teacher_with_modules(with_modules, t
     encoder = with_modules("attention")
     teacher = train(SourceOnly(), None, encoder, tmp_path / "teacher work", task="upos")
     save_model(teacher.model, teacher.tokenizer, tmp_path / "teacher")
-    made = in_translation.setting("upos", encoder, tmp_path / "work", teacher=tmp_path / "teacher")
-    assert XMixup().train(made).rows
+    setting = in_translation.setting("upos", encoder, tmp_path / "work", teacher=tmp_path / "teacher")
+    assert XMixup().train(setting).rows
 
 
 # Adjusting an encoder.
@@ -403,11 +407,11 @@ def test_labels_of_translations_come_from_a_teacher_with_modules(with_modules, t
 
 @pytest.fixture
 def adjusted(tmp_path):
-    def made(method, encoder, name="work", *, bitext=None):
+    def adjusted(method, encoder, name="work", *, bitext=None):
         bitext = {"en-de": translations(24)} if bitext is None else bitext
         return method.train(AdjustSetting(start=str(encoder), bitext=bitext, folder=tmp_path / name, seed=0))
 
-    return made
+    return adjusted
 
 
 @pytest.mark.slow

@@ -66,8 +66,10 @@ def stir(model):
 
 
 def scored(model, encoder):
-    made = in_translation.setting("upos", encoder, Path(), epochs=1)
-    return evaluation(made.task, made.dev("en"), load_tokenizer(encoder), made.optimization).scores(model)
+    setting = in_translation.setting("upos", encoder, Path(), epochs=1)
+    return evaluation(setting.task, setting.dev("en"), load_tokenizer(encoder), setting.optimization).scores(
+        model
+    )
 
 
 @EACH
@@ -95,14 +97,14 @@ def test_what_is_kept_scores_as_it_did_in_training_where_weights_are_tied(name, 
 
 @pytest.fixture
 def stirred(tmp_path):
-    def made(peft, encoder, task="upos"):
+    def adapted(peft, encoder, task="upos"):
         model = TASKS[task].head(encoder, seed=0)
         put_into(peft, model, tmp_path)
         difference = peft.finish(stir(model), str(encoder))
         save_model(model, load_tokenizer(encoder), tmp_path / "run" / "model", difference=difference)
         return model, tmp_path / "run" / "model"
 
-    return made
+    return adapted
 
 
 @EACH
@@ -121,11 +123,11 @@ def test_a_model_of_any_task_is_loaded_as_it_was_saved_to_the_bit(name, task, be
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, bert_folder):
     @cache
-    def made(method, peft):
+    def train(method, peft):
         setting = in_translation.setting("upos", bert_folder, tmp_path_factory.mktemp("work"))
         return method.train(replace(setting, peft=peft))
 
-    return made
+    return train
 
 
 OWN = {

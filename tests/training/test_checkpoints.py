@@ -18,7 +18,7 @@ from isogloss.training.optimizer import adamw
 from trained import equal, weights
 
 
-def trained(steps=2):
+def trained_steps(steps=2):
     """A model and its optimizer, both with something in them."""
     model = toy()
     optimizer = adamw(model, UPDATES)
@@ -36,7 +36,7 @@ def moments(optimizer):
 
 @pytest.mark.parametrize("with_best", [True, False])
 def test_what_is_loaded_is_what_was_saved(tmp_path, with_best):
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     best = weights(toy(seed=9)) if with_best else None
     Checkpoints(tmp_path, 1).save(model, optimizer, State(7, {"rows": [{"x": 0.1}], "ä": None}, best))
     other = toy(seed=3)
@@ -49,7 +49,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path, with_best):
 
 
 def test_loading_where_there_is_none_changes_nothing(tmp_path):
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     before = weights(model)
     assert Checkpoints(tmp_path / "none", 1).load(model, optimizer) is None
     assert Checkpoints(tmp_path / "none", 1).notes() is None
@@ -57,14 +57,14 @@ def test_loading_where_there_is_none_changes_nothing(tmp_path):
 
 
 def test_only_the_last_checkpoint_is_kept(tmp_path):
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     for step in (2, 10, 9_999_999):
         Checkpoints(tmp_path, 1).save(model, optimizer, State(step, {}, None))
         assert [path.name for path in tmp_path.iterdir()] == [f"checkpoint-{step:09d}"]
 
 
 def test_a_checkpoint_is_safetensors_and_json_and_no_pickle(tmp_path):
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     Checkpoints(tmp_path, 1).save(model, optimizer, State(1, {}, weights(model)))
     files = sorted((tmp_path / "checkpoint-000000001").iterdir())
     assert [file.name for file in files] == [
@@ -84,7 +84,7 @@ def test_a_checkpoint_is_safetensors_and_json_and_no_pickle(tmp_path):
 
 
 def test_half_written_checkpoints_are_no_checkpoints(tmp_path):
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     store = Checkpoints(tmp_path, 1)
     store.save(model, optimizer, State(3, {}, None))
     half = tmp_path / f".checkpoint-000000006.{host()}-{os.getpid()}-1.tmp"  # Of a process that has ended.
@@ -96,7 +96,7 @@ def test_half_written_checkpoints_are_no_checkpoints(tmp_path):
 
 
 def test_a_checkpoint_that_another_process_has_written_stays(tmp_path):
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     store = Checkpoints(tmp_path, 1)
     store.save(model, optimizer, State(3, {}, None))
     inode = (tmp_path / "checkpoint-000000003").stat().st_ino
@@ -108,7 +108,7 @@ def test_a_checkpoint_that_another_process_has_written_stays(tmp_path):
 
 def test_who_lost_a_run_while_a_checkpoint_got_its_name_removes_none(tmp_path):
     """Another process may be going on from the one before."""
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     store = Checkpoints(tmp_path, 1)
     store.save(model, optimizer, State(3, {}, None))
 
@@ -126,7 +126,7 @@ def test_who_lost_a_run_while_a_checkpoint_got_its_name_removes_none(tmp_path):
 
 def test_two_checkpoints_side_by_side_are_the_later_one(tmp_path):
     """The process died between renaming the new one and removing the old one."""
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     store = Checkpoints(tmp_path, 1)
     store.save(model, optimizer, State(99, {}, None))
     shutil.copytree(tmp_path / "checkpoint-000000099", tmp_path / "kept")
@@ -140,7 +140,7 @@ def test_two_checkpoints_side_by_side_are_the_later_one(tmp_path):
 )
 @pytest.mark.parametrize("damage", ["cut", "empty", "noise"])
 def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(tmp_path, name, damage):
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     Checkpoints(tmp_path, 1).save(model, optimizer, State(1, {"rows": []}, weights(model)))
     file = tmp_path / "checkpoint-000000001" / name
     content = file.read_bytes()
@@ -152,7 +152,7 @@ def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(tmp_path, name, d
 
 
 def test_the_checkpoint_of_another_model_is_refused(tmp_path):
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     Checkpoints(tmp_path, 1).save(model, optimizer, State(1, {}, None))
     other = torch.nn.Linear(6, 16)
     with pytest.raises(StorageError, match="of another model"):
@@ -161,7 +161,7 @@ def test_the_checkpoint_of_another_model_is_refused(tmp_path):
 
 @pytest.mark.parametrize("failing", ["pathlib.Path.mkdir", "pathlib.Path.write_text", "pathlib.Path.replace"])
 def test_a_full_disk_is_a_storage_error_and_the_last_checkpoint_stays(tmp_path, monkeypatch, failing):
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     store = Checkpoints(tmp_path, 1)
     store.save(model, optimizer, State(1, {}, None))
 
@@ -186,7 +186,7 @@ def test_a_disk_that_fills_while_weights_are_written_is_a_storage_error(tmp_path
 
     real = checkpoints.save_file
     monkeypatch.setattr(checkpoints, "save_file", into_a_folder)
-    model, optimizer = trained()
+    model, optimizer = trained_steps()
     with pytest.raises(StorageError, match="cannot write"):
         Checkpoints(tmp_path, 1).save(model, optimizer, State(2, {}, None))
     assert list(tmp_path.iterdir()) == []
@@ -223,7 +223,7 @@ def test_no_checkpoints_are_written_where_none_are_wanted_or_needed(tmp_path):
 def test_whoever_shares_the_folder_can_go_on_from_a_checkpoint(tmp_path):
     before = os.umask(0o002)
     try:
-        Checkpoints(tmp_path, 1).save(*trained(), State(7, {}, None))
+        Checkpoints(tmp_path, 1).save(*trained_steps(), State(7, {}, None))
     finally:
         os.umask(before)
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("checkpoint-*/*")}

@@ -19,7 +19,7 @@ UNITS = GateKinds(attention="head", feed_forward="neuron")
 WORDS = TEXT.split()
 
 
-def how(**changes):
+def gate_settings(**changes):
     rate = changes.pop("learning_rate", GATE_UPDATES.learning_rate)
     updates = replace(GATE_UPDATES, precision="float32", learning_rate=rate)
     return GateTraining(**{"steps": 6, "rows": 4, "updates": updates} | changes)
@@ -42,7 +42,7 @@ def learned(folder, blocks, kinds=UNITS, *, seed=0, on_progress=lambda _: None, 
     model, masking = loaded(folder)
     groups = gate_groups(model, kinds)
     found = learn_gates(
-        (model, masking), groups, ("en", blocks), how(**changes), seed=seed, on_progress=on_progress
+        (model, masking), groups, ("en", blocks), gate_settings(**changes), seed=seed, on_progress=on_progress
     )
     return found, groups
 
@@ -69,7 +69,7 @@ def test_the_model_stays_as_it_is(bert_folder, blocks):
     drawn_before = torch.get_rng_state()
     model.train()
     groups = gate_groups(model, GateKinds())
-    learn_gates((model, masking), groups, ("en", blocks), how(steps=2), seed=0)
+    learn_gates((model, masking), groups, ("en", blocks), gate_settings(steps=2), seed=0)
     assert model.training
     for name, weight in model.named_parameters():
         assert torch.equal(weight, before[name])
@@ -91,16 +91,16 @@ def test_the_asked_sparsity_rises_and_is_met_in_expectation_all_along(bert_folde
     gates.requires_grad_(False)
     with torch.no_grad():
         gates.log_alpha += torch.randn(len(gates.log_alpha), generator=torch.Generator().manual_seed(1))
-    setting = how(sparsity=0.5, settle=0.5)
+    setting = gate_settings(sparsity=0.5, settle=0.5)
     expected = [0.95, 0.725, 0.5, 0.5]
     found = [
         float(kept_share(at_target_sparsity(gates, setting, done), gates.sizes))
         for done in (0.0, 0.25, 0.5, 1.0)
     ]
     assert found == pytest.approx(expected, abs=1e-4)
-    assert float(kept_share(at_target_sparsity(gates, how(settle=0.0), 0.0), gates.sizes)) == pytest.approx(
-        0.5, abs=1e-4
-    )
+    assert float(
+        kept_share(at_target_sparsity(gates, gate_settings(settle=0.0), 0.0), gates.sizes)
+    ) == pytest.approx(0.5, abs=1e-4)
 
 
 def test_gates_start_open_as_asked_for(bert_folder):
@@ -136,7 +136,7 @@ def test_what_does_harm_is_pruned(bert_folder, blocks):
         (model, masking),
         groups,
         ("en", blocks),
-        how(steps=40, rows=8, sparsity=0.2, learning_rate=0.3),
+        gate_settings(steps=40, rows=8, sparsity=0.2, learning_rate=0.3),
         seed=0,
     )
     closed = found.log_alpha[groups[-1].name] <= found.threshold
@@ -158,6 +158,6 @@ def test_every_family_learns(encoder_folder, blocks):
     lines = [TEXT] * 3
     own = [np.array(ids[:40], dtype=np.int32) for ids in subwords_of(lines, load_tokenizer(encoder_folder))]
     groups = gate_groups(model, UNITS)
-    found = learn_gates((model, masking), groups, ("en", own), how(steps=2), seed=0)
+    found = learn_gates((model, masking), groups, ("en", own), gate_settings(steps=2), seed=0)
     assert {group.name for group in groups} == set(found.log_alpha)
     assert bool(flat(found).isfinite().all())

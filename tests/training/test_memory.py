@@ -28,7 +28,7 @@ SMALL = Architecture(layers=1, dim=64, heads=4, feed_forward=128, vocabulary=60)
 ENCODERS = ("bert", "deberta-v2", "distilbert", "modernbert", "xlm-roberta")
 
 
-def kept(config, *, half):
+def autograd_bytes(config, *, half):
     """Count the bytes that are kept for the gradients, weights aside, as in a training."""
     from transformers import AutoModel
 
@@ -57,7 +57,7 @@ def kept(config, *, half):
 
 
 @cache
-def made(family, layers, dropout):
+def tiny_config(family, layers, dropout):
     config = config_of(replace(SMALL, family=family, layers=layers), bos_token_id=1, eos_token_id=2)
     set_dropout(config, dropout)
     return config
@@ -69,8 +69,8 @@ def made(family, layers, dropout):
 @pytest.mark.parametrize("family", ENCODERS)
 def test_a_layer_keeps_what_is_said(family, dropout, half):
     # Of modernbert each third layer sees all of the text; they keep alike.
-    more, fewer = (kept(made(family, layers, dropout), half=half) for layers in (3, 2))
-    one, other = (shape_of(made(family, layers, dropout)) for layers in (3, 2))
+    more, fewer = (autograd_bytes(tiny_config(family, layers, dropout), half=half) for layers in (3, 2))
+    one, other = (shape_of(tiny_config(family, layers, dropout)) for layers in (3, 2))
     converted = 2 * (one.parameters - other.parameters) if half else 0
     assert layer_memory(one, LOAD, Machine(half=half)) == pytest.approx(more - fewer - converted, rel=0.1)
 
@@ -78,7 +78,7 @@ def test_a_layer_keeps_what_is_said(family, dropout, half):
 def test_the_parameters_are_those_of_the_model():
     from transformers import AutoModelForMaskedLM
 
-    config = made("bert", 2, 0.1)
+    config = tiny_config("bert", 2, 0.1)
     model = AutoModelForMaskedLM.from_config(config)
     assert shape_of(config).parameters == sum(weight.numel() for weight in model.parameters())
 
@@ -96,11 +96,11 @@ def test_the_peak_is_of_what_was_done_since():
 
 @pytest.mark.parametrize("gpu", [False, True])
 def test_every_way_to_save_memory_saves_some(gpu):
-    shape = replace(shape_of(made("bert", 3, 0.1)), layers=12)
+    shape = replace(shape_of(tiny_config("bert", 3, 0.1)), layers=12)
     load, machine = Load(rows=32, length=128, predicted=600), Machine(gpu=gpu)
 
-    def peak(*, best=False, **how):
-        return training_memory(shape, load, Updates(**how), machine, best=best)
+    def peak(*, best=False, **updates):
+        return training_memory(shape, load, Updates(**updates), machine, best=best)
 
     plain = peak()
     for less in ({"gradient_checkpointing": True}, {"accumulation": 4}, {"optimizer_states": "8-bit"}):

@@ -30,7 +30,7 @@ def task(request):
 
 
 @pytest.fixture
-def how(bert_folder, tmp_path):
+def optimization(bert_folder, tmp_path):
     return setting("nli", bert_folder, tmp_path).optimization
 
 
@@ -50,17 +50,17 @@ def close(one, other, atol=1e-5):
     )
 
 
-def beside(task, tokenizer, how, examples, translations, **changes):
-    own = evaluation(task, examples, tokenizer, how)
-    return pair_with_translations(own, translations, tokenizer, how, mixup=mixup(**changes))
+def paired_scorer(task, tokenizer, optimization, examples, translations, **changes):
+    own = evaluation(task, examples, tokenizer, optimization)
+    return pair_with_translations(own, translations, tokenizer, optimization, mixup=mixup(**changes))
 
 
-def by_hand(task, model, tokenizer, how, example, translation):
+def by_hand(task, model, tokenizer, optimization, example, translation):
     """Run one pair alone; give the scores of the translation, of the example, and λ."""
     rows = [
         replace(row, gold=())
         for one in (translation, example)
-        for row in task.encode([one], tokenizer, limit=how.limit, overlap=how.overlap)
+        for row in task.encode([one], tokenizer, limit=optimization.limit, overlap=optimization.overlap)
     ]
     batch = collate(rows, padding=tokenizer.pad_token_id)
     with torch.no_grad(), mixing(model, mixup(), batch.mask) as noted:
@@ -69,14 +69,16 @@ def by_hand(task, model, tokenizer, how, example, translation):
     return scores[:before], scores[before:], noted.ratios.mean().item()
 
 
-def test_each_example_is_scored_beside_its_own_translation(task, model, tokenizer, how):
+def test_each_example_is_scored_beside_its_own_translation(task, model, tokenizer, optimization):
     examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
-    scorer = beside(task, tokenizer, how, examples, translations[::-1])
+    scorer = paired_scorer(task, tokenizer, optimization, examples, translations[::-1])
     found, ratios = scorer.scores(model), scorer.ratios(model)
     assert scorer.warnings == ()
     there = {one.id: one for one in translations}
     for example, scores, ratio in zip(examples, found, ratios.tolist(), strict=True):
-        of_source, of_target, expected = by_hand(task, model, tokenizer, how, example, there[example.id])
+        of_source, of_target, expected = by_hand(
+            task, model, tokenizer, optimization, example, there[example.id]
+        )
         assert ratio == pytest.approx(expected, abs=1e-5)
         if task.name in ONE_ANSWER:
             mean = (of_source.softmax(dim=1) + of_target.softmax(dim=1)) / 2
@@ -86,9 +88,12 @@ def test_each_example_is_scored_beside_its_own_translation(task, model, tokenize
     assert ratios.std() > 0
 
 
-def test_without_translations_it_is_plain_evaluation_with_a_warning(task, model, tokenizer, how):
+def test_without_translations_it_is_plain_evaluation_with_a_warning(task, model, tokenizer, optimization):
     examples = READ[task.name]("de", 9)
-    scorer, plain = beside(task, tokenizer, how, examples, []), evaluation(task, examples, tokenizer, how)
+    scorer, plain = (
+        paired_scorer(task, tokenizer, optimization, examples, []),
+        evaluation(task, examples, tokenizer, optimization),
+    )
     assert close(scorer.scores(model), plain.scores(model), atol=0)
     assert scorer.predict(model) == plain.predict(model)
     assert scorer.measures(model) == plain.measures(model)
@@ -100,12 +105,12 @@ def test_without_translations_it_is_plain_evaluation_with_a_warning(task, model,
     )
 
 
-def test_examples_without_a_translation_run_among_others_that_have_one(task, model, tokenizer, how):
+def test_examples_without_a_translation_run_among_others_that_have_one(task, model, tokenizer, optimization):
     examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
     some = [one for one in translations if int(one.id) % 3]
-    mixed = beside(task, tokenizer, how, examples, translations).scores(model)
-    plain = evaluation(task, examples, tokenizer, how).scores(model)
-    scorer = beside(task, tokenizer, how, examples, some)
+    mixed = paired_scorer(task, tokenizer, optimization, examples, translations).scores(model)
+    plain = evaluation(task, examples, tokenizer, optimization).scores(model)
+    scorer = paired_scorer(task, tokenizer, optimization, examples, some)
     for example, found, with_all, without in zip(examples, scorer.scores(model), mixed, plain, strict=True):
         own = slice(len(example.options) if task.name == "multiple-choice" else None)
         expected = with_all if int(example.id) % 3 else without
@@ -114,13 +119,13 @@ def test_examples_without_a_translation_run_among_others_that_have_one(task, mod
     assert [not int(one.id) % 3 for one in examples] == ratios.isnan().tolist()
 
 
-def test_without_a_ratio_the_target_side_is_that_of_the_plain_model(task, model, tokenizer, how):
+def test_without_a_ratio_the_target_side_is_that_of_the_plain_model(task, model, tokenizer, optimization):
     examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
-    scorer = beside(task, tokenizer, how, examples, translations, largest=0.0)
-    plain = evaluation(task, examples, tokenizer, how).scores(model)
+    scorer = paired_scorer(task, tokenizer, optimization, examples, translations, largest=0.0)
+    plain = evaluation(task, examples, tokenizer, optimization).scores(model)
     assert scorer.ratios(model).tolist() == [0.0] * len(examples)
     if task.name in ONE_ANSWER:
-        there = evaluation(task, translations, tokenizer, how).scores(model)
+        there = evaluation(task, translations, tokenizer, optimization).scores(model)
         plain = [
             ((one.softmax(dim=1) + other.softmax(dim=1)) / 2).log()
             for one, other in zip(plain, there, strict=True)
@@ -128,13 +133,15 @@ def test_without_a_ratio_the_target_side_is_that_of_the_plain_model(task, model,
     assert close(scorer.scores(model), plain)
 
 
-def test_a_constant_ratio_is_that_of_every_pair(task, model, tokenizer, how):
+def test_a_constant_ratio_is_that_of_every_pair(task, model, tokenizer, optimization):
     examples = READ[task.name]("de", 9)
-    scorer = beside(task, tokenizer, how, examples, READ[task.name]("en", 9), largest=0.25, learned=False)
+    scorer = paired_scorer(
+        task, tokenizer, optimization, examples, READ[task.name]("en", 9), largest=0.25, learned=False
+    )
     assert scorer.ratios(model).tolist() == [0.25] * len(examples)
 
 
-def test_labels_of_examples_and_translations_are_not_looked_at(model, task, tokenizer, how):
+def test_labels_of_examples_and_translations_are_not_looked_at(model, task, tokenizer, optimization):
     field = {
         "nli": {"label": ""},
         "upos": {"tags": ()},
@@ -142,23 +149,26 @@ def test_labels_of_examples_and_translations_are_not_looked_at(model, task, toke
         "multiple-choice": {"label": None},
     }[task.name]
     examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
-    labelled = beside(task, tokenizer, how, examples, translations)
-    bare = beside(
-        task, tokenizer, how, *([replace(one, **field) for one in some] for some in (examples, translations))
+    labelled = paired_scorer(task, tokenizer, optimization, examples, translations)
+    bare = paired_scorer(
+        task,
+        tokenizer,
+        optimization,
+        *([replace(one, **field) for one in some] for some in (examples, translations)),
     )
     assert close(labelled.scores(model), bare.scores(model), atol=0)
 
 
-def test_a_translation_with_other_options_is_refused(bert_folder, tokenizer, how):
+def test_a_translation_with_other_options_is_refused(bert_folder, tokenizer, optimization):
     examples = READ["multiple-choice"]("de", 3)
     there = [replace(one, options=one.options[:2], label=None) for one in READ["multiple-choice"]("en", 3)]
     with pytest.raises(DataError, match="example '1' has 3 options and its translation 2; expected as many"):
-        beside(TASKS["multiple-choice"], tokenizer, how, examples, there)
+        paired_scorer(TASKS["multiple-choice"], tokenizer, optimization, examples, there)
 
 
-def test_each_window_of_a_long_sentence_is_scored_once(bert_folder, tokenizer, how):
+def test_each_window_of_a_long_sentence_is_scored_once(bert_folder, tokenizer, optimization):
     task, examples = TASKS["upos"], sentences("de", 6, longest=90)
-    scorer = beside(task, tokenizer, how, examples, sentences("en", 6, longest=90)[1:])
+    scorer = paired_scorer(task, tokenizer, optimization, examples, sentences("en", 6, longest=90)[1:])
     model = task.head(bert_folder, seed=0)
     assert len(scorer.rows) > len(examples) + 1
     assert [len(tags) for tags in scorer.predict(model)] == [len(one.words) for one in examples]
@@ -168,12 +178,12 @@ def test_each_window_of_a_long_sentence_is_scored_once(bert_folder, tokenizer, h
 # By word links
 
 
-def test_each_example_is_mixed_with_what_its_translation_is_linked_to(bert_folder, tokenizer, how):
+def test_each_example_is_mixed_with_what_its_translation_is_linked_to(bert_folder, tokenizer, optimization):
     """From an example to its translation lead the links, so the words of the example are the second ones."""
     task, examples = TASKS["upos"], sentences("de", 9)
     there = [replace(one, links=one.links[1:]) for one in linked(sentences("en", 9))]
     model = task.head(bert_folder, seed=0)
-    scorer = beside(task, tokenizer, how, examples, there, attends="links")
+    scorer = paired_scorer(task, tokenizer, optimization, examples, there, attends="links")
     found = scorer.scores(model)
     for row, example, other in zip(scorer.rows, examples, there, strict=True):
         (own,), (before,) = (task.encode([replace(one, tags=())], tokenizer) for one in (example, other))
@@ -185,14 +195,18 @@ def test_each_example_is_mixed_with_what_its_translation_is_linked_to(bert_folde
         with torch.no_grad(), mixing(model, mixup(attends="links"), batch.mask, links=links):
             alone = task.scores(model, batch)[before.scored :]
         assert torch.allclose(found[row.example], alone, atol=1e-5)
-    plain = evaluation(task, examples, tokenizer, how).scores(model)
+    plain = evaluation(task, examples, tokenizer, optimization).scores(model)
     assert not close(found, plain, atol=1e-3)
     turned = [replace(one, links=tuple((b, a) for a, b in one.links)) for one in there]
-    assert not close(found, beside(task, tokenizer, how, examples, turned, attends="links").scores(model))
+    assert not close(
+        found, paired_scorer(task, tokenizer, optimization, examples, turned, attends="links").scores(model)
+    )
 
 
-def test_translations_without_links_are_refused_where_words_are_mixed_by_links(tokenizer, how):
+def test_translations_without_links_are_refused_where_words_are_mixed_by_links(tokenizer, optimization):
     task, examples, bare = TASKS["upos"], sentences("de", 3), sentences("en", 3)
     with pytest.raises(DataError, match=r"translations of the inputs: attends = .* 2 translations .* 0, 2\)"):
-        beside(task, tokenizer, how, examples, [bare[0], *linked(bare[1:2]), bare[2]], attends="links")
-    beside(task, tokenizer, how, examples, bare, attends="links", largest=0.0)
+        paired_scorer(
+            task, tokenizer, optimization, examples, [bare[0], *linked(bare[1:2]), bare[2]], attends="links"
+        )
+    paired_scorer(task, tokenizer, optimization, examples, bare, attends="links", largest=0.0)

@@ -124,11 +124,11 @@ def paired(make_setting, bert_folder):
     """Pair examples with their translations, as a training reads them."""
     setting = replace(make_setting(("en",), ("de",), batch_size=4), task=TASKS["nli"])
 
-    def made(first, second, **how):
+    def batches_of(first, second, **options):
         train = {"en": first, "en-de": second, "en-de-en": first[:3]}
-        return paired_batches(setting, load_tokenizer(bert_folder), train, **how)
+        return paired_batches(setting, load_tokenizer(bert_folder), train, **options)
 
-    return made
+    return batches_of
 
 
 def test_an_example_without_translation_is_left_out_and_told_of(paired):
@@ -169,13 +169,13 @@ def test_back_translations_take_the_sources_place_when_they_are_asked_for(paired
 def test_a_batch_knows_its_links_and_those_of_a_back_translation_lead_from_the_translation(
     make_setting, bert_folder
 ):
-    def read(words, links=None):
+    def tagged(words, links=None):
         return [TaggedSentence(id=str(n), words=words, tags=(), links=links) for n in range(3)]
 
     train = {
-        "en": read(("the", "cat")),
-        "en-de": read(("the", "the", "cat"), ((0, 2), (1, 0))),
-        "en-de-en": read(("cat",), ((2, 0),)),
+        "en": tagged(("the", "cat")),
+        "en-de": tagged(("the", "the", "cat"), ((0, 2), (1, 0))),
+        "en-de-en": tagged(("cat",), ((2, 0),)),
     }
     given = make_setting(("en",), ("de",), batch_size=3)
     batches, _ = paired_batches(
@@ -189,7 +189,7 @@ def test_a_batch_knows_its_links_and_those_of_a_back_translation_lead_from_the_t
     assert [len(part) for part in parts] == [1, 2]
     assert torch.equal(torch.cat(parts), batch.links)
     assert batch.to("meta").links.is_meta
-    train["en-de"] = read(("the", "the", "cat"))
+    train["en-de"] = tagged(("the", "the", "cat"))
     batches, _ = paired_batches(given, load_tokenizer(bert_folder), train)
     assert batches[0].links is None and batches[0].parts(2)[0][0].to("cpu").links is None
 

@@ -44,13 +44,13 @@ def text(request):
     """Give parallel examples of a task, beside translations if asked for."""
     read = READ[request.param]
 
-    def made(**changes):
+    def parallel_examples(**changes):
         return ParallelExamples(task=TASKS[request.param], read=read, name="corpus dev", **changes)
 
-    return made
+    return parallel_examples
 
 
-def states(text, loaded, language="de", count=24):
+def states_of(text, loaded, language="de", count=24):
     return text.states(loaded, text.read(language)[:count], language, WANTED)
 
 
@@ -74,7 +74,7 @@ def test_ids_that_do_not_match_are_refused(text):
 def test_states_are_the_mean_over_subwords_that_are_not_special(text, loaded):
     model, tokenizer = loaded
     whole = text()
-    found = states(whole, loaded, count=5)
+    found = states_of(whole, loaded, count=5)
     rows = example_rows(whole.task, whole.read("de")[:5], loaded, WANTED.limit)
     special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
     for number, row in enumerate(each(rows)):
@@ -92,7 +92,7 @@ def test_states_that_are_no_numbers_are_an_error(text, loaded):
     with torch.no_grad():
         next(broken.parameters())[:] = float("nan")
     with pytest.raises(ModelError, match="states of texts are not finite"):
-        states(text(), (broken, tokenizer))
+        states_of(text(), (broken, tokenizer))
     with pytest.raises(ModelError, match="states of texts are not finite"):
         BitextSentences(lambda _: []).states((broken, tokenizer), ["a cat", "a dog"], "de", WANTED)
 
@@ -102,7 +102,7 @@ def test_plain_text_has_the_states_of_bitext(loaded):
     whole = ParallelExamples(task=TASKS["upos"], read=READ["upos"], name="x")
     lines = [" ".join(one.words) for one in whole.read("de")]
     expected = sentence_states(*loaded, lines, layers=WANTED.layers, limit=40, precision="float32")
-    torch.testing.assert_close(states(whole, loaded), expected, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(states_of(whole, loaded), expected, atol=1e-5, rtol=1e-4)
     bitext = BitextSentences(lambda _: [])
     assert torch.equal(bitext.states(loaded, lines, "de", WANTED), expected)
 
@@ -111,40 +111,40 @@ def test_plain_text_has_the_states_of_bitext(loaded):
 def paired(request):
     read = READ[request.param]
 
-    def made(how):
+    def paired_examples(mixup):
         return ParallelExamples(
             task=TASKS[request.param],
             read=read,
             name="corpus dev",
             translations=lambda language: read("en") if language != "en" else [],
-            mixup=how,
+            mixup=mixup,
             source="en",
         )
 
-    return made
+    return paired_examples
 
 
 def test_with_a_largest_ratio_of_0_paired_states_are_the_unmixed_ones_to_the_bit(paired, loaded):
     alone = replace(paired(mixup()), translations=None, mixup=None)
-    assert torch.equal(states(paired(mixup(largest=0.0)), loaded), states(alone, loaded))
-    assert not torch.allclose(states(paired(mixup()), loaded), states(alone, loaded), atol=1e-3)
+    assert torch.equal(states_of(paired(mixup(largest=0.0)), loaded), states_of(alone, loaded))
+    assert not torch.allclose(states_of(paired(mixup()), loaded), states_of(alone, loaded), atol=1e-3)
 
 
 def test_a_ratio_near_0_comes_near_the_unmixed_states(paired, loaded):
-    how = mixup(largest=1e-7, residual="summed", learned=False)
-    alone = replace(paired(how), translations=None, mixup=None)
-    torch.testing.assert_close(states(paired(how), loaded), states(alone, loaded), atol=1e-4, rtol=1e-3)
+    mix = mixup(largest=1e-7, residual="summed", learned=False)
+    alone = replace(paired(mix), translations=None, mixup=None)
+    torch.testing.assert_close(states_of(paired(mix), loaded), states_of(alone, loaded), atol=1e-4, rtol=1e-3)
 
 
 def test_paired_states_are_those_the_mixed_model_computes(paired, loaded):
     model, tokenizer = loaded
-    whole, how = paired(mixup()), mixup()
-    found = states(whole, loaded, count=5)
+    whole, mix = paired(mixup()), mixup()
+    found = states_of(whole, loaded, count=5)
     own, other = (example_rows(whole.task, whole.read(code)[:5], loaded, 40) for code in ("de", "en"))
     special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
     for number, (row, partner) in enumerate(zip(own, other, strict=True)):
         batch = collate([partner, row], padding=tokenizer.pad_token_id)
-        with torch.inference_mode(), mixing(model, how, batch.mask):
+        with torch.inference_mode(), mixing(model, mix, batch.mask):
             every = model(**batch.inputs(), output_hidden_states=True).hidden_states
         real = [place for place, one in enumerate(row.subwords) if one not in special]
         expected = torch.stack([layer[1, real].mean(dim=0) for layer in every])
@@ -153,25 +153,30 @@ def test_paired_states_are_those_the_mixed_model_computes(paired, loaded):
 
 def test_below_the_layer_that_mixes_and_in_the_source_nothing_is_mixed(paired, loaded):
     alone = replace(paired(mixup()), translations=None, mixup=None)
-    found, unmixed = states(paired(mixup()), loaded), states(alone, loaded)
+    found, unmixed = states_of(paired(mixup()), loaded), states_of(alone, loaded)
     torch.testing.assert_close(found[:2], unmixed[:2], atol=1e-5, rtol=1e-4)
-    assert torch.equal(states(paired(mixup()), loaded, "en"), states(alone, loaded, "en"))
+    assert torch.equal(states_of(paired(mixup()), loaded, "en"), states_of(alone, loaded, "en"))
 
 
 def test_by_links_paired_states_are_those_the_mixed_model_computes(loaded):
     model, tokenizer = loaded
-    there, how = linked(sentences("en", 5)), mixup(attends="links")
+    there, mix = linked(sentences("en", 5)), mixup(attends="links")
     there = [replace(one, links=one.links[1:]) for one in there]
     whole = ParallelExamples(
-        task=TASKS["upos"], read=sentences, name="x", translations=lambda _: there, mixup=how, source="en"
+        task=TASKS["upos"],
+        read=sentences,
+        name="x",
+        translations=lambda _: there,
+        mixup=mix,
+        source="en",
     )
-    found = states(whole, loaded, count=5)
+    found = states_of(whole, loaded, count=5)
     own, other = (example_rows(whole.task, some, loaded, 40) for some in (sentences("de", 5), there))
     for number, (row, partner) in enumerate(zip(own, other, strict=True)):
         batch = collate([partner, row], padding=tokenizer.pad_token_id)
         width = batch.subwords.size(1)
         links = subword_links([RowPair(partner, row, reversed_links(partner.links))], width=width)
-        with torch.inference_mode(), mixing(model, how, batch.mask, links=links):
+        with torch.inference_mode(), mixing(model, mix, batch.mask, links=links):
             every = model(**batch.inputs(), output_hidden_states=True).hidden_states
         expected = torch.stack([layer[1, 1 : len(row.subwords) - 1].mean(dim=0) for layer in every])
         torch.testing.assert_close(found[:, number], expected, atol=1e-5, rtol=1e-4)
@@ -182,7 +187,7 @@ def test_no_hook_remains(paired, loaded):
         return sum(len(part._forward_hooks) for part in loaded[0].modules())
 
     before = hooks()
-    states(paired(mixup()), loaded)
+    states_of(paired(mixup()), loaded)
     assert hooks() == before
 
 
@@ -196,6 +201,6 @@ def test_an_example_without_a_translation_is_read_alone_and_told_of(paired, load
     assert said == [
         "corpus dev de: 3 of 24 examples have no translation into en; they are read alone, unmixed."
     ]
-    found, every, unmixed = (states(one, loaded) for one in (some, whole, alone))
+    found, every, unmixed = (states_of(one, loaded) for one in (some, whole, alone))
     torch.testing.assert_close(found[:, :3], unmixed[:, :3], atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found[:, 3:], every[:, 3:], atol=1e-5, rtol=1e-4)

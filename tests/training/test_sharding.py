@@ -36,10 +36,10 @@ def model():
     shape = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        made = BertForMaskedLM(BertConfig(vocab_size=WORDS, max_position_embeddings=12, **shape))
-    ensure_modules(made, Modules(kind="adapter"), ("en", "de", "sw"), seed=0)
-    freeze(made.bert.embeddings.position_embeddings.parameters())
-    return made
+        model = BertForMaskedLM(BertConfig(vocab_size=WORDS, max_position_embeddings=12, **shape))
+    ensure_modules(model, Modules(kind="adapter"), ("en", "de", "sw"), seed=0)
+    freeze(model.bert.embeddings.position_embeddings.parameters())
+    return model
 
 
 class Texts:
@@ -63,7 +63,7 @@ class Texts:
         return MaskedBatch(subwords, None, None, masked, gold, languages)
 
 
-def trained(folder, stop=-1):
+def train_in(folder, stop=-1):
     """Train a model; dev scores choose the weights after some updates before the last."""
     folder.mkdir(exist_ok=True)
     network = model()
@@ -86,7 +86,7 @@ def trained(folder, stop=-1):
 def train(rank, folder, stop=-1):
     """Train, and write what this process ends with."""
     with suppress(KeyboardInterrupt):
-        network, rows = trained(folder, stop)
+        network, rows = train_in(folder, stop)
         assert all(type(one) is nn.Parameter for one in network.parameters())
         assert network.cls.predictions.decoder.weight is network.bert.embeddings.word_embeddings.weight
         assert {type(part).__name__ for part in network.modules()} == parts(model())
@@ -108,7 +108,7 @@ def assert_near(one, other):
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    network, rows = trained(tmp_path_factory.mktemp("alone"))
+    network, rows = train_in(tmp_path_factory.mktemp("alone"))
     return {"weights": weights(network), "rows": rows}
 
 
