@@ -11,7 +11,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_tokenizer, load_whole, save_model
-from isogloss.methods.alignment_loss import AlignmentLoss, SampledPairs
+from isogloss.methods.alignment_loss import AlignmentLoss, sampled_rows
 from isogloss.methods.plain import FewShot, SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
@@ -51,7 +51,7 @@ def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, weighs, 
     rows = task.encode(setting.train("en")[:6], tokenizer)
     own = [collate(rows, padding=tokenizer.pad_token_id)] * 3
     batches, loss = with_auxiliary(own, task.loss, term)
-    drawn = SampledPairs(range(30), 5, 3, derive(setting.seed, "replay")).rows(2)
+    drawn = sampled_rows(30, 5, step=2, seed=derive(setting.seed, "replay"))
     pairs = [setting.bitext["en-xx"][row] for row in drawn]
     slow = in_float64(bert_folder)
     slow.load_state_dict(
@@ -65,11 +65,11 @@ def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, weighs, 
 
 
 def test_pairs_are_drawn_at_random_and_from_seed_and_step_alone():
-    steps = [SampledPairs(range(100), 16, 50, 0).rows(step) for step in range(50)]
+    steps = [sampled_rows(100, 16, step=step, seed=0) for step in range(50)]
     assert {len(set(step)) for step in steps} == {16}
-    assert [SampledPairs(range(100), 16, 50, 0).rows(step) for step in (49, 0)] == [steps[49], steps[0]]
-    assert SampledPairs(range(100), 16, 50, 1).rows(0) != steps[0]
-    assert sorted(SampledPairs(range(5), 16, 2, 0).rows(0)) == [0, 1, 2, 3, 4]
+    assert [sampled_rows(100, 16, step=step, seed=0) for step in (49, 0)] == [steps[49], steps[0]]
+    assert sampled_rows(100, 16, step=0, seed=1) != steps[0]
+    assert sorted(sampled_rows(5, 16, step=0, seed=0)) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("task", ["upos", "nli", "parsing", "qa"])

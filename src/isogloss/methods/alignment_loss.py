@@ -20,7 +20,8 @@ from isogloss.encoders import fastest_attention, load_model
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.training.aligned_batches import AlignedBatch, Form, aligned_batch, alignment_terms, frozen_copy
-from isogloss.training.bitext import AlignedBitext, PairEncoding, read_bitext
+from isogloss.training.batching import BatchesByStep
+from isogloss.training.bitext import PairEncoding, read_bitext
 from isogloss.training.memory import AddedCost, Load, subwords_of
 from isogloss.training.setting import AuxiliaryLoss, AuxiliaryTerm, Reads, Setting, language_pairs
 from isogloss.training.states import check_layers
@@ -84,8 +85,13 @@ class AlignmentLoss(AuxiliaryLoss):
                 f"{self.name}: there are no sentence pairs to draw from (none given, or all were left out). "
                 f"Name bitext of the source and a target language in the field bitext of auxiliary."
             )
+        seed = derive(setting.seed, "replay")
+
+        def draw(step: int) -> AlignedBatch:
+            return aligned_batch(bitext, sampled_rows(len(bitext), self.pairs, step=step, seed=seed))
+
         return AuxiliaryTerm(
-            batches=SampledPairs(bitext, self.pairs, steps, derive(setting.seed, "replay")),
+            batches=BatchesByStep(steps, draw),
             loss=partial(self.loss, model, self._original(setting, model)),
             rows=tuple(bitext.rows),
             warnings=bitext.warnings(),
@@ -108,23 +114,7 @@ class AlignmentLoss(AuxiliaryLoss):
         return self.alpha * terms.aligned + (self.alpha if self.weighs == "both" else 1.0) * terms.anchored
 
 
-@dataclass(frozen=True)
-class SampledPairs:
-    """A batch for each step, drawn by (seed, step) without repetition within a step."""
-
-    bitext: AlignedBitext
-    size: int
-    steps: int
-    seed: int
-
-    def __len__(self) -> int:
-        return self.steps
-
-    def __getitem__(self, step: int) -> AlignedBatch:
-        return aligned_batch(self.bitext, self.rows(step))
-
-    def rows(self, step: int) -> list[int]:
-        """Return the rows of a step's batch."""
-        rng = np.random.Generator(np.random.PCG64(derive(self.seed, "draw", step)))
-        size = min(self.size, len(self.bitext))
-        return [int(row) for row in rng.choice(len(self.bitext), size=size, replace=False)]
+def sampled_rows(count: int, size: int, *, step: int, seed: int) -> list[int]:
+    """Draw the rows of a step's batch by (seed, step), without repetition within a step."""
+    rng = np.random.Generator(np.random.PCG64(derive(seed, "draw", step)))
+    return [int(row) for row in rng.choice(count, size=min(size, count), replace=False)]

@@ -72,6 +72,20 @@ def parts_of(batch: object, count: int, what: str) -> Sequence[tuple[Movable, fl
 
 
 @dataclass(frozen=True)
+class BatchesByStep(Generic[Made]):
+    """Batches that are each a function of their step."""
+
+    steps: int
+    make: Callable[[int], Made]
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __getitem__(self, step: int) -> Made:
+        return self.make(step)
+
+
+@dataclass(frozen=True)
 class Bucketed(Generic[Item, Made]):
     """Batches of rows of similar length, every row once an epoch, each batch from one group.
 

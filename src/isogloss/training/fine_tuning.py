@@ -25,7 +25,7 @@ from isogloss.encoders.family import Model, Tokenizer, head_parameters
 from isogloss.tasks.batch import collate
 from isogloss.tasks.classification import UNLABELLED
 from isogloss.tasks.task import Task
-from isogloss.training.batching import Batches, Bucketed, Movable, parts_of
+from isogloss.training.batching import Batches, BatchesByStep, Bucketed, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
@@ -82,7 +82,10 @@ def with_auxiliary(
             return loss(model, batch.main) if batch.auxiliary is None else term.loss(batch.auxiliary)
         return loss(model, batch.main) + term.loss(batch.auxiliary)
 
-    return _PairedBatches(batches, term.batches), summed
+    def pair(step: int) -> _BatchPair:
+        return _BatchPair(batches[step], term.batches[step])
+
+    return BatchesByStep(len(batches), pair), summed
 
 
 @dataclass(frozen=True)
@@ -105,20 +108,6 @@ class _BatchPair:
             *((_BatchPair(part, None), share) for part, share in main),
             *((_BatchPair(None, part), share) for part, share in auxiliary),
         ]
-
-
-@dataclass(frozen=True)
-class _PairedBatches:
-    """Batches of a training and of its auxiliary term, as many as of the training."""
-
-    main: Batches[Movable]
-    auxiliary: Batches[Movable]
-
-    def __len__(self) -> int:
-        return len(self.main)
-
-    def __getitem__(self, step: int) -> _BatchPair:
-        return _BatchPair(self.main[step], self.auxiliary[step])
 
 
 def plain_training(

@@ -23,6 +23,7 @@ from isogloss.encoders.family import Model
 from isogloss.encoders.gates import GateGroup, frozen, gated
 from isogloss.nn.hard_concrete import CLOSED_BELOW, kept_share, largest_kept, log_alpha_for, sample, shifted
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
+from isogloss.training.batching import BatchesByStep
 from isogloss.training.fit import Callbacks, fit
 
 GATE_UPDATES = Updates(learning_rate=0.1, warmup=0.0, weight_decay=0.0, clip=0.0)
@@ -95,31 +96,6 @@ class _Drawn:
         return replace(self, batch=self.batch.to(device))
 
 
-@dataclass(frozen=True)
-class _Batches:
-    """Batch i, drawn from (seed, i) alone."""
-
-    language: str
-    blocks: Blocks
-    masking: Masking
-    rows: int
-    steps: int
-    seed: int
-
-    def __len__(self) -> int:
-        return self.steps
-
-    def __getitem__(self, step: int) -> _Drawn:
-        seed = derive(self.seed, step)
-        rng = np.random.Generator(np.random.PCG64(seed))
-        rows = [[self.blocks[number]] for number in rng.integers(len(self.blocks), size=self.rows)]
-        return _Drawn(
-            self.masking.batch(rows, seed=seed, languages=(self.language,)),
-            derive(seed, "gates"),
-            step / self.steps,
-        )
-
-
 def learn_gates(
     loaded: tuple[Model, Masking],
     groups: Sequence[GateGroup],
@@ -135,7 +111,13 @@ def learn_gates(
     """
     (model, masking), (language, blocks) = loaded, text
     gates = Gates(groups, start=training.start, seed=derive(seed, "start"))
-    batches = _Batches(language, blocks, masking, training.rows, training.steps, derive(seed, "text"))
+
+    def draw(step: int) -> _Drawn:
+        batch_seed = derive(derive(seed, "text"), step)
+        rng = np.random.Generator(np.random.PCG64(batch_seed))
+        rows = [[blocks[number]] for number in rng.integers(len(blocks), size=training.rows)]
+        batch = masking.batch(rows, seed=batch_seed, languages=(language,))
+        return _Drawn(batch, derive(batch_seed, "gates"), step / training.steps)
 
     def loss(gates: Gates, drawn: _Drawn) -> Tensor:
         generator = torch.Generator(gates.log_alpha.device).manual_seed(drawn.seed)
@@ -147,7 +129,7 @@ def learn_gates(
     with frozen(model):
         fit(
             gates,
-            batches,
+            BatchesByStep(training.steps, draw),
             loss,
             updates=training.updates,
             seed=seed,
