@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import DataError, located
 from isogloss.core.rows.representations import Anisotropy as AnisotropyRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
@@ -36,7 +36,8 @@ class Anisotropy(Diagnostic):
     def measure(self, setting: MeasureSetting) -> list[AnisotropyRow]:
         """Return a row for each language and layer; sentences are those of the bitext with the first one."""
         loaded = setting.encoder(setting.subjects[0])
-        layers = layers_once(loaded[0], self.layers, self.name)
+        with located(self.name):
+            layers = layers_once(loaded[0], self.layers)
         request = StateOptions(layers=layers, limit=self.limit, precision=setting.precision)
         first, *others = setting.languages
         texts: dict[str, list[str]] = {}

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import DataError, located
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.representations import Cka as CkaRow
 from isogloss.core.run_parts import Positive, Whole
@@ -84,7 +84,9 @@ class Cka(Diagnostic):
 
         DataError for fewer than four sentences.
         """
-        layers, name = layer_numbers(self.layers, loaded, self.name), "-".join(languages)
+        name = "-".join(languages)
+        with located(self.name):
+            layers = layer_numbers(self.layers, loaded)
         pairs = text.pairs(*languages)
         if len(pairs) < MIN_UNBIASED_SENTENCES:
             raise DataError(

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import DataError, located
 from isogloss.core.rows.representations import MapPoint
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, layer_numbers
@@ -52,7 +52,8 @@ class RepresentationMap(Diagnostic):
     def measure(self, setting: MeasureSetting) -> list[MapPoint]:
         """Return a row for each language's centroid, then one for each point."""
         loaded = setting.encoder(setting.subjects[0])
-        (layer,) = layer_numbers((self.layer,), loaded, self.name)
+        with located(self.name):
+            (layer,) = layer_numbers((self.layer,), loaded)
         request = StateOptions(layers=(layer,), limit=self.limit, precision=setting.precision)
         texts = self._texts(setting)
         states = [

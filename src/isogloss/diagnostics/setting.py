@@ -188,7 +188,7 @@ def directions(states: Float[Tensor, "item dim"], *, centred: bool) -> Float[Ten
     return normalize(states - states.mean(dim=0) if centred else states, dim=1)
 
 
-def layer_numbers(layers: Sequence[int], loaded: LoadedEncoder, where: str) -> list[int]:
+def layer_numbers(layers: Sequence[int], loaded: LoadedEncoder) -> list[int]:
     """Return layers counted from 0 (the embeddings); -1 is the last, and none named means all."""
     count: int = loaded[0].config.num_hidden_layers + 1
-    return [layer % count for layer in layers_once(loaded[0], layers, where)] or list(range(count))
+    return [layer % count for layer in layers_once(loaded[0], layers)] or list(range(count))

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
+from isogloss.core.errors import ConfigError, DataError, ModelError, check_named, located
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.representations import DistanceBin
@@ -121,7 +121,8 @@ class WordDistance(Diagnostic):
 
         ``pair`` names the two languages (en-fr). DataError where fewer than two translations have links.
         """
-        layers = layers_once(loaded[0], self.layers, self.name)
+        with located(self.name):
+            layers = layers_once(loaded[0], self.layers)
         counts = {(layer, kind): (FineCounts(), FineCounts()) for layer in layers for kind in self.distances}
         random = np.random.Generator(np.random.PCG64(derive(self.seed, self.name, pair)))
         translations = [item for item in bitext if item.links and self._fits(item)]

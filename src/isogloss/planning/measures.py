@@ -118,7 +118,8 @@ def _check_chosen(choice: MeasureTable, cells: Sequence[Cell]) -> None:
 def labels(request: MeasureRequest, measured: Measured) -> Measure:
     """Read labelled examples of the grid's corpus, or of the one named."""
     inputs, cell = request.choice.inputs, cast(Cell, measured.cell)
-    check_inputs(inputs, cell.task, "inputs")
+    with located("inputs"):
+        check_inputs(inputs, cell.task)
     read = [language_read(inputs, code, cell.source) for code in measured.languages]
     request.check_languages(cell.encoder, read)
     corpus = request.choice.corpus or cell.corpus

@@ -14,7 +14,7 @@ from typing import ClassVar, TypeVar
 
 import torch
 
-from isogloss.core.errors import ConfigError, did_you_mean
+from isogloss.core.errors import ConfigError, did_you_mean, located
 from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row
@@ -297,7 +297,8 @@ class Encoder(Run):
             values = values_of(part)
             for name in ("layer", "layers"):
                 layers = values.get(name) or ()
-                check_layers(facts.layers, layers if isinstance(layers, tuple) else (layers,), name)
+                with located(name):
+                    check_layers(facts.layers, layers if isinstance(layers, tuple) else (layers,))
 
 
 def runs_in(value: object) -> tuple[Run, ...]:

@@ -291,17 +291,16 @@ PARTS: Mapping[str, str] = {
 Read = Callable[[str], list[Example]]
 
 
-def check_inputs(inputs: str, task: str, where: str) -> None:
+def check_inputs(inputs: str, task: str) -> None:
     """Raise ConfigError for unknown inputs, and for inputs that mix parts which the task's examples lack."""
     if inputs != ORIGINAL_INPUTS:
-        check_named(where, "kind of inputs", (TRANSLATED, PAIRED, *MIXED), inputs)
+        check_named("", "kind of inputs", (TRANSLATED, PAIRED, *MIXED), inputs)
     parts, mixed = find_task(task).parts, PARTS.get(inputs)
     if mixed not in (None, parts):
         fitting = [TRANSLATED, *(name for name, part in PARTS.items() if part == parts)]
         able = " and ".join(name for name, other in TASKS.items() if other.parts == mixed)
         raise ConfigError(
-            f"{where}: {inputs!r} is for {able}, not for {task}. "
-            f"Choose {' or '.join(fitting)}, or leave it out."
+            f"{inputs!r} is for {able}, not for {task}. Choose {' or '.join(fitting)}, or leave it out."
         )
 
 

@@ -58,23 +58,23 @@ def encoder_states(
     release_memory()
 
 
-def layers_once(model: Model, layers: Sequence[int], where: str) -> tuple[int, ...]:
+def layers_once(model: Model, layers: Sequence[int]) -> tuple[int, ...]:
     """Return layers without repetitions, such as -1 after 12 of 12; ConfigError for an unknown one."""
     last = model.config.num_hidden_layers
-    check_layers(last, layers, where)
+    check_layers(last, layers)
     named: dict[int, int] = {}
     for layer in layers:
         named.setdefault(layer % (last + 1), layer)
     return tuple(named.values())
 
 
-def check_layers(last: int, layers: Sequence[int], where: str = "") -> None:
+def check_layers(last: int, layers: Sequence[int]) -> None:
     """Raise ConfigError for a layer that an encoder of ``last`` layers does not have."""
     for layer in layers:
         if not -last - 1 <= layer <= last:
             raise ConfigError(
-                f"{where and f'{where}: '}no layer {layer}: this encoder has {last} layers: use 0 (the "
-                f"embeddings) to {last}, or -1 (the last)."
+                f"no layer {layer}: this encoder has {last} layers: use 0 (the embeddings) to {last}, or -1 "
+                f"(the last)."
             )
 
 

@@ -129,7 +129,8 @@ def check_evaluation(
             for language in options.languages:
                 _predictions_path(options, language)
     task = fitting_task(model.task, options.corpus, sources)
-    check_inputs(options.inputs, task.name, "--inputs")
+    with located("--inputs"):
+        check_inputs(options.inputs, task.name)
     if options.inputs and not model.provenance.source:
         raise ConfigError(
             f"--inputs {options.inputs}: the record of {model.provenance.run} names no source language to "
