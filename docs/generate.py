@@ -103,24 +103,11 @@ def diagnostic_tables() -> str:
     """Return a section for each diagnostic, with what it looks at and what chooses that."""
 
     def about(kind: Any) -> str:
-        choosing = ", ".join(f"`{name}`" for name in measures.SUBJECTS[kind.subject].fields)
-        return f"\n\nOne for each {LOOKS_AT[kind.subject]}. What is looked at: {choosing}."
+        subject = measures.SUBJECTS[kind.subject]
+        fields = ", ".join(f"`{name}`" for name in subject.fields)
+        return f"\n\nOne for each {subject.runs}. Fields that choose what is measured: {fields}."
 
     return _sections(dict(sorted(DIAGNOSTICS.items())), about)
-
-
-LOOKS_AT = {
-    "model": "fine-tuned model",
-    "scores": "fine-tuned model that saw no target labels",
-    "seeds": "model over all its seeds",
-    "cell": "combination of encoder, corpus, source, target and seed that has all methods named",
-    "encoder": "encoder",
-    "states": "encoder, and for the encoder within each fine-tuned model, on translations",
-    "parallel": "encoder, and for the encoder within each fine-tuned model, on bitext or parallel test sets",
-    "comparable": "encoder, and for the encoder within each fine-tuned model, on comparable text",
-    "words": "encoder, and for the encoder within each fine-tuned model, on translations with aligned words",
-    "text": "encoder with its masked-LM head, on raw text",
-}
 
 
 def number_types() -> str:

@@ -49,7 +49,7 @@ def planned_encoders(recipe: Recipe, sources: Sources) -> dict[Encoder, str]:
         labels |= part.labels
     for part in entries:
         _check_start_named(part, labels)
-    made = _made([*entries, *adjustments])
+    made = _made_in_order([*entries, *adjustments])
     of_entries, of_adjustments = made[: len(entries)], made[len(entries) :]
     encoders = {encoder: label for labelled in of_entries for encoder, label in labelled.items()}
     refuse_empty_or_twice([encoder.label for labelled in of_entries for encoder in labelled], "encoder")
@@ -75,7 +75,7 @@ def _check_start_named(part: _Part, labels: set[str]) -> None:
             raise unknown_name("", "encoder of this recipe, folder or hub name", part.start, labels)
 
 
-def _made(parts: Sequence[_Part]) -> list[dict[Encoder, str]]:
+def _made_in_order(parts: Sequence[_Part]) -> list[dict[Encoder, str]]:
     """Return the encoders of each part, in the order of the parts; each is made after its start."""
     starts = [{other for other, maker in enumerate(parts) if part.start in maker.labels} for part in parts]
     made: dict[int, dict[Encoder, str]] = {}

@@ -20,11 +20,11 @@ from isogloss.planning.methods import (
     MethodEntry,
     changes_of,
     check_patience,
-    comes_after,
+    dependencies_of,
     fill_seed,
+    in_dependency_order,
     method_entries,
     optimization_of,
-    starts_first,
 )
 from isogloss.planning.translations import (
     RecipeTranslator,
@@ -96,10 +96,10 @@ def cells(planning: Planning) -> list[Cell]:
         entries = method_entries(grid, planning.translators)
         grid_cells = list(_cells(grid, planning))
     groups = [list(group) for _, group in groupby(grid_cells, lambda cell: replace(cell, seed=0))]
-    for entry in starts_first(entries):
+    for entry in in_dependency_order(entries):
         for seeds in groups:
-            if _takes(entry, seeds[0], grid, planning.encoders):
-                _add(planning, entry, seeds, comes_after(entry, entries))
+            if _trains_in(entry, seeds[0], grid, planning.encoders):
+                _add(planning, entry, seeds, dependencies_of(entry, entries))
     # In the order of the recipe, whichever starts from whichever.
     labels = [entry.label for entry in entries]
     return [
@@ -151,7 +151,7 @@ def _add_averages(planning: Planning, entry: MethodEntry, method: Average, seeds
         seeds[first].models[entry.label] = averaged(request)
 
 
-def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
+def _trains_in(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
     """Return whether a method is trained in a cell: from its source, for its target, on its encoder."""
     choice = entry.choice
     with located(entry.table):
@@ -223,13 +223,13 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     splits: list[tuple[Split, str]] = [("train", code) for code in train]
     splits += [("dev", code) for code in reads.dev]
     with located(entry.table):
-        made = _made(cell, entry, splits, sources)
+        translated = _translations(cell, entry, splits, sources)
         optimization = optimization_of(changes, cell.encoder, cell.task, sources)
         check_patience(optimization, entry.method.name, reads)
         _check_peft(planning, cell, entry)
         aligned = _aligned(planning, cell, entry, added)
-    translated = {(run.split, run.languages) for run in made}
-    from_files = [pair for pair in splits if pair not in translated]
+    made = {(run.split, run.languages) for run in translated}
+    from_files = [pair for pair in splits if pair not in made]
     fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
     limits = {"train": cell.examples, "dev": cell.dev_examples}
     with located("grid"):
@@ -249,7 +249,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         optimization=optimization,
         aligned=aligned,
         original=cell.encoder.original if added.original else None,
-        translated=made or None,
+        translated=translated or None,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in (*source, *target)),
         examples=cell.examples,
         dev_examples=cell.dev_examples,
@@ -258,7 +258,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     )
 
 
-def _made(
+def _translations(
     cell: Cell, entry: MethodEntry, splits: Sequence[tuple[Split, str]], sources: Sources
 ) -> tuple[Translate, ...]:
     """Build the translations a model reads; none where they are read from files."""

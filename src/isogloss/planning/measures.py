@@ -295,8 +295,10 @@ def scores_over_seeds(request: MeasureRequest) -> Iterator[Measure]:
 
 @dataclass(frozen=True)
 class Subject:
-    """A kind of measurement: the fields of its table, and the function that builds it."""
+    """A kind of measurement: the runs it is taken of, the fields of its table, and how it is built."""
 
+    runs: str
+    """The runs that one measurement is taken of, for the documentation."""
     fields: tuple[str, ...]
     """Fields of a [[measure]] table that choose what is measured; the others are the diagnostic's."""
     measurements: Callable[[MeasureRequest], Iterable[Measure]]
@@ -305,35 +307,44 @@ class Subject:
     """A condition that messages add where nothing can be measured."""
 
 
-def _each(
-    taken_of: Callable[[MeasureRequest], Iterable[Measured]],
-    read: Callable[[MeasureRequest, Measured], Measure],
+def _built(
+    choose: Callable[[MeasureRequest], Iterable[Measured]],
+    build: Callable[[MeasureRequest, Measured], Measure],
 ) -> Callable[[MeasureRequest], Iterator[Measure]]:
-    return lambda request: (read(request, measured) for measured in taken_of(request))
-
-
-def _without(names: tuple[str, ...], name: str) -> tuple[str, ...]:
-    return tuple(other for other in names if other != name)
+    return lambda request: (build(request, measured) for measured in choose(request))
 
 
 _ENCODERS = ("split", "examples", "corpus", "languages", "encoders")
 _STATES = (*_ENCODERS[:-1], "tasks", "targets", "seeds", "methods", "encoders")
 _MODELS = (*_STATES, "treebanks", "inputs")
-_ZERO_SHOT = ": it is of models trained on the source alone"
+_CELLS = tuple(name for name in _MODELS if name != "methods")
+_COMPARABLE = tuple(name for name in _STATES if name != "examples")
+_WITHIN = "encoder, and for the encoder within each fine-tuned model"
+_CELL = "combination of encoder, corpus, source, target and seed that has all methods named"
+_COMPARABLE_TEXT = partial(bitext, task="comparable", what="comparable text")
 
 SUBJECTS: Mapping[str, Subject] = {
-    "model": Subject(_MODELS, _each(models, labels), needs_grid=True),
-    "cell": Subject(_without(_MODELS, "methods"), _each(compared_models, labels), needs_grid=True),
-    "scores": Subject(_MODELS, zero_shot_scores, needs_grid=True, needs=_ZERO_SHOT),
-    "seeds": Subject(_MODELS, scores_over_seeds, needs_grid=True),
-    "encoder": Subject(_ENCODERS, _each(encoders, bitext)),
-    "states": Subject(_STATES, _each(encoders_and_models, bitext)),
-    "words": Subject(_STATES, _each(encoders_and_models, aligned_words)),
-    "comparable": Subject(
-        _without(_STATES, "examples"),
-        _each(encoders_and_models, partial(bitext, task="comparable", what="comparable text")),
+    "model": Subject("fine-tuned model", _MODELS, _built(models, labels), needs_grid=True),
+    "cell": Subject(_CELL, _CELLS, _built(compared_models, labels), needs_grid=True),
+    "scores": Subject(
+        "fine-tuned model that saw no target labels",
+        _MODELS,
+        zero_shot_scores,
+        needs_grid=True,
+        needs=": it is of models trained on the source alone",
     ),
-    "parallel": Subject(_MODELS, _each(encoders_and_models, parallel_text)),
-    "text": Subject(_ENCODERS, _each(masked_lms, raw_text)),
+    "seeds": Subject("fine-tuned model over all its seeds", _MODELS, scores_over_seeds, needs_grid=True),
+    "encoder": Subject("encoder", _ENCODERS, _built(encoders, bitext)),
+    "states": Subject(f"{_WITHIN}, on translations", _STATES, _built(encoders_and_models, bitext)),
+    "words": Subject(
+        f"{_WITHIN}, on translations with aligned words", _STATES, _built(encoders_and_models, aligned_words)
+    ),
+    "comparable": Subject(
+        f"{_WITHIN}, on comparable text", _COMPARABLE, _built(encoders_and_models, _COMPARABLE_TEXT)
+    ),
+    "parallel": Subject(
+        f"{_WITHIN}, on bitext or parallel test sets", _MODELS, _built(encoders_and_models, parallel_text)
+    ),
+    "text": Subject("encoder with its masked-LM head, on raw text", _ENCODERS, _built(masked_lms, raw_text)),
 }
 """The kinds of measurements, by the subject of a diagnostic."""

@@ -185,23 +185,23 @@ def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[Meth
     ]
 
 
-def starts_first(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
+def in_dependency_order(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
     """Order methods so that each comes after those it goes on from, learns from, or is an average of."""
     labels = [entry.label for entry in entries]
-    after = [comes_after(entry, entries) for entry in entries]
-    for entry, fields in zip(entries, after, strict=True):
+    dependencies = [dependencies_of(entry, entries) for entry in entries]
+    for entry, fields in zip(entries, dependencies, strict=True):
         for field, label in fields:
             if label not in labels:
                 others = [other for other in labels if other != entry.label]
                 with located(entry.table):
                     raise unknown_name(field, "method of this grid", label, others)
-    needed = [{labels.index(label) for _, label in fields} for fields in after]
+    needed = [{labels.index(label) for _, label in fields} for fields in dependencies]
     try:
         return [entries[index] for index in dependencies_first(dict(enumerate(needed)))]
     except CycleError as error:
         circle = error.args[1]
     first = min(circle)
-    field, label = next(pair for pair in after[first] if labels.index(pair[1]) in circle)
+    field, label = next(pair for pair in dependencies[first] if labels.index(pair[1]) in circle)
     with located(entries[first].table):
         raise ConfigError(
             f"{field}: {labels[first]!r} goes on from {label!r}, and that from it again. Let one of them "
@@ -209,7 +209,7 @@ def starts_first(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
         )
 
 
-def comes_after(entry: MethodEntry, entries: Sequence[MethodEntry]) -> list[tuple[str, str]]:
+def dependencies_of(entry: MethodEntry, entries: Sequence[MethodEntry]) -> list[tuple[str, str]]:
     """List the fields and labels of the methods whose models come first; others in ``of`` are encoders."""
     choice, labels = entry.choice, {other.label for other in entries}
     named = [("start", choice.start), ("teacher", choice.teacher)]
