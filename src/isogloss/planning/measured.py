@@ -1,7 +1,8 @@
 """What measurements are taken of: the models of a grid, one by one or compared, and the recipe's encoders."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError, ModelError, check_named, located
@@ -49,23 +50,22 @@ class MeasureRequest:
                 yield cell
 
     def measure(
-        self, measured: "Measured", corpus: str, codes: Iterable[str], treebanks: Treebanks = ()
+        self, measured: "Measured", corpus: str, codes: Sequence[str], treebanks: Treebanks = ()
     ) -> Measure:
         """Build a measurement on a corpus, with the fingerprint of the files it reads."""
-        fingerprint, limit = self.sources.fingerprint, self.choice.examples
-        files = [
-            fingerprint(corpus, code, self.choice.split, treebanks=treebanks, examples=limit)
-            for code in codes
-        ]
-        return Measure(
+        run = Measure(
             diagnostic=self.diagnostic,
             subjects=measured.runs,
             languages=measured.languages,
             corpus=corpus,
             split=self.choice.split,
-            examples=limit,
-            data=combined_fingerprint(files),
+            examples=self.choice.examples,
         )
+        fingerprint = partial(
+            self.sources.fingerprint, corpus, treebanks=treebanks, examples=self.choice.examples
+        )
+        data = [combined_fingerprint([fingerprint(code, split) for code in codes]) for split in run.splits]
+        return replace(run, data=data[0] if len(data) == 1 else combined_fingerprint(data))
 
     def check_languages(self, encoder: Encoder, languages: Iterable[str]) -> None:
         """Raise ConfigError for languages an encoder cannot read; text in a pair (fr-en) is in the last."""

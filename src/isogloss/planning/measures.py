@@ -10,7 +10,7 @@ from isogloss.core.errors import ConfigError, check_named, located, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.data.corpus import is_translation
 from isogloss.data.projection.parallel_examples import check_parallel
-from isogloss.data.sources import Treebanks, combined_fingerprint
+from isogloss.data.sources import Treebanks
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.planning.grid import Cell, Planning
 from isogloss.planning.measured import (
@@ -203,11 +203,6 @@ def bitext(
     with located("corpus"):
         request.sources.needs(corpus, task)
         run = request.measure(measured, corpus, pairs)
-        if len(run.splits) > 1:
-            choices = [replace(request.choice, split=split) for split in run.splits]
-            requests = [replace(request, choice=choice) for choice in choices]
-            data = [one_split.measure(measured, corpus, pairs).data for one_split in requests]
-            run = replace(run, data=combined_fingerprint(data))
     request.check_languages(measured.encoder, measured.languages)
     return run
 

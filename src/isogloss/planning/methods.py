@@ -81,8 +81,7 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None) -> MethodEntry:
     check_named("sources", "source of this grid", many(grid.source), *choice.sources)
     method = part_of(table, kind)
     if isinstance(method, Given | Average):
-        _refuse_training(table, method)
-        return _untrained(method, choice, grid)
+        return _untrained(table, method, choice, grid)
     if choice.of or choice.size != 1:
         raise ConfigError(
             f"of and size say what is averaged, and {kind.name} trains a model. Leave them out, or "
@@ -104,17 +103,13 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None) -> MethodEntry:
     )
 
 
-def _refuse_training(table: Table, method: Method) -> None:
-    """Raise ConfigError where the model of a method that trains nothing is to be trained in some way."""
+def _untrained(table: Table, method: Given | Average, choice: MethodTable, grid: GridTable) -> MethodEntry:
+    """Check the entry of an existing model, or of an average: nothing is trained or added to it."""
     fields = sorted(names(Optimization) & set(table))
     if fields:
         raise ConfigError(
             f"{fields[0]}: {method.name} trains nothing, so it has no optimization of its own. Leave it out."
         )
-
-
-def _untrained(method: Given | Average, choice: MethodTable, grid: GridTable) -> MethodEntry:
-    """Check the entry of an existing model, or of an average: nothing is added to it."""
     if isinstance(method, Given):
         _check_given(method, grid)
     else:
@@ -139,8 +134,7 @@ def _check_given(method: Given, grid: GridTable) -> None:
 
 def _check_average(method: Average, choice: MethodTable) -> None:
     refuse_empty_or_twice(choice.of, "of")
-    of_one = method == Average() and len(choice.of) == choice.size == 1
-    if of_one:
+    if method == Average() and len(choice.of) == choice.size == 1:
         raise ConfigError(
             "size: the mean of one model is that model. Give size = 3 for averages of three seeds "
             "each (0 for one of all), name several methods in of, or give weights."

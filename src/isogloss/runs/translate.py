@@ -217,7 +217,12 @@ class Translate(Run):
 
     def make(self, context: RunContext) -> RunResult:
         """Translate a split; where it is bitext, score the translations against its own."""
-        originals = self._originals(context)
+        if self.start is not None:
+            originals = self.start.translated(context)
+        else:
+            originals = context.sources.examples(
+                self.corpus, self.language_read, self.split, treebanks=self.treebanks, examples=self.examples
+            )
         carried = translate_examples(
             originals,
             partial(self._translations, context),
@@ -233,13 +238,6 @@ class Translate(Run):
         write_examples(context.store.folder(self) / EXAMPLES, carried.examples)
         row = self._row(originals, carried)
         return RunResult([as_row(row)], tuple(_warnings(split, len(originals), carried)))
-
-    def _originals(self, context: RunContext) -> list[Example]:
-        if self.start is not None:
-            return self.start.translated(context)
-        return context.sources.examples(
-            self.corpus, self.language_read, self.split, treebanks=self.treebanks, examples=self.examples
-        )
 
     def _translations(self, context: RunContext, texts: Iterable[str]) -> Iterator[Translated]:
         source, target = self.direction
