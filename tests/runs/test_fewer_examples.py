@@ -4,7 +4,7 @@ import pytest
 
 from isogloss.data.built_in_languages import built_in_size
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.execute import fewer_in_plan
+from isogloss.runs.execute import size_warnings
 from isogloss.runs.fine_tune import FineTune
 from tiny import changed, of, tiny
 
@@ -42,15 +42,15 @@ BITEXT = "asked for 600 development examples of qaa-qab in bitext: there are 500
 
 
 def test_a_plan_says_each_once(plan):
-    assert sorted(fewer_in_plan(plan())) == sorted([DEV, *SCORED, BITEXT])
+    assert sorted(size_warnings(plan())) == sorted([DEV, *SCORED, BITEXT])
 
 
 def test_all_and_as_many_as_there_are_is_not_more(plan):
     there = {"grid__examples": built_in_size("ud", "qaa", "train"), "grid__dev_examples": 0}
     runs = of(FineTune, plan(**there))
-    assert fewer_in_plan(runs) == []
+    assert size_warnings(runs) == []
     more = plan(grid__examples=there["grid__examples"] + 1, grid__dev_examples=400)
-    (told,) = fewer_in_plan(of(FineTune, more))
+    (told,) = size_warnings(of(FineTune, more))
     assert told == "asked for 3,001 training examples of qaa in ud: there are 3,000; all were read."
 
 
@@ -64,7 +64,7 @@ def test_records_say_what_was_not_there(made):
 
 def test_files_are_counted_as_far_as_they_are_asked_for(tmp_path):
     from isogloss.data.sources import Sources
-    from isogloss.runs.execute import about_data
+    from isogloss.runs.execute import data_warnings
 
     (tmp_path / "data/pawsx").mkdir(parents=True)
     for language in ("en", "de"):
@@ -77,6 +77,6 @@ def test_files_are_counted_as_far_as_they_are_asked_for(tmp_path):
     )  # fmt: skip
     data = tmp_path / "data"
     plan = plan_recipe(str(tiny(tmp_path, RECIPE)), out=tmp_path / "runs", data=data, changes=changes)
-    assert fewer_in_plan(plan.runs) == []
-    told = [text for run in plan.runs for text in about_data(run, Sources(str(data)))]
+    assert size_warnings(plan.runs) == []
+    told = [text for run in plan.runs for text in data_warnings(run, Sources(str(data)))]
     assert told == ["asked for 4 development examples of en in pawsx: there are 3; all were read."]

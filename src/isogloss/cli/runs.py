@@ -139,12 +139,12 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     ``speed`` in teraflops a second says how long its trainings take.
     """
     from isogloss.planning.plan import plan_recipes
-    from isogloss.runs.execute import fewer_in_plan, seconds_left
+    from isogloss.runs.execute import size_warnings, seconds_left
     from isogloss.runs.fine_tune import assumed_sizes
     from isogloss.runs.run import needs
 
     planned = plan_recipes(recipes, **setup.options(), assume=True)  # Of corpora that are not here, too.
-    for warning in (*_unread_sources(planned), *assumed_sizes(planned.runs), *fewer_in_plan(planned.runs)):
+    for warning in (*_unread_sources(planned), *assumed_sizes(planned.runs), *size_warnings(planned.runs)):
         print(plain(f"isogloss: {warning}"), file=sys.stderr)
     shared = {identity(run): 0 for run in planned.runs}
     for run in planned.runs:

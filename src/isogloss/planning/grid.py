@@ -86,7 +86,7 @@ class Cell:
 def cells(planning: Planning) -> list[Cell]:
     """Expand the grid: the product of encoders, corpora, sources, targets, optimizations and seeds.
 
-    Methods that read translations are there once for each translator of the recipe.
+    Methods that read translations occur once for each translator of the recipe.
     """
     grid = planning.recipe.grid
     if grid is None:
@@ -100,7 +100,7 @@ def cells(planning: Planning) -> list[Cell]:
         for seeds in groups:
             if _trains_in(entry, seeds[0], grid, planning.encoders):
                 _add(planning, entry, seeds, dependencies_of(entry, entries))
-    # In the order of the recipe, whichever starts from whichever.
+    # In the order of the recipe, not of dependencies.
     labels = [entry.label for entry in entries]
     return [
         replace(cell, models={label: cell.models[label] for label in labels if label in cell.models})
@@ -111,9 +111,9 @@ def cells(planning: Planning) -> list[Cell]:
 def _add(
     planning: Planning, entry: MethodEntry, seeds: Sequence[Cell], after: Sequence[tuple[str, str]]
 ) -> None:
-    """Build the models of a method in cells that differ in their seed, where those it comes after are.
+    """Build the models of a method in cells that differ in their seed, where its dependencies were built.
 
-    An average of several seeds is a model of the first of them, and so is what starts from it.
+    An average of several seeds is a model of the first of them, and so are models that start from it.
     """
     ready = [cell for cell in seeds if all(label in cell.models for _, label in after)]
     if not ready:
@@ -297,7 +297,7 @@ def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
 
 
 def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
-    """Raise ConfigError for a peft that is not for an encoder's family, or for layers that it has not."""
+    """Raise ConfigError for a peft that does not fit an encoder's family, or layers that the encoder lacks."""
     folders = planning.sources.encoders
     facts = cell.encoder.facts(folders)
     if entry.peft and facts:

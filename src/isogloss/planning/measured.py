@@ -1,4 +1,4 @@
-"""What measurements are taken of: the models of a grid, one by one or compared, and the recipe's encoders."""
+"""The runs that measurements are taken of: a grid's models, one by one or compared, and a recipe's encoders."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -139,7 +139,7 @@ def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cel
 
 
 def _mix_otherwise(mixing: Sequence[XMixup], request: MeasureRequest, cell: Cell) -> bool:
-    """Return whether methods mix in other layers or ways; the paper's layer is that of an encoder here."""
+    """Return whether methods mix at different layers, by default the paper's, or in different ways."""
     ways = {(mixup.learned_ratio, mixup.residual, mixup.attends) for mixup in mixing}
     facts = cell.encoder.facts(request.sources.encoders)
     usual = mixup_task(find_task(cell.task)).layer_of(facts.layers) if facts and mixing else 0

@@ -91,7 +91,7 @@ def _read(table: Table, planning: Planning, grid: Sequence[Cell]) -> MeasureRequ
 
 
 def _check_lists(choice: MeasureTable, diagnostic: Diagnostic, table: Table) -> None:
-    """Refuse lists that name a thing twice, and empty ones of a diagnostic that then measures nothing."""
+    """Refuse lists with duplicates, and empty ones with which a diagnostic measures nothing."""
     for part in (choice, diagnostic):
         for field in fields(part):
             values = getattr(part, field.name)
@@ -130,9 +130,9 @@ def labels(request: MeasureRequest, measured: Measured) -> Measure:
 
 
 def _labelled(request: MeasureRequest, languages: tuple[str, ...], corpus: str) -> tuple[str, ...]:
-    """Return the languages with labels, where a diagnostic needs some; the others are noted for the plan.
+    """Return the languages with labels, where a diagnostic needs some; record the others for the plan.
 
-    ConfigError where no target language is left of those that the table names.
+    ConfigError if all languages lack labels, or one that the table names.
     """
     if not request.diagnostic.needs_labels:
         return languages

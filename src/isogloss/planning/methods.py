@@ -180,7 +180,7 @@ def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[Meth
 
 
 def in_dependency_order(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
-    """Order methods so that each comes after those it goes on from, learns from, or is an average of."""
+    """Order methods so that each follows those it starts from, learns from, or averages."""
     labels = [entry.label for entry in entries]
     dependencies = [dependencies_of(entry, entries) for entry in entries]
     for entry, fields in zip(entries, dependencies, strict=True):
@@ -204,7 +204,7 @@ def in_dependency_order(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
 
 
 def dependencies_of(entry: MethodEntry, entries: Sequence[MethodEntry]) -> list[tuple[str, str]]:
-    """List the fields and labels of the methods whose models come first; others in ``of`` are encoders."""
+    """List the fields and labels of the methods whose models it needs; other labels in ``of`` are encoders."""
     choice, labels = entry.choice, {other.label for other in entries}
     named = [("start", choice.start), ("teacher", choice.teacher)]
     averaged = [("of", label) for label in choice.of if label in labels]

@@ -1,4 +1,4 @@
-"""The plan of a recipe: all its runs, what is needed first, before the first one starts."""
+"""The plan of a recipe: all its runs, dependencies first, before the first one starts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,7 +52,7 @@ Announce = Callable[[Begun], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """A recipe's runs and where they will be."""
+    """A recipe's runs and their store."""
 
     recipe: Recipe
     text: str
@@ -221,7 +221,7 @@ def _joined(plans: Sequence[Planned]) -> Planned:
 def runs_of(
     recipe: Recipe, built: Mapping[Encoder, str], sources: Sources
 ) -> tuple[list[Run], dict[str, list[str]]]:
-    """Return every run of a recipe in an order in which each finds what it needs, and its models by method.
+    """Return every run of a recipe, dependencies first, and the ids of its models by method.
 
     ``built`` are its encoders with their labels.
     """

@@ -136,7 +136,7 @@ def _replay(table: PretrainTable, method: Pretraining) -> Replay | None:
 
 
 def _check_new(table: PretrainTable, shape: Architecture, method: Pretraining) -> None:
-    """Raise ConfigError or ModelError for a new encoder that cannot be."""
+    """Raise ConfigError or ModelError for a new encoder that cannot be built."""
     check_new(shape.family, ".architecture.family")
     if shape.dim % shape.heads:
         raise ConfigError(
@@ -194,7 +194,7 @@ def _check_trained(
     method: Pretraining,
     folders: Mapping[str, str],
 ) -> None:
-    """Raise ConfigError where all that is not trained would be as it was drawn, or nothing is trained."""
+    """Raise ConfigError where untrained weights would stay random, or nothing is trained."""
     if start is None:
         raise ConfigError(
             "all else would stay as it was drawn. Give start, an encoder that was pretrained, or "

@@ -120,7 +120,7 @@ class RecipeTranslator:
     """The fields in which it differs from others of the recipe; empty for the only one."""
 
     def run(self, request: TranslationRequest, sources: Sources) -> Translate:
-        """Build the run that translates as requested; ConfigError where this cannot be."""
+        """Build the run that translates as requested; ConfigError where that is impossible."""
         source, target = last_step(request.languages)
         start = self._start(request, sources)
         with located("translate"):
@@ -163,7 +163,7 @@ class RecipeTranslator:
         return self.run(replace(request, languages=languages), sources) if "-" in languages else None
 
     def _answers(self, purpose: str) -> tuple[str, ...]:
-        """Return the ways for a purpose; marks in a text a model is tested on would give answers away."""
+        """Return the ways to find answers for a purpose; marks in a test set would give them away."""
         if purpose == "pair":
             return ()
         best = "links" if self.translator.knows_links else "marks"

@@ -1,4 +1,4 @@
-"""Making and recording a run of any kind, and what its data lacked."""
+"""Making and recording runs of any kind, with warnings about their data."""
 
 import platform
 from collections import defaultdict
@@ -37,7 +37,7 @@ SPLIT_NAMES = {"train": "training", "dev": "development", "test": "test"}
 
 
 def make(context: RunContext, run: Run) -> Record:
-    """Make one run whose needs are finished, and record it."""
+    """Make one run whose dependencies are finished, and record it."""
     context.store.start(run)
     start = perf_counter()
     restart_measurement()
@@ -60,7 +60,7 @@ def make(context: RunContext, run: Run) -> Record:
         run=content(run),
         needs=tuple(identity(needed) for needed in needs(run)),
         rows=made.rows,
-        warnings=tuple(map(masked, (*made.warnings, *dict.fromkeys(about_data(run, context.sources))))),
+        warnings=tuple(map(masked, (*made.warnings, *dict.fromkeys(data_warnings(run, context.sources))))),
     )
     context.store.finish(record, _circumstances(perf_counter() - start, context, run))
     context.store.remove_leftovers(run)
@@ -92,7 +92,7 @@ def compute_without_recording(context: RunContext, run: Run) -> None:
 
 @contextmanager
 def _plug_ins_named(run: Run) -> Iterator[None]:
-    """Turn an error in the code of a plug-in into one that stops its run alone, and says whose it is."""
+    """Turn an error in a plug-in's code into one that stops its run alone and names its package."""
     try:
         yield
     except (IsoglossError, torch.OutOfMemoryError):
@@ -142,7 +142,7 @@ def _circumstances(seconds: float, context: RunContext, run: Run) -> dict[str, o
     }
 
 
-def about_data(run: Run, sources: Sources) -> Iterator[str]:
+def data_warnings(run: Run, sources: Sources) -> Iterator[str]:
     """Yield how the files of a run were read, and each split with fewer examples than requested."""
     for split in run.splits_read:
         yield from sources.remarks(split.corpus, split.language, split.split)
@@ -152,7 +152,7 @@ def about_data(run: Run, sources: Sources) -> Iterator[str]:
             yield from _warning(split, _size(split, sources))
 
 
-def fewer_in_plan(runs: Iterable[Run]) -> list[str]:
+def size_warnings(runs: Iterable[Run]) -> list[str]:
     """List the splits of built-in corpora with fewer examples than a plan requests; nothing is read."""
     splits = dict.fromkeys(split for run in runs for split in run.splits_read)
     sizes = {split: built_in_size(split.corpus, split.language, split.split) for split in splits}

@@ -121,7 +121,7 @@ class Measure(Run):
 
     @property
     def _codes(self) -> list[str]:
-        """Languages, or pairs of them, whose examples are read: what the corpus holds says which."""
+        """Languages, or pairs of them, whose examples are read, by what the corpus holds."""
         held = Sources().corpus(self.corpus).tasks
         if {"bitext", "comparable"} & set(held):
             return pairs_of(self.languages)

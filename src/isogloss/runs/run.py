@@ -1,4 +1,4 @@
-"""What all kinds of runs have in common: where they are made, what they read, need and cost.
+"""The base of all kinds of runs, the context in which they are made, and the order of their dependencies.
 
 A run is a frozen value that says completely what is to be made. Its id is the hash of its content
 (``core.identity``): the names of classes and fields are part of it. Each kind is one module of this package.
@@ -81,7 +81,7 @@ class SplitRead:
 
 
 class Run(Named):
-    """A run of any kind; what it says here is what most kinds say."""
+    """Base of all kinds of runs; its own members hold for most kinds."""
 
     exists: ClassVar[bool] = False
     """Whether it is a model from elsewhere, which no run makes."""
@@ -102,7 +102,7 @@ class Run(Named):
 
     @property
     def reference(self) -> str:
-        """Name it where another run's settings are listed."""
+        """Reference in the settings of another run."""
         return identity(self)
 
     @property
@@ -112,7 +112,7 @@ class Run(Named):
 
     @property
     def read_with(self) -> "tuple[Run, ...]":
-        """List the runs whose files are read wherever those of this run are."""
+        """Further runs whose files are needed to read those of this run."""
         return ()
 
     @property
@@ -145,7 +145,7 @@ class Run(Named):
         return str(context.store.model(self))
 
     def make(self, context: RunContext) -> RunResult:
-        """Make it, its dependencies being finished."""
+        """Make the run; its dependencies are finished."""
         raise TypeError(f"{self.title}: no run makes a model from elsewhere ({context.store.root})")
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:
@@ -162,7 +162,7 @@ class Run(Named):
 class Encoder(Run):
     """A run that makes an encoder, or an encoder that exists already.
 
-    Facts that a kind does not state itself are those of the encoder it was made from.
+    Whatever a kind does not override is asked of the encoder it was made from.
     """
 
     @property
@@ -182,7 +182,7 @@ class Encoder(Run):
 
     @property
     def root(self) -> "Encoder":
-        """The encoder that all others on the way to this one were made from."""
+        """The encoder at the start of the chain of trainings and adjustments."""
         return self.base.root if self.base else self
 
     @property
@@ -224,7 +224,7 @@ class Encoder(Run):
 
     @abstractmethod
     def seedless(self) -> "Encoder":
-        """Return it as it would be if every training on the way had seed 0."""
+        """Return it with seed 0, as all encoders on the way to it."""
 
     def folder(self, folders: Folders) -> str:
         """Return the folder of its root; empty where that is not on this machine."""
@@ -302,7 +302,7 @@ class Encoder(Run):
 
 
 def runs_in(value: object) -> tuple[Run, ...]:
-    """List the runs in the value of a field: a run, a tuple of runs, or anything else."""
+    """List the runs in the value of a field."""
     return tuple(part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Run))
 
 
