@@ -139,7 +139,7 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     ``speed`` in teraflops a second says how long its trainings take.
     """
     from isogloss.planning.plan import plan_recipes
-    from isogloss.runs.execute import size_warnings, seconds_left
+    from isogloss.runs.execute import seconds_left, size_warnings
     from isogloss.runs.fine_tune import assumed_sizes
     from isogloss.runs.run import needs
 

@@ -297,7 +297,7 @@ def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
 
 
 def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
-    """Raise ConfigError for a peft that does not fit an encoder's family, or layers that the encoder lacks."""
+    """Raise ConfigError for a peft that does not fit an encoder's family, or layers that it lacks."""
     folders = planning.sources.encoders
     facts = cell.encoder.facts(folders)
     if entry.peft and facts:

@@ -1,4 +1,4 @@
-"""The runs that measurements are taken of: a grid's models, one by one or compared, and a recipe's encoders."""
+"""The runs that measurements are taken of: models of a grid, singly or compared, and a recipe's encoders."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -204,7 +204,7 @@ def in_dependency_order(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
 
 
 def dependencies_of(entry: MethodEntry, entries: Sequence[MethodEntry]) -> list[tuple[str, str]]:
-    """List the fields and labels of the methods whose models it needs; other labels in ``of`` are encoders."""
+    """List the fields and labels of methods whose models it needs; other labels in ``of`` name encoders."""
     choice, labels = entry.choice, {other.label for other in entries}
     named = [("start", choice.start), ("teacher", choice.teacher)]
     averaged = [("of", label) for label in choice.of if label in labels]
