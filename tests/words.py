@@ -40,6 +40,7 @@ STAYING = {
     "asked": "stands in plan.json",
     "every": "stands in ids: how often the conflict of gradients is measured",
     "kept": "stands in records: the share of weights a mask keeps",
+    "place": "stands in stored examples: article and paragraph of a question's passage",
     "whole": "stands in ids and recipes: the split that a collection of bitext is",
 }
 """Fields of classes that keep their names, and why."""

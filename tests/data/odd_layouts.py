@@ -255,7 +255,7 @@ LAYOUTS = (
         "a\tPos\nb\tpos\n",
         2,
         {"Pos": 1, "pos": 1},
-        "labels that look alike: Pos, pos",
+        "labels that differ in case or width alone: Pos, pos",
     ),
     Odd(
         "tags in small letters",

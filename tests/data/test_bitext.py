@@ -112,7 +112,7 @@ def table(*rows):
         (files(links="0-0\n0:1\n"), "train.en-fr.align:2: link '0:1'"),
         (files(links="0-0\n1-1\n"), "train.en-fr.align:2: link '1-1'; expected i-j"),
         (files(links="0-1\n0-0\n"), "train.en-fr.align:1: .* from 0 for 2 and 1 words"),
-        ({"own/train.en-fr.en": "a\n"}, "train.en-fr.en: .* is not there; expected both"),
+        ({"own/train.en-fr.en": "a\n"}, "train.en-fr.en: .* does not exist; expected both"),
         (table("id\ten\tfr\tlinks", "1\ta\tb\t0-1"), "en-fr.train.tsv:2: link '0-1'"),
         (table("id\ten\tfr\tlinks", "1\ta\tb\t-0-0"), "en-fr.train.tsv:2: link '-0-0'"),
         (table("id\ten\tfr", "1\t\tb"), "en-fr.train.tsv:1: the split is empty"),
@@ -322,7 +322,7 @@ def test_each_kind_of_suspicion_is_said():
     said = " ".join(found.warnings)
     for words in (
         "differ much in length",
-        "were there before",
+        "repeat an earlier pair",
         "same text on both sides",
         "no words on one side",
     ):

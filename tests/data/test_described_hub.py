@@ -94,7 +94,7 @@ def test_a_broken_row_is_named_by_its_number_and_another_commit_is_refused(cache
 
 
 def test_without_a_network_and_without_a_cache_it_is_said_what_to_do(cached, own):
-    with pytest.raises(DataError, match=r"it cannot be read \(.*Look whether the dataset has this conf"):
+    with pytest.raises(DataError, match=r"it cannot be read \(.*Check that the dataset has this conf"):
         list(own(BODY + 'labels = ["a"]\n').read(None, "sw", "train"))
 
 
@@ -112,7 +112,7 @@ def test_files_that_may_be_more_than_data_are_not_read(monkeypatch, own):
         (
             f"@{COMMIT}",
             "",
-            r"hub: found 'owner/news'; expected owner/name@COMMIT, all 40 digits of it: a branch",
+            r"hub: found 'owner/news'; expected owner/name@COMMIT with all 40 digits: a branch",
         ),
         (COMMIT, "main", r"hub: found 'owner/news@main'"),
         ('languages = { sw = "swa" }\n', "", r"languages: those of a dataset of the hub cannot be listed"),

@@ -215,7 +215,7 @@ def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_t
     assert found == [((24, "Ada"),), ((0, "Ada"),), ((38, "London"),), ((13, "aliandika"),)]
     (there,) = inspect_splits(corpus)
     assert there.remarks == (
-        "own sw train: answers that did not stand at their offset, found again: 2 (question 1: answer 'Ada' "
+        "own sw train: answers that did not stand at their offset, relocated: 2 (question 1: answer 'Ada' "
         "without an offset, the first of 2 places; question 2: answer 'London' from 37 to 38).",
     )
 

@@ -211,7 +211,7 @@ def test_wrong_bytes_are_deleted_and_both_sums_said(refused, tmp_path):
     message = refused(send(), body=OTHER, size=len(BODY), sha256=SUM)
     assert SUM in message
     assert sha256(OTHER).hexdigest() in message
-    assert "It was deleted" in message
+    assert "They were deleted" in message
     assert list(tmp_path.iterdir()) == []
 
 
@@ -243,7 +243,7 @@ def test_a_length_that_is_not_said_is_no_trouble_where_the_end_shows(get, tmp_pa
 
 @pytest.mark.parametrize(
     ("status", "says"),
-    [(404, "is not there"), (410, "is not there"), (403, "cannot be had"), (401, "cannot be had")],
+    [(404, "does not exist"), (410, "does not exist"), (403, "is not available"), (401, "is not available")],
 )
 def test_a_file_that_is_refused_is_asked_for_once(refused, server, waits, status, says):
     message = refused(refuse(status), by_hand="Take it from elsewhere.")

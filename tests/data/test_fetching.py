@@ -243,7 +243,7 @@ def test_an_archive_put_there_by_hand_is_checked_and_used(served, server, tmp_pa
 
 
 def test_what_cannot_be_had_says_where_to_put_it(served, tmp_path):
-    with pytest.raises(DataError, match=r"had elsewhere, put it as downloads/panx_dataset.tar"):
+    with pytest.raises(DataError, match=r"find it elsewhere, put it as downloads/panx_dataset.tar"):
         fetched([served("wikiann/{language}/{split}", b"x", refuse(403))], tmp_path)
 
 
@@ -349,10 +349,10 @@ def test_languages_leave_other_files_out():
         (
             ["pawsx"],
             ["dee"],
-            "--language dee: nothing of pawsx is in it. Did you mean 'de'? There is: de",
+            "--language dee: no file of pawsx is in it. Did you mean 'de'? Choose among: de",
         ),
-        (["xnli", "ud"], ["sw"], "--language sw: nothing of ud is in it."),
-        (["xnli", "ud"], ["sw", "vi", "ta"], "--language ta: nothing of xnli, ud is in it."),
+        (["xnli", "ud"], ["sw"], "--language sw: no file of ud is in it."),
+        (["xnli", "ud"], ["sw", "vi", "ta"], "--language ta: no file of xnli, ud is in it."),
     ],
 )
 def test_what_is_not_there_is_said_with_the_nearest(names, languages, said):

@@ -202,7 +202,7 @@ def test_labels_that_are_numbers_without_names_are_refused(save):
 
 @pytest.mark.parametrize("table", [{"premise": ["a"]}, {"other": [1]}])
 def test_a_dataset_with_other_columns_is_a_data_error(save, table):
-    with pytest.raises(DataError, match=r"no column .* Look at the card of facebook/xnli"):
+    with pytest.raises(DataError, match=r"no column .* See the card of facebook/xnli"):
         list(CORPORA["xnli"].read(save("facebook/xnli/de/validation", table), "de", "dev"))
 
 

@@ -128,7 +128,7 @@ def below(head, row):
         (
             "sick/SICK_train.txt",
             "pair_ID\tsentence_A\n1\ta\n",
-            "1: a header without 'sentence_B'.*; there are pair_ID, sent",
+            "1: a header without 'sentence_B'.*; the file has pair_ID, sent",
         ),
         (
             "mrpc/train.tsv",

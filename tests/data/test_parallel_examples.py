@@ -45,7 +45,9 @@ def test_parallel_test_sets_are_known(corpus, split, languages, treebanks):
     ],
 )
 def test_others_are_refused_with_what_is_there(corpus, split, languages, treebanks):
-    with pytest.raises(ConfigError, match=rf"'{corpus}': its {split} split does not say the same .* xnli"):
+    with pytest.raises(
+        ConfigError, match=rf"'{corpus}': its {split} split is not parallel in all languages.* xnli"
+    ):
         check_parallel(corpus, split, languages.split(), treebanks)
 
 

@@ -32,7 +32,7 @@ def test_an_answer_beside_its_offset_is_found_again_and_told_of(put, passage, st
     said = f"answer {expected[1]!r} from {start} to {expected[0]}"
     assert first.repaired == said
     assert repairs_message([first, second], "squad en train") == (
-        f"squad en train: answers that did not stand at their offset, found again: 2 "
+        f"squad en train: answers that did not stand at their offset, relocated: 2 "
         f"(question 1: {said}; question 2: {said})."
     )
 

@@ -36,7 +36,7 @@ def take(tmp_path: Path):
         (tmp_path / name).write_bytes(body)
         release = Release(corpus="c", part="p", url=f"https://x/{name}", take=tuple(patterns.items()))
         asked = dict(enumerate(patterns))
-        return unpack(tmp_path / name, lambda one: release.targets(one, languages), tmp_path, asked=asked)
+        return unpack(tmp_path / name, lambda one: release.targets(one, languages), tmp_path, patterns=asked)
 
     return take
 

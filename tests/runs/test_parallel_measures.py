@@ -79,7 +79,11 @@ def test_encoders_and_models_are_looked_at_and_pair_with_translations_those_that
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('corpus = "xnli"\nsplit = "test"', 'corpus = "xnli"\nsplit = "train"', "does not say the same"),
+        (
+            'corpus = "xnli"\nsplit = "test"',
+            'corpus = "xnli"\nsplit = "train"',
+            "is not parallel in all languages",
+        ),
         (
             PAIRED,
             'corpus = "bitext"\ninputs = "paired"',

@@ -1,6 +1,6 @@
-"""The built-in languages as files in the corpora's native formats, which are made when they are read.
+"""The built-in languages as files in the corpora's native formats, generated when they are read.
 
-So they take the same way through readers, fingerprints and runs as files on disk. ``export`` writes them.
+Readers, fingerprints and runs treat them as files on disk. ``export`` writes them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,18 +27,17 @@ GENERATED_AS = {
     "squad": "squad",
     "rawtext": "text",
 }
-"""The corpora that the built-in languages have, besides bitext and what is made of it, and what their maker
-calls them."""
+"""The corpora of the built-in languages by their generator's names, without bitext and comparable text."""
 
 TRANSLATED = ("xnli", "pawsx", "squad", "ud", "wikiann")
-"""Those that are there in translation too, for every pair: qaa-qab, and there and back: qaa-qab-qaa."""
+"""Corpora with translations of all pairs (qaa-qab), and translations back (qaa-qab-qaa)."""
 
 NOISE = 0.05
-"""Rate of errors in these translations, each of three kinds (words dropped, wrong, exchanged)."""
+"""Error rate of these translations, for each of three kinds of errors (words dropped, wrong, swapped)."""
 
 BITEXT = "bitext"
 LARGE_BITEXT = "bitext-large"
-"""A collection of bitext that begins as ``BITEXT`` does and is five times as long; not exported."""
+"""A collection of bitext that extends ``BITEXT`` to five times its size; not exported."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,11 @@ class BuiltInLanguages:
         return "the built-in languages"
 
     def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
-        """Return the one file of a split, which is made when it is read."""
+        """Return the file of a split, which is generated when it is read."""
         if language not in self._languages(corpus):
-            there = dict.fromkeys(SPLITS, sorted(self._languages(corpus)))
+            available = dict.fromkeys(SPLITS, sorted(self._languages(corpus)))
             name = f"bitext:{corpus.collection}" if isinstance(corpus, Bitext) else corpus.name
-            raise not_there(self, name, language, split, there=there)
+            raise not_there(self, name, language, split, available=available)
         if isinstance(corpus, Bitext | Bucc):
             language = "-".join(sorted(language.split("-")))
         return [self._file(corpus, language, split)]
@@ -65,19 +64,19 @@ class BuiltInLanguages:
         return sorted({path.partition("/")[0] for path in self._exported()})
 
     def export(self, folder: Path, on_progress: OnProgress = no_progress) -> None:
-        """Write every file; DiskFolder(folder) then reads the very same examples.
+        """Write the files of all corpora; ``DiskFolder(folder)`` reads the same examples from them.
 
-        Translations of examples, the large bitext and comparable text are left out: there is a file for
-        every pair.
+        Translations of examples, the large bitext and comparable text are left out, as each pair of languages
+        has a file of its own.
         """
         files = [*self._exported().items()]
-        what = "export of the built-in languages"
-        for path, file in one_by_one(files, what, on_progress, lambda one: one[0]):
+        title = "export of the built-in languages"
+        for path, file in one_by_one(files, title, on_progress, lambda entry: entry[0]):
             with atomic_file(folder / path) as stream, writing(folder / path):
                 stream.writelines(file.read())
 
     def _languages(self, corpus: Corpus) -> set[str]:
-        """Return the languages, and the pairs of them, that a corpus is there in."""
+        """Return the languages and pairs of languages that a corpus has."""
         pairs = ["-".join(pair) for pair in permutations(languages.LANGUAGES, 2)]
         if isinstance(corpus, Bitext):
             return set(pairs) if corpus.collection in (BITEXT, LARGE_BITEXT) else set()
@@ -90,15 +89,15 @@ class BuiltInLanguages:
         return {*languages.LANGUAGES, *translated, *there_and_back}
 
     def _file(self, corpus: Corpus, language: str, split: Split) -> File:
-        path, how = corpus.path(language, split), ""
+        path, suffix = corpus.path(language, split), ""
         if not isinstance(corpus, Bitext | Bucc) and is_translation(language):
-            how = f"-noise-{NOISE}"
+            suffix = f"-noise-{NOISE}"
 
         def read() -> Iterator[str]:
             for line in corpus.write(self._examples(corpus, language, split), language):
                 yield line + "\n"
 
-        return File(f"built-in/{path}", read, lambda: f"built-in-{languages.VERSION}-{path}{how}")
+        return File(f"built-in/{path}", read, lambda: f"built-in-{languages.VERSION}-{path}{suffix}")
 
     def _examples(self, corpus: Corpus, language: str, split: Split) -> Iterable[Example]:
         if isinstance(corpus, Bitext):
@@ -111,17 +110,19 @@ class BuiltInLanguages:
 
     def _exported(self) -> dict[str, File]:
         corpora = [CORPORA[name] for name in GENERATED_AS]
-        asked = [*product(corpora, languages.LANGUAGES, SPLITS)]
         pairs = ["-".join(pair) for pair in combinations(sorted(languages.LANGUAGES), 2)]
-        asked += product([CORPORA["bitext"]], pairs, SPLITS)
-        return {corpus.path(code, split): self._file(corpus, code, split) for corpus, code, split in asked}
+        splits = [
+            *product(corpora, languages.LANGUAGES, SPLITS),
+            *product([CORPORA["bitext"]], pairs, SPLITS),
+        ]
+        return {corpus.path(code, split): self._file(corpus, code, split) for corpus, code, split in splits}
 
 
 def built_in_size(corpus: str, language: str, split: Split) -> int | None:
-    """Return how many examples a split of the built-in languages has, without making any.
+    """Return the number of examples in a split of the built-in languages, without generating any.
 
     None for other languages, for translated examples, whose number depends on what was lost, and for
-    corpora that are read as one.
+    concatenated corpora.
     """
     codes = language.split("-")
     plain, _, collection = corpus.partition(":")

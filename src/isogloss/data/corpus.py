@@ -116,13 +116,13 @@ def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator
         yield example
 
 
-def unique_id(name: str, seen: dict[str, int]) -> str:
+def unique_id(name: str, counts: dict[str, int]) -> str:
     """Return the name, or the first free one of ``name#2``, ``name#3`` … if it is taken."""
     new = name
-    while new in seen:
-        seen[name] += 1
-        new = f"{name}#{seen[name]}"
-    seen[new] = 1
+    while new in counts:
+        counts[name] += 1
+        new = f"{name}#{counts[name]}"
+    counts[new] = 1
     return new
 
 
@@ -258,7 +258,7 @@ def not_english(folder: Folder, corpus: str, layouts: Layouts, language: str, sp
         return DataError(
             f"{folder.name}: no {split} split of corpus {corpus!r}; it has {', '.join(splits)}. "
             f"Looked for {some(official[split])} (also .gz, .xz). "
-            f"Put the file there, or train on what there is: {corpus}[{','.join(splits)}]."
+            f"Put the file there, or train on the splits it has: {corpus}[{','.join(splits)}]."
         )
     return missing(folder, corpus, layouts, language, split)
 
@@ -285,7 +285,7 @@ def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split:
         corpus,
         language,
         split,
-        there={name: sorted({*map(canonical_language, names)}) for name, names in spelled.items()},
+        available={name: sorted({*map(canonical_language, names)}) for name, names in spelled.items()},
         looked=f"Looked for {some(looked)} (also .gz, .xz)." if looked else f"{corpus} has no {split} split.",
     )
 
@@ -296,13 +296,13 @@ def not_there(
     language: str,
     split: Split,
     *,
-    there: Mapping[Split, list[str]],
+    available: Mapping[Split, list[str]],
     looked: str = "",
 ) -> DataError:
     """Build the error for a missing split, from the languages that the source has of each split."""
     # Pairs such as en-sw where a pair was requested, single languages where one was.
-    codes = [code for code in there[split] if ("-" in code) == ("-" in language)] or there[split]
-    splits = [other for other in SPLITS if language in there[other]]
+    codes = [code for code in available[split] if ("-" in code) == ("-" in language)] or available[split]
+    splits = [other for other in SPLITS if language in available[other]]
     facts = [
         f"{source.name}: no {split} split of corpus {corpus!r} for language {language!r}.",
         f"{corpus} has {split} for: {some(codes)}.{did_you_mean(language, codes)}" if codes else "",

@@ -140,8 +140,9 @@ class Question:
 
     ``language`` is that of the passage where answers are compared by its own articles and punctuation
     (MLQA); empty where they are compared as SQuAD's script does, whatever the language. ``title`` is that of
-    the article. ``place`` says where the passage stood, as article and paragraph, so that it can be written
-    back; ``repaired`` says what the reader put right in the answers. Neither makes another question of it.
+    the article. ``place`` is the position of the passage in its file, as indices of article and paragraph,
+    for writing it back; ``repaired`` lists the reader's corrections of the answers. Questions that differ in
+    these two alone are equal.
     """
 
     id: str
@@ -207,15 +208,13 @@ def _example(line: str, path: Path, number: int) -> Example:
     try:
         body = json.loads(line)
         kind = KINDS[body.pop("kind")]
-        found: Example = kind(**{name: _frozen(value) for name, value in body.items()})
+        example: Example = kind(**{name: _frozen(value) for name, value in body.items()})
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        what = one_line(error)
-        raise _damaged(path, f"line {number} is no example ({what[:120]})") from error
-    for one in fields(kind):
-        if not _fits(getattr(found, one.name), one.type):
-            what = repr(getattr(found, one.name))
-            raise _damaged(path, f"line {number} is no example ({one.name} is {what[:60]})")
-    return found
+        raise _damaged(path, f"line {number} is no example ({one_line(error):.120})") from error
+    for member in fields(kind):
+        if not _fits(value := getattr(example, member.name), member.type):
+            raise _damaged(path, f"line {number} is no example ({member.name} is {value!r:.60})")
+    return example
 
 
 def _frozen(value: object) -> object:
@@ -232,13 +231,13 @@ def _fits(value: object, kind: object) -> bool:
     if not isinstance(value, tuple):
         return False
     if parts[-1] is ...:
-        return all(_fits(one, parts[0]) for one in value)
+        return all(_fits(item, parts[0]) for item in value)
     return len(value) == len(parts) and all(map(_fits, value, parts))
 
 
 def _damaged(path: Path, what: str) -> StorageError:
     return StorageError(
-        f"{path}: {what}. Delete the record.json beside it and run again; only this run is repeated."
+        f"{path}: {what}. Delete the record.json of its folder and run again; only this run is repeated."
     )
 
 
@@ -258,17 +257,17 @@ def shots(examples: Iterable[Kind], count: int, *, seed: int, per: Per = "all") 
     ranked = sorted(examples, key=lambda example: (derive(seed, "shots", example.id), example.id))
     if per == "all":
         if len(ranked) < count:
-            raise _too_few(count, len(ranked), "there are")
+            raise _too_few(count, len(ranked), "the split has")
         return ranked[:count]
     labels = [_label(example) for example in ranked]
-    for label, there in sorted(Counter(labels).items()):
-        if there < count:
-            raise _too_few(count, there, f"label {label!r} has")
-    taken: Counter[str] = Counter()
+    for label, available in sorted(Counter(labels).items()):
+        if available < count:
+            raise _too_few(count, available, f"label {label!r} has")
+    numbers: Counter[str] = Counter()
     chosen = []
     for example, label in zip(ranked, labels, strict=True):
-        if taken[label] < count:
-            taken[label] += 1
+        if numbers[label] < count:
+            numbers[label] += 1
             chosen.append(example)
     return chosen
 
@@ -284,8 +283,10 @@ def _label(example: Example) -> str:
     )
 
 
-def _too_few(needed: int, there: int, where: str) -> DataError:
-    return DataError(f"shots: {needed} examples wanted, but {where} {there}. Choose at most {there}.")
+def _too_few(needed: int, available: int, owner: str) -> DataError:
+    return DataError(
+        f"shots: {needed} examples requested, but {owner} {available}. Choose at most {available}."
+    )
 
 
 def subsample(lines: Iterable[Item], count: int, *, seed: int) -> list[Item]:

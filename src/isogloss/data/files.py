@@ -51,9 +51,9 @@ class File:
         for number, line in enumerate(self.read(), start=1):
             yield number, line.removesuffix("\n").removesuffix("\r")
 
-    def broken(self, number: int, found: str, expected: str, advice: str = "Correct the line") -> DataError:
-        """Build the error for a broken line: where, what was found, what is allowed, what to do."""
-        return DataError(f"{self.name}:{number}: {short(found)}; expected {expected}. {advice}.")
+    def broken(self, number: int, problem: str, expected: str, advice: str = "Correct the line") -> DataError:
+        """Build the error for a broken line, by its number."""
+        return DataError(f"{self.name}:{number}: {short(problem)}; expected {expected}. {advice}.")
 
     @property
     def plain_name(self) -> str:
@@ -66,9 +66,9 @@ class File:
         return self.plain_name.replace("\\", "/").rpartition("/")[2]
 
 
-def short(found: str) -> str:
+def short(text: str) -> str:
     """Truncate offending text for a message; in a damaged file it may be very long."""
-    return found if len(found) <= LONGEST else f"{found[: LONGEST - 1]}…"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def some(names: Iterable[str]) -> str:
@@ -159,9 +159,8 @@ class DiskFolder:
     def find(self, patterns: Iterable[str]) -> list[File]:
         """Return the files that match the first pattern that matches any, sorted by name; else none."""
         for pattern in patterns:
-            found = self._matching(pattern)
-            if found:
-                return [disk_file(path) for path in found]
+            if paths := self._matching(pattern):
+                return [disk_file(path) for path in paths]
         return []
 
     def files(self, corpus: Findable, language: str, split: Literal["train", "dev", "test"]) -> list[File]:
@@ -279,9 +278,9 @@ def _no_folder(path: Path) -> DataError:
     if is_there(path):
         return DataError(f"{path}: this is a file; --data needs the folder that holds the corpora.")
     names = [name for name in _names(path.parent) if (path.parent / name).is_dir()]
-    there = f"{path.parent} has: {some(names)}." if names else f"{path.parent} is empty or not there."
+    parent = f"{path.parent} has: {some(names)}." if names else f"{path.parent} is empty or missing."
     return DataError(
-        f"{path}: no such folder.{did_you_mean(path.name, names)} {there} Give --data a folder that is."
+        f"{path}: no such folder.{did_you_mean(path.name, names)} {parent} Give --data a folder that exists."
     )
 
 

@@ -1,4 +1,4 @@
-"""Hugging Face datasets as a source: files in the corpora's native formats, made when they are read.
+"""Hugging Face datasets as a source: files in the corpora's native formats, generated when they are read.
 
 Readers, fingerprints and runs treat them as files on disk. Only parquet files are read, from the branch into
 which the hub converts every dataset or from a local folder of the same layout: no code that comes with a
@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from isogloss.core.errors import DataError, one_line
+from isogloss.core.errors import DataError, located, one_line
 from isogloss.core.languages import NAMES, language_name
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.questions import MLQA
@@ -26,7 +26,7 @@ from isogloss.data.files import DiskFolder, File
 from isogloss.data.formats.kinds import labelled_rows
 from isogloss.data.formats.reading import LINES, Reading
 from isogloss.data.formats.tables import Table
-from isogloss.data.hub_rows import NO_LABEL, attempt, library, named, names_of
+from isogloss.data.hub_rows import NO_LABEL, VERSION, Row, attempt, label_names, library, with_label_names
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetBuilder
@@ -40,13 +40,9 @@ CONVERTED = "refs/convert/parquet"
 LAYOUTS = ("{config}/{split}/*.parquet", "{config}/{split}-*.parquet", "{config}/*-{split}.parquet")
 """Parquet files in the folder of a dataset: on that branch, as saved now, as saved earlier."""
 
-VERSION = 1
-"""Part of the fingerprints; raise it when rows give other lines than before."""
-
 NOT_A_WORD = ("None", "_", None, "")
 """Heads of the rows of multi-word ranges and empty nodes."""
 
-Row = Mapping[str, Any]
 ALL: Mapping[Split, str] = {"train": "train", "dev": "validation", "test": "test"}
 """The usual names of our splits on the hub."""
 
@@ -142,7 +138,7 @@ class HubDatasets:
         return f"{HUB}:{self.local.name}" if self.local else "the Hugging Face hub"
 
     def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
-        """Return the one file of a split, which is made when it is read."""
+        """Return the file of a split, which is generated when it is read."""
         if isinstance(corpus, Ud) and not corpus.named(language):
             corpus = Ud(treebanks=((language, "PUD"),))  # The only one that the hub has besides the defaults.
         path = corpus.path(language, split)
@@ -153,7 +149,7 @@ class HubDatasets:
                 split: sorted({entry.language for entry in entries if entry.split == split})
                 for split in SPLITS
             }
-            raise not_there(self, corpus.name, language, split, there=languages)
+            raise not_there(self, corpus.name, language, split, available=languages)
         return [self._file(path, hub_split)]
 
     def inside(self) -> list[str]:
@@ -169,17 +165,21 @@ class HubDatasets:
     def _file(self, path: str, entry: HubSplit) -> File:
         name = f"{self.name}/{entry.repository}/{entry.config}/{entry.hub_split} as {path}"
 
+        def rows() -> Iterator[Row]:
+            with located(name):
+                yield from _rows(_streamed(self.local, entry) if self.local else _downloaded(entry))
+
         def read() -> Iterator[str]:
-            dataset = _streamed(self.local, entry, name) if self.local else _downloaded(entry, name)
-            for line in entry.corpus.write(_examples(entry, _rows(dataset, name), name), entry.language):
+            for line in entry.corpus.write(_examples(entry, rows(), name), entry.language):
                 yield line + "\n"
 
         def fingerprint() -> str:
             facts = (HUB, str(VERSION), entry.repository, entry.config, entry.hub_split, entry.language)
             if self.local:
                 version = "+".join(file.fingerprint() for file in _parquet(self.local, entry))
-            else:  # The commit of the branch, which the library has looked up.
-                version = str(remote_builder(entry.repository, entry.config, entry.hub_split, name).hash)
+            else:  # The commit of the branch, by the library.
+                with located(name):
+                    version = str(remote_builder(entry.repository, entry.config, entry.hub_split).hash)
             return sha256("\n".join((*facts, version)).encode()).hexdigest()
 
         return File(name, read, fingerprint)
@@ -187,9 +187,10 @@ class HubDatasets:
 
 def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Example]:
     """Yield the examples of a dataset; DataError where its rows are others than those of the corpus."""
-    card = f"Look at the card of {entry.repository}; save it with these columns and labels"
+    advice = f"See the card of {entry.repository}; save it with these columns and labels"
     if entry.dataset.kind == "trees":
-        yield from _trees(rows, f"{name}: its columns are not those of {entry.repository}", card)
+        with located(name):
+            yield from _trees(rows, f"{advice}.")
         return
     lines = (json.dumps(row, ensure_ascii=False) for row in _own_rows(entry, rows))
     reading = Reading(
@@ -204,7 +205,7 @@ def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Examp
     )
     for example in labelled_rows(File(name, lambda: lines, str), reading, LINES):
         if isinstance(example, DataError):
-            raise DataError(f"{example} {card}.")
+            raise DataError(f"{example} {advice}.")
         if example is not None:
             yield example
 
@@ -228,8 +229,8 @@ def _on_one_line(cell: Any) -> Any:
     )
 
 
-def _trees(rows: Iterable[Row], where: str, advice: str) -> Iterator[ParsedSentence]:
-    """Read trees without multi-word ranges and empty nodes, whose position the columns do not say."""
+def _trees(rows: Iterable[Row], advice: str) -> Iterator[ParsedSentence]:
+    """Read trees without multi-word ranges and empty nodes, whose positions the columns lack."""
     for number, row in enumerate(rows, start=1):
         try:
             words = [index for index, head in enumerate(row["head"]) if head not in NOT_A_WORD]
@@ -241,7 +242,7 @@ def _trees(rows: Iterable[Row], where: str, advice: str) -> Iterator[ParsedSente
                 relations=tuple(row["deprel"][index] for index in words),
             )
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise DataError(f"{where} ({one_line(error)}). {advice}.") from error
+            raise DataError(f"its columns are no trees ({one_line(error)}). {advice}") from error
 
 
 def _parquet(local: DiskFolder, entry: HubSplit) -> list[File]:
@@ -252,45 +253,39 @@ def _parquet(local: DiskFolder, entry: HubSplit) -> list[File]:
     )
 
 
-def _streamed(local: DiskFolder, entry: HubSplit, name: str) -> "Dataset":
+def _streamed(local: DiskFolder, entry: HubSplit) -> "Dataset":
     """Return the rows of parquet files on disk; nothing is written to the library's cache."""
-    files = {entry.hub_split: [file.name for file in _parquet(local, entry)]}
-    builder = attempt(name, lambda: library().load_dataset_builder("parquet", data_files=files))
-    return attempt(name, lambda: builder.as_streaming_dataset(entry.hub_split))
+    paths = {entry.hub_split: [file.name for file in _parquet(local, entry)]}
+    builder = attempt(lambda: library().load_dataset_builder("parquet", data_files=paths))
+    return attempt(lambda: builder.as_streaming_dataset(entry.hub_split))
 
 
-def _downloaded(entry: HubSplit, name: str) -> "Dataset":
+def _downloaded(entry: HubSplit) -> "Dataset":
     """Return the rows of the hub, which the library downloads once."""
-    builder = remote_builder(entry.repository, entry.config, entry.hub_split, name)
-    attempt(name, builder.download_and_prepare)
-    return attempt(name, lambda: builder.as_dataset(split=entry.hub_split))
+    builder = remote_builder(entry.repository, entry.config, entry.hub_split)
+    attempt(builder.download_and_prepare)
+    return attempt(lambda: builder.as_dataset(split=entry.hub_split))
 
 
 @lru_cache(maxsize=256)
-def remote_builder(repository: str, config: str, split: str, name: str) -> "DatasetBuilder":
+def remote_builder(repository: str, config: str, split: str) -> "DatasetBuilder":
     """Return the library's builder of a dataset's converted files."""
-    files = {split: f"{config}/{split}/*.parquet"}
-    return attempt(
-        name, lambda: library().load_dataset_builder(repository, data_files=files, revision=CONVERTED)
-    )
+    paths = {split: f"{config}/{split}/*.parquet"}
+    return attempt(lambda: library().load_dataset_builder(repository, data_files=paths, revision=CONVERTED))
 
 
-def _rows(dataset: "Dataset", name: str) -> Iterator[Row]:
-    names = {column: names_of(kind) for column, kind in (dataset.features or {}).items()}
+def _rows(dataset: "Dataset") -> Iterator[Row]:
+    """Yield the rows, labels by their names; DataError for numbers without names."""
+    labels = label_names(dataset)
     rows = iter(dataset)
-    while (row := attempt(name, lambda: next(rows, None))) is not None:
-        yield _with_label_names(row, {column: labels for column, labels in names.items() if labels}, name)
-
-
-def _with_label_names(row: Row, names: Mapping[str, list[str]], where: str) -> Row:
-    """Replace labels by their names; DataError where there are numbers and no names."""
-    for column in ("label", "ner_tags", "pos_tags", "upos"):
-        if column in row and column not in names and _is_number(row[column]):
-            raise DataError(
-                f"{where}: column {column!r} has numbers and the file does not name them. "
-                f"Save it with the datasets library, which keeps the names of labels."
-            )
-    return {**row, **{column: named(row[column], labels, where) for column, labels in names.items()}}
+    while (row := attempt(lambda: next(rows, None))) is not None:
+        for column in ("label", "ner_tags", "pos_tags", "upos"):
+            if column in row and column not in labels and _is_number(row[column]):
+                raise DataError(
+                    f"column {column!r} has numbers and the file does not name them. "
+                    f"Save it with the datasets library, which keeps the names of labels."
+                )
+        yield with_label_names(row, labels)
 
 
 def _is_number(value: object) -> bool:

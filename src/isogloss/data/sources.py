@@ -56,27 +56,27 @@ Treebanks = tuple[tuple[str, str], ...]
 
 
 class RecentExamples:
-    """Splits as they were read, the least recently asked for forgotten first."""
+    """Cached examples of splits; the least recently used are dropped first."""
 
     def __init__(self, limit: int) -> None:
-        """Keep up to ``limit`` examples of all splits together; a longer split is never kept."""
+        """Cache up to ``limit`` examples of all splits together; a longer split is never cached."""
         self._limit = limit
-        self._kept: OrderedDict[Hashable, tuple[Example, ...]] = OrderedDict()
+        self._cached: OrderedDict[Hashable, tuple[Example, ...]] = OrderedDict()
 
     def examples(self, key: Hashable, read: Callable[[], Iterable[Example]]) -> list[Example]:
-        """Return the examples kept under a key, which must name their file's state too, or read them."""
-        found = self._kept.pop(key, None)
-        if found is None:
-            found = tuple(read())
-        if len(found) <= self._limit:
-            self._kept[key] = found
-            while sum(map(len, self._kept.values())) > self._limit:
-                self._kept.popitem(last=False)
-        return list(found)
+        """Return the examples cached under a key, which must contain their files' state, or read them."""
+        examples = self._cached.pop(key, None)
+        if examples is None:
+            examples = tuple(read())
+        if len(examples) <= self._limit:
+            self._cached[key] = examples
+            while sum(map(len, self._cached.values())) > self._limit:
+                self._cached.popitem(last=False)
+        return list(examples)
 
 
 _RECENT = RecentExamples(limit=50_000)
-"""What this process read: runs, and the languages of one, ask for the same few splits again and again."""
+"""Splits that this process has read, as runs and their languages need the same few again and again."""
 
 
 @dataclass(frozen=True)
@@ -205,15 +205,15 @@ class Sources:
         """Read a split, or so many examples of it, or give those read before; DataError for none."""
         files = self._files(corpus, language, split, treebanks)
         state = tuple((file.name, file.fingerprint()) for file in files)
-        found = _RECENT.examples(
+        read = _RECENT.examples(
             (corpus, treebanks, language, split, examples, state),
             lambda: self.stream(corpus, language, split, treebanks=treebanks, examples=examples),
         )
-        if not found:
+        if not read:
             raise DataError(
                 f"{corpus} {language} {split}: the split is empty. Choose another split or language."
             )
-        return found
+        return read
 
     def fingerprint(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0

@@ -349,8 +349,8 @@ def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str
     for language, by_split in rows.items():
         for split, rows_of_split in by_split.items():
             check_named(f"rows[{language!r}]", "split", SPLITS, split)
-            lines = json_lines(rows_of_split, f"rows[{language!r}][{split!r}]")
-            files[f"{language}.{split}.jsonl"] = "".join(lines)
+            with located(f"rows[{language!r}][{split!r}]"):
+                files[f"{language}.{split}.jsonl"] = "".join(json_lines(rows_of_split))
     paths = {"files": "{language}.{split}.jsonl", "format": "jsonl", "languages": [*rows]}
     name = str(description.get("name", "corpus"))
     text = to_toml({"name": "corpus", **description, **paths})

@@ -1,4 +1,4 @@
-"""Bitext, and comparable text of which a part, and nobody says which, is translations.
+"""Bitext, and comparable text: sentences of two languages, an unmarked part of which are translations.
 
 The official files of BUCC: ``de-en.sample.de`` and ``de-en.sample.en`` with an id and a text on each line,
 ``de-en.sample.gold`` with the ids of a sentence and its translation. Our own form is a table of parallel text
@@ -198,7 +198,7 @@ class Bucc(CorpusDefaults):
 
     Zweigenbaum et al. (2017), "Overview of the Second BUCC Shared Task: Spotting Parallel Sentences in
     Comparable Corpora". Splits are XTREME's (Hu et al. 2020): dev is the official ``sample``, test the
-    official ``training`` data, since the official test pairs are not public; there is no training split.
+    official ``training`` data, since the official test pairs are not public; it has no training split.
     Layouts: ``bucc2018/de-en/de-en.sample.de`` with ``.en`` and ``.gold``, the same without the inner folder,
     XTREME's names (``de-en.dev.de``; its script deletes ``de-en.test.gold``, which is
     ``de-en.training.gold``), and a table ``bucc2018/de-en.dev.tsv`` (id, de, en) whose rows have both texts,
@@ -229,11 +229,11 @@ class Bucc(CorpusDefaults):
                 sides = [folder.find([f"{stem}.{code}"]) for code in pair.split("-")]
                 if all(sides):
                     return [sides[0][0], sides[1][0], self._gold(folder, stem)]
-        available = {name: self._pairs_there(folder, name) for name in SPLITS}
+        available = {name: self._available_pairs(folder, name) for name in SPLITS}
         searched = [self.path(language, split)]
         searched += [f"{self.name}/{language}.{name}.{{{first},{second},gold}}" for name in NAMES[split]]
         looked = f"Looked for {', '.join(searched)} (also in {self.name}/{language})."
-        raise not_there(folder, self.name, language, split, there=available, looked=looked)
+        raise not_there(folder, self.name, language, split, available=available, looked=looked)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
         """Return the files of one split."""
@@ -266,16 +266,16 @@ class Bucc(CorpusDefaults):
         return f"{self.name}/{pair}/", f"{self.name}/"
 
     def _gold(self, folder: Folder, stem: str) -> File:
-        found = folder.find([f"{stem}.gold"])
-        if not found:
+        files = folder.find([f"{stem}.gold"])
+        if not files:
             raise DataError(
-                f"{folder.name}: no {stem}.gold, which says what translates what; both texts are there. Put "
-                f"it beside them: that of the official test data is not public, and XTREME's test is the "
-                f"official training data with its gold file."
+                f"{folder.name}: no {stem}.gold with the pairs of both texts, which exist. Put it into their "
+                f"folder: that of the official test data is not public, and XTREME's test is the official "
+                f"training data with its gold file."
             )
-        return found[0]
+        return files[0]
 
-    def _pairs_there(self, folder: Folder, split: Split) -> list[str]:
+    def _available_pairs(self, folder: Folder, split: Split) -> list[str]:
         """Return the pairs of languages that have files of a split, sorted."""
         golds = (f"{parent}*.{name}.gold" for name in NAMES[split] for parent in self._places("*"))
         files = chain.from_iterable(folder.find([pattern]) for pattern in (self.path("*", split), *golds))
@@ -295,25 +295,25 @@ def _table(file: File, first: str, second: str) -> Iterator[ComparableText]:
 
 
 def _official(files: list[File], *, turned: bool) -> Iterator[ComparableText]:
-    """Read two sides and the pairs that are translations; the second side is wanted first if ``turned``."""
+    """Read two sides and the pairs that are translations; ``turned`` exchanges the sides."""
     sides: tuple[dict[str, str], dict[str, str]] = ({}, {})
     for file, side in zip(files[:2], sides, strict=True):
         _read_side(file, side, sides)
     gold = dict.fromkeys(_pairs(files, sides))
-    translated = [{pair[place] for pair in gold} for place in (0, 1)]
-    found = [(f"{one} {other}", sides[0][one], sides[1][other]) for one, other in gold]
-    found += [(name, text, "") for name, text in sides[0].items() if name not in translated[0]]
-    found += [(name, "", text) for name, text in sides[1].items() if name not in translated[1]]
-    for name, first, second in found:
+    translated = [{pair[side] for pair in gold} for side in (0, 1)]
+    rows = [(f"{first} {second}", sides[0][first], sides[1][second]) for first, second in gold]
+    rows += [(name, text, "") for name, text in sides[0].items() if name not in translated[0]]
+    rows += [(name, "", text) for name, text in sides[1].items() if name not in translated[1]]
+    for name, first, second in rows:
         yield ComparableText(id=name, first=second if turned else first, second=first if turned else second)
 
 
-def _read_side(file: File, side: dict[str, str], both: tuple[dict[str, str], ...]) -> None:
+def _read_side(file: File, side: dict[str, str], sides: tuple[dict[str, str], ...]) -> None:
     for number, line in file.lines():
         name, _, text = line.partition("\t")
         if not name or " " in name or not text.strip() or "\t" in text:
             raise file.broken(number, f"{line[:80]!r}", "an id without spaces, a tab and a text")
-        if any(name in one for one in both):
+        if any(name in texts for texts in sides):
             raise file.broken(number, f"the id {name!r} a second time", "an id of its own in both files")
         side[name] = text
 
@@ -321,10 +321,10 @@ def _read_side(file: File, side: dict[str, str], both: tuple[dict[str, str], ...
 def _pairs(files: list[File], sides: tuple[dict[str, str], ...]) -> Iterator[tuple[str, str]]:
     """Read the ids of sentences and their translations; a repeated pair counts once."""
     for number, line in files[2].lines():
-        one, _, other = line.partition("\t")
-        for name, side, file in zip((one, other), sides, files, strict=False):
+        first, _, second = line.partition("\t")
+        for name, side, file in zip((first, second), sides, files, strict=False):
             if name not in side:
                 raise files[2].broken(
                     number, f"{line[:80]!r}", f"two ids with a tab; {name[:80]!r} is none of {file.name}"
                 )
-        yield one, other
+        yield first, second

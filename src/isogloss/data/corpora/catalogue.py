@@ -1,4 +1,4 @@
-"""All corpora: their contents, the places of their files, and their licences."""
+"""The catalogue of corpora: contents, layouts of files, licences."""
 
 from collections.abc import Mapping
 
@@ -49,7 +49,7 @@ MRPC = LabelledCorpus(
     about=About(
         """MRPC, the Microsoft Research Paraphrase Corpus: do two English sentences of the news say the
     same. Dolan and Brockett (2005), "Automatically Constructing a Corpus of Sentential Paraphrases".
-    Layouts: the official ``msr_paraphrase_train.txt`` and ``msr_paraphrase_test.txt`` (there is no official
+    Layouts: the official ``msr_paraphrase_train.txt`` and ``msr_paraphrase_test.txt`` (without an official
     dev), GLUE's ``MRPC/train.tsv``, and ``msr-para-train.tsv``, which holds 500 training pairs back as
     ``msr-para-val.tsv``.""",
         url="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
@@ -322,5 +322,5 @@ _ALL: tuple[Corpus, ...] = (
     *(MLQA, SQUAD, TYDIQA),
 )
 
-CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in sorted(_ALL, key=lambda one: one.name)}
+CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in sorted(_ALL, key=lambda corpus: corpus.name)}
 """All corpora by name, with the default of every field."""

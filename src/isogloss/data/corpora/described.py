@@ -127,7 +127,7 @@ class DescribedCorpus(CorpusDefaults):
         available = {
             name: [code for code in self.languages if self._in(folder, code, name)] for name in SPLITS
         }
-        return not_there(folder, self.name, language, split, there=available, looked=looked)
+        return not_there(folder, self.name, language, split, available=available, looked=looked)
 
     @property
     def aligned(self) -> bool:

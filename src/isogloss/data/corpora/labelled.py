@@ -38,18 +38,18 @@ from isogloss.data.formats.conll import Layout
 from isogloss.data.formats.kinds import labelled_rows
 from isogloss.data.formats.questions import all_questions, write_questions
 from isogloss.data.formats.reading import LINES, FileFacts, Reading
-from isogloss.data.formats.tables import AnyOf, Column, Place, Row, Table, rows
+from isogloss.data.formats.tables import AnyOf, Column, PartColumns, Row, Table, rows
 
 FIRST, SECOND, LABEL = ("sentence1", "premise"), ("sentence2", "hypo", "hypothesis"), ("gold_label", "label")
 """What most headers call the columns of pairs."""
 
-PAIRS: Mapping[str, Place] = {
+PAIRS: Mapping[str, PartColumns] = {
     "first": AnyOf(FIRST),
     "second": AnyOf(SECOND),
     "label": AnyOf(LABEL),
     "id": "id",
 }
-WORDS: Mapping[str, Place] = {"word": 0, "label": -1}
+WORDS: Mapping[str, PartColumns] = {"word": 0, "label": -1}
 
 HEADERLESS = {3: ("first", "second", "label"), 2: ("first", "second")}
 """XTREME removes the labels of tests."""
@@ -67,7 +67,7 @@ class LabelledCorpus(CorpusDefaults):
     layouts: Layouts
     labels: tuple[str, ...] = ()
     kind: Literal["pair", "tagging", "span"] = "pair"
-    columns: Mapping[str, Place] = field(default_factory=lambda: PAIRS)
+    columns: Mapping[str, PartColumns] = field(default_factory=lambda: PAIRS)
     """The columns of pairs, by any name in use; that of the first text makes a header of a first row."""
     spelled: Mapping[str, str] = field(default_factory=dict)
     """Labels by their spelling, where it differs."""

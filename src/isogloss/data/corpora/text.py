@@ -36,7 +36,7 @@ class RawText(CorpusDefaults):
     """Raw text: one sentence or paragraph a line, an empty line between documents.
 
     All ``rawtext/sw/*.txt`` are one corpus, in the order of their names, and its train split. Text to measure
-    on is in ``rawtext/sw/dev/*.txt`` and ``rawtext/sw/test/*.txt``, where there is any.
+    on is in ``rawtext/sw/dev/*.txt`` and ``rawtext/sw/test/*.txt``, if anywhere.
     """
 
     name: ClassVar[str] = "rawtext"
@@ -76,9 +76,9 @@ class RawText(CorpusDefaults):
 class Bible(CorpusDefaults):
     """The Bible as text: the verses of one language of a verse-aligned table (``bible/*.tsv``).
 
-    One verse in 25 is held out as dev and one as test, by its reference (``parallel_text.verse_split``), in
-    all languages alike: what is pretrained on train can be tested on pairs it has seen in no language. The
-    same table gives translation pairs as corpus bitext, collection bible, split alike.
+    One verse in 25 is held out as dev and one as test, by its reference (``parallel_text.verse_split``), the
+    same in all languages: an encoder pretrained on train can be tested on verses that it has read in no
+    language. The same table gives translation pairs as corpus bitext, collection bible, in the same splits.
     """
 
     name: ClassVar[str] = "bible"
@@ -95,11 +95,11 @@ class Bible(CorpusDefaults):
         for table in tables:
             if column_of(language, languages_in(table)):
                 return [table]
-        there = sorted({code for table in tables for code in languages_in(table)})
-        has = f"It has: {some(there)}" if there else f"The folder holds: {some(folder.inside())}"
+        codes = sorted({code for table in tables for code in languages_in(table)})
+        contents = f"It has: {some(codes)}" if codes else f"The folder holds: {some(folder.inside())}"
         raise DataError(
             f"{folder.name}: no table {_TABLES[0]} with a column for language {language!r}."
-            f"{did_you_mean(language, there)} {has}. Choose another language, or add a table with it."
+            f"{did_you_mean(language, codes)} {contents}. Choose another language, or add a table with it."
         )
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
@@ -110,11 +110,11 @@ class Bible(CorpusDefaults):
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Yield the lines of a table with one language."""
         yield f"verse\t{language}"
-        seen: set[str] = set()
+        references: set[str] = set()
         for verse in only(TextLine, examples, self.name):
-            if not verse.id or verse.id in seen or not verse.text.strip():
+            if not verse.id or verse.id in references or not verse.text.strip():
                 raise cannot_write(self.name, verse.id, "expected a reference of its own and a text")
-            seen.add(verse.id)
+            references.add(verse.id)
             yield f"{cell(verse.id, self.name, verse.id)}\t{cell(verse.text, self.name, verse.id)}"
 
 

@@ -66,8 +66,8 @@ class Ud(CorpusDefaults):
         if treebank == BUILT_IN and treebanks_there(folder, language, split):  # UD uses one of our codes.
             treebank = dict(self.treebanks).get(language, "")
         treebank = treebank or _only_one(folder, language)
-        if found := folder.find(ud_paths(treebank, language, split)):
-            return found
+        if files := folder.find(ud_paths(treebank, language, split)):
+            return files
         raise _missing(folder, language, split, treebank)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[ParsedSentence]:
@@ -97,10 +97,10 @@ def treebanks_there(folder: Folder, language: str, split: Split) -> list[str]:
 
 
 def ud_paths(treebank: str, language: str, split: Split) -> list[str]:
-    """Return where a treebank, by its name or its folder, may lie: ``UD_*/sme_giella-ud-test.conllu``."""
-    codes = [one for one in spellings(language) if one == language or one.isalpha()]  # None with a script.
-    of_all = [f"{place}UD_*" for place in TREEBANKS], f"_{treebank.lower()}"
-    folders, name = ([treebank], "*") if "/" in treebank else of_all
+    """Return the path patterns of a treebank, by name or folder: ``UD_*/sme_giella-ud-test.conllu``."""
+    codes = [code for code in spellings(language) if code == language or code.isalpha()]  # without scripts
+    by_name = [f"{parent}UD_*" for parent in TREEBANKS], f"_{treebank.lower()}"
+    folders, name = ([treebank], "*") if "/" in treebank else by_name
     return [f"{folder}/{code}{name}-ud-{split}.conllu" for folder in folders for code in codes]
 
 

@@ -126,14 +126,14 @@ def _download(link: Link, path: Path, retry: RetryPolicy, on_progress: OnProgres
     part = _Part(path.with_name(path.name + ".part"))
     failed = 0
     while True:
-        before = part.size()
+        size_before = part.size()
         try:
             _attempt(link, part, retry.timeout, _Meter(path.name, on_progress))
-            return _finished(link, part, path, resumed=before > 0)
+            return _finished(link, part, path, resumed=size_before > 0)
         except TryAgainError as trouble:
             if trouble.restart:
                 part.remove()
-            failed = 1 if part.size() - before >= ENOUGH_PROGRESS else failed + 1
+            failed = 1 if part.size() - size_before >= ENOUGH_PROGRESS else failed + 1
             wait = max(trouble.wait, min(retry.first_wait * 2 ** (failed - 1), retry.longest_wait))
             if failed >= retry.attempts or wait > retry.longest_wait:
                 raise _given_up(link, part, trouble, failed) from trouble
@@ -148,13 +148,13 @@ def _attempt(link: Link, part: "_Part", timeout: float, meter: "_Meter") -> None
     headers = {"User-Agent": f"isogloss/{VERSION}", "Accept-Encoding": "identity"}
     if start:
         headers |= {"Range": f"bytes={start}-", **({"If-Range": validator} if validator else {})}
-    with _asked(link.url, headers, timeout) as response:
+    with _response(link.url, headers, timeout) as response:
         packed = _is_packed(link.url, response)
         start, total = _range(response, start, packed=packed)
         now = "" if packed else _validator(response)
         _check_total(link, response, total)
         if start and validator and now not in ("", validator):
-            raise TryAgainError("the file there is another than the one begun with", restart=True)
+            raise TryAgainError("the server's file has changed since the download began", restart=True)
         ends = {"content-length", "transfer-encoding"} & set(response.headers)
         if not ends and link.size is None and not link.sha256:
             raise TryAgainError("the server does not say how long the file is")
@@ -168,7 +168,7 @@ def _attempt(link: Link, part: "_Part", timeout: float, meter: "_Meter") -> None
 
 
 @contextmanager
-def _asked(url: str, headers: dict[str, str], timeout: float) -> Iterator["httpx2.Response"]:
+def _response(url: str, headers: dict[str, str], timeout: float) -> Iterator["httpx2.Response"]:
     """Open the response; TryAgainError where a retry may help, DataError where not."""
     import httpx2  # late: what exists can be listed without it
 
@@ -195,26 +195,27 @@ def _asked(url: str, headers: dict[str, str], timeout: float) -> Iterator["httpx
 
 def _check_redirect(response: "httpx2.Response") -> None:
     """Refuse a redirect from https to anything less safe."""
-    there = response.url.join(response.headers.get("Location", ""))
-    if response.has_redirect_location and there.scheme not in ("https", response.url.scheme):
+    target = response.url.join(response.headers.get("Location", ""))
+    if response.has_redirect_location and target.scheme not in ("https", response.url.scheme):
         raise DataError(
-            f"{response.url}: the server sends us on to {there}, which is less safe than https; "
-            f"refused. Look whether the corpus has moved, and report it."
+            f"{response.url}: the server redirects to {target}, which is less safe than https; refused. "
+            f"Check whether the corpus has moved, and report it."
         )
 
 
 def _check_status(url: str, response: "httpx2.Response") -> None:
-    says = f"{response.status_code} {response.reason_phrase}"
+    status = f"{response.status_code} {response.reason_phrase}"
     if response.status_code in RETRYABLE:
-        raise TryAgainError(f"the server says {says}", wait=_asked_to_wait(response))
+        raise TryAgainError(f"the server says {status}", wait=_requested_wait(response))
     if response.status_code == RANGE_NOT_SATISFIABLE:
-        raise TryAgainError("the file there is shorter than what is here already", restart=True)
+        raise TryAgainError("the server's file is shorter than the part downloaded", restart=True)
     if not response.is_success:
-        what = "is not there" if response.status_code in (404, 410) else "cannot be had"
-        raise DataError(f"{url}: the file {what} (the server says {says}).")
+        problem = "does not exist" if response.status_code in (404, 410) else "is not available"
+        raise DataError(f"{url}: the file {problem} (the server says {status}).")
 
 
-def _asked_to_wait(response: "httpx2.Response") -> float:
+def _requested_wait(response: "httpx2.Response") -> float:
+    """Return the seconds that the server asks for (Retry-After); 0 for none."""
     value = response.headers.get("Retry-After", "")
     if value.isdigit():
         return float(value)
@@ -309,27 +310,28 @@ def _store(blocks: Iterator[bytes], part: "_Part", start: int, note: dict[str, s
 
 
 def _finished(link: Link, part: "_Part", path: Path, *, resumed: bool) -> Downloaded:
-    found = Downloaded(size=part.size(), sha256=checksum(part.path))
-    if link.sha256 and found.sha256 != link.sha256:
+    downloaded = Downloaded(size=part.size(), sha256=checksum(part.path))
+    if link.sha256 and downloaded.sha256 != link.sha256:
         part.remove()
-        if resumed:  # The two halves may be of two versions; the whole may still be right.
+        if resumed:  # The two halves may be of two versions; a new download may still be right.
             raise TryAgainError("the parts of several attempts do not fit together")
         raise DataError(
-            f"{link.url}: what came ({found.size:,} bytes) has SHA-256 {found.sha256}; {link.known_from} is "
-            f"{link.sha256}. It was deleted. The file was changed or is not the right one."
+            f"{link.url}: the {downloaded.size:,} bytes downloaded have SHA-256 {downloaded.sha256}; "
+            f"{link.known_from} is {link.sha256}. They were deleted. The file was changed or is not the "
+            f"right one."
         )
     with storing(path):
         part.path.replace(path)
         part.remove()
-    return found
+    return downloaded
 
 
 def _given_up(link: Link, part: "_Part", trouble: TryAgainError, failed: int) -> DataError:
-    kept = f"{megabytes(part.size())} are kept, and the" if part.size() else "The"
+    size = f"{megabytes(part.size())} are kept, and the" if part.size() else "The"
     tried = f"after {failed} attempt{'s' if failed > 1 else ''}"
     tried += f", since it asks to wait {trouble.wait:.0f} s" if trouble.wait else ""
     return DataError(
-        f"{link.url}: {trouble}; given up {tried}. {kept} same command goes on from there later."
+        f"{link.url}: {trouble}; given up {tried}. {size} same command resumes the download later."
     )
 
 

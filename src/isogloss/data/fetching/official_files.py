@@ -1,4 +1,4 @@
-"""Fetch the official files of corpora to where their readers look, as one table a corpus says.
+"""Fetch the official files of corpora to the paths that their readers search, by one table for each corpus.
 
 Tables are ``official/xnli.toml`` and others. A file either goes where the reader looks (``to``), or it is an
 archive of which some members do (``take``). Sizes and checksums are the published ones, or those of the file
@@ -70,12 +70,12 @@ class Release:
 
         With languages, members of others are left out.
         """
-        found = []
+        targets = []
         for number, (pattern, target) in enumerate(self.take):
             match = _pattern(pattern).fullmatch(member)
             if match and (not languages or match.groupdict().get("language", languages[0]) in languages):
-                found.append((number, _HOLE.sub(lambda hole, match=match: str(match[hole[1]]), target)))  # type: ignore[misc]
-        return found
+                targets.append((number, _HOLE.sub(lambda hole, match=match: str(match[hole[1]]), target)))  # type: ignore[misc]
+        return targets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +109,7 @@ class Releases:
 
 def releases(corpus: str) -> Releases:
     """Read a corpus's table; ConfigError, with the nearest name, where it has none."""
-    known = fetchable()
-    check_named("fetch", "corpus", known, corpus)
+    check_named("fetch", "corpus", fetchable(), corpus)
     return _read(corpus)
 
 
@@ -128,26 +127,26 @@ def chosen(names: Iterable[str], languages: Sequence[str] = ()) -> list[Release]
     ConfigError for a language that none of them has, and for a corpus that has none of the languages.
     """
     names = list(dict.fromkeys(names))
-    found = {name: releases(name.partition(":")[0]).chosen(name.partition(":")[2]) for name in names}
-    every = [file for its in found.values() for file in its]
+    by_name = {name: releases(name.partition(":")[0]).chosen(name.partition(":")[2]) for name in names}
+    files = [file for named in by_name.values() for file in named]
     for language in languages:
-        if not any(_has(file, [language]) for file in every):
-            raise _nothing_in(language, names, every)
-    for name, its in found.items():
-        if languages and not any(_has(file, languages) for file in its):
-            raise _nothing_in(" ".join(languages), [name], its)
-    return [file for file in dict.fromkeys(every) if not languages or _has(file, languages)]
+        if not any(_has(file, [language]) for file in files):
+            raise _lacks(language, names, files)
+    for name, named in by_name.items():
+        if languages and not any(_has(file, languages) for file in named):
+            raise _lacks(" ".join(languages), [name], named)
+    return [file for file in dict.fromkeys(files) if not languages or _has(file, languages)]
 
 
 def _has(file: Release, languages: Sequence[str]) -> bool:
     return not file.languages or not set(languages).isdisjoint(file.languages)
 
 
-def _nothing_in(language: str, names: Sequence[str], releases: Sequence[Release]) -> ConfigError:
+def _lacks(language: str, names: Sequence[str], releases: Sequence[Release]) -> ConfigError:
     codes = sorted({language for file in releases for language in file.languages})
     return ConfigError(
-        f"--language {language}: nothing of {', '.join(names)} is in it.{did_you_mean(language, codes)} "
-        f"There is: {', '.join(codes)}."
+        f"--language {language}: no file of {', '.join(names)} is in it.{did_you_mean(language, codes)} "
+        f"Choose among: {', '.join(codes)}."
     )
 
 
@@ -156,34 +155,27 @@ def _read(corpus: str) -> Releases:
     table = tomllib.loads(
         (files("isogloss.data.fetching") / "official" / f"{corpus}.toml").read_text(encoding="utf-8")
     )
-    default = tuple(table.get("default", ()))
-    found = tuple(_release(corpus, row) for row in table.get("file", ()))
-    return Releases(
-        corpus=corpus,
-        files=found,
-        default=default or tuple(dict.fromkeys(file.part for file in found)),
-        by_hand=table.get("by_hand", ""),
-        parts_by_hand=table.get("parts_by_hand", {}),
-    )
-
-
-def _release(corpus: str, row: Mapping[str, Any]) -> Release:
-    lists = {"languages": tuple(row.get("languages", ())), "take": tuple(row.get("take", {}).items())}
-    return Release(**{"corpus": corpus, **row, **lists})
+    rows = [
+        {**row, "languages": tuple(row.get("languages", ())), "take": tuple(row.get("take", {}).items())}
+        for row in table.pop("file", ())
+    ]
+    default = tuple(table.pop("default", dict.fromkeys(row["part"] for row in rows)))
+    released = tuple(Release(**{"corpus": corpus, **row}) for row in rows)
+    return Releases(corpus=corpus, files=released, default=default, **table)
 
 
 @lru_cache(maxsize=64)
 def _pattern(pattern: str) -> re.Pattern[str]:
-    """Turn a pattern with holes into an expression; a hole that comes again is the same text again."""
-    seen: set[str] = set()
+    """Turn a pattern with holes into a regular expression; repeated holes must match the same text."""
+    names: set[str] = set()
     expression = ""
     for number, piece in enumerate(_HOLE.split(pattern)):
         if number % 2 == 0:
             expression += re.escape(piece)
-        elif piece in seen:
+        elif piece in names:
             expression += f"(?P={piece})"
         else:
-            seen.add(piece)
+            names.add(piece)
             expression += f"(?P<{piece}>{HOLES.get(piece, '[^/]+?')})"
     return re.compile(expression)
 
@@ -191,7 +183,7 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 RECORDS = ".fetched"
 LOCK = f"{RECORDS}/lock"
 WAIT = 0.5
-"""Seconds between looks whether another process has done its fetching."""
+"""Seconds between attempts to lock the folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +214,7 @@ def existing(release: Release, folder: Path, languages: Sequence[str] = ()) -> F
     """Return the record of a release that exists, else None; DataError for a file with other content."""
     record = _record(release, folder)
     if release.to:
-        return _found_here(release, folder / release.to, record)
+        return _existing_file(release, folder / release.to, record)
     if record is None or (record.languages and not (languages and {*languages} <= {*record.languages})):
         return None
     for target, digest in record.files.items():
@@ -249,47 +241,44 @@ def fetch(
     retry = retry or RetryPolicy()
     with _alone(folder, retry.sleep, on_progress):
         for release in releases:
-            there = existing(release, folder, languages)
-            fetched = there or _fetch(release, folder, languages, retry, on_progress)
+            present = existing(release, folder, languages)
+            fetched = present or _fetch(release, folder, languages, retry, on_progress)
             if _record(release, folder) != fetched:
                 _write_record(release, folder, fetched)
-            yield Result(release=release, fetched=fetched, was_there=there is not None)
+            yield Result(release=release, fetched=fetched, was_there=present is not None)
 
 
 def _fetch(
     release: Release, folder: Path, languages: Sequence[str], retry: RetryPolicy, on_progress: OnProgress
 ) -> Fetched:
     path = folder / release.target
-    known = _record(release, folder)
-    got = _found_here(release, path, known)
-    if got is None:
-        arrived = download(_link(release, known), path, retry=retry, on_progress=on_progress)
-        got = _fetched(release, arrived.size, arrived.sha256)
-    if release.take:
-        on_progress(Progress(path.name, got.size, got.size, "taking the files out"))
-        got = _unpacked(release, got, folder, _wider(known, languages))
-    return got
+    record = _record(release, folder)
+    fetched = _existing_file(release, path, record)
+    if fetched is None:
+        downloaded = download(_link(release, record), path, retry=retry, on_progress=on_progress)
+        fetched = _fetched(release, downloaded.size, downloaded.sha256)
+    if not release.take:
+        return fetched
+    on_progress(Progress(path.name, fetched.size, fetched.size, "unpacking"))
+    languages = _wider(record, languages)
+    unpacked = unpack(
+        path,
+        lambda member: release.targets(member, languages),
+        folder,
+        patterns={number: pattern for number, (pattern, _) in enumerate(release.take)},
+    )
+    return replace(fetched, files=unpacked, languages=languages)
 
 
-def _found_here(release: Release, path: Path, fetched: Fetched | None) -> Fetched | None:
+def _existing_file(release: Release, path: Path, record: Fetched | None) -> Fetched | None:
     """Return the record of a file that was put there by hand or by an earlier call."""
     if not path.is_file():
         return None
     digest = checksum(path)
-    expected = release.sha256 or (fetched.sha256 if fetched else "")
+    expected = release.sha256 or (record.sha256 if record else "")
     if expected and digest != expected:
         raise unofficial_file(path, expected)
     return _fetched(release, path.stat().st_size, digest)
-
-
-def _unpacked(release: Release, got: Fetched, folder: Path, languages: tuple[str, ...]) -> Fetched:
-    taken = unpack(
-        folder / release.target,
-        lambda member: release.targets(member, languages),
-        folder,
-        asked={number: pattern for number, (pattern, _) in enumerate(release.take)},
-    )
-    return replace(got, files=taken, languages=languages)
 
 
 def _fetched(release: Release, size: int, digest: str) -> Fetched:
@@ -304,7 +293,7 @@ def _link(release: Release, fetched: Fetched | None) -> Link:
         size=release.size,
         sha256=release.sha256 or recorded,
         known_from="the published checksum" if release.sha256 else _FIRST.format(release.target),
-        by_hand=f"If it can be had elsewhere, put it as {release.target} into the folder and fetch again.",
+        by_hand=f"If you find it elsewhere, put it as {release.target} into the folder and fetch again.",
     )
 
 
@@ -326,10 +315,10 @@ def _record(release: Release, folder: Path) -> Fetched | None:
     """Read the record; one that is damaged or of another address counts as none."""
     try:
         body: Any = json.loads(_record_path(release, folder).read_text(encoding="utf-8"))
-        known = Fetched(**{**body, "languages": tuple(body["languages"])})
+        record = Fetched(**{**body, "languages": tuple(body["languages"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return known if known.url == release.url and all(map(is_safe, known.files)) else None
+    return record if record.url == release.url and all(map(is_safe, record.files)) else None
 
 
 def _write_record(release: Release, folder: Path, fetched: Fetched) -> None:

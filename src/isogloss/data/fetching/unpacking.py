@@ -1,6 +1,6 @@
 """Extract named members of an archive, and nothing else.
 
-A member goes only where the table says; links, devices and names that leave the folder are refused, the
+The table gives each member its path; links, devices and names that leave the folder are refused, the
 unpacked size is bounded, and either all members appear under their names or none.
 """
 
@@ -58,19 +58,19 @@ class _Member:
     opened: Callable[[], "_Counted"]
 
 
-def unpack(archive: Path, targets: Targets, folder: Path, *, asked: dict[int, str]) -> dict[str, str]:
+def unpack(archive: Path, targets: Targets, folder: Path, *, patterns: dict[int, str]) -> dict[str, str]:
     """Write the requested members below the folder and return their checksums by path.
 
-    ``asked`` are the patterns by number, each of which must find a member. DataError where the archive is
-    damaged, lacks one or is not to be trusted. An existing file is never overwritten.
+    Each of the numbered ``patterns`` must match a member. DataError where the archive is damaged, lacks one
+    or is not to be trusted. An existing file is never overwritten.
     """
     written: dict[str, str] = {}
     try:
-        found = _take_all(archive, targets, folder, written)
-        lacking = [pattern for number, pattern in asked.items() if number not in found]
+        matched = _extract(archive, targets, folder, written)
+        lacking = [pattern for number, pattern in patterns.items() if number not in matched]
         if lacking:
             raise DataError(
-                f"{archive}: it has no member {' and none '.join(lacking)}. Delete it and fetch again; if "
+                f"{archive}: it has no member {' and no '.join(lacking)}. Delete it and fetch again; if "
                 f"that does not help, the archive was changed: report it."
             )
         for target, digest in written.items():
@@ -94,29 +94,29 @@ def unofficial_file(path: Path, expected: str) -> DataError:
     )
 
 
-def _take_all(archive: Path, targets: Targets, folder: Path, written: dict[str, str]) -> set[int]:
+def _extract(archive: Path, targets: Targets, folder: Path, written: dict[str, str]) -> set[int]:
     """Write the requested members under temporary names; return the numbers of the patterns they match."""
-    found: set[int] = set()
+    matched: set[int] = set()
     budget = _Budget(archive, EXPANSION * archive.stat().st_size + ROOM)
     try:
         with archive.open("rb") as file:
             for member in _members(file, archive.name, budget):
                 for number, target in targets(member.name):
-                    _check(archive, member, target, taken=target in written)
-                    found.add(number)
+                    _check(archive, member, target, repeated=target in written)
+                    matched.add(number)
                     written[target] = ""
                     written[target] = _write(member, temporary_beside(folder / target, "tmp"))
     except _BROKEN as error:
         raise DataError(f"{archive}: the archive is damaged ({error}). Delete it and fetch again.") from error
-    return found
+    return matched
 
 
-def _members(file: Any, name: str, budget: "_Budget", before: str = "") -> Iterator[_Member]:
+def _members(file: Any, name: str, budget: "_Budget", prefix: str = "") -> Iterator[_Member]:
     """Yield the members of an archive, and of archives in it, in their order."""
     for member in (_zip_members if name.endswith(".zip") else _tar_members)(file, name, budget):
         plain = member.name.removeprefix("./")
-        yield _Member(before + plain, member.kind, member.opened)
-        if plain.endswith((".tar.gz", ".tgz")) and not member.kind and not before:
+        yield _Member(prefix + plain, member.kind, member.opened)
+        if plain.endswith((".tar.gz", ".tgz")) and not member.kind and not prefix:
             yield from _members(member.opened(), plain, budget, f"{plain}{INSIDE}")
 
 
@@ -140,13 +140,13 @@ def _tar_members(file: Any, name: str, budget: "_Budget") -> Iterator[_Member]:
             yield _Member(info.name, kind, lambda info=info: _Counted(archive.extractfile(info), None))  # type: ignore[misc]
 
 
-def _check(archive: Path, member: _Member, target: str, *, taken: bool) -> None:
-    where = f"{archive}: member {member.name!r}"
+def _check(archive: Path, member: _Member, target: str, *, repeated: bool) -> None:
+    name = f"{archive}: member {member.name!r}"
     if member.kind:
-        raise DataError(f"{where} is {member.kind}; expected a plain file. {_DISTRUST}")
-    below(Path(), target, where, DataError)
-    if taken:
-        raise DataError(f"{where} stands there a second time; expected once. {_DISTRUST}")
+        raise DataError(f"{name} is {member.kind}; expected a plain file. {_DISTRUST}")
+    below(Path(), target, name, DataError)
+    if repeated:
+        raise DataError(f"{name} occurs a second time; expected once. {_DISTRUST}")
 
 
 def _write(member: _Member, path: Path) -> str:

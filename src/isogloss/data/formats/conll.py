@@ -130,15 +130,15 @@ def are_bio(tags: Iterable[str]) -> bool:
 
 
 def entities(tags: Sequence[str]) -> Iterator[Entity]:
-    """Yield the entities of BIO tags; I- without its like before it begins one."""
+    """Yield the entities of BIO tags; I- that does not continue an entity of its type begins one."""
     start, kind = 0, ""
-    for place, tag in enumerate((*tags, OUTSIDE)):
+    for index, tag in enumerate((*tags, OUTSIDE)):
         mark, _, name = tag.partition("-")
         if kind and not (mark == "I" and name == kind):
-            yield Entity(kind, start, place)
+            yield Entity(kind, start, index)
             kind = ""
         if name and not kind:
-            start, kind = place, name
+            start, kind = index, name
 
 
 HASH, DOCUMENT = "#", "-DOCSTART-"

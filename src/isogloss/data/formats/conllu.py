@@ -92,13 +92,13 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
 
     The id is the sent_id, else the sentence's number; a sent_id that comes again gets ``#2``, ``#3`` ….
     """
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for count, block in enumerate(read_sentences(file), start=1):
         for row in block.rows:
             _check_row(file, row)
         _check_tree(file, block.rows)
         yield ParsedSentence(
-            id=unique_id(block.sent_id or str(count), seen),
+            id=unique_id(block.sent_id or str(count), counts),
             words=block.words,
             tags=tuple(columns[TAG] for _, columns in block.rows),
             heads=tuple(int(columns[HEAD]) for _, columns in block.rows),
@@ -126,13 +126,13 @@ def with_columns(lines: Sequence[str], columns: Mapping[int, Sequence[str]]) -> 
 
 def with_misc(lines: Sequence[str], key: str, values: Sequence[str]) -> Iterator[str]:
     """Yield a sentence's lines with ``key=value`` in the last column of each word, after its other keys."""
-    given = iter(values)
+    remaining = iter(values)
     for line in lines:
         cells = line.split("\t")
         if _WORD.fullmatch(cells[0]):
-            kept = [part for part in cells[MISC].split("|") if part.partition("=")[0] != key]
-            kept = [part for part in kept if part not in ("", NOTHING)]
-            cells[MISC] = "|".join([*kept, f"{key}={next(given)}"])
+            parts = (part for part in cells[MISC].split("|") if part not in ("", NOTHING))
+            others = [part for part in parts if part.partition("=")[0] != key]
+            cells[MISC] = "|".join([*others, f"{key}={next(remaining)}"])
         yield "\t".join(cells)
 
 
@@ -159,10 +159,10 @@ def write_conllu(sentences: Iterable[ParsedSentence], corpus: str) -> Iterator[s
         yield ""
 
 
-def _comment(lines: Iterable[str], wanted: str) -> str:
+def _comment(lines: Iterable[str], key: str) -> str:
     for line in lines:
         name, _, value = line.removeprefix("#").partition("=")
-        if line.startswith("#") and name.strip() == wanted and value.strip():
+        if line.startswith("#") and name.strip() == key and value.strip():
             return value.strip()
     return ""
 
@@ -199,8 +199,8 @@ def _check_tree(file: File, rows: Sequence[Row]) -> None:
     heads = [int(columns[HEAD]) for _, columns in rows]
     roots = [number for (number, _), head in zip(rows, heads, strict=True) if head == 0]
     if len(roots) != 1:
-        where = roots[1] if roots else rows[0][0]
-        raise file.broken(where, f"{len(roots)} words with HEAD 0 in the sentence", "one root")
+        line = roots[1] if roots else rows[0][0]
+        raise file.broken(line, f"{len(roots)} words with HEAD 0 in the sentence", "one root")
     state = [0] * (len(rows) + 1)  # the walk that reached a word first; 0: none yet
     for start in range(1, len(rows) + 1):
         node = start

@@ -1,4 +1,4 @@
-"""Parallel text in the forms it is published in.
+"""Parallel text in the usual forms of publication.
 
 Tables: a header (``verse<TAB>en<TAB>de``), then an id and a text for each language; an empty cell: no
 translation. A column ``links`` is no language but holds the word alignments of a table of two languages.
@@ -10,9 +10,9 @@ Moses', with codes of ISO 639-3. Gold alignments also come as ``enfr.src-tgt`` (
 ``enfr.gold`` (1-based, ``p`` for possible).
 
 Mined text, WikiMatrix's form: on each line a margin score, a sentence and its translation; no header.
-``WikiMatrix.en-es.tsv.gz`` (Schwenk et al. 2019) has the languages in its name; CCMatrix is built alike. The
-margin compares a pair's similarity with that of each side's other neighbours: the higher, the likelier the
-two are translations. Pairs below a threshold are left out.
+``WikiMatrix.en-es.tsv.gz`` (Schwenk et al. 2019) has the languages in its name, as CCMatrix does. The margin
+compares a pair's similarity with that of each side's other neighbours: the higher, the likelier the two are
+translations. Pairs below a threshold are left out.
 
 Two treebanks of Universal Dependencies that share their sentences' sent_ids, as the Parallel UD treebanks:
 UD_English-PUD and UD_German-PUD are a thousand sentences of news and Wikipedia in translation (Zeman et al.
@@ -70,7 +70,7 @@ def two_languages(pair: str, corpus: str = "bitext") -> tuple[str, str]:
 def find_texts(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find the files of the parallel texts of two languages, in either order, in one of the forms.
 
-    Files of one text come together: both sides, then alignments where there are any.
+    Files of one text come together: both sides, then alignments, if any.
     """
     tables = folder.find([f"{stem}.tsv"])
     tables = [file for file in tables if all(column_of(code, languages_in(file)) for code in (first, second))]
@@ -78,11 +78,8 @@ def find_texts(folder: Folder, stem: str, first: str, second: str) -> list[File]
         return tables
     orders = ((first, second), (second, first))
     forms = [_find_lines, _find_split_last, *([_find_gold] if stem.endswith("/*") else [])]
-    for (code, two), find in (*product(orders, forms), *product(orders, [_find_mined])):
-        files = find(folder, stem, code, two)
-        if files:
-            return files
-    return []
+    searches = (*product(orders, forms), *product(orders, [_find_mined]))
+    return next(filter(None, (find(folder, stem, *order) for order, find in searches)), [])
 
 
 def read_texts(files: list[File], first: str, second: str, *, least: float) -> Iterator[Translation]:
@@ -112,9 +109,9 @@ def _texts(files: list[File]) -> Iterator[list[File]]:
     """Group the files of each text by their names."""
     text: list[File] = []
     for file in files:
-        ends = [one.plain_name.rpartition(".")[2] for one in (*text, file)]
-        is_whole = ends[0] in ("tsv", "src-tgt") or len(text) > 1
-        if text and is_whole and ends[-1] not in ("gold", "align"):
+        ends = [part.plain_name.rpartition(".")[2] for part in (*text, file)]
+        is_complete = ends[0] in ("tsv", "src-tgt") or len(text) > 1
+        if text and is_complete and ends[-1] not in ("gold", "align"):
             yield text
             text = []
         text = [*text, file]
@@ -134,18 +131,18 @@ def _read_text(text: list[File], first: str, second: str, least: float) -> Itera
         pairs = read_gold(text)
     else:
         pairs = read_lines(text)
-    return map(flipped, pairs) if _is_turned(name, first, second) else pairs
+    return map(flipped, pairs) if _is_reversed(name, first, second) else pairs
 
 
-def _is_turned(name: str, first: str, second: str) -> bool:
+def _is_reversed(name: str, first: str, second: str) -> bool:
     """Return whether the last pair of languages in a file's name is in the other order."""
 
-    def place(one: str, two: str) -> int:
-        both = list(product(spellings(one), spellings(two)))
-        ends = [f".{here}{end}" for here, there in both for end in (f"-{there}.", f"{there}.src-tgt")]
+    def position(source: str, target: str) -> int:
+        pairs = product(spellings(source), spellings(target))
+        ends = (f".{code}{end}" for code, other in pairs for end in (f"-{other}.", f"{other}.src-tgt"))
         return max(f".{name}".rfind(end) for end in ends)
 
-    return place(second, first) > place(first, second)
+    return position(second, first) > position(first, second)
 
 
 def _read_table(table: File, first: str, second: str) -> Iterator[Translation]:
@@ -170,22 +167,22 @@ def column_of(language: str, names: Collection[str]) -> str:
 
 
 def read_rows(file: File, languages: Sequence[str], *, partial: bool = False) -> Iterator[Row]:
-    """Read the rows that have a text in each of the languages, or ``partial`` in any; empty where none is."""
+    """Read the rows that have a text in each of the languages, with ``partial`` those that have any."""
     enough = any if partial else all
     lines = file.lines()
     header = next(lines, (1, ""))[1].split("\t")
     positions = [_position(file, header, language) for language in languages]
     links = _links(file, header)
-    seen: set[str] = set()
+    ids: set[str] = set()
     for number, line in lines:
         row = line.split("\t")
         if len(row) != len(header):
             raise file.broken(number, f"{len(row)} columns", f"{len(header)}, as in the header")
-        if not row[0] or row[0] in seen:
+        if not row[0] or row[0] in ids:
             raise file.broken(
                 number, f"the id {row[0]!r} {'a second time' if row[0] else ''}", "an id of its own"
             )
-        seen.add(row[0])
+        ids.add(row[0])
         texts = tuple(row[position] if row[position].strip() else "" for position in positions)
         if enough(texts):
             yield Row(number=number, id=row[0], texts=texts, links=row[links] if links is not None else "")
@@ -193,8 +190,8 @@ def read_rows(file: File, languages: Sequence[str], *, partial: bool = False) ->
 
 def verse_split(verse: str) -> Split:
     """Return the split of a verse, by its reference alone: the same in every language and table."""
-    place = crc32(verse.encode()) % HELD_OUT_ONE_IN
-    return "test" if place == 0 else "dev" if place == 1 else "train"
+    residue = crc32(verse.encode()) % HELD_OUT_ONE_IN
+    return "test" if residue == 0 else "dev" if residue == 1 else "train"
 
 
 def _links(file: File, header: list[str]) -> int | None:
@@ -220,18 +217,18 @@ def _position(file: File, header: list[str], language: str) -> int:
 
 
 def _find_lines(folder: Folder, stem: str, first: str, second: str) -> list[File]:
-    """Find first, second and (if there) alignment file of each parallel text, in this order of languages."""
-    for one, two in spelled_pairs(folder, f"{stem}.*-*.*", first, second):
-        base = f"{stem}.{one}-{two}"
+    """Find first, second and optional alignment file of each parallel text, in this order of languages."""
+    for codes in spelled_pairs(folder, f"{stem}.*-*.*", first, second):
+        base = f"{stem}.{'-'.join(codes)}"
         firsts, seconds, links = (
             {file.plain_name.removesuffix(f".{end}"): file for file in folder.find([f"{base}.{end}"])}
-            for end in (one, two, "align")
+            for end in (*codes, "align")
         )
-        for alone in firsts.keys() ^ seconds.keys():
-            there, absent = (one, two) if alone in firsts else (two, one)
+        for name in firsts.keys() ^ seconds.keys():
+            present, absent = codes if name in firsts else codes[::-1]
             raise DataError(
-                f"{alone}.{there}: its translation {alone}.{absent} is not there; expected both. "
-                f"Put it beside, or take this file away."
+                f"{name}.{present}: its translation {name}.{absent} does not exist; expected both. "
+                f"Put it into the same folder, or remove this file."
             )
         if firsts:
             return [side[name] for name in firsts for side in (firsts, seconds, links) if name in side]
@@ -240,9 +237,9 @@ def _find_lines(folder: Folder, stem: str, first: str, second: str) -> list[File
 
 def _find_split_last(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find first and second file of XLM's names, given a folder and a split, as in bitext/train."""
-    place, _, split = stem.rpartition("/")
-    for pair in spelled_pairs(folder, f"{place}/*-*.*.{split}", first, second):
-        sides = [folder.find([f"{place}/{'-'.join(pair)}.{side}.{split}"]) for side in pair]
+    parent, _, split = stem.rpartition("/")
+    for pair in spelled_pairs(folder, f"{parent}/*-*.*.{split}", first, second):
+        sides = [folder.find([f"{parent}/{'-'.join(pair)}.{side}.{split}"]) for side in pair]
         if all(sides):
             return [side[0] for side in sides]
     return []
@@ -262,14 +259,14 @@ def read_lines(files: list[File]) -> Iterator[Translation]:
 
 def _find_gold(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find ``enfr.src-tgt`` and ``enfr.gold`` in this order of languages."""
-    place = stem.rpartition("/")[0]
-    stems = [f"{place}/{one}{two}" for one, two in product(spellings(first), spellings(second))]
+    parent = stem.rpartition("/")[0]
+    stems = [f"{parent}/{''.join(pair)}" for pair in product(spellings(first), spellings(second))]
     texts, links = (folder.find(f"{stem}.{end}" for stem in stems) for end in ("src-tgt", "gold"))
     return [*texts[:1], *links[:1]] if texts else []
 
 
 def read_gold(files: list[File]) -> Iterator[Translation]:
-    """Read lines ``a b ||| c d`` with their gold alignments, if there are any; ids are line numbers."""
+    """Read lines ``a b ||| c d`` with their gold alignments, if any; ids are line numbers."""
     for number, row in enumerate(zip_longest(*(file.lines() for file in files)), start=1):
         if None in row:
             raise _unequal(files, number)
@@ -287,27 +284,27 @@ def _unequal(files: list[File], number: int) -> DataError:
     counts = [sum(1 for _ in file.lines()) for file in files]
     ends = next(file for file, count in zip(files, counts, strict=True) if count < number)
     other = next(file for file in files if file is not ends)
-    there = ", ".join(f"{file.name} has {count}" for file, count in zip(files, counts, strict=True))
+    lengths = ", ".join(f"{file.name} has {count}" for file, count in zip(files, counts, strict=True))
     return ends.broken(
         number,
-        f"the file ends; {there} lines",
+        f"the file ends; {lengths} lines",
         f"the partner of line {number} of {other.name}, and as many lines in each file",
         "Fetch or make these files again, together",
     )
 
 
 def spelled_pairs(folder: Folder, pattern: str, first: str, second: str) -> list[tuple[str, str]]:
-    """Return how the names of files that match spell two languages with a hyphen."""
+    """Return the spellings of two languages, joined by a hyphen, in the names of files that match."""
     names = [f".{file.base_name}" for file in folder.find([pattern])]
     pairs = product(spellings(first), spellings(second))
-    return [(code, two) for code, two in pairs if any(f".{code}-{two}." in name for name in names)]
+    return [pair for pair in pairs if any(f".{'-'.join(pair)}." in name for name in names)]
 
 
 def _find_mined(folder: Folder, stem: str, first: str, second: str) -> list[File]:
-    """Find the tables of mined text whose names say the languages in this order."""
+    """Find the tables of mined text whose names have the languages in this order."""
     pairs = spelled_pairs(folder, f"{stem}.*-*.tsv", first, second)
-    found = (folder.find([f"{stem}.{one}-{two}.tsv"]) for one, two in pairs)
-    return next(filter(None, ([file for file in files if is_mined(file)] for files in found)), [])
+    tables = (folder.find([f"{stem}.{'-'.join(pair)}.tsv"]) for pair in pairs)
+    return next(filter(None, ([file for file in files if is_mined(file)] for files in tables)), [])
 
 
 def is_mined(file: File) -> bool:
@@ -318,7 +315,7 @@ def is_mined(file: File) -> bool:
 
 def read_mined(file: File, *, least: float) -> Iterator[Translation]:
     """Read the pairs with at least this margin; ids are line numbers."""
-    best, found = float("-inf"), False
+    best = float("-inf")
     for number, line in file.lines():
         cells = line.split("\t")
         margin = _margin(cells[0])
@@ -326,9 +323,8 @@ def read_mined(file: File, *, least: float) -> Iterator[Translation]:
             raise file.broken(number, f"{line[:80]!r}", "a margin score, a text and its translation")
         best = max(best, margin)
         if margin >= least:
-            found = True
             yield Translation(id=str(number), first=cells[1], second=cells[2])
-    if not found and best > float("-inf"):
+    if float("-inf") < best < least:
         raise DataError(
             f"{file.name}: no pair has a margin of {least:g} or more; the highest is {best:g}. "
             f"Lower the corpus's margin, or fetch the file again."
@@ -344,7 +340,7 @@ def _margin(text: str) -> float | None:
 
 
 def find_treebanks(folder: Folder, name: str, split: Split, first: str, second: str) -> list[File]:
-    """Find the treebanks of this name (pud) of both languages; none unless both are there."""
+    """Find the treebanks of this name (pud) of both languages; none unless both exist."""
     sides = [folder.find(ud_paths(name, language, split)) for language in (first, second)]
     return [side[0] for side in sides] if name.isalnum() and all(sides) else []
 
@@ -352,6 +348,7 @@ def find_treebanks(folder: Folder, name: str, split: Split, first: str, second: 
 def read_treebanks(files: list[File]) -> Iterator[Translation]:
     """Match the sentences by sent_id, in the order of the first; DataError where one has no match."""
     first, second = map(read_conllu, files)
-    for one, other in matched(first, second, names=(files[0].name, files[1].name)):
-        texts = (text_comment(side) or detokenize(side.words) for side in (one, other))
-        yield Translation(id=one.id, first=next(texts), second=next(texts), words=(one.words, other.words))
+    for sides in matched(first, second, names=(files[0].name, files[1].name)):
+        texts = [text_comment(sentence) or detokenize(sentence.words) for sentence in sides]
+        words = sides[0].words, sides[1].words
+        yield Translation(id=sides[0].id, first=texts[0], second=texts[1], words=words)

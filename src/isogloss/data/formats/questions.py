@@ -48,16 +48,14 @@ def read_questions(file: File, *, language: str = "", answers: Answers = "needed
             yield question
 
 
-def repairs_message(examples: Iterable[Example], where: str) -> str:
-    """Return a message on the answers that were relocated while reading; empty for none."""
+def repairs_message(examples: Iterable[Example], split: str) -> str:
+    """Return a message on the answers of a named split that were relocated while reading; empty for none."""
     repaired = [question for question in examples if isinstance(question, Question) and question.repaired]
     if not repaired:
         return ""
     shown = "; ".join(f"question {question.id}: {question.repaired}" for question in repaired[:SHOWN])
     rest = f"; and {len(repaired) - SHOWN} more" if len(repaired) > SHOWN else ""
-    return (
-        f"{where}: answers that did not stand at their offset, found again: {len(repaired)} ({shown}{rest})."
-    )
+    return f"{split}: answers that did not stand at their offset, relocated: {len(repaired)} ({shown}{rest})."
 
 
 def all_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
@@ -153,8 +151,8 @@ def _placed(qa: dict[str, object], passage: str, answers: Answers) -> Iterator[t
     items = _member(qa, "answers", list)
     if not items and answers == "needed":
         impossible = "an impossible question (SQuAD 2.0)"
-        found = impossible if qa.get("is_impossible") else "a question without answers"
-        raise _broken(found, "at least one answer, as in version 1.1", "Leave such questions out")
+        problem = impossible if qa.get("is_impossible") else "a question without answers"
+        raise _broken(problem, "at least one answer, as in version 1.1", "Leave such questions out")
     for item in items:
         answer = _typed(item, dict)
         text, start = _member(answer, "text", str), _member(answer, "answer_start", int)
@@ -218,8 +216,8 @@ def _shown(thing: object) -> str:
     return json.dumps(thing)[:40]
 
 
-def _broken(found: str, expected: str, advice: str = "Correct it or fetch the file again") -> DataError:
-    return DataError(f"{short(found)}; expected {expected}. {advice}.")
+def _broken(problem: str, expected: str, advice: str = "Correct it or fetch the file again") -> DataError:
+    return DataError(f"{short(problem)}; expected {expected}. {advice}.")
 
 
 def _places(passage: str, answer: str) -> list[tuple[int, str]]:

@@ -30,7 +30,7 @@ from isogloss.data.formats.tables import OFFICIAL, AnyOf, Row, Rows, Table, no_c
 
 KindName = Literal["tagging", "text", "pair", "choice", "span", "bitext", "raw"]
 Predicts = Literal["label", "labels", "number"]
-"""What the label of a text or pair is: one of an inventory, any number of them, or a number."""
+"""Label of a text or pair: one of an inventory, any number of these, or a number."""
 
 LABELS: Mapping[KindName, tuple[str, ...]] = {
     "tagging": ("label", "labels"), "text": ("label",), "pair": ("label",), "choice": ("label",),
@@ -39,15 +39,15 @@ LABELS: Mapping[KindName, tuple[str, ...]] = {
 """The part of an example that contains its label."""
 
 NO_LABEL = frozenset({"", "nan", "NaN", "null", "NULL", "<NA>", "#N/A"})
-"""What programs write in the place of a missing label; each may be one of the inventory, too."""
+"""Ways in which programs write a missing label; each may be one of the inventory, too."""
 
 NUMBER = re.compile(r"\d{1,9}(?=(\.0)?$)")
-"""A label that is a place in the inventory."""
+"""A label that is an index in the inventory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileFacts:
-    """What a file is."""
+    """Facts of a file, decided from all of its rows."""
 
     layout: Layout | None = None
     """Of a file with a line for each word."""
@@ -58,11 +58,11 @@ class FileFacts:
     numbered: bool = False
     """Whether all labels are numbers."""
     remarks: tuple[str, ...] = ()
-    """What was decided, in words."""
+    """The facts that users should know, in words."""
 
 
 LINES = FileFacts()
-"""A file of lines of text, about which nothing is to be decided."""
+"""Facts of a file about which nothing has to be decided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class Reading:
     blank: bool = False
     """Whether a text or word may be blank."""
     prefixes: tuple[str, ...] = ()
-    """What each word begins with, one of these, and is read without."""
+    """Prefixes of words, one of which each word has and is read without."""
     skip_unknown: bool = False
     """Whether rows with another label are left out: they lost theirs in translation."""
 
@@ -115,7 +115,7 @@ class Reading:
     def without_labels(self) -> "Reading":
         """The same for a file without labels."""
         parts = self.label_parts
-        columns = {part: place for part, place in self.table.columns.items() if part not in parts}
+        columns = {part: column for part, column in self.table.columns.items() if part not in parts}
         return replace(self, table=replace(self.table, columns=columns))
 
     def rows(self, file: File, layout: Layout | None) -> Rows:
@@ -162,11 +162,11 @@ class Record:
     facts: FileFacts = LINES
 
     def broken(
-        self, found: str, expected: str, advice: str = "Correct the line", *, word: int | None = None
+        self, problem: str, expected: str, advice: str = "Correct the line", *, word: int | None = None
     ) -> DataError:
         """Build the error for this row, or for a word of it."""
         line = self.row.line if word is None or not self.row.lines else self.row.lines[word]
-        return self.file.broken(line, found, expected, advice)
+        return self.file.broken(line, problem, expected, advice)
 
     def named(self, taken_ids: dict[str, int]) -> "Record":
         """Return the record with the row's own id, which is made unique."""
@@ -254,39 +254,39 @@ class Record:
 HEADINGS = frozenset(
     {"label", "labels", "gold_label", "class", "category", "target", "tag", "tags", "ner_tags"}
 )
-"""Labels of a first row that is a header."""
+"""Labels of a first row that betray a header."""
 
 SUSPICIOUS = 20
-"""Rows at least, before it is odd that none of them has the first option."""
+"""Least number of rows for which it is odd that none has the first option."""
 
 _MARK = re.compile(r"(?i)[bi][-_.:]\S+|\S+[-_.:][bi]")
 
 
 def facts_of(file: File, reading: Reading) -> FileFacts:
-    """Decide what a file is from the rows that are read."""
+    """Decide the facts of a file from all rows that are read."""
     if not reading.label_parts:
         return LINES
     layout, remarks = _layout(file, reading) if reading.table.format == "conll" else (None, [])
-    look = _Look(reading)
+    counts = _Counts(reading)
     for row in reading.rows(file, layout):
         if isinstance(row, Row):
-            look.add(row)
-    look.check_header(file)
-    lacks = (layout is not None and layout.width == 1) or (look.rows > 0 and not look.labelled)
+            counts.add(row)
+    counts.check_header(file)
+    lacks = (layout is not None and layout.width == 1) or (counts.rows > 0 and not counts.labelled)
     unlabelled = lacks and reading.may_lack_labels
-    scheme = (reading.scheme or look.tags.scheme) if reading.kind == "tagging" and not unlabelled else WORDS
+    scheme = (reading.scheme or counts.tags.scheme) if reading.kind == "tagging" and not unlabelled else WORDS
     return FileFacts(
         layout=layout,
         scheme=scheme,
         unlabelled=unlabelled,
-        numbered=all(map(NUMBER.match, look.labels)),
-        remarks=(*remarks, *(["no labels"] if unlabelled else look.remarks(scheme))),
+        numbered=all(map(NUMBER.match, counts.labels)),
+        remarks=(*remarks, *(["no labels"] if unlabelled else counts.remarks(scheme))),
     )
 
 
 @dataclass
-class _Look:
-    """What the rows of a file have, while it is looked through."""
+class _Counts:
+    """Counts of the rows, labels and tags of a file."""
 
     reading: Reading
     rows: int = 0
@@ -334,7 +334,9 @@ class _Look:
         for label in self.labels:
             variants[unicodedata.normalize("NFKC", label).casefold()].append(label)
         yield from (
-            f"labels that look alike: {', '.join(same)}" for same in variants.values() if len(same) > 1
+            f"labels that differ in case or width alone: {', '.join(same)}"
+            for same in variants.values()
+            if len(same) > 1
         )
         counted = self.reading.kind == "choice" and not self.reading.labels
         if counted and self.rows >= SUSPICIOUS and not self.labels["0"]:

@@ -1,8 +1,8 @@
-"""Rows of files in the formats that people keep labelled data in: CoNLL, TSV, CSV, JSON, parquet, lines.
+"""Rows of files of labelled data in the usual formats: CoNLL, TSV, CSV, JSON, parquet, lines.
 
-A ``Table`` says where the parts of an example stand: in a column by its name in the header or its key, by any
-of the names in use, by CoNLL-U's name (FORM, XPOS), by its number from 0 (from -1, backwards), or in several
-columns. Whatever reads rows sees parts and no columns.
+A ``Table`` gives the column of each part of an example: by its name in the header or its key, by any of the
+names in use, by CoNLL-U's name (FORM, XPOS), by its number from 0 (from -1, backwards), or several columns.
+Readers of rows see parts and no columns.
 """
 
 import csv
@@ -38,7 +38,9 @@ class AnyOf:
     names: tuple[str, ...]
 
 
-Place = Column | tuple[Column, ...] | AnyOf
+PartColumns = Column | tuple[Column, ...] | AnyOf
+"""The column of a part of an example, several columns, or one by any of its names."""
+
 Columns = Mapping[str, Column | tuple[Column, ...]]
 """The column of each part of an example, or several."""
 
@@ -48,10 +50,10 @@ LONGEST_CELL = 2**31 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Where in the rows of a file the parts of an example stand."""
+    """The columns of the parts of an example, and the rows that are read."""
 
     format: FileFormat
-    columns: Mapping[str, Place]
+    columns: Mapping[str, PartColumns]
     chosen: Mapping[Column, tuple[str, ...]] = field(default_factory=dict)
     """The texts of which a row must have one in a column; other rows are skipped."""
     optional: Collection[str] = ()
@@ -67,8 +69,10 @@ class Table:
 
     def columns_of(self, part: str) -> tuple[Column, ...]:
         """Return the columns of a part, or the names in use."""
-        place = self.columns[part]
-        return place.names if isinstance(place, AnyOf) else place if isinstance(place, tuple) else (place,)
+        column = self.columns[part]
+        if isinstance(column, AnyOf):
+            return column.names
+        return column if isinstance(column, tuple) else (column,)
 
 
 class Row(NamedTuple):
@@ -98,14 +102,13 @@ class _Cells(NamedTuple):
 
 
 _CellRows = Iterator[_Cells | DataError]
-_ABSENT = object()
 
 
 def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
     """Yield the chosen rows of a file; of CoNLL, which has a ``layout``, the sentences."""
     is_conll = table.format == "conll"
     cell_rows = _conll(file, table, layout) if is_conll else _READERS[table.format](file, table)
-    needed, places = {*table.chosen} - {*table.optional}, table.columns.items()
+    needed = {*table.chosen} - {*table.optional}
     for number, row in enumerate(cell_rows):
         if isinstance(row, DataError):
             yield row
@@ -114,17 +117,22 @@ def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
         if missing := [column for column in needed if column not in cells]:
             yield no_column(file, line, f"{missing[0]!r} for where", cells)
         elif all(str(cells[column]) in texts for column, texts in table.chosen.items() if column in cells):
-            parts = {part: cell for part, place in places if (cell := _part(cells, place)) is not _ABSENT}
-            yield Row(number, line, parts, lines, cells)
+            yield Row(number, line, _parts(cells, table.columns), lines, cells)
 
 
-def _part(cells: Mapping[Any, Any], place: Place) -> Any:
-    """Return the cell of a part, or those of several columns."""
-    if isinstance(place, tuple):
-        values = tuple(cells.get(column, _ABSENT) for column in place)
-        return _ABSENT if _ABSENT in values else values
-    names = place.names if isinstance(place, AnyOf) else (place,)
-    return next((cells[name] for name in names if name in cells), _ABSENT)
+def _parts(cells: Mapping[Any, Any], columns: Mapping[str, PartColumns]) -> dict[str, Any]:
+    """Return the cell of each part, or those of several columns; none for a part that is lacking."""
+    parts = dict[str, Any]()
+    for part, column in columns.items():
+        if isinstance(column, tuple):
+            if all(name in cells for name in column):
+                parts[part] = tuple(cells[name] for name in column)
+            continue
+        names = column.names if isinstance(column, AnyOf) else (column,)
+        present = [cells[name] for name in names if name in cells]
+        if present:
+            parts[part] = present[0]
+    return parts
 
 
 OFFICIAL = "Take the official file; only a test split may lack labels"
@@ -152,26 +160,26 @@ def header_of(file: File, form: FileFormat) -> list[str]:
 def _delimited(file: File, table: Table) -> _CellRows:
     """Yield rows of cells; where columns are named, the first row is a header."""
     columns = [column for part in table.columns for column in table.columns_of(part)] + [*table.chosen]
-    width, has_header, places = 0, False, dict[Column, int]()
+    width, has_header, indices = 0, False, dict[Column, int]()
     for number, cells in _lines_of_cells(file, table):
         if not width:
             header = [cell.strip() for cell in cells]
             has_header, width = _is_header(table, header, columns), len(cells)
             if table.headerless and not has_header:
                 width = width if width in table.headerless else next(iter(table.headerless))
-                parts = [(place, part) for place, part in enumerate(table.headerless[width]) if part]
-                places = {table.columns_of(part)[0]: place for place, part in parts if part in table.columns}
+                parts = [(index, part) for index, part in enumerate(table.headerless[width]) if part]
+                indices = {table.columns_of(part)[0]: index for index, part in parts if part in table.columns}
             else:
-                places = {column: header.index(column) for column in columns if column in header}
+                indices = {column: header.index(column) for column in columns if column in header}
                 numbers = (column for column in columns if isinstance(column, int))
-                places |= {column: column for column in numbers if -width <= column < width}
+                indices |= {column: column for column in numbers if -width <= column < width}
             if has_header:
                 _check_header(file, number, header, table)
                 continue
         if len(cells) == width:
-            yield _Cells(number, {column: cells[place] for column, place in places.items()})
+            yield _Cells(number, {column: cells[index] for column, index in indices.items()})
         elif table.lossy:
-            yield _Cells(number, dict.fromkeys(places, ""))
+            yield _Cells(number, dict.fromkeys(indices, ""))
         else:
             csv_advice = '; cells in quotation marks are CSV (format = "csv", separator = "\\t")'
             advice = f"Correct the line{'' if table.headerless else csv_advice}"
@@ -189,25 +197,25 @@ def _is_header(table: Table, cells: Sequence[str], columns: Sequence[Column]) ->
 def _check_header(file: File, number: int, header: Sequence[str], table: Table) -> None:
     """Raise DataError for a column that is not in a header; an optional one may be absent, not misspelled."""
     needed: list[tuple[str, tuple[Column, ...]]] = [(str(column), (column,)) for column in table.chosen]
-    for part, place in table.columns.items():
-        columns = table.columns_of(part)
-        needed += [(part, columns)] if isinstance(place, AnyOf) else [(part, (column,)) for column in columns]
+    for part, column in table.columns.items():
+        names = table.columns_of(part)
+        needed += [(part, names)] if isinstance(column, AnyOf) else [(part, (name,)) for name in names]
     for part, columns in needed:
-        names = [column for column in columns if isinstance(column, str)]
-        twice = next((name for name in names if header.count(name) > 1), None)
-        if twice is not None:
-            count = f"{header.count(twice)} columns {twice!r}"
+        named = [column for column in columns if isinstance(column, str)]
+        repeated = next((name for name in named if header.count(name) > 1), None)
+        if repeated is not None:
+            count = f"{header.count(repeated)} columns {repeated!r}"
             raise file.broken(number, count, "one", "Number them from 0")
-        if not names or not {*names}.isdisjoint(header):
+        if not named or not {*named}.isdisjoint(header):
             continue
-        official, near = bool(table.headerless), did_you_mean(names[0], header)
+        official, near = bool(table.headerless), did_you_mean(named[0], header)
         if part not in table.optional or (near and not official):
             raise file.broken(
                 number,
-                f"a header without {' or '.join(map(repr, names))}{near}",
+                f"a header without {' or '.join(map(repr, named))}{near}",
                 f"the columns that the {'corpus' if official else 'description'} names; "
-                f"there are {some(header)}",
-                OFFICIAL if official else "Correct the columns, or number them from 0 if there is no header",
+                f"the file has {some(header)}",
+                OFFICIAL if official else "Correct the columns, or number them from 0 without a header",
             )
 
 
@@ -235,7 +243,7 @@ def _conll(file: File, table: Table, layout: Layout | None) -> _CellRows:
     """Yield sentences: lines of columns separated by tabs or spaces, an empty line after each."""
     label = table.columns.get("label")
     layout = layout or layout_of(file, label if isinstance(label, int) else None)
-    columns = [cast(int, place) for place in table.columns.values()]
+    columns = cast(list[int], [*table.columns.values()])
     for words in read_words(file, layout, columns):
         if isinstance(words, DataError):
             yield words
@@ -246,10 +254,10 @@ def _conll(file: File, table: Table, layout: Layout | None) -> _CellRows:
 
 def _conllu(file: File, table: Table) -> _CellRows:
     """Yield sentences without multi-word ranges, empty nodes and comments."""
-    columns = [cast(Column, place) for place in table.columns.values()]
-    places = {column: NAMES.index(column) if isinstance(column, str) else column for column in columns}
+    columns = cast(list[Column], [*table.columns.values()])
+    indices = {column: NAMES.index(column) if isinstance(column, str) else column for column in columns}
     for block in read_sentences(file):
-        cells = {column: [row[at] for _, row in block.rows] for column, at in places.items()}
+        cells = {column: [row[index] for _, row in block.rows] for column, index in indices.items()}
         yield _Cells(block.number, cells, [number for number, _ in block.rows])
 
 

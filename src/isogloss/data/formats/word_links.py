@@ -23,9 +23,9 @@ from isogloss.data.files import File
 from isogloss.data.projection.tokenization import tokenize
 
 NO_LINKS = "-"
-"""In a table: gold alignments exist, and this pair has no link (an empty cell: none exist)."""
+"""The cell of a pair without links in a table of gold alignments; an empty cell has no gold alignment."""
 
-_GIVEN_WORD = re.compile("[^ \t]+")
+_WORD = re.compile("[^ \t]+")
 """A word of text with gold links: spaces (U+0020) and tabs separate words, and no other white space does."""
 
 Words = tuple[str, ...]
@@ -52,7 +52,7 @@ def linked(pair: Translation, text: str, file: File, number: int, first_is: int 
 
     ``first_is`` (0 or 1) is the number of a sentence's first word in the format.
     """
-    words = tuple(_GIVEN_WORD.findall(pair.first)), tuple(_GIVEN_WORD.findall(pair.second))
+    words = tuple(_WORD.findall(pair.first)), tuple(_WORD.findall(pair.second))
     sure, possible = _links(text, words, file, number, first_is)
     return replace(pair, links=sure, possible=possible, words=words)
 
@@ -64,7 +64,7 @@ def _links(
     sizes = len(words[0]), len(words[1])
     sure: list[tuple[int, int]] = []
     possible: list[tuple[int, int]] = []
-    for link in _GIVEN_WORD.findall(text):
+    for link in _WORD.findall(text):
         match = _LINK.fullmatch(link)
         i, j = (int(match[1]) - first_is, int(match[3]) - first_is) if match else (-1, -1)
         if not match or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
@@ -91,11 +91,11 @@ def flipped(pair: Translation) -> Translation:
 
 def format_links(pair: Translation, corpus: str) -> str:
     """Format gold links, counted from 0."""
-    sizes = len(_GIVEN_WORD.findall(pair.first)), len(_GIVEN_WORD.findall(pair.second))
+    sizes = len(_WORD.findall(pair.first)), len(_WORD.findall(pair.second))
     for i, j in (*(pair.links or ()), *pair.possible):
         if pair.links is None or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
-            where = f"{sizes[0]} and {sizes[1]} words" if pair.links is not None else "a pair without links"
-            raise cannot_write(corpus, repr(pair.id), f"link {i}-{j} in {where}")
+            sides = f"{sizes[0]} and {sizes[1]} words" if pair.links is not None else "a pair without links"
+            raise cannot_write(corpus, repr(pair.id), f"link {i}-{j} in {sides}")
     if pair.links is None:
         return ""
     links = [*(f"{i}-{j}" for i, j in pair.links), *(f"{i}p{j}" for i, j in pair.possible)]
@@ -116,14 +116,14 @@ def read_pharaoh(file: File, pairs: Iterable[Translation]) -> Iterator[Aligned]:
 
     DataError for a link that no two words have, and for lines that are fewer or more than the pairs.
     """
-    wanted, lines = iter(pairs), file.lines()
+    remaining, lines = iter(pairs), file.lines()
     done = 0
-    for pair, numbered in zip_longest(wanted, lines):
+    for pair, numbered in zip_longest(remaining, lines):
         if pair is None or numbered is None:
-            there = [done + (one is not None) for one in (numbered, pair)]
-            there = [count + sum(1 for _ in rest) for count, rest in zip(there, (lines, wanted), strict=True)]
+            line_count = done + (numbered is not None) + sum(1 for _ in lines)
+            pair_count = done + (pair is not None) + sum(1 for _ in remaining)
             raise DataError(
-                f"{file.name}: {there[0]} lines of links for {there[1]} pairs; expected a line for each "
+                f"{file.name}: {line_count} lines of links for {pair_count} pairs; expected a line for each "
                 f"pair, empty for one without links. Align this bitext again, or give the one it belongs to."
             )
         done, text = numbered
@@ -131,20 +131,20 @@ def read_pharaoh(file: File, pairs: Iterable[Translation]) -> Iterator[Aligned]:
 
 
 def _aligned(text: str, pair: Translation, file: File, number: int) -> Aligned:
-    links, scores, words = [], [], pair_words(pair)
-    for part in _GIVEN_WORD.findall(text):
+    links, scores, words = list[Link](), list[float](), pair_words(pair)
+    for part in _WORD.findall(text):
         link, colon, score = part.partition(":")
-        (found,) = _links(link, words, file, number)[0] or ((-1, -1),)
-        if found == (-1, -1):
-            raise file.broken(number, f"link {part!r}", "i-j; only gold alignments know possible links")
-        links.append(found)
+        sure, _ = _links(link, words, file, number)
+        if not sure:
+            raise file.broken(number, f"link {part!r}", "i-j; only gold alignments have possible links")
+        links += sure
         if colon:
             scores.append(_score(score, part, file, number))
     if scores and len(scores) < len(links):
         raise file.broken(number, f"{len(scores)} scores for {len(links)} links", "a score for each, or none")
     if len(set(links)) < len(links):
-        twice = next(link for link in links if links.count(link) > 1)
-        raise file.broken(number, f"link {twice[0]}-{twice[1]} a second time", "each link once")
+        i, j = next(link for link in links if links.count(link) > 1)
+        raise file.broken(number, f"link {i}-{j} a second time", "each link once")
     order = sorted(range(len(links)), key=links.__getitem__)
     return Aligned(
         links=tuple(links[index] for index in order),
@@ -171,10 +171,10 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 
 
 def symmetrized(
-    forward: Collection[Link], backward: Collection[Link], how: Symmetrization
+    forward: Collection[Link], backward: Collection[Link], method: Symmetrization
 ) -> tuple[Link, ...]:
     """Return the symmetrized links of two directions, sorted."""
-    return tuple(sorted(_WAYS[how](set(forward), set(backward))))
+    return tuple(sorted(_SYMMETRIZERS[method](set(forward), set(backward))))
 
 
 def grow_diag(forward: set[Link], backward: set[Link]) -> set[Link]:
@@ -222,7 +222,7 @@ def _add(new: Link, links: set[Link], rows: set[int], columns: set[int]) -> None
     columns.add(new[1])
 
 
-_WAYS: dict[Symmetrization, Callable[[set[Link], set[Link]], set[Link]]] = {
+_SYMMETRIZERS: dict[Symmetrization, Callable[[set[Link], set[Link]], set[Link]]] = {
     "intersection": lambda forward, backward: forward & backward,
     "union": lambda forward, backward: forward | backward,
     "grow-diag": grow_diag,

@@ -1,9 +1,9 @@
 """Parsing of built-in languages: from words back to the meaning.
 
-Text is split into sentences of words, and words into what they may mean. The grammar leaves no choice:
-commas close relative clauses, relative pronouns tell subject from object, and whether an adpositional
-phrase belongs to a noun or to the verb follows from its adposition and noun. Words that are both noun and
-verb, and conjunctions that join phrases or clauses, are settled by trying.
+Text is split into sentences of words, and words are looked up with all their meanings. The grammar is
+unambiguous: commas close relative clauses, relative pronouns distinguish subject and object, and the
+attachment of an adpositional phrase to noun or verb follows from its adposition and noun. Words that are both
+noun and verb, and conjunctions that join phrases or clauses, are resolved by backtracking.
 """
 
 from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 
 LONGEST_RATIO = 3.0
-"""A pair whose ratio of lengths is so many times the whole bitext's, or so many times less, is an outlier."""
+"""Factor between a pair's ratio of lengths and that of all text, either way, above which it is an outlier."""
 
 SHORT = 5
 """Sides shorter than this have chance lengths and are no outliers."""
@@ -21,7 +21,7 @@ SHORT = 5
 OWN_SCRIPT = 0.5
 """Least share of letters in the language's script."""
 
-FEW = 0.05
+MAX_SUSPICIOUS = 0.05
 """Share of suspicious pairs above which a warning is given."""
 
 _WRITTEN_IN = {
@@ -87,7 +87,7 @@ class BitextReport:
     first: SideReport
     second: SideReport
     length_outliers: int
-    """Pairs whose length ratio is far from that of the whole bitext."""
+    """Pairs whose length ratio is far from that of all text."""
 
     duplicates: int
     """Repeated pairs."""
@@ -128,22 +128,22 @@ class _Side:
 
 def check_bitext(pairs: Iterable[Translation], first: str = "", second: str = "") -> BitextReport:
     """Read every pair once and report; scripts are checked for known languages."""
-    one, two = _Side(first), _Side(second)
-    seen: set[int] = set()
+    source, target = _Side(first), _Side(second)
+    fingerprints: set[int] = set()
     duplicates = identical = 0
     for pair in pairs:
         words = pair_words(pair)
-        one.add(pair.first, words[0])
-        two.add(pair.second, words[1])
+        source.add(pair.first, words[0])
+        target.add(pair.second, words[1])
         identical += words[0] == words[1]
         fingerprint = hash(words)  # Of millions of pairs, numbers fit into memory where texts would not.
-        duplicates += fingerprint in seen
-        seen.add(fingerprint)
+        duplicates += fingerprint in fingerprints
+        fingerprints.add(fingerprint)
     report = BitextReport(
-        pairs=len(one.lengths),
-        first=one.report(),
-        second=two.report(),
-        length_outliers=length_outliers(one.lengths, two.lengths),
+        pairs=len(source.lengths),
+        first=source.report(),
+        second=target.report(),
+        length_outliers=length_outliers(source.lengths, target.lengths),
         duplicates=duplicates,
         identical=identical,
     )
@@ -183,15 +183,15 @@ def _warnings(report: BitextReport) -> Iterable[str]:
         return
     kinds = {
         "differ much in length: are they translations?": report.length_outliers,
-        "were there before": report.duplicates,
+        "repeat an earlier pair": report.duplicates,
         "have the same text on both sides: are they translated?": report.identical,
         "have no words on one side": max(report.first.empty, report.second.empty),
     }
-    for what, count in kinds.items():
-        if count > FEW * report.pairs or (count and what.startswith("have no words")):
-            yield f"{_share(count, report.pairs)} {what}"
+    for problem, count in kinds.items():
+        if count > MAX_SUSPICIOUS * report.pairs or (count and problem.startswith("have no words")):
+            yield f"{_share(count, report.pairs)} {problem}"
     for side in (report.first, report.second):
-        if side.other_script > FEW * report.pairs:
+        if side.other_script > MAX_SUSPICIOUS * report.pairs:
             yield (
                 f"{_share(side.other_script, report.pairs)} are not in the script of "
                 f"{language_name(side.language)} where they should be: are the languages exchanged, or "

@@ -1,7 +1,7 @@
-"""Examples that are the same in several languages: which they are, their match by id, and mixtures of two.
+"""Parallel examples: the splits that have them, their match by id, mixtures of two languages.
 
-Parallel test sets have equal ids in all languages, and so have translations and what they were made from.
-Equal ids alone do not say so: many formats number their examples, whatever these are.
+Parallel test sets have equal ids in all languages, and so have translations and their originals. Equal ids
+alone prove nothing: many formats number their examples.
 
 Mixed-language test sets put half of each example back in the source language (cross-lingual adjustment,
 Section 4): the premise or the hypothesis of XNLI, at random; a question in one language about a passage in
@@ -26,19 +26,19 @@ PARALLEL: Mapping[str, tuple[Split, ...]] = {
     "mlqa": ("dev", "test"),
     "squad": ("test",),  # XQuAD
 }
-"""Splits that were translated by people; of MLQA each two languages have some examples in common."""
+"""Splits translated by people; any two languages of MLQA have some examples in common."""
 
 BUILT_IN: tuple[Split, ...] = ("dev", "test")
 """Splits of every corpus of the built-in languages."""
 
 PUD = "pud"
-"""The treebank that says the same in every language (Zeman et al. 2017, Section 3)."""
+"""The treebank whose sentences are parallel in all languages (Zeman et al. 2017, Section 3)."""
 
-FEW = 0.05
+MAX_LABEL_MISMATCH = 0.05
 """Share of labels that may differ between languages: in PAWS-X 8 of 1,994, in files of another order half."""
 
 MIXED = "the target", "the source"
-"""What messages call the two that are mixed."""
+"""Names of the two mixed languages in messages."""
 
 One = TypeVar("One", bound=Example)
 Other = TypeVar("Other", bound=Example)
@@ -59,15 +59,15 @@ def check_parallel(corpus: str, split: Split, languages: Sequence[str], treebank
             f"in common. Name languages of one kind."
         )
     plain = corpus.partition(":")[0]
-    known = BUILT_IN if True in built_in else PARALLEL.get(plain, ())
+    parallel = BUILT_IN if True in built_in else PARALLEL.get(plain, ())
     if plain == "ud" and False in built_in:
-        named = (treebanks.get(language, "").rpartition("/")[2].rpartition("-")[2] for language in languages)
-        known = ("test",) if all(name.lower() == PUD for name in named) else ()
-    if split not in known:
-        there = "; ".join(f"{name} ({', '.join(splits)})" for name, splits in sorted(PARALLEL.items()))
+        names = (treebanks.get(language, "").rpartition("/")[2].rpartition("-")[2] for language in languages)
+        parallel = ("test",) if all(name.lower() == PUD for name in names) else ()
+    if split not in parallel:
+        choices = "; ".join(f"{name} ({', '.join(splits)})" for name, splits in sorted(PARALLEL.items()))
         raise ConfigError(
-            f"{corpus!r}: its {split} split does not say the same in every language, or is not known to. "
-            f'Choose bitext, or a parallel test set: {there}; ud with treebanks = "PUD" (test); of the '
+            f"{corpus!r}: its {split} split is not parallel in all languages, or not known to be. "
+            f'Choose bitext, or a parallel test set: {choices}; ud with treebanks = "PUD" (test); of the '
             f"built-in languages dev or test of any."
         )
 
@@ -77,9 +77,9 @@ def matched(
 ) -> list[tuple[One, Other]]:
     """Return each example of the first with the one of the second that has its id, in the first's order.
 
-    ``names`` are what messages call the two. DataError where an id is there twice, where one has no match,
-    and where two have different labels. With ``partial`` the latter two are left out (PAWS-X has some of
-    both), unless so many labels differ that the files must be of another order.
+    ``names`` are those of the two in messages. DataError for a repeated id, an example without a match, and
+    a pair with different labels. With ``partial`` the latter two are left out (PAWS-X has some of both),
+    unless so many labels differ that the files must be of another order.
     """
     by_id, others = _by_id(first, names[0]), _by_id(second, names[1])
     pairs = [(example, others[name]) for name, example in by_id.items() if name in others]
@@ -88,7 +88,7 @@ def matched(
     if not pairs:
         raise DataError(f"{names[0]} and {names[1]}: no id in common. Take two that are parallel.")
     differ = [example.id for example, other in pairs if _labels_differ(example, other)]
-    if len(differ) > (FEW * len(pairs) if partial else 0):
+    if len(differ) > (MAX_LABEL_MISMATCH * len(pairs) if partial else 0):
         raise DataError(
             f"{names[0]} and {names[1]}: {len(differ)} of {len(pairs)} examples have another label (or "
             f"number of options) in the one than in the other (ids {some(differ)}); expected the same "
@@ -103,10 +103,10 @@ def mixed_pairs(
 ) -> list[SentencePair]:
     """Put one text of each target pair back in the source language; DataError for what does not match."""
     return [
-        replace(one, first=other.first)
-        if (_drawn(one.id) if side == "random" else side) == "first"
-        else replace(one, second=other.second)
-        for one, other in matched(target, source, names=MIXED)
+        replace(pair, first=original.first)
+        if (_drawn(pair.id) if side == "random" else side) == "first"
+        else replace(pair, second=original.second)
+        for pair, original in matched(target, source, names=MIXED)
     ]
 
 
@@ -120,18 +120,21 @@ def mixed_questions(
 ) -> list[Question]:
     """Put the question, or the passage with its answers, back in the source language."""
     return [
-        replace(one, question=other.question) if part == "question" else replace(other, question=one.question)
-        for one, other in matched(target, source, names=MIXED)
+        replace(question, question=original.question)
+        if part == "question"
+        else replace(original, question=question.question)
+        for question, original in matched(target, source, names=MIXED)
     ]
 
 
 def _by_id(examples: Iterable[One], name: str) -> dict[str, One]:
-    found: dict[str, One] = {}
+    by_id: dict[str, One] = {}
     for example in examples:
-        if example.id in found:
-            raise DataError(f"{name}: id {example.id!r} is there twice, so nothing can be matched by it.")
-        found[example.id] = example
-    return found
+        if by_id.setdefault(example.id, example) is not example:
+            raise DataError(
+                f"{name}: the id {example.id!r} occurs twice, so examples cannot be matched by it."
+            )
+    return by_id
 
 
 def _labels_differ(first: Example, other: Example) -> bool:
@@ -154,7 +157,7 @@ def _not_parallel(
         (names[1], names[0], [name for name in other if name not in first]),
     )
     facts = [
-        f"{len(ids)} of {here} are not in {there} (ids {some(ids)})" for here, there, ids in missing if ids
+        f"{len(ids)} of {name} are not in {other} (ids {some(ids)})" for name, other, ids in missing if ids
     ]
     return DataError(
         f"{names[0]} and {names[1]} are not parallel: {'; '.join(facts)}. "

@@ -9,6 +9,7 @@ is linked between them, the sentence is given up, as an entity tagged O would te
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, product
 from typing import NamedTuple
 
 from isogloss.data.formats.conll import NO_TAG, OUTSIDE, entities
@@ -58,16 +59,16 @@ def unmarked(translation: str, mark: Mark) -> tuple[str, Answer] | None:
     """Remove the marks from a translation; return it and the answer between them."""
     lefts = list(re.finditer(mark.lefts, translation))
     first = lefts[0] if lefts else None
-    rights = [one for one in re.finditer(mark.rights, translation) if first and one.start() >= first.end()]
-    every = {one.span() for one in (*lefts, *re.finditer(mark.rights, translation))}
-    if first is None or len(rights) != 1 or len(every) != 2:
+    all_rights = list(re.finditer(mark.rights, translation))
+    rights = [match for match in all_rights if first and match.start() >= first.end()]
+    if first is None or len(rights) != 1 or len({match.span() for match in (*lefts, *all_rights)}) != 2:
         return None
-    before, after = translation[: first.start()], translation[rights[0].end() :]
+    left, after = translation[: first.start()], translation[rights[0].end() :]
     inner = translation[first.end() : rights[0].start()]
     answer = inner.strip()
     if not answer:
         return None
-    start = before.rstrip() + _gap(before, inner)
+    start = left.rstrip() + _gap(left, inner)
     spaced = _gap(inner, after)
     if _NO_SPACE_BEFORE.match(after.lstrip()) and not after[:1].isspace():
         spaced = ""  # The space was the mark's.
@@ -83,9 +84,9 @@ def _gap(left: str, right: str) -> str:
 def by_links(answer: Answer, translation: str, links: Iterable[SpanLink]) -> Answer | None:
     """Return the span from the first to the last word linked to the answer; None if others are within."""
     start, stop = answer[0], answer[0] + len(answer[1])
-    every = list(links)
-    inside = {target for source, target in every if start <= source[0] and source[1] <= stop}
-    outside = {target for source, target in every if source[1] <= start or source[0] >= stop}
+    links = list(links)
+    inside = {target for source, target in links if start <= source[0] and source[1] <= stop}
+    outside = {target for source, target in links if source[1] <= start or source[0] >= stop}
     if not inside:
         return None
     first, last = min(begin for begin, _ in inside), max(end for _, end in inside)
@@ -99,9 +100,9 @@ def by_text(answer: str, translation: str) -> Answer | None:
     core = answer.strip().rstrip(".。").strip()
     if not core:
         return None
-    whole = re.compile(rf"{_border(core[0])}{re.escape(core)}{_border(core[-1])}", re.IGNORECASE)
-    found = list(whole.finditer(translation))
-    return (found[0].start(), found[0][0]) if len(found) == 1 else None
+    pattern = rf"{_border(core[0])}{re.escape(core)}{_border(core[-1])}"
+    matches = list(re.finditer(pattern, translation, re.IGNORECASE))
+    return (matches[0].start(), matches[0][0]) if len(matches) == 1 else None
 
 
 def _border(letter: str) -> str:
@@ -114,7 +115,7 @@ def _border(letter: str) -> str:
 
 def span_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[SpanLink]:
     """Turn links between the numbers of words into links between their character offsets."""
-    sources, targets = (word_offsets(tokenize(one), one) for one in (text, translation))
+    sources, targets = (word_offsets(tokenize(side), side) for side in (text, translation))
     return [(sources[i], targets[j]) for i, j in links]
 
 
@@ -129,49 +130,43 @@ def projected_tags(tags: Sequence[str], count: int, links: WordLinks, *, bio: bo
     """
     if not tags:
         return ()
-    found = _entities_projected(tags, count, links) if bio else _words_projected(tags, count, links)
-    return None if found is None or not any(found) else tuple(found)
+    projected = _entities_projected(tags, count, links) if bio else _words_projected(tags, count, links)
+    return None if projected is None or not any(projected) else tuple(projected)
 
 
 def _words_projected(tags: Sequence[str], count: int, links: WordLinks) -> list[str]:
-    heard: list[set[str]] = [set() for _ in range(count)]
-    for one, other in links:
-        heard[other].add(tags[one])
-    return [said.pop() if len(said) == 1 else NO_TAG for said in heard]
+    linked: list[set[str]] = [set() for _ in range(count)]
+    for source, target in links:
+        linked[target].add(tags[source])
+    return [votes.pop() if len(votes) == 1 else NO_TAG for votes in linked]
 
 
 def _entities_projected(tags: Sequence[str], count: int, links: WordLinks) -> list[str] | None:
-    found = [OUTSIDE] * count
+    projected = [OUTSIDE] * count
     for entity in entities(tags):
-        inside = {other for one, other in links if entity.start <= one < entity.stop}
-        outside = {other for one, other in links if not entity.start <= one < entity.stop} - inside
+        inside = {target for source, target in links if entity.start <= source < entity.stop}
+        outside = {target for source, target in links if not entity.start <= source < entity.stop} - inside
         if not inside:
             return None
         first, last = min(inside), max(inside)
-        taken = any(tag != OUTSIDE for tag in found[first : last + 1])
-        if taken or any(first <= word <= last for word in outside):
+        overlaps = any(tag != OUTSIDE for tag in projected[first : last + 1])
+        if overlaps or any(first <= word <= last for word in outside):
             return None
-        found[first : last + 1] = [f"B-{entity.type}", *[f"I-{entity.type}"] * (last - first)]
-    return found
+        projected[first : last + 1] = [f"B-{entity.type}", *[f"I-{entity.type}"] * (last - first)]
+    return projected
 
 
 def word_links(
     source: tuple[Sequence[str], str],
     target: tuple[Sequence[str], str],
-    links: Iterable[tuple[tuple[int, int], tuple[int, int]]],
+    links: Iterable[SpanLink],
 ) -> list[tuple[int, int]]:
-    """Turn links between places in two texts (start, end) into links between their words."""
+    """Turn links between spans of two texts (start, end) into links between their words."""
     sources, targets = (word_offsets(words, text) for words, text in (source, target))
-    return sorted(
-        {
-            (one, other)
-            for here, there in links
-            for one in _within(sources, here)
-            for other in _within(targets, there)
-        }
-    )
+    pairs = (product(_overlapping(sources, span), _overlapping(targets, other)) for span, other in links)
+    return sorted({*chain.from_iterable(pairs)})
 
 
-def _within(places: Sequence[tuple[int, int]], span: tuple[int, int]) -> list[int]:
+def _overlapping(offsets: Sequence[Span], span: Span) -> list[int]:
     """Return the words that overlap a span."""
-    return [word for word, (start, stop) in enumerate(places) if start < span[1] and span[0] < stop]
+    return [word for word, (start, stop) in enumerate(offsets) if start < span[1] and span[0] < stop]

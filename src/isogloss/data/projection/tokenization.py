@@ -97,12 +97,12 @@ def word_offsets(words: Iterable[str], text: str, start: int = 0) -> list[tuple[
 
     (0, 0) for a word that is written otherwise.
     """
-    found = []
+    offsets = []
     for word in words:
-        place = text.find(word, start)
-        found.append((place, place + len(word)) if place >= 0 else (0, 0))
-        start = max(start, found[-1][1])
-    return found
+        index = text.find(word, start)
+        offsets.append((index, index + len(word)) if index >= 0 else (0, 0))
+        start = max(start, offsets[-1][1])
+    return offsets
 
 
 def detokenize(words: Sequence[str]) -> str:
