@@ -242,11 +242,21 @@ def test_distances_that_are_free_of_scale_decide() -> None:
     assert verdicts == ["contradicted", "supported"]
 
 
-def test_settings_of_the_adjustment_are_judged_one_by_one() -> None:
-    held = {**adjusted(), "encoder": "held", "encoder.run": "held"}
+def test_of_several_settings_of_the_adjustment_the_papers_is_judged() -> None:
+    held = {**adjusted(), "encoder": "held", "encoder.run": "held", "encoder.adjusted.stay": 9.0}
     rows = [{"encoder.adjusted.stay": 1.0, **row} for row in helped(UP, UP)]
-    rows += [{**row, "encoder.adjusted.stay": 9.0} for row in scores(DOWN, **held)]
-    found = Judged(CLAIMS, measured(scores=rows))["3a"]
+    worse = [row for task in ("nli", "ner") for row in scores(DOWN, task=task, **held)]
+    both, alone = (
+        Judged(CLAIMS, measured(scores=[*part, *worse]))["3a"]
+        for part in (rows, [row for row in rows if not row["encoder.adjusted"]])
+    )
+    assert (both.verdict, alone.verdict) == ("supported", "contradicted")
+
+
+def test_settings_as_near_to_the_papers_are_judged_one_by_one() -> None:
+    held = {**adjusted(), "encoder": "held", "encoder.run": "held", "encoder.adjusted.form": "mean"}
+    rows = [{"encoder.adjusted.stay": 9.0, **row} for row in helped(UP, UP)]
+    found = Judged(CLAIMS, measured(scores=[*rows, *scores(DOWN, **held)]))["3a"]
     assert found.verdict == "mixed"
     assert "stay 9.0" in found.found
 

@@ -85,7 +85,7 @@ def conflicts(cosines: tuple[float, ...], encoder: dict[str, Any] = JOINT, **fac
 
 
 def two_pairs(close: float, distant: float) -> dict[str, Rows]:
-    other = pretrained(languages="qaa+qad", text="other")
+    other = pretrained(languages="qaa+qab")
     training = [*conflicts((close,) * 3), *conflicts((distant, distant + 0.02, distant - 0.02), other)]
     finished = [*conflicts((0.5,) * 3), *conflicts((0.5,) * 3, other, overlap=0.1)]
     return {"training_conflict": training, "gradient_conflict": finished}
@@ -254,7 +254,7 @@ def test_encoders_of_equal_seeds_are_not_paired() -> None:
 
 @pytest.mark.slow
 def test_several_encoders_of_one_seed_are_one_unit() -> None:
-    other = pretrained(text="other")
+    other = pretrained(languages="qaa+qab")
     rows = [
         *parts(FALLS, MORE),
         *(row for seed in range(3) for row in similar(other, seed, layered(-0.05, 0.1))),

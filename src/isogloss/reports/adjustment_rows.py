@@ -1,11 +1,12 @@
 """Rows that the third paper's claims are judged by: scores and distances of encoders with a role in it."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from isogloss.reports.comparison import TEST_SET, best_split, filter_rows, row_keys, where_any
+from isogloss.reports.comparison import TEST_SET, best_split, filter_rows, nearest, row_keys, where_any
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import original_names
 
@@ -16,6 +17,24 @@ TASKS = ("nli", "ner", "qa")
 
 MAIN = {"encoder.adjusted": ADJUSTMENT, "encoder.adjusted.word": "average", "encoder.depth": 1}
 """The paper's adjustment (Section 3, Appendix A.1)."""
+
+PAIRS: Mapping[str, object] = {"drop_identical": False, "longest": 64, "layer": -1}
+
+ADJUSTED: Mapping[str, object] = {
+    **PAIRS,
+    **{"form": "sum", "stay": 1.0, "epochs": 1, "batch_size": 32, "dropout": True},
+    **{"learning_rate": 5e-5, "warmup": 0.1, "rate_schedule": None, "weight_decay": 0.0, "beta2": 0.98},
+    **{"epsilon": 1e-9, "clip": 0.0, "accumulation": None, "gradient_checkpointing": None},
+    "optimizer_states": None,
+}
+ADDED: Mapping[str, object] = {
+    **PAIRS,
+    **{"bitext": None, "alpha": 0.01, "weighs": "both", "form": "mean", "pairs": 16, "pulled": "all"},
+    **{"word": "average", "reference": None},
+}
+SETTINGS = {f"encoder.adjusted.{name}": value for name, value in ADJUSTED.items()}
+CONTINUAL_SETTINGS = {f"auxiliary.{name}": value for name, value in ADDED.items() if name != "bitext"}
+"""Settings of the adjustment and of continual learning: of several, the nearest to the paper's are judged."""
 
 ALIGNED = "encoder.adjusted.pulled"
 
@@ -36,13 +55,24 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     by_word = (rows["metric"] == "word_f1") & (rows["task"] == "ner")
     has = by_word.groupby([rows["corpus"], rows["task"]]).transform("any").astype(bool)
     rows = _with_role(m, best_split(rows[by_word | (rows["main"].astype(bool) & ~has)]))
-    trained = [name for name in rows if "optimization." in name or "peft" in name]
     setting = [name for name in rows if "encoder.adjusted." in name and name not in (*MAIN, ALIGNED)]
-    return rows.assign(
-        test=row_keys(rows, [*TEST_SET, "encoder.original", *trained]),
+    rows = rows.assign(
+        test=row_keys(rows, [*TEST_SET, "encoder.original", *training_columns(rows)]),
         setting=row_keys(rows, setting),
         size=rows["encoder.size"].astype(float).fillna(math.inf),
     )
+    return _nearest(rows, ["test"])
+
+
+def training_columns(rows: pd.DataFrame) -> list[str]:
+    """Return the columns of how a model was fine-tuned."""
+    return [name for name in rows if "optimization." in name or "peft" in name]
+
+
+def _nearest(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return, of each role in a group, the adjustments and continual models nearest to the paper's."""
+    rows = nearest(rows, [*by, "role"], SETTINGS)
+    return nearest(rows, [*by, "role", "method"], CONTINUAL_SETTINGS)
 
 
 def plain_scores(m: Measurements) -> pd.DataFrame:
@@ -55,7 +85,9 @@ def distances(m: Measurements, distance: str = "l2") -> pd.DataFrame:
     """Return distances in the last layer, as in Figs 1 and 2: L2, or where it was measured another."""
     rows = m.frame("word-distance")
     rows = _with_role(m, where_any(rows[rows["distance"].isin(("l2", distance))], "distance", distance))
-    return rows[rows["layer"] == (-1 if (rows["layer"] == -1).any() else rows["layer"].max())]
+    rows = rows[rows["layer"] == (-1 if (rows["layer"] == -1).any() else rows["layer"].max())]
+    rows = rows.assign(trained=row_keys(rows, training_columns(rows)))
+    return _nearest(rows, ["task", "encoder.original", "trained"])
 
 
 def _with_role(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:

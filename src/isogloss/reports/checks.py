@@ -45,6 +45,9 @@ class Statistic:
 Bounds = Mapping[str, Any]
 """Fields of a check: the range that a claim gives (above, below), and scale and digits of the text."""
 
+UNITS = {"seed": "seed", "encoder.seed": "pretraining seed"}
+"""Names of the units of replication, by column."""
+
 HELPS: Bounds = {"above": 0.0}
 HURTS: Bounds = {"below": 0.0}
 AS_BEFORE: Bounds = {"above": -0.01, "below": 0.01}

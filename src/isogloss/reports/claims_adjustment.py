@@ -36,6 +36,7 @@ from isogloss.reports.checks import AS_BEFORE, HELPS, HURTS, Bounds, Check, chec
 from isogloss.reports.comparison import (
     compare,
     filter_rows,
+    of_shared,
     rank_correlations,
     row_keys,
 )
@@ -80,6 +81,8 @@ def compare_distances(m: Measurements) -> list[Check]:
     rows = rows[rows["role"] == ORIGINAL]
     before = rows[rows["kind"] == "encoder"].groupby(pair)[["related_mean", "unrelated_mean"]].mean()
     moved = rows[rows["method"] == PLAIN].join(before.add_suffix(".before"), on=pair, how="inner")
+    tuned = plain_scores(m).query("role == @ALL")
+    moved = moved[moved["way"].isin(tuned["way"])] if moved["way"].isin(tuned["way"]).any() else moved
     if moved.empty or not (was_measured(m, ADJUSTMENT) or was_measured(m, CONTINUAL)):
         return []
     by_task: dict[str, list[Check]] = {}
@@ -110,7 +113,7 @@ def continual(m: Measurements, tasks: Mapping[str, Bounds], separation: Iterable
 def _continual(
     m: Measurements, role: str, tasks: Mapping[str, Bounds], separation: Iterable[str]
 ) -> list[Check]:
-    rows, pair = distances(m), ["task", "encoder.run", "source", "first", "second", "seed"]
+    rows, pair = distances(m), ["task", "trained", "encoder.run", "source", "first", "second", "seed"]
     tuned, plain = by_method(rows[rows["role"] == role])
     joined = tuned.join(plain.groupby(pair)["auc"].mean().rename("auc.plain"), on=pair, how="inner")
     all_checks = []
@@ -131,7 +134,8 @@ def compare_mixed_inputs(m: Measurements) -> list[Check]:
     """Compare the gain on inputs in two languages with that on plain ones (3e)."""
     rows, all_checks = paper_scores(m), list[Check]()
     rows = rows[rows["method"] == PLAIN]
-    test = ["test", "inputs", "language", "seed"]
+    rows = rows.assign(start=rows["encoder.seed"].astype(object).map(str))
+    test = ["test", "inputs", "language", "seed", "start"]
     base = rows[rows["role"] == ORIGINAL].groupby(test)["score"].mean().rename("base")
     ours = most(zero_shot(rows, ALL)).join(base, on=test)
     ours = ours.assign(gain=ours["score"] - ours["base"])
@@ -164,7 +168,13 @@ def compare_within_language(m: Measurements) -> list[Check]:
     ours = most(rows[rows["role"] == ALL])
     tasks = [task for task in TASKS if task == "qa" or task in set(ours["task"])]
     sides = ours, rows[rows["role"] == ORIGINAL]
-    return _compare(m, sides, "adjusted − original", dict.fromkeys(tasks, AS_BEFORE)) if len(ours) else []
+    if ours.empty:
+        return []
+    by_pairs = [
+        _compare(m, (of_pairs, sides[1]), "adjusted − original", dict.fromkeys(tasks, AS_BEFORE))
+        for _, of_pairs in ours.groupby("encoder.pairs")
+    ]
+    return [check for checks in by_pairs for check in checks]
 
 
 def compare_with_cls_alone(m: Measurements) -> list[Check]:
@@ -191,11 +201,13 @@ def _compare(
     for task, bounds in tasks.items():
         checks = []
         for _, group in ours[ours["task"] == task].groupby([*same, "setting", "way"]):
-            sides = with_unit(group, theirs[ids == row_keys(group, same).iloc[0]])
-            result = compare(m, *sides, unit="unit")
-            if result:
+            shared = of_shared("encoder.seed", group, theirs[ids == row_keys(group, same).iloc[0]])
+            if not len(shared[1]):
+                continue
+            ours_drawn, theirs_drawn = with_unit(*shared)
+            if result := compare(m, ours_drawn, theirs_drawn, unit="unit"):
                 about = _describe(group[group["language"].isin(result.languages)], ours)
-                unit = "seed" if same_encoder(*sides) else ADJUSTING_SEED
+                unit = "seed" if same_encoder(*shared) else ADJUSTING_SEED
                 checks.append(check_of(result, f"{about}: {what}", bounds, unit))
         all_checks += checks or [not_measured(task)]
     return all_checks

@@ -29,6 +29,7 @@ from isogloss.reports.interference_rows import (
     OWN,
     WITHIN,
     ZERO_SHOT,
+    bilingual,
     memorised_encoders,
     paper_encoders,
     paper_scores,
@@ -50,8 +51,7 @@ def compare_mono_with_joint(m: Measurements) -> list[Check]:
     """Compare monolingual with joint encoders (4a)."""
     rows = paper_scores(m)
     memorised = rows["encoder"].isin(memorised_encoders(m))
-    alone, joint = rows[rows["role"] == "mono"], rows[rows["role"] == "joint"]
-    joint = filter_rows(joint, lambda languages: languages.count("+") == 1, "languages")
+    alone, joint = rows[rows["role"] == "mono"], bilingual(rows[rows["role"] == "joint"])
     if alone.empty or joint.empty:
         return []
     sides = alone[~memorised[alone.index]], joint
@@ -187,7 +187,7 @@ def compare_little_text(m: Measurements) -> list[Check]:
     Of a language whose encoder alone does not overfit, the paper says nothing.
     """
     rows = paper_scores(m)
-    joint, alone = rows[rows["role"] == "joint"], rows[rows["role"] == "mono"]
+    joint, alone = bilingual(rows[rows["role"] == "joint"]), rows[rows["role"] == "mono"]
     little, full = joint[joint["lines"] != ""], joint[joint["lines"] == ""]
     if little.empty:
         return []
@@ -196,7 +196,7 @@ def compare_little_text(m: Measurements) -> list[Check]:
         return [Check(about="no encoder alone has learned its little text by heart, not tested")]
     little = little[little["lines"].isin(alone["lines"])]
     cut = filter_rows(little, lambda code, lines: code in dict(json.loads(lines)), "language", "lines")
-    checks = _compare(m, (cut, alone), "little text, joint − alone", {WITHIN: HELPS}, ("lines",))
+    checks = _compare(m, (cut, alone), "little text, joint − alone", {WITHIN: HELPS}, ("lines", "steps"))
     sides, same = (little.drop(cut.index), full), ("languages", "steps")
     return [*checks, *_compare(m, sides, "the other language, little − all text", {WITHIN: AS_BEFORE}, same)]
 

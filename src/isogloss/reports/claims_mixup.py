@@ -4,19 +4,29 @@ Paper: Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup".
 they are compared to, is in ``mixup_comparisons``.
 """
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from isogloss.reports.checks import (
     FEWEST_LANGUAGES,
     HELPS,
     HURTS,
+    UNITS,
     Check,
     check_correlation,
     check_of,
     not_measured,
     unjudged,
 )
-from isogloss.reports.comparison import TEST_SET, best_split, filter_rows, labelled_groups, model_languages
+from isogloss.reports.comparison import (
+    TEST_SET,
+    best_split,
+    filter_rows,
+    labelled_groups,
+    model_languages,
+    replicates,
+)
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.mixup_comparisons import (
     CLASSIFICATION,
@@ -73,7 +83,10 @@ def correlate_cka_with_scores(m: Measurements) -> list[Check]:
     """Correlate a language's CKA with the source and its score (2c)."""
     rows, checks = mixup_scores(m), []
     rows = rows[rows["method"].isin(["source-only", "translate-train"]) & (rows["inputs"] == "")]
-    for label, group in labelled_groups(m, rows, [*TEST_SET, "encoder", "way"]):
+    baselines = [side for comparison in scored_mixups(m) for side in (comparison.plain, comparison.trained)]
+    rows = _of_ways(rows, baselines)
+    for label, system in labelled_groups(m, rows, [*TEST_SET, "encoder", "way"]):
+        _, (group,) = replicates(system)
         means = _target_means(cka_of(m, group)), _target_means(group)
         least = FEWEST_LANGUAGES if group["target"].any() else 1
         checks += check_correlation(f"{label}: ρ of CKA and score", *means, HELPS, least=least)
@@ -133,10 +146,12 @@ def check_ratio_spread(m: Measurements) -> list[Check]:
     rows = paper_systems(m.frame("mixup-ratio"))
     rows = model_languages(rows[(rows["method"] == "x-mixup") & (rows["without"] == "")])
     rows, checks = best_split(rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"])), []
-    for label, group in labelled_groups(m, rows, [*TEST_SET, "encoder", "way", "inputs.translator"]):
+    rows = _of_ways(rows, [comparison.full for comparison in scored_mixups(m)])
+    for label, system in labelled_groups(m, rows, [*TEST_SET, "encoder", "way", "inputs.translator"]):
+        unit, (group,) = replicates(system)
         words = f"{label}: std of λ over examples in percent of its mean, {group['mean'].mean():.3f}"
-        means = _by_seed(group).dropna().mean(axis=1)
-        checks.append(check_of(means, words, {"above": LEAST_SPREAD, "scale": 100, "digits": 2}))
+        means = _by_unit(group, unit).dropna().mean(axis=1)
+        checks.append(check_of(means, words, {"above": LEAST_SPREAD, "scale": 100, "digits": 2}, UNITS[unit]))
     return checks
 
 
@@ -144,14 +159,14 @@ def compare_gaps(m: Measurements) -> list[Check]:
     """Compare the gap between source and targets with that of translate-train (2g)."""
     checks, bounds = [], {**HELPS, "scale": 100, "digits": 1}
     for comparison in scored_mixups(m):
-        sides = {"target": comparison.full, "source": comparison.unmixed}
+        unit, (full, unmixed, trained) = replicates(comparison.full, comparison.unmixed, comparison.trained)
         gains = [
-            _by_seed(comparison.on(rows, role)) - _by_seed(comparison.on(comparison.trained, role))
-            for role, rows in sides.items()
+            _by_unit(comparison.on(rows, role), unit) - _by_unit(comparison.on(trained, role), unit)
+            for role, rows in {"target": full, "source": unmixed}.items()
         ]
         target, source = (gain.dropna(axis="columns", how="all").dropna().mean(axis=1) for gain in gains)
         label = f"{comparison.about}: gap of translate-train − of x-mixup"
-        checks.append(check_of((target - source).dropna(), label, bounds))
+        checks.append(check_of((target - source).dropna(), label, bounds, UNITS[unit]))
     return checks
 
 
@@ -221,10 +236,11 @@ def correlate_gains(m: Measurements) -> list[Check]:
     checks, bounds = [], {"above": -UNCORRELATED, "below": UNCORRELATED}
     for comparison in scored_mixups(m):
         if len(comparison.trained):
-            cka = _target_means(cka_of(m, comparison.full)) - _target_means(cka_of(m, comparison.trained))
-            score = _target_means(comparison.on(comparison.full, "target")) - _target_means(
-                comparison.on(comparison.trained, "target")
-            )
+            _, sides = replicates(comparison.full, comparison.trained)
+            full, trained = (_target_means(cka_of(m, rows)) for rows in sides)
+            cka = full - trained
+            full, trained = (_target_means(comparison.on(rows, "target")) for rows in sides)
+            score = full - trained
             checks += check_correlation(
                 f"{comparison.about}: ρ of gains in CKA and in score", cka, score, bounds
             )
@@ -235,9 +251,16 @@ def _layer(comparison: MixupComparison) -> int:
     return int(comparison.full["method.layer"].iloc[0])
 
 
-def _by_seed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return scores [seed language]."""
-    return model_languages(rows).pivot_table(index="seed", columns="language", values="score")
+def _of_ways(rows: pd.DataFrame, systems: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of models trained as these systems are, or all where none is."""
+    ways = {way for system in systems for way in system["way"]}
+    trained_so = rows["way"].isin(ways)
+    return rows[trained_so] if trained_so.any() else rows
+
+
+def _by_unit(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
+    """Return scores [unit language]."""
+    return model_languages(rows).pivot_table(index=unit, columns="language", values="score")
 
 
 def _target_means(rows: pd.DataFrame) -> "pd.Series[float]":

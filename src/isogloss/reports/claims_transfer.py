@@ -14,6 +14,7 @@ import pandas as pd
 
 from isogloss.reports.checks import (
     HELPS,
+    UNITS,
     Bounds,
     Check,
     check_independent,
@@ -21,7 +22,14 @@ from isogloss.reports.checks import (
     check_std_ratio,
     not_measured,
 )
-from isogloss.reports.comparison import TEST_SET, best_split, labelled_groups, rows_of, unit_of
+from isogloss.reports.comparison import (
+    TEST_SET,
+    best_split,
+    labelled_groups,
+    rows_of,
+    unit_of,
+    without_pilots,
+)
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.transfer_rows import WHOLE, delta_rows, in_papers_setting, path_rows, plane_rows
 from isogloss.reports.verdicts import Claim
@@ -50,6 +58,7 @@ def compare_stds(m: Measurements) -> list[Check]:
     """Compare standard deviations over fine-tuning seeds on one encoder, of targets and source (1c)."""
     rows = m.frame("scores")
     rows = rows[in_papers_setting(rows) & rows["main"].eq(True) & (rows["method"] == "source-only")]
+    rows = without_pilots(rows, ["corpus", "task", "source", "encoder"], ["way", "encoder.run"], "seed")
     checks = []
     several = rows.groupby("encoder")["encoder.run"].nunique() > 1
     for label, group in labelled_groups(m, best_split(rows), [*TEST_SET, "encoder", "way", "encoder.run"]):
@@ -198,8 +207,6 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
         all_checks += checks or [not_measured(f"{label}: no paths that two encoders share")]
     return all_checks
 
-
-UNITS = {"seed": "seed", "encoder.seed": "pretraining seed"}
 
 RISES = (_mean("ρ of α and score", "rho", {"above": SMOOTH, **PLAIN}), _mean("gain", "gain", HELPS))
 

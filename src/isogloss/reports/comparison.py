@@ -187,6 +187,33 @@ def compare(
     return _with_examples(m, comparison, [side[:fewer] for side in scored], ours["metric"].iloc[0])
 
 
+def of_shared(name: str, *sides: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return of each side of a comparison the rows whose value in a column all sides have."""
+    shared = set.intersection(*({*side[name].astype(object).map(str)} for side in sides))
+    return [side[side[name].astype(object).map(str).isin(shared)] for side in sides]
+
+
+def replicates(*sides: pd.DataFrame) -> tuple[str, list[pd.DataFrame]]:
+    """Return the unit of replication on one encoder, and of each side the rows with which to compare it.
+
+    These are the pretraining seeds that all sides have; of fewer than FEWEST of them, the fine-tuning seeds
+    of the one with most.
+    """
+    shared = of_shared("encoder.run", *sides)
+    models = shared[0].groupby("encoder.run")["seed"].nunique()
+    if len(models) >= FEWEST:
+        return "encoder.seed", shared
+    most = models.index[models == models.max()][:1]
+    return "seed", [side[side["encoder.run"].isin(most)] for side in shared]
+
+
+def without_pilots(rows: pd.DataFrame, of: Sequence[str], system: Sequence[str], unit: str) -> pd.DataFrame:
+    """Return the rows of systems with FEWEST units or more, where a group has such a system, else all."""
+    units = rows.groupby(row_keys(rows, [*of, *system]))[unit].transform("nunique")
+    most = units.groupby(row_keys(rows, of)).transform("max")
+    return rows[(units >= FEWEST) | (most < FEWEST)]
+
+
 def model_languages(scores: pd.DataFrame) -> pd.DataFrame:
     """Return scores of models without targets on all languages, of others on their sources and targets."""
 
@@ -213,6 +240,22 @@ def filter_rows(rows: pd.DataFrame, condition: Callable[..., bool], *columns: st
 def rows_of(rows: pd.DataFrame, values: Mapping[str, object]) -> pd.DataFrame:
     """Return the rows with these values, by column."""
     return rows[(rows[[*values]] == [*values.values()]).all(axis=1)]
+
+
+def nearest(rows: pd.DataFrame, by: Sequence[str], settings: Mapping[str, object]) -> pd.DataFrame:
+    """Return, of each group, the rows with the fewest settings that are not a paper's; None: left out."""
+    unlike, keys = unlike_settings(rows, settings), row_keys(rows, by)
+    return rows[unlike == unlike.groupby(keys).transform("min")] if len(rows) else rows
+
+
+def unlike_settings(rows: pd.DataFrame, settings: Mapping[str, object]) -> pd.Series:
+    """Return for each row how many settings are not a paper's; None is a missing one."""
+    unlike = pd.Series(0, index=rows.index)
+    for name, value in settings.items():
+        if name in rows:
+            column = rows[name].astype(object)
+            unlike += column.notna() & (column != "") if value is None else column.fillna(value) != value
+    return unlike
 
 
 def where_any(rows: pd.DataFrame, name: str, value: object) -> pd.DataFrame:

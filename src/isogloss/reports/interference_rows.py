@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from isogloss.reports.comparison import filter_rows, main_scores, row_keys
+from isogloss.reports.comparison import filter_rows, main_scores, nearest, row_keys
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.run_facts import FACTS
 from isogloss.reports.similarity import noise_corrected
 
 MASKED, META = "masked-language-modelling", "meta-learning"
@@ -22,7 +23,7 @@ ROLES = {
 """The paper's roles of encoders, by method, whether there are several languages, and modules."""
 
 OURS: Mapping[str, Callable[[Any], bool]] = {
-    "inner_step": lambda step: step == "preconditioned",
+    "inner_step": lambda step: step not in ("plain", ""),
     "second_order": lambda form: form == "first-order",
     "own_on_train": bool,
     "validation": lambda share: share == 0,
@@ -38,6 +39,9 @@ RISE = 1.05
 LATE, STILL = 0.8, 0.05
 """An encoder still learns if its perplexity falls by more than 5 % after four fifths of its steps."""
 
+TRAINING = ["shape", "lines", "steps"]
+"""Columns that identify an encoder's architecture, text and training."""
+
 CURVE = ["encoder", "encoder.run", "language", "split"]
 """Columns that identify a curve of perplexity over steps."""
 
@@ -46,19 +50,18 @@ WITHIN, ZERO_SHOT = "within languages", "zero-shot"
 TASKS = {WITHIN: ("ner", "upos", "qa"), ZERO_SHOT: ("ner", "upos", "qa", "nli")}
 """The paper's tasks (Tables 2, 3, 6, 7)."""
 
-SHAPE = (
-    "family",
-    "layers",
-    "dim",
-    "heads",
-    "feed_forward",
-    "vocabulary",
-    "positions",
-    "dropout",
-    "text",
-    "start",
-)
-STEPS = ("method.steps", "method.batch_subwords", "method.block")
+METHOD, MODULES = "encoder.method.", "encoder.modules."
+
+SETTINGS: Mapping[str, object] = {
+    f"{METHOD}validation": 0.05,
+    f"{METHOD}validation_subwords": None,
+    f"{MODULES}reduction": 4,
+    **dict.fromkeys((f"{MODULES}after", f"{MODULES}invertible", f"{MODULES}fallback"), None),
+}
+"""What no other encoder of a comparison has; of several encoders of a role, those nearest to these count."""
+
+UNCOMPARED = (*(f"{METHOD}{name}" for name in (*OURS, "evaluate_every")), *SETTINGS)
+"""Of how an encoder was trained, what need not be equal to that of others."""
 
 
 def paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
@@ -74,25 +77,36 @@ def paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
         role=[ROLES.get(one, "") for one in about],
         languages=languages,
         lines=rows.reindex(columns=["encoder.lines"])["encoder.lines"].fillna("").astype(object),
-        shape=row_keys(rows, [f"encoder.{name}" for name in SHAPE if f"encoder.{name}" in rows]),
-        steps=row_keys(rows, step_columns(rows)),
+        shape=row_keys(rows, _shape_columns(rows)),
+        steps=row_keys(rows, training_columns(rows)),
     )
-    return rows[rows["role"] != ""]
+    return nearest(rows[rows["role"] != ""], ["role", *TRAINING, "languages"], SETTINGS)
 
 
 def _lacks(is_ours: Callable[[Any], bool], value: Any) -> bool:
     return bool(pd.isna(value)) or not is_ours(value)
 
 
-def step_columns(rows: pd.DataFrame) -> list[str]:
-    """Return the columns of how much an encoder read."""
-    return [f"encoder.{name}" for name in STEPS if f"encoder.{name}" in rows]
+def training_columns(rows: pd.DataFrame) -> list[str]:
+    """Return the columns of how an encoder was trained, and for how long."""
+    return [name for name in rows if name.startswith(METHOD) and name not in UNCOMPARED]
+
+
+def _shape_columns(rows: pd.DataFrame) -> list[str]:
+    """Return the columns of an encoder's architecture, text and start."""
+    others = {*FACTS, "encoder.lines", "encoder.depth"}
+    apart = (METHOD, MODULES, "encoder.adjusted.")
+    return [
+        name
+        for name in rows
+        if name.startswith("encoder.") and name not in others | {*apart} and not name.startswith(apart)
+    ]
 
 
 def steps_times(rows: pd.DataFrame, times: int) -> pd.Series:
     """Return the key of the same training with a multiple of its steps."""
     return row_keys(
-        rows.assign(**{"encoder.method.steps": rows["encoder.method.steps"] * times}), step_columns(rows)
+        rows.assign(**{"encoder.method.steps": rows["encoder.method.steps"] * times}), training_columns(rows)
     )
 
 
@@ -116,11 +130,20 @@ def stopped_encoders(m: Measurements) -> dict[str, bool]:
 
 
 def similar_parts(m: Measurements, frame: str, value: str = "cosine") -> pd.DataFrame:
-    """Return the similarity of two languages in parts of joint encoders."""
+    """Return the similarity of two languages in parts of joint encoders.
+
+    Of several ways to train these it is the one with the most pretraining seeds, and then the longest.
+    """
     rows = m.frame(frame)
     rows = paper_encoders(rows[rows["kind"] == "encoder"])
-    found = noise_corrected(rows[rows["role"] == "joint"].assign(model=rows.get("model", rows["run"])), value)
-    return found[found["first"] != found["second"]]
+    joint = rows[rows["role"] == "joint"].assign(model=rows.get("model", rows["run"]))
+    if len(joint):
+        sizes = joint.assign(length=joint["encoder.method.steps"]).groupby(TRAINING)
+        sizes = sizes.agg({"encoder.seed": "nunique", "length": "first"})
+        usual = sizes.sort_values(["encoder.seed", "length"], kind="stable").index[-1]
+        joint = joint[(joint[TRAINING] == [*usual]).all(axis=1)]
+    corrected = noise_corrected(joint, value)
+    return corrected[corrected["first"] != corrected["second"]]
 
 
 def paper_scores(m: Measurements) -> pd.DataFrame:
@@ -138,6 +161,11 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     return rows.assign(
         test=row_keys(rows, same), system=rows["encoder"].where(rows["role"] != "mono", "alone")
     )
+
+
+def bilingual(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of encoders of two languages."""
+    return filter_rows(rows, lambda languages: languages.count("+") == 1, "languages")
 
 
 def _half(method: str, language: str, source: str, target: str) -> str:

@@ -7,20 +7,22 @@ count: no adjusted encoder, modules, start or option of our own.
 Targets are the languages that models were made for; a score of them is their mean.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from isogloss.reports.checks import HELPS, Bounds, Check, check_of
+from isogloss.reports.checks import HELPS, UNITS, Bounds, Check, check_of
 from isogloss.reports.comparison import (
     TEST_SET,
     compare,
     filter_rows,
     labelled_groups,
     main_scores,
+    replicates,
     rows_of,
-    unit_of,
+    unlike_settings,
     where_any,
 )
 from isogloss.reports.measurements import Measurements, cached
@@ -47,13 +49,17 @@ NO_MIXUP = ABLATIONS["ratio"][0]
 MIXING_ALONE = "without mixup, read paired"
 """Without mixup in training alone: stricter than the paper, whose baseline reads no translations."""
 
-OURS = {
-    "method.residual": ("summed",),
-    "method.attends": ("cosine", "links"),
-    "method.sampling": ("example",),
-    "method.with_source": (False,),
+FIXED: Mapping[str, object] = {
+    **{"method.residual": "normed", "method.attends": None, "method.sampling": "batch"},
+    "method.with_source": True,
 }
-"""Options that the paper does not have: systems trained with one are left out."""
+"""Fields of which the paper has one value alone: systems trained with another are left out."""
+
+SETTINGS: Mapping[str, object] = {
+    **{"method.ratio": 0.5, "method.learned_ratio": True, "method.alpha": None, "method.decay": 0},
+    **{"method.mse": 1.0, "method.kl": 1.0, "method.schedule": True},
+}
+"""The paper's settings of X-Mixup: of several, the nearest to these are judged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +80,21 @@ class MixupComparison:
     """Source-only."""
 
     @property
+    def unlike_paper(self) -> tuple[int, ...]:
+        """How far a full X-Mixup is from the paper's; of several, the nearest are judged.
+
+        Whether it lacks a baseline, whether another translator than in training made its test inputs, how
+        many settings are not the paper's, and in how much its optimization differs from the baseline's.
+        """
+        facts = self.full.iloc[0]
+        reads = json.loads(facts["inputs.translator"] or "{}")
+        trained = {name: facts[name] for name in facts.index if name.split(".")[0] == "translator"}
+        other = bool(reads) and any(trained.get(name) != fact for name, fact in reads.items())
+        unlike = unlike_settings(self.full[:1], SETTINGS).iloc[0]
+        apart = len(_differing(facts, self.trained.iloc[0], ["optimization"])) if len(self.trained) else 0
+        return len(self.trained) == 0, other, int(unlike), apart
+
+    @property
     def unmixed(self) -> pd.DataFrame:
         """The full X-Mixup without translations at inference."""
         return self.rows[(self.rows["way"] == self.full["way"].iloc[0]) & (self.rows["inputs"] == "")]
@@ -87,8 +108,8 @@ class MixupComparison:
         bounds: Bounds = HELPS,
     ) -> Check:
         """Check a difference on languages of one role, by default above 0."""
-        sides = [self.on(rows, role) for rows in (ours, theirs)]
-        return check_of(compare(self.m, *sides, unit=unit_of(*sides)), f"{self.about}: {about}", bounds)
+        unit, sides = replicates(*(self.on(rows, role) for rows in (ours, theirs)))
+        return check_of(compare(self.m, *sides, unit=unit), f"{self.about}: {about}", bounds, UNITS[unit])
 
     def on(self, rows: pd.DataFrame, role: str) -> pd.DataFrame:
         """Return the rows of languages of one role; on unseen ones, all models count."""
@@ -101,25 +122,46 @@ def mixup_comparisons(
 ) -> Iterator[MixupComparison]:
     """Yield every full X-Mixup: with ``layers`` those that name a layer, else those with the paper's."""
     for group, frame in labelled_groups(m, rows, [*TEST_SET, "encoder"]):
-        targets, sources = ({*"+".join(frame[name]).split("+")} for name in ("target", "source"))
-        roles = dict.fromkeys(targets, "target") | dict.fromkeys(sources, "source")
-        scored = frame.assign(role=frame["language"].map(roles).fillna("unseen"))
+        scored = frame.assign(targets=frame["target"].str.split("+").map(len).where(frame["target"] != "", 0))
         mixes = scored[
             (scored["method"] == "x-mixup") & (scored["without"] == "") & scored["inputs"].isin(inputs)
         ]
         usual = mixes["method.layer"] == 0 if len(mixes) else mixes["inputs"] == 0
         mixes = mixes[~usual if layers else usual | (not usual.any())]
-        systems = [full for _, full in mixes.groupby(["way", "inputs", "inputs.translator"])]
-        for full in systems:
-            yield MixupComparison(
-                m=m,
-                group=group,
-                about=group if len(systems) == 1 else f"{group} {full['system'].iloc[0]}",
-                rows=scored,
-                full=full,
-                trained=_most_similar(scored, full, "translate-train", "translator"),
-                plain=_most_similar(scored, full, "source-only"),
-            )
+        fulls = [full for _, full in mixes.groupby(["way", "targets", "inputs", "inputs.translator"])]
+        comparisons = [_comparison(m, group, scored, full) for full in fulls]
+        apart: dict[object, list[tuple[tuple[int, ...], MixupComparison]]] = {}
+        for comparison in comparisons:
+            first = comparison.full.iloc[0]
+            key = first["inputs"], first["method.layer"] if layers else 0
+            apart.setdefault(key, []).append((comparison.unlike_paper, comparison))
+        judged = [
+            comparison
+            for systems in apart.values()
+            for unlike, comparison in systems
+            if unlike == min(other for other, _ in systems)
+        ]
+        for comparison in judged:
+            system = comparison.full["system"].iloc[0]
+            yield replace(comparison, about=group if len(judged) == 1 else f"{group} {system}")
+
+
+def _comparison(m: Measurements, group: str, scored: pd.DataFrame, full: pd.DataFrame) -> MixupComparison:
+    """Compare a full X-Mixup with models that were made for as many targets, or for none."""
+    targets, sources = ({*"+".join(full[name]).split("+")} for name in ("target", "source"))
+    roles = dict.fromkeys(targets, "target") | dict.fromkeys(sources, "source")
+    rows = scored[scored["targets"].isin((0, full["targets"].iloc[0]))]
+    rows = rows.assign(role=rows["language"].map(roles).fillna("unseen"))
+    full = rows.loc[full.index]
+    return MixupComparison(
+        m=m,
+        group=group,
+        about=group,
+        rows=rows,
+        full=full,
+        trained=_most_similar(rows, full, "translate-train", "translator"),
+        plain=_most_similar(rows, full, "source-only"),
+    )
 
 
 @cached
@@ -130,15 +172,17 @@ def scored_mixups(m: Measurements) -> list[MixupComparison]:
 
 def ablations(comparison: MixupComparison) -> dict[str, pd.DataFrame]:
     """Return by name the systems that are the full one in all but one part, read as in Table 5."""
-    full, ablated = comparison.full.iloc[0], {}
+    full, ablated = comparison.full.iloc[0], dict[str, tuple[int, pd.DataFrame]]()
     rows = comparison.rows[comparison.rows["without"].isin(ABLATIONS)]
     for (without, _, inputs, _), group in rows.groupby(["without", "way", "inputs", "inputs.translator"]):
         name, free = ABLATIONS[without]
         unmixed = name == NO_MIXUP and inputs == ""
         facts = ("method", "optimization", "translator", *(() if unmixed else ("inputs",)))
-        if _differing(group.iloc[0], full, facts) <= free:
-            ablated[MIXING_ALONE if name == NO_MIXUP and not unmixed else name] = group
-    return ablated
+        name = MIXING_ALONE if name == NO_MIXUP and not unmixed else name
+        differing = _differing(group.iloc[0], full, facts)
+        if differing <= free and (name not in ablated or len(differing) < ablated[name][0]):
+            ablated[name] = len(differing), group
+    return {name: group for name, (_, group) in ablated.items()}
 
 
 @cached
@@ -163,6 +207,7 @@ def cka_of(m: Measurements, scored: pd.DataFrame) -> pd.DataFrame:
     """Return the CKA of a system's models: on the corpus that was scored, or else on any; unmixed states."""
     first = scored.iloc[0]
     rows = rows_of(source_cka(m), dict(first[["task", "source", "encoder", "way"]]))
+    rows = rows[rows["encoder.run"].isin(scored["encoder.run"])]
     return where_any(where_any(rows, "corpus", first["corpus"]), "inputs", "")
 
 
@@ -171,8 +216,7 @@ def paper_systems(rows: pd.DataFrame) -> pd.DataFrame:
     added = ["encoder.adjusted", "encoder.modules", "after.method"]
     rows = rows[(rows[added] == "").all(axis=1) & (rows["source"] != "")]
     rows = rows[rows["peft"].isna()] if "peft" in rows else rows
-    for name, options in OURS.items():
-        rows = rows[~rows[name].isin(options)] if name in rows else rows
+    rows = rows[unlike_settings(rows, FIXED) == 0]
     if "method.ratio_rate" in rows:
         rows = rows[rows["method.ratio_rate"].fillna(1) == 1]
     facts = rows[[name for name in rows if name in ("task", "method") or name.startswith("method.")]]

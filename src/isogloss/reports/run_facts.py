@@ -131,7 +131,8 @@ def _encoder_facts(run: Content) -> Facts:
         facts |= _flat(fields.get("replay") or {}, "encoder.replay")
         facts |= _flat(fields.get("vocabulary") or {}, "encoder.new")
         facts |= _start_facts(fields["start"]) if fields.get("start") else {}
-        facts |= {"encoder.modules": fields_of(fields.get("modules") or {}).get("kind", "")}
+        modules = fields_of(fields.get("modules") or {})
+        facts |= {"encoder.modules": modules.get("kind", ""), **_flat(modules, "encoder.modules")}
         facts |= {"encoder.lines": json.dumps(fields["lines"]) if fields.get("lines") else ""}
     for last in adjustments[:1]:
         aligned = [fields_of(run) for run in last["aligned"]]

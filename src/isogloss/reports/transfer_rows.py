@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from isogloss.metrics.correlation import spearman
-from isogloss.reports.comparison import FEWEST, rows_of
+from isogloss.reports.checks import UNITS
+from isogloss.reports.comparison import FEWEST, replicates, rows_of, without_pilots
 from isogloss.reports.measurements import Measurements, cached
 
 NEAR = 0.25
@@ -44,14 +45,19 @@ def path_rows(m: Measurements) -> pd.DataFrame:
 
 
 def _with_unit(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the unit of replication: the pretraining seed of an encoder that has several, else the seed."""
+    """Add the unit of replication: the pretraining seed of an encoder that has FEWEST or more, else the seed.
+
+    Of an encoder with fewer, the pretraining seed with most models counts. Ways to train with fewer than
+    FEWEST units are left out, where another one has more.
+    """
     if rows.empty:
         return rows.assign(unit=pd.Series(dtype=object), units=pd.Series(dtype=object))
-    several = rows.groupby("encoder")["encoder.run"].transform("nunique") > 1
-    return rows.assign(
-        unit=rows["encoder.seed"].where(several, rows["seed"]),
-        units=np.where(several, "pretraining seed", "seed"),
-    )
+    parts = []
+    for _, encoder in rows.groupby("encoder"):
+        unit, (counted,) = replicates(encoder)
+        parts.append(counted.assign(unit=counted[unit].astype(object), units=UNITS[unit]))
+    with_units = pd.concat(parts).sort_index()
+    return without_pilots(with_units, ["corpus", "task", "source", "encoder"], ["way"], "unit")
 
 
 def _shape(scores: "pd.Series[float]") -> dict[str, object]:

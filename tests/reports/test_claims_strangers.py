@@ -1,0 +1,249 @@
+"""What else lies in a folder changes no verdict: systems that differ from a claim's in one fact.
+
+Each is made from the claim's own rows: one fact is another, and its numbers are far lower or far higher.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any
+
+import pytest
+from made_up_rows import Row, measured
+from test_claims_laws import CASES
+from test_claims_mixup import bench
+
+from isogloss.core.run_parts import Architecture, Modules, Optimization, TextTraining, Updates
+from isogloss.methods.adjustments import CrossLingualAdjustment
+from isogloss.methods.alignment_loss import AlignmentLoss
+from isogloss.methods.meta_learning import MetaLearning
+from isogloss.methods.x_mixup import XMixup
+from isogloss.reports import adjustment_rows, interference_rows, mixup_comparisons
+from isogloss.reports.report import CLAIMS
+from isogloss.reports.run_facts import IGNORED
+from isogloss.reports.verdicts import judge
+
+Changes = Mapping[str, Any]
+
+MONITORING = {*IGNORED, "evaluate_every"}
+"""Fields that change nothing of a system, so that nothing tells one with another value apart."""
+
+BUDGET = {"accumulation", "gradient_checkpointing"}
+"""Fields that change the memory of a training, and not its result."""
+
+VALUES = (
+    *("score", "cka", "between", "std", "ratio", "angle", "related_mean", "unrelated_mean", "auc"),
+    *("cosine", "correlation"),
+)
+
+SUPPORTED = {
+    claim: next(frames for name, frames, verdict in CASES.values() if (name, verdict) == (claim, "supported"))
+    for claim in (claim.id for claim in CLAIMS)
+}
+
+SUPPORTED["2f"] = {**SUPPORTED["2f"], "scores": bench()}
+"""Which X-Mixup is judged is decided by its scores and its baseline's."""
+
+
+def field_values(part: type) -> Iterator[tuple[str, Any]]:
+    """Yield each field of a part of a run, nested ones included, with its default."""
+    for field in fields(part):
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
+        if is_dataclass(default):
+            for inner in fields(default):
+                yield inner.name, getattr(default, inner.name)
+        elif default is not MISSING:
+            yield field.name, default
+
+
+def another(value: object) -> object:
+    """Return another value of a field."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value * 2 if value else 3
+        case None:
+            return 7
+        case _:
+            return "another"
+
+
+def changed_fields(prefix: str, *parts: type) -> dict[str, Changes]:
+    """Return a change of each field by its column, for all that tells systems apart."""
+    values = {name: value for part in parts for name, value in field_values(part)}
+    return {
+        f"{prefix}.{name}": {f"{prefix}.{name}": another(value)}
+        for name, value in values.items()
+        if name not in MONITORING
+    }
+
+
+def is_mixup(row: Row) -> bool:
+    return row["method"] == "x-mixup"
+
+
+def is_adjusted(row: Row) -> bool:
+    return row["encoder.adjusted"] != ""
+
+
+def is_main_adjusted(row: Row) -> bool:
+    """Return whether a row is of the adjustment that 3b and 3i compare with others."""
+    return row["encoder.size"] in (250, 300) and row["encoder.adjusted.pulled"] == "all"
+
+
+def is_continual(row: Row) -> bool:
+    return row["method"] == "source-only + alignment-loss"
+
+
+def is_model(row: Row) -> bool:
+    return row["kind"] == "model"
+
+
+def is_tuned(row: Row) -> bool:
+    return is_model(row) and not is_adjusted(row)
+
+
+def of_encoder(modules: str = "", languages: str = "", method: str = "") -> Callable[[Row], bool]:
+    """Return whether a row is of an encoder with these modules, languages and method."""
+    wanted = {"encoder.modules": modules, "encoder.languages": languages, "encoder.method": method}
+    return lambda row: all(row.get(name) == value for name, value in wanted.items() if value)
+
+
+META = of_encoder(method="meta-learning")
+FFN = of_encoder("feed-forward")
+TREATED: Mapping[str, Callable[[Row], bool]] = {
+    "4a": of_encoder(languages="qaa"),
+    **dict.fromkeys(("4b", "4c", "4f"), of_encoder()),
+    **dict.fromkeys(("4d", "4h"), FFN),
+    **dict.fromkeys(("4e", "4g", "4i"), META),
+    "4j": of_encoder("shared-adapter"),
+    "4k": lambda row: row["encoder.lines"] != "" and "+" in row["encoder.languages"],
+    "4l": of_encoder(languages="qaa+qab"),
+    "4m": of_encoder(languages="qaa+qad+qab"),
+}
+"""The encoders that a claim of the fourth paper is about, one of whose facts is changed."""
+
+LORA: Changes = {"peft": "lora", "peft.rank": 8}
+ELSEWHERE: Changes = {"encoder.seed": 99, "encoder.run": "another"}
+FINE_TUNED = {**changed_fields("optimization", Optimization, Updates), "LoRA": LORA}
+PRETRAINED = {
+    **changed_fields("encoder.method", TextTraining, Updates),
+    **changed_fields("encoder", Architecture),
+}
+
+Stranger = tuple[str, str, Changes, Callable[[Row], bool], int]
+"""Claim, name, changes, whether a row is of a system to change, and how many of its seeds lie there."""
+
+
+def of_pretraining(claim: str) -> dict[str, tuple[Changes, Callable[[Row], bool], int]]:
+    """Return the strangers of a claim of the fourth paper: another training, architecture, modules."""
+    treated, seeds = TREATED[claim], 2 if claim in ("4b", "4c", "4f") else 5
+    changes = PRETRAINED | FINE_TUNED
+    changes |= {"a third language": {"encoder.languages": "qaa+qad+qaz"}} if claim != "4m" else {}
+    meta = changed_fields("encoder.method", MetaLearning)
+    modules = changed_fields("encoder.modules", Modules)
+    everything = {name: (change, treated, seeds) for name, change in changes.items()}
+    everything |= {name: (change, lambda row: META(row) and treated(row), 5) for name, change in meta.items()}
+    return everything | {
+        name: (change, lambda row: row["encoder.modules"] != "" and treated(row), 5)
+        for name, change in modules.items()
+    }
+
+
+def strangers() -> Iterator[Stranger]:
+    """Yield every claim with every stranger."""
+    for claim in SUPPORTED:
+        match claim[0]:
+            case "1":
+                alone = {**FINE_TUNED, "another pretraining seed": ELSEWHERE}
+                alone["an adjusted encoder"] = {"encoder.adjusted": "procrustes"}
+                everything = {name: (changes, is_model, 2) for name, changes in alone.items()}
+            case "2":
+                everything = {
+                    name: (changes, is_mixup, 5)
+                    for name, changes in (changed_fields("method", XMixup) | FINE_TUNED).items()
+                }
+                everything["another pretraining seed"] = ELSEWHERE, is_mixup, 1
+                everything["a third language"] = {"target": "qad+qaz"}, is_mixup, 5
+            case "3":
+                adjusted = changed_fields("encoder.adjusted", CrossLingualAdjustment)
+                treated = is_tuned if claim == "3c" else is_adjusted
+                everything = {name: (changes, treated, 5) for name, changes in FINE_TUNED.items()}
+                everything |= {name: (changes, is_adjusted, 5) for name, changes in adjusted.items()}
+                everything |= {
+                    name: (changes, is_continual, 5)
+                    for name, changes in changed_fields("auxiliary", AlignmentLoss).items()
+                }
+                everything["another pretraining seed"] = ELSEWHERE, is_main_adjusted, 1
+                everything["a third language"] = {"encoder.pairs": "qaa-qaz"}, is_adjusted, 5
+            case _:
+                everything = of_pretraining(claim)
+        for name, (change, treats, seeds) in everything.items():
+            yield claim, name, change, treats, seeds
+
+
+PARTS = {
+    *(("2d", f"method.{part}") for part in ("learned_ratio", "schedule")),  # They are what 2d leaves out.
+    *(("2k", f"method.{part}") for part in ("layer",)),  # Layers are what 2k compares.
+    *((claim, "auxiliary.bitext") for claim in ("3d", "3j")),  # Another bitext is data of the same system.
+    ("3g", "a third language"),  # It is judged within the source language, whatever the target.
+    *((claim, f"encoder.method.{name}") for claim in ("4e", "4g", "4i") for name in ("second_order",)),
+}
+"""Changes that a claim is about."""
+
+
+def with_stranger(
+    frames: Mapping[str, Sequence[Row]], stranger: Stranger, factor: float
+) -> Iterator[tuple[str, Row]]:
+    """Yield a stranger's rows, with the frame that they are of."""
+    _, name, changes, treats, seeds = stranger
+    of_an_encoder = any(key.startswith("encoder.") for key in changes) and changes is not ELSEWHERE
+    ids = ["run", "model", "origin", "end"]
+    ids += ["encoder", "encoder.run"] if of_an_encoder else [] if changes is ELSEWHERE else ["way"]
+    for frame, rows in frames.items():
+        for row in rows:
+            seed = row["seed"] if row.get("seed") is not None else row.get("encoder.seed") or 0
+            if treats(row) and seed < seeds and (of_an_encoder or row["kind"] == "model"):
+                renamed = {key: f"{row[key]} {name}" for key in ids if key in row}
+                numbers = {key: row[key] * factor for key in VALUES if row.get(key) is not None}
+                yield frame, {**row, **renamed, **numbers, **changes}
+
+
+def with_strangers(claim: str, others: Sequence[Stranger], factor: float) -> dict[str, list[Row]]:
+    """Return the rows of a claim and those of strangers."""
+    frames = {frame: [*rows] for frame, rows in SUPPORTED[claim].items()}
+    for stranger in others:
+        for frame, row in with_stranger(SUPPORTED[claim], stranger, factor):
+            frames[frame].append(row)
+    return frames
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("claim", SUPPORTED)
+@pytest.mark.parametrize("factor", [0.3, 1.7], ids=["far lower", "far higher"])
+def test_systems_that_differ_in_one_fact_change_no_verdict(claim: str, factor: float) -> None:
+    others = [stranger for stranger in strangers() if stranger[0] == claim and stranger[:2] not in PARTS]
+    frames = with_strangers(claim, others, factor)
+    assert len(others) > 15
+    assert claim == "2c" or sum(map(len, frames.values())) > 2 * sum(map(len, SUPPORTED[claim].values()))
+    (outcome,) = judge([rule for rule in CLAIMS if rule.id == claim], measured(**frames))
+    assert outcome.verdict == "supported", outcome.found
+
+
+def test_settings_of_the_papers_are_the_defaults_of_their_methods() -> None:
+    """Nearest to the paper's are systems with most of these values: a new field must be weighed here."""
+    adjusted = dict(field_values(CrossLingualAdjustment))
+    roles = {"pulled", "word"}
+    own = {name: value for name, value in adjusted.items() if name not in {*MONITORING, *roles}}
+    assert own == adjustment_rows.ADJUSTED
+    added = dict(field_values(AlignmentLoss))
+    assert {name: value for name, value in adjustment_rows.ADDED.items() if value is not None} == {
+        name: value for name, value in added.items() if value not in (None, "")
+    }
+    mixup = {f"method.{name}": value for name, value in field_values(XMixup)}
+    left_out = {*mixup_comparisons.FIXED, "method.layer", "method.ratio_rate"}
+    assert {k: v for k, v in mixup.items() if k not in left_out} == {**mixup_comparisons.SETTINGS}
+    meta, modules = dict(field_values(MetaLearning)), dict(field_values(Modules))
+    for name, value in interference_rows.SETTINGS.items():
+        field = name.rpartition(".")[2]
+        assert (meta if "method" in name else modules)[field] in (value, "")
