@@ -20,7 +20,7 @@ from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.using.model import Model
-from isogloss.using.fine_tuned import Provenance
+from isogloss.using.provenance import Provenance
 
 PEAK = """
 import resource, sys

@@ -7,8 +7,8 @@ from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.using import Model, PredictOptions, predict_file
-from isogloss.using.fine_tuned import Provenance
 from isogloss.using.predicting import input_translator
+from isogloss.using.provenance import Provenance
 
 TEXTS = ["the cat sat .", "", "a dog ran over hills", "the cat sat ."] * 400
 

@@ -11,8 +11,8 @@ from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.nn.mixup_ratio import MixupRatio
 from isogloss.tasks import find_task
-from isogloss.using.fine_tuned import Provenance
 from isogloss.using.model import Model
+from isogloss.using.provenance import Provenance
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from isogloss.core.identity import identity
 from isogloss.core.records import read_record, write_record
 from isogloss.data.examples import ParsedSentence, SentencePair, TaggedSentence
 from isogloss.using import load_model
-from isogloss.using.fine_tuned import provenance_of
+from isogloss.using.fine_tuned import GROUP_CHARACTERS, GROUP_SIZE, in_groups
 from isogloss.using.formats import Entry
-from isogloss.using.model import GROUP_CHARACTERS, GROUP_SIZE, in_groups
+from isogloss.using.provenance import provenance_of
 
 
 def test_groups_are_of_a_number_and_a_size():

@@ -58,7 +58,7 @@ def print_comparisons(compared: Compared, *, points: float, output: Output) -> N
         _print_table(CELLS, rows)
     show_line(_legend(compared.rows, points))
     for note in compared.notes:
-        Display(quiet=output.quiet).say(f"isogloss: {note}")
+        output.warn(note)
 
 
 def print_compared_outputs(compared: Compared, *, as_json: bool) -> None:

@@ -63,7 +63,7 @@ def print_alignments(request: "BitextToAlign", *, out: Path, data: str | None, o
         )
     for alignment in alignments:
         for warning in alignment.warnings:
-            Display(quiet=output.quiet).say(f"isogloss: {warning}")
+            output.warn(warning)
         show_line(alignment.file)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from isogloss.cli.options import STANDARD_OUTPUT, Data, Model, Output, Quiet, with_groups
+from isogloss.core.languages import languages_named
 
 model_verbs = typer.Typer()
 
@@ -101,20 +102,20 @@ def evaluate(
     output: Output,
 ) -> None:
     """Score saved models on any corpus, with the majority baseline where the corpus has a train split."""
-    from isogloss.cli.using import print_scores
+    from isogloss.cli.using import print_scores, treebank_of
+    from isogloss.recipes.descriptions import register_corpus
     from isogloss.store.addresses import local_model
+    from isogloss.using import EvaluateOptions
 
-    print_scores(
-        list(map(local_model, runs)),
-        corpus=corpus,
-        languages=language,
+    options = EvaluateOptions(
+        corpus=register_corpus(corpus, data or ""),
+        languages=languages_named(language),
         split=split,
-        treebanks=treebank or [],
+        treebanks=tuple(map(treebank_of, ",".join(treebank or ()).split(","))) if treebank else (),
         inputs=inputs,
-        data=data,
-        predictions=predictions,
-        output=output,
     )
+    folders = list(map(local_model, runs))
+    print_scores(folders, options, data=data or "", predictions=predictions, output=output)
 
 
 @model_verbs.command(name="export")

@@ -67,6 +67,10 @@ class Output:
         """A display of progress for people alone, silent where results are JSON lines."""
         return Display(quiet=self.quiet or self.as_json)
 
+    def warn(self, text: str) -> None:
+        """Print a warning on standard error, unless quiet."""
+        Display(quiet=self.quiet).say(f"isogloss: {text}")
+
 
 @dataclass(frozen=True)
 class RecipeGroup:

@@ -11,19 +11,18 @@ from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import Output
 from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.core.languages import canonical_language, languages_named
+from isogloss.core.languages import canonical_language
 from isogloss.core.paths import from_home
 from isogloss.core.records import Row
 from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
 from isogloss.data.sources import Sources
-from isogloss.recipes.descriptions import register_corpus
 from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
 from isogloss.using.exporting import check_free
-from isogloss.using.fine_tuned import is_on_hub
 from isogloss.using.front_matter import non_commercial
 from isogloss.using.predicting import Warn, check_translations, input_translator
+from isogloss.using.provenance import is_on_hub
 from isogloss.using.pushing import PushOptions, check_login, check_names, push, with_card
 from isogloss.using.scoring import check_evaluation
 
@@ -87,27 +86,11 @@ def print_predictions(
 
 
 def print_scores(
-    runs: Sequence[Path],
-    *,
-    corpus: str,
-    languages: Sequence[str],
-    split: str,
-    treebanks: Sequence[str],
-    inputs: str,
-    data: str | None,
-    predictions: Path | None,
-    output: Output,
+    runs: Sequence[Path], options: EvaluateOptions, *, data: str, predictions: Path | None, output: Output
 ) -> None:
     """Print a table of models' scores: the main metric first, then the other measures."""
-    options = EvaluateOptions(
-        corpus=register_corpus(corpus, data or ""),
-        languages=languages_named(languages),
-        split=split,
-        treebanks=tuple(_treebank(part) for text in treebanks for part in text.split(",")),
-        inputs=inputs,
-    )
     _check_runs(runs, options.languages)
-    sources = Sources(data or "")
+    sources = Sources(data)
     models = [load_model(run) for run in runs]
     for model in models:
         check_evaluation(model, options, sources, predictions)
@@ -221,7 +204,8 @@ def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
             )
 
 
-def _treebank(text: str) -> tuple[str, str]:
+def treebank_of(text: str) -> tuple[str, str]:
+    """Read one language=treebank of --treebank."""
     language, equals, treebank = map(str.strip, text.partition("="))
     if not (language and equals and treebank):
         raise ConfigError(f"--treebank: {text!r}; expected a language and its treebank, as in fr=Sequoia.")

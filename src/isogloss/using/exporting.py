@@ -34,8 +34,9 @@ from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces
 from isogloss.store.leases import LEASES
 from isogloss.tasks.classification import PAIR
-from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, exported_entry
+from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.front_matter import corpus_of, front_matter, non_commercial, of_built_in
+from isogloss.using.provenance import CONFIG, ENTRY, SCORE_COLUMNS, exported_entry
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"

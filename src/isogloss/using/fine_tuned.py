@@ -1,134 +1,73 @@
-"""Fine-tuned models: provenance, and the interface that scoring, exporting and predicting use.
+"""A fine-tuned model in use: encoding examples, predicting and scoring them in batches."""
 
-The provenance is read from a run's record, or from the config of an exported model. Models of other programs
-are transformers folders with a head for words, texts, options or spans, whose config names the labels. These
-are matched with the labels of a corpus by name, in any order and letter case.
-"""
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from typing import Any, Protocol
-
-from isogloss.core.errors import ConfigError, ModelError, StorageError
-from isogloss.core.foreign_json import fitting, parse_json, read_regular
+from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import RECORD, Record, Row, kind_of_run, read_made, read_record, understanding
-from isogloss.core.run_parts import Count, Positive
+from isogloss.core.run_parts import Optimization, Updates, with_fields
 from isogloss.data.examples import Example
-from isogloss.data.files import some
-from isogloss.data.formats.conll import are_bio
-from isogloss.data.sources import Sources
-from isogloss.encoders import load_encoder_config, load_tokenizer
-from isogloss.encoders.family import Config, Tokenizer
+from isogloss.data.projection.label_projection import texts_of
+from isogloss.encoders import family_of
+from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Model as Network
-from isogloss.encoders.hub import is_hub_name, pinned_name
-from isogloss.encoders.loading import model_folder
+from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.mixup import Mixup
-from isogloss.tasks import TASKS, Task, find_task, task_names
-from isogloss.tasks.classification import NLI, TextClassification
-from isogloss.tasks.tagging import Tagging
-from isogloss.training.evaluation import Evaluation
-from isogloss.using.formats import Answered, Entry, Kind
-
-CONFIG = "config.json"
-ENTRY = "isogloss"
-"""Key of the provenance in an exported model's config."""
-
-SCORE_COLUMNS = ("corpus", "language", "split", "metric", "score", "baseline", "examples")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Provenance:
-    """A model's task, training data, row lengths, and measured scores."""
-
-    run: str
-    title: str
-    task: str
-    corpus: str
-    method: str
-    encoder: str
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    limit: Positive
-    overlap: Count
-    examples: int = 0
-    treebanks: tuple[tuple[str, str], ...] = ()
-    scores: tuple[Row, ...] = ()
-    versions: Mapping[str, str]
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages it was trained on."""
-        return tuple(dict.fromkeys((*self.source, *self.target)))
-
+from isogloss.tasks import Task
+from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
+from isogloss.using.formats import Answered, Entry, Kind, Prediction, Probabilities
+from isogloss.using.kinds import kind_of, probabilities_of
+from isogloss.using.provenance import (
+    Provenance,
+)
 
 Translations = Sequence[Example | None] | None
 """The translation of each example into the source language, if any; None for a model that does not mix."""
 
+GROUP_SIZE = 256
+"""Examples predicted together: enough for full batches, few enough for any memory."""
 
-class FineTuned(Protocol):
-    """The interface of ``model.Model`` for the functions that it calls with itself."""
+GROUP_CHARACTERS = 1_000_000
+"""A group is complete once its entries have this many characters together."""
 
-    @property
-    def network(self) -> Network:
-        """Encoder and head."""
+Self = TypeVar("Self", bound="FineTuned")
 
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """Splits texts into subwords."""
 
-    @property
-    def task(self) -> Task:
-        """Decodes and scores."""
+@dataclass(frozen=True, repr=False)
+class FineTuned:
+    """Encoder, head and tokenizer of a fine-tuned model, with the task that decodes it."""
 
-    @property
-    def provenance(self) -> Provenance:
-        """How it was made."""
-
-    @property
-    def precision(self) -> str:
-        """auto, float32 or bfloat16."""
-
-    @property
-    def mixup(self) -> Mixup | None:
-        """Where and how much an input is mixed with its translation; None for a model that does not mix."""
-
-    @property
-    def links(self) -> Sequence[str]:
-        """Files of its folder that are symbolic links; no run makes any."""
+    network: Network
+    tokenizer: Tokenizer
+    task: Task
+    provenance: Provenance
+    """How it was made."""
+    precision: str = "auto"
+    """auto (what pays on this machine), float32 or bfloat16."""
+    mixup: Mixup | None = None
+    """Where and how much an input is mixed with its translation; None for a model that does not mix."""
+    links: tuple[str, ...] = ()
+    """Files of its folder that are symbolic links."""
 
     @property
     def kind(self) -> Kind:
         """Forms of inputs and answers."""
+        kind = kind_of(self.task)
+        has_own_head = kind.auto_class in family_of(self.network).own_heads
+        return replace(kind, auto_class="", hub_tag="", pipeline="") if has_own_head else kind
 
     @property
     def longest(self) -> int:
-        """Subwords of its longest row."""
+        """Subwords of its longest row, special ones included."""
+        return (
+            int(self.tokenizer.model_max_length) if self.task.evaluates_full_length else self.provenance.limit
+        )
 
     @property
     def into(self) -> str:
-        """The language of translations."""
-
-    def solving(self, task: Task) -> "FineTuned":
-        """Return the same model with another task, whose labels rename those of its task."""
-
-    def check_languages(self, languages: Iterable[str]) -> None:
-        """Raise ConfigError for languages it cannot read."""
-
-    def check_mixes(self, option: str) -> Mixup:
-        """Return where and how much it mixes; ConfigError, with the option, where it uses no translations."""
-
-    def prepared(
-        self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
-    ) -> Evaluation:
-        """Encode and batch examples."""
-
-    def prepared_by_id(
-        self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
-    ) -> Evaluation:
-        """Encode and batch examples, each with the translation of its id."""
+        """The language of translations: its source language, the first of several."""
+        return next(iter(self.provenance.source), "the source language")
 
     def answered(
         self,
@@ -138,235 +77,116 @@ class FineTuned(Protocol):
         scores: bool = False,
         on_progress: OnProgress = no_progress,
     ) -> Iterator[Answered]:
-        """Yield each entry with the prediction for its example."""
+        """Yield each entry with the prediction for its example, with probabilities if ``scores``.
 
+        ``on_progress`` receives the rows done within each group of ``GROUP_SIZE`` entries.
+        """
+        probabilities = probabilities_of(self.task) if scores else None
+        for group in in_groups(entries):
+            examples = [entry.example for entry in group if entry.example is not None]
+            translations = [entry.translation for entry in group if entry.example is not None]
+            predictions: Iterator[Prediction] = iter(())
+            if examples:
+                prepared = self.prepared(examples, language=language, translations=translations)
+                prepared = replace(prepared, on_progress=on_progress)
+                predictions = iter(self._predictions(prepared, probabilities))
+            for entry in group:
+                yield entry, None if entry.example is None else next(predictions)
 
-def folder_of(model: str | Path) -> Path:
-    """Return the folder of a run or exported model; one on the hub (owner/name[@revision]) is downloaded."""
-    return model_folder(str(model)) if is_on_hub(model) else Path(model)
+    def _predictions(self, prepared: Evaluation, probabilities: Probabilities | None) -> list[Prediction]:
+        raw = prepared.scores(self.network)
+        answers = self.task.decode(prepared.examples, prepared.rows, raw)
+        if probabilities is None:
+            return [Prediction(answer) for answer in answers]
+        scores = probabilities(self.task, prepared.examples, prepared.rows, raw, answers)
+        return [Prediction(*pair) for pair in zip(answers, scores, strict=True)]
 
+    def score(
+        self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
+    ) -> float:
+        """Return the task's metric on labelled examples."""
+        return self.prepared(examples, language=language, translations=translations).score(self.network)
 
-def is_on_hub(model: str | Path) -> bool:
-    """Return whether a text is a name on the hub, with its owner, and not a folder of this machine."""
-    return "/" in str(model) and is_hub_name(str(model))
+    def measures(
+        self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
+    ) -> dict[str, float]:
+        """Return all measures of labelled examples, the task's metric first."""
+        return self.prepared(examples, language=language, translations=translations).measures(self.network)
 
+    def solving(self: Self, task: Task) -> Self:
+        """Return the same model with another task, whose labels rename those of its task."""
+        return replace(self, task=task)
 
-def provenance_of(folder: Path) -> tuple[Provenance, Path]:
-    """Return a model's provenance and the folder of its weights, from a run's folder or an exported one."""
-    if (folder / RECORD).exists():
-        return _of_run(folder), folder / "model"
-    entry = exported_entry(folder)
-    if entry is None:
-        raise ModelError(
-            f"{folder}: no finished run is here ({RECORD} is missing), nor a model that isogloss exported. "
-            f"Give the folder of a run.{_nearby(folder)}"
+    def check_languages(self, languages: Iterable[str]) -> None:
+        """Raise ConfigError if its encoder has language modules or maps, but none for one of these."""
+        check_languages(self.network, languages)
+
+    def check_mixes(self, option: str) -> Mixup:
+        """Return where and how much it mixes; ConfigError, with the option, where it uses no translations."""
+        if self.mixup is None:
+            raise ConfigError(
+                f"{option}: this model ({self.provenance.method}) does not mix inputs with their "
+                f"translations; models of x-mixup do. Leave {option} away, or give it translations as inputs."
+            )
+        return self.mixup
+
+    def prepared(
+        self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
+    ) -> Evaluation:
+        """Encode and batch examples, each with its translation if the model mixes the two."""
+        if self.mixup is None or translations is None:
+            return self._evaluation(examples, language)
+        numbered = [replace(example, id=str(number)) for number, example in enumerate(examples)]
+        others = [
+            replace(other, id=example.id)
+            for example, other in zip(numbered, translations, strict=True)
+            if other is not None
+        ]
+        return self.prepared_by_id(numbered, others, language=language)
+
+    def prepared_by_id(
+        self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
+    ) -> Evaluation:
+        """Encode and batch examples, each with the translation of its id, if any.
+
+        ConfigError for a model that does not mix.
+        """
+        return pair_with_translations(
+            self._evaluation(examples, language),
+            translations,
+            self.tokenizer,
+            self._optimization,
+            mixup=self.check_mixes("translations"),
+            source=next(iter(self.provenance.source), ""),
         )
-    return _of_entry(entry, folder), folder
+
+    def _evaluation(self, examples: Sequence[Example], language: str) -> Evaluation:
+        return evaluation(self.task, examples, self.tokenizer, self._optimization, language=language)
+
+    @property
+    def _optimization(self) -> Optimization:
+        updates = with_fields(Updates(), precision=self.precision)
+        return Optimization(limit=self.provenance.limit, overlap=self.provenance.overlap, updates=updates)
 
 
-def exported_entry(folder: Path) -> object:
-    """Return the provenance in an exported model's config, as plain data; None for any other folder."""
-    try:
-        body = parse_json(read_regular(folder / CONFIG))
-    except (OSError, ValueError):
-        return None
-    return body.get(ENTRY) if isinstance(body, dict) else None
+def in_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Yield groups of ``GROUP_SIZE`` entries, smaller ones of ``GROUP_CHARACTERS``.
 
-
-def _of_entry(entry: object, folder: Path) -> Provenance:
-    names = {field.name for field in fields(Provenance)}
-    if not isinstance(entry, dict) or entry.keys() != names:
-        raise ModelError(
-            f"{folder / CONFIG}: its entry {ENTRY!r} is not what this version of isogloss writes. "
-            f"Export the model again."
-        )
-    try:
-        return fitting(Provenance, entry)
-    except ValueError as error:
-        raise ModelError(f"{folder / CONFIG}: entry {ENTRY!r}: {error}. Export the model again.") from error
-
-
-def _of_run(folder: Path) -> Provenance:
-    record = read_record(folder.resolve())
-    if record.kind != "fine-tune":
-        raise ModelError(
-            f"{folder}: run {record.id} is a {record.kind}, not a fine-tune; it has no head to predict with."
-        )
-    with understanding(folder / RECORD):
-        return fitting(Provenance, _provenance(record, folder))
-
-
-def _provenance(record: Record, folder: Path) -> Mapping[str, object]:
-    run = record.run
-    optimization = run["optimization"]
-    return {
-        "run": record.id,
-        "title": record.title,
-        "task": run["task"],
-        "corpus": run["corpus"],
-        "method": " + ".join(run[part]["kind"] for part in ("method", "auxiliary", "peft") if run.get(part)),
-        "encoder": _encoder(run["encoder"]),
-        "source": run["source"],
-        "target": run["target"],
-        "limit": optimization["limit"],
-        "overlap": optimization["overlap"],
-        "examples": run["examples"],
-        "treebanks": run["treebanks"],
-        "scores": tuple(_scores(record, folder.resolve().parent)),
-        "versions": read_made(folder).versions,
-    }
-
-
-def _encoder(encoder: Mapping[str, Any]) -> str:
-    """Return a description of an encoder, given its content in a record."""
-    if "source" in encoder:
-        return pinned_name(str(encoder["source"]), encoder.get("revision"))
-    if "aligned" in encoder:
-        pairs = "+".join(bitext["languages"] for bitext in encoder["aligned"])
-        return f"{_encoder(encoder['encoder'])}, {encoder['method']['kind']} on {pairs}"
-    text = " ".join(encoder["languages"])
-    if "start" in encoder:
-        return f"{_encoder(encoder['start'])}, pretrained further on {text}"
-    shape = encoder["architecture"]
-    return f"{shape['family']} {shape['layers']}x{shape['dim']}, pretrained on {text}"
-
-
-def _scores(record: Record, store: Path) -> Iterator[Row]:
-    """Yield the scores of the selected epoch, and those of finished measurements of this model alone."""
-    for row in record.rows:
-        if row.get("chosen"):
-            yield _score(row, record.run["corpus"])
-    for path in sorted(store.glob(f"*/{RECORD}")):
-        with suppress(StorageError):  # Damaged records of other runs do not matter here.
-            yield from _measured(path, record.id)
-
-
-def _measured(path: Path, model: str) -> list[Row]:
-    """Return the scores in a record, if it is the measurement of a model alone."""
-    other = read_record(path.parent)
-    if other.needs != (model,) or kind_of_run(other.kind, other.run) != "scores":
-        return []
-    with understanding(path):
-        return [_score(row, _test_set(other.run)) for row in other.rows if row.get("main")]
-
-
-def _test_set(run: Mapping[str, Any]) -> str:
-    """Return the name of a test set: corpus, the treebank if all languages share one, form of the inputs."""
-    named = {dict(run["treebanks"]).get(language, "") for language in run["languages"]}
-    treebank = named.pop() if len(named) == 1 else ""
-    by = "+".join(
-        dict.fromkeys(translation["translator"]["kind"] for translation in run.get("translated", ()))
-    )
-    return " ".join(filter(None, (run["corpus"], treebank, run.get("inputs", ""), by and f"by {by}")))
-
-
-def _score(row: Row, corpus: str) -> Row:
-    return {name: row.get(name) for name in SCORE_COLUMNS} | {"corpus": corpus}
-
-
-def _nearby(folder: Path) -> str:
-    """Return a hint at runs directly above or below a folder."""
-    if (folder.parent / RECORD).exists():
-        return f" One is above: {folder.parent}."
-    inside = sorted(path.parent.name for path in folder.glob(f"*/{RECORD}"))
-    return f" Runs in it: {', '.join(inside[:6])}{' …' if len(inside) > 6 else ''}." if inside else ""
-
-
-HEADS: Mapping[str, str] = {
-    "ForTokenClassification": "word-tagging",
-    "ForSequenceClassification": "text-classification",
-    "ForMultipleChoice": "multiple-choice",
-    "ForQuestionAnswering": "qa",
-}
-"""The task of a head, by the suffix of its class; labels may make it a more specific one."""
-
-LONGEST = 512
-"""Subwords of a row, where the model has as many positions."""
-
-METHOD = "elsewhere"
-
-
-def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
-    """Return the provenance of a model of another program, from its config; None where it has no head.
-
-    ``name`` is the requested folder or name on the hub.
+    Reads the entries of a group when the group is requested.
     """
-    config = load_encoder_config(folder)
-    task = _task_of_head(config)
-    if not task:
-        return None
-    limit = min(LONGEST, int(load_tokenizer(str(folder)).model_max_length))
-    # On the hub the folder's own name is a commit.
-    title = name if is_on_hub(name) else folder.resolve().name
-    return Provenance(
-        run=title.partition("/")[2].partition("@")[0] or title,
-        title=f"fine-tuned elsewhere: {title}",
-        task=task,
-        corpus="",
-        method=METHOD,
-        encoder=str(config.model_type),
-        source=(),
-        target=(),
-        limit=limit,
-        overlap=limit // 4,
-        versions={},
-    )
+    group, characters = list[Entry](), 0
+    for entry in entries:
+        group.append(entry)
+        characters += _characters(entry)
+        if len(group) == GROUP_SIZE or characters >= GROUP_CHARACTERS:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group
 
 
-PROBLEMS: Mapping[str, str] = {
-    "regression": "regression",
-    "multi_label_classification": "multi-label-classification",
-}
-"""The task of a sequence head, by the kind of problem in its config."""
-
-
-def _task_of_head(config: Config) -> str:
-    kinds, labels = config.architectures or (), tuple(config.id2label.values())
-    task = next((task for head, task in HEADS.items() if any(str(kind).endswith(head) for kind in kinds)), "")
-    if task == "word-tagging" and are_bio(labels):
-        return "span-tagging"
-    return _of_sequences(config, labels) if task == "text-classification" else task
-
-
-def _of_sequences(config: Config, labels: Sequence[str]) -> str:
-    """Return the task of a sequence head; one with a single score predicts a number, as in transformers."""
-    problem = config.problem_type or ("regression" if len(labels) == 1 else "")
-    if problem in PROBLEMS:
-        return PROBLEMS[problem]
-    return "pair-classification" if {*map(str.casefold, labels)} == {*NLI.labels} else "text-classification"
-
-
-def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
-    """Return a model's task under a corpus's name of it, with the spelling of the corpus's labels.
-
-    ConfigError where the model predicts something else, or lacks some of the corpus's labels.
-    """
-    tasks = sources.corpus(corpus).tasks
-    for name in tasks:
-        if name == task.name and name in TASKS:
-            return task
-        theirs = find_task(name, sources.labels(corpus) or ()) if name in task_names() else None
-        if theirs is not None and _predict_the_same(task, theirs):
-            return replace(theirs, labels=_respelled(task.labels, theirs.labels, corpus))  # type: ignore[type-var]
-    sources.needs(corpus, task.name)
-    return task
-
-
-def _predict_the_same(task: Task, other: Task) -> bool:
-    """Return whether two tasks have the same outputs: labels of words, of spans or of texts, or numbers."""
-    if isinstance(task, Tagging) and isinstance(other, Tagging):
-        return task.metric == other.metric
-    # A head for sequences may read one text or two.
-    return isinstance(task, TextClassification) and type(task) is type(other)
-
-
-def _respelled(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
-    spelled = {label.casefold(): label for label in theirs}
-    lacking = [label for label in theirs if label.casefold() not in {*map(str.casefold, labels)}]
-    if lacking:
-        raise ConfigError(
-            f"corpus {corpus!r} has the labels {some(theirs)}, and the model {some(labels)}: it lacks "
-            f"{some(lacking)}. Choose a model that was trained on them; if its labels have no names, write "
-            f"them into its config.json (id2label)."
-        )
-    return tuple(spelled.get(label.casefold(), label) for label in labels)
+def _characters(entry: Entry) -> int:
+    """Return the number of characters in the lines of an entry, or else in its example."""
+    read = () if entry.lines or entry.example is None else texts_of(entry.example)
+    texts = () if entry.translation is None else texts_of(entry.translation)
+    return sum(map(len, (*entry.lines, *read, *texts)))

@@ -9,7 +9,8 @@ from isogloss.data import CORPORA
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.corpus import Corpus
 from isogloss.data.hub import hub_splits
-from isogloss.using.fine_tuned import FineTuned, Provenance
+from isogloss.using.fine_tuned import FineTuned
+from isogloss.using.provenance import Provenance
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult

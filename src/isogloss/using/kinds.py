@@ -27,10 +27,12 @@ from isogloss.using.formats import (
     Kind,
     Prediction,
     Probabilities,
+    answer_cells,
     is_object,
     keys_missing,
+    read_table,
+    write_table,
 )
-from isogloss.using.text_tables import answer_cells, read_table, write_table
 from isogloss.using.words import words
 
 TEXTS = (("text", "text_pair"), ("first", "second"))

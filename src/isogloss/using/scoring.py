@@ -28,9 +28,10 @@ from isogloss.training.evaluation import (
     examples_of,
     language_read,
 )
-from isogloss.using.fine_tuned import FineTuned, fitting_task
+from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry, Prediction
 from isogloss.using.predicting import Warn, python_warning
+from isogloss.using.provenance import fitting_task
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,289 @@
+"""The provenance of fine-tuned models, and their tasks on other corpora.
+
+Provenance is read from a run's record, or from the config of an exported model. Models of other programs
+are transformers folders with a head for words, texts, options or spans, whose config names the labels. These
+are matched with the labels of a corpus by name, in any order and letter case.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from isogloss.core.errors import ConfigError, ModelError, StorageError
+from isogloss.core.foreign_json import fitting, parse_json, read_regular
+from isogloss.core.records import RECORD, Record, Row, kind_of_run, read_made, read_record, understanding
+from isogloss.core.run_parts import Count, Positive
+from isogloss.data.files import some
+from isogloss.data.formats.conll import are_bio
+from isogloss.data.sources import Sources
+from isogloss.encoders import load_encoder_config, load_tokenizer
+from isogloss.encoders.family import Config
+from isogloss.encoders.hub import is_hub_name, pinned_name
+from isogloss.encoders.loading import model_folder
+from isogloss.tasks import TASKS, Task, find_task, task_names
+from isogloss.tasks.classification import NLI, TextClassification
+from isogloss.tasks.tagging import Tagging
+
+CONFIG = "config.json"
+ENTRY = "isogloss"
+"""Key of the provenance in an exported model's config."""
+
+SCORE_COLUMNS = ("corpus", "language", "split", "metric", "score", "baseline", "examples")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """A model's task, training data, row lengths, and measured scores."""
+
+    run: str
+    title: str
+    task: str
+    corpus: str
+    method: str
+    encoder: str
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    limit: Positive
+    overlap: Count
+    examples: int = 0
+    treebanks: tuple[tuple[str, str], ...] = ()
+    scores: tuple[Row, ...] = ()
+    versions: Mapping[str, str]
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages it was trained on."""
+        return tuple(dict.fromkeys((*self.source, *self.target)))
+
+
+def folder_of(model: str | Path) -> Path:
+    """Return the folder of a run or exported model; one on the hub (owner/name[@revision]) is downloaded."""
+    return model_folder(str(model)) if is_on_hub(model) else Path(model)
+
+
+def is_on_hub(model: str | Path) -> bool:
+    """Return whether a text is a name on the hub, with its owner, and not a folder of this machine."""
+    return "/" in str(model) and is_hub_name(str(model))
+
+
+def provenance_of(folder: Path) -> tuple[Provenance, Path]:
+    """Return a model's provenance and the folder of its weights, from a run's folder or an exported one."""
+    if (folder / RECORD).exists():
+        return _of_run(folder), folder / "model"
+    entry = exported_entry(folder)
+    if entry is None:
+        raise ModelError(
+            f"{folder}: no finished run is here ({RECORD} is missing), nor a model that isogloss exported. "
+            f"Give the folder of a run.{_nearby(folder)}"
+        )
+    return _of_entry(entry, folder), folder
+
+
+def exported_entry(folder: Path) -> object:
+    """Return the provenance in an exported model's config, as plain data; None for any other folder."""
+    try:
+        body = parse_json(read_regular(folder / CONFIG))
+    except (OSError, ValueError):
+        return None
+    return body.get(ENTRY) if isinstance(body, dict) else None
+
+
+def _of_entry(entry: object, folder: Path) -> Provenance:
+    names = {field.name for field in fields(Provenance)}
+    if not isinstance(entry, dict) or entry.keys() != names:
+        raise ModelError(
+            f"{folder / CONFIG}: its entry {ENTRY!r} is not what this version of isogloss writes. "
+            f"Export the model again."
+        )
+    try:
+        return fitting(Provenance, entry)
+    except ValueError as error:
+        raise ModelError(f"{folder / CONFIG}: entry {ENTRY!r}: {error}. Export the model again.") from error
+
+
+def _of_run(folder: Path) -> Provenance:
+    record = read_record(folder.resolve())
+    if record.kind != "fine-tune":
+        raise ModelError(
+            f"{folder}: run {record.id} is a {record.kind}, not a fine-tune; it has no head to predict with."
+        )
+    with understanding(folder / RECORD):
+        return fitting(Provenance, _provenance(record, folder))
+
+
+def _provenance(record: Record, folder: Path) -> Mapping[str, object]:
+    run = record.run
+    optimization = run["optimization"]
+    return {
+        "run": record.id,
+        "title": record.title,
+        "task": run["task"],
+        "corpus": run["corpus"],
+        "method": " + ".join(run[part]["kind"] for part in ("method", "auxiliary", "peft") if run.get(part)),
+        "encoder": _encoder(run["encoder"]),
+        "source": run["source"],
+        "target": run["target"],
+        "limit": optimization["limit"],
+        "overlap": optimization["overlap"],
+        "examples": run["examples"],
+        "treebanks": run["treebanks"],
+        "scores": tuple(_scores(record, folder.resolve().parent)),
+        "versions": read_made(folder).versions,
+    }
+
+
+def _encoder(encoder: Mapping[str, Any]) -> str:
+    """Return a description of an encoder, given its content in a record."""
+    if "source" in encoder:
+        return pinned_name(str(encoder["source"]), encoder.get("revision"))
+    if "aligned" in encoder:
+        pairs = "+".join(bitext["languages"] for bitext in encoder["aligned"])
+        return f"{_encoder(encoder['encoder'])}, {encoder['method']['kind']} on {pairs}"
+    text = " ".join(encoder["languages"])
+    if "start" in encoder:
+        return f"{_encoder(encoder['start'])}, pretrained further on {text}"
+    shape = encoder["architecture"]
+    return f"{shape['family']} {shape['layers']}x{shape['dim']}, pretrained on {text}"
+
+
+def _scores(record: Record, store: Path) -> Iterator[Row]:
+    """Yield the scores of the selected epoch, and those of finished measurements of this model alone."""
+    for row in record.rows:
+        if row.get("chosen"):
+            yield _score(row, record.run["corpus"])
+    for path in sorted(store.glob(f"*/{RECORD}")):
+        with suppress(StorageError):  # Damaged records of other runs do not matter here.
+            yield from _measured(path, record.id)
+
+
+def _measured(path: Path, model: str) -> list[Row]:
+    """Return the scores in a record, if it is the measurement of a model alone."""
+    other = read_record(path.parent)
+    if other.needs != (model,) or kind_of_run(other.kind, other.run) != "scores":
+        return []
+    with understanding(path):
+        return [_score(row, _test_set(other.run)) for row in other.rows if row.get("main")]
+
+
+def _test_set(run: Mapping[str, Any]) -> str:
+    """Return the name of a test set: corpus, the treebank if all languages share one, form of the inputs."""
+    named = {dict(run["treebanks"]).get(language, "") for language in run["languages"]}
+    treebank = named.pop() if len(named) == 1 else ""
+    by = "+".join(
+        dict.fromkeys(translation["translator"]["kind"] for translation in run.get("translated", ()))
+    )
+    return " ".join(filter(None, (run["corpus"], treebank, run.get("inputs", ""), by and f"by {by}")))
+
+
+def _score(row: Row, corpus: str) -> Row:
+    return {name: row.get(name) for name in SCORE_COLUMNS} | {"corpus": corpus}
+
+
+def _nearby(folder: Path) -> str:
+    """Return a hint at runs directly above or below a folder."""
+    if (folder.parent / RECORD).exists():
+        return f" One is above: {folder.parent}."
+    inside = sorted(path.parent.name for path in folder.glob(f"*/{RECORD}"))
+    return f" Runs in it: {', '.join(inside[:6])}{' …' if len(inside) > 6 else ''}." if inside else ""
+
+
+HEADS: Mapping[str, str] = {
+    "ForTokenClassification": "word-tagging",
+    "ForSequenceClassification": "text-classification",
+    "ForMultipleChoice": "multiple-choice",
+    "ForQuestionAnswering": "qa",
+}
+"""The task of a head, by the suffix of its class; labels may make it a more specific one."""
+
+LONGEST = 512
+"""Subwords of a row, where the model has as many positions."""
+
+METHOD = "elsewhere"
+
+
+def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
+    """Return the provenance of a model of another program, from its config; None where it has no head.
+
+    ``name`` is the requested folder or name on the hub.
+    """
+    config = load_encoder_config(folder)
+    task = _task_of_head(config)
+    if not task:
+        return None
+    limit = min(LONGEST, int(load_tokenizer(str(folder)).model_max_length))
+    # On the hub the folder's own name is a commit.
+    title = name if is_on_hub(name) else folder.resolve().name
+    return Provenance(
+        run=title.partition("/")[2].partition("@")[0] or title,
+        title=f"fine-tuned elsewhere: {title}",
+        task=task,
+        corpus="",
+        method=METHOD,
+        encoder=str(config.model_type),
+        source=(),
+        target=(),
+        limit=limit,
+        overlap=limit // 4,
+        versions={},
+    )
+
+
+PROBLEMS: Mapping[str, str] = {
+    "regression": "regression",
+    "multi_label_classification": "multi-label-classification",
+}
+"""The task of a sequence head, by the kind of problem in its config."""
+
+
+def _task_of_head(config: Config) -> str:
+    kinds, labels = config.architectures or (), tuple(config.id2label.values())
+    task = next((task for head, task in HEADS.items() if any(str(kind).endswith(head) for kind in kinds)), "")
+    if task == "word-tagging" and are_bio(labels):
+        return "span-tagging"
+    return _of_sequences(config, labels) if task == "text-classification" else task
+
+
+def _of_sequences(config: Config, labels: Sequence[str]) -> str:
+    """Return the task of a sequence head; one with a single score predicts a number, as in transformers."""
+    problem = config.problem_type or ("regression" if len(labels) == 1 else "")
+    if problem in PROBLEMS:
+        return PROBLEMS[problem]
+    return "pair-classification" if {*map(str.casefold, labels)} == {*NLI.labels} else "text-classification"
+
+
+def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
+    """Return a model's task under a corpus's name of it, with the spelling of the corpus's labels.
+
+    ConfigError where the model predicts something else, or lacks some of the corpus's labels.
+    """
+    tasks = sources.corpus(corpus).tasks
+    for name in tasks:
+        if name == task.name and name in TASKS:
+            return task
+        theirs = find_task(name, sources.labels(corpus) or ()) if name in task_names() else None
+        if theirs is not None and _predict_the_same(task, theirs):
+            return replace(theirs, labels=_respelled(task.labels, theirs.labels, corpus))  # type: ignore[type-var]
+    sources.needs(corpus, task.name)
+    return task
+
+
+def _predict_the_same(task: Task, other: Task) -> bool:
+    """Return whether two tasks have the same outputs: labels of words, of spans or of texts, or numbers."""
+    if isinstance(task, Tagging) and isinstance(other, Tagging):
+        return task.metric == other.metric
+    # A head for sequences may read one text or two.
+    return isinstance(task, TextClassification) and type(task) is type(other)
+
+
+def _respelled(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
+    spelled = {label.casefold(): label for label in theirs}
+    lacking = [label for label in theirs if label.casefold() not in {*map(str.casefold, labels)}]
+    if lacking:
+        raise ConfigError(
+            f"corpus {corpus!r} has the labels {some(theirs)}, and the model {some(labels)}: it lacks "
+            f"{some(lacking)}. Choose a model that was trained on them; if its labels have no names, write "
+            f"them into its config.json (id2label)."
+        )
+    return tuple(spelled.get(label.casefold(), label) for label in labels)
