@@ -48,7 +48,7 @@ def simulate(count: int) -> list[str]:
     from isogloss.core.errors import StorageError
     from isogloss.core.identity import identity
     from isogloss.core.records import Record
-    from isogloss.engine import attempts
+    from isogloss.engine import work
     from isogloss.runs.run import RunContext
     from isogloss.engine.engine import make_planned
     from isogloss.engine.engines import Execution
@@ -64,7 +64,7 @@ def simulate(count: int) -> list[str]:
         model = {"model": identity(run.subjects[0])}
         return recorded(context, run, [{**scored(language), **model} for language in run.languages])
 
-    attempts.make = make
+    work.make = make
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         plan, planning = timed(lambda: plan_recipe(recipe(count), out=out))

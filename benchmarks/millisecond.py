@@ -8,7 +8,7 @@ from typing import Any
 from isogloss.core.identity import content, identity
 from isogloss.core.records import Record, Row
 from isogloss.data.sources import Sources
-from isogloss.engine import attempts
+from isogloss.engine import work
 from isogloss.runs.run import RunContext
 from isogloss.runs.run import needs
 from isogloss.runs.run import Run
@@ -41,11 +41,11 @@ class Quick(Sources):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        attempts.make = make
+        work.make = make
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        attempts.make = make
+        work.make = make
 
 
 def quick(sources: Sources) -> Quick:

@@ -271,7 +271,7 @@ def test_a_report_on_nothing(command, tmp_path):
 
 
 def test_runs_that_are_not_there(command, tmp_path, tiny_runs):
-    assert "there is no such folder of runs" in command("list", "runs", "--in", tmp_path / "lost").message
+    assert "no such folder of runs" in command("list", "runs", "--in", tmp_path / "lost").message
     assert "no finished run 'zzz'" in command("show", "zzz", "--in", tiny_runs).message
     assert f"{tiny_runs}: no finished run ''." in command("show", "", "--in", tiny_runs).message
     assert f"{tmp_path}: no finished run is here" in command("predict", tmp_path, "-").message

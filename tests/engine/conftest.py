@@ -29,10 +29,10 @@ def cluster() -> Iterator[None]:
 def local_slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Jobs of Slurm as processes of this machine, submitit's "local" cluster."""
     pytest.importorskip("submitit")
-    from isogloss.engine.slurm_jobs import slurm_workers
+    from isogloss.engine.slurm_jobs import work_in_jobs
 
-    def workers(how, *arguments):
-        return slurm_workers(*arguments, jobs=how.jobs, parameters=how.slurm, cluster="local")
+    def start(execution, *arguments):
+        work_in_jobs(*arguments, jobs=execution.jobs, parameters=execution.slurm, cluster="local")
 
-    monkeypatch.setitem(ENGINES, "slurm", replace(ENGINES["slurm"], workers=workers))
+    monkeypatch.setitem(ENGINES, "slurm", replace(ENGINES["slurm"], start=start))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -2,7 +2,8 @@
 
 import json
 import os
-from contextlib import nullcontext
+import subprocess
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,15 +13,16 @@ import torch
 import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
+from isogloss.core.processes import host
 from isogloss.core.records import FAILED, MADE, RECORD
-from isogloss.engine import engine
-from isogloss.engine.attempts import attempt
+from isogloss.engine import devices, engine
 from isogloss.engine.devices import (
     CONTEXT,
     CPU,
     RESERVED,
     Device,
     MemoryNeeds,
+    Room,
     assign_devices,
     choose_device,
     chosen,
@@ -31,11 +33,11 @@ from isogloss.engine.devices import (
 )
 from isogloss.engine.engine import default_jobs, make_planned
 from isogloss.engine.engines import Execution
-from isogloss.engine.workers import Processes
+from isogloss.engine.work import Work
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.run import RunContext, peak_memory
 from isogloss.store.folder_store import FolderStore
-from isogloss.store.leases import LEASES
+from isogloss.store.leases import LEASES, FolderBoard, Leases
 from isogloss.store.store import PRECISION
 from isogloss.training.memory import Machine
 from tiny import tiny
@@ -198,40 +200,96 @@ class Scarce(FolderStore):
 
 @pytest.mark.parametrize("error", ["CUDA out of memory.", "cuBLAS: CUBLAS_STATUS_ALLOC_FAILED", "no luck"])
 def test_a_run_fails_for_want_of_memory_unless_it_shared_its_gpu(planned, context_of, error):
-    planned = planned(scale="least")
+    """Where it did it is given back, and made again alone."""
+    planned, events = planned(scale="least"), []
     run = planned.runs[0]
     store = Scarce(planned.store.root, always=identity(run), error=error)
     (store.root / LEASES).mkdir(parents=True)
     context = replace(context_of(planned), store=store)
-    for shares, how in ((True, "out_of_memory"), (False, "failed")):
+    gpu = Device("5", "Small", 80 * GB)
+    room = Room(str(store.root), gpu, (gpu,), MemoryNeeds(context))
+    for states in (["begun", "died", "elsewhere"], ["begun", "failed"]):
+        events.clear()
         with pytest.raises(RuntimeError, match="no luck") if error == "no luck" else nullcontext():
-            ending = attempt(context, run, shares=shares)
-            assert ending.state == how
-            assert error in ending.reason
-            assert (store.folder(run) / FAILED).exists() == (not shares)
+            events.append(Work(context, [run], events.append, room).attempt(run))
+            assert [event.state for event in events] == states
+            assert error in events[1].message
+            assert (store.folder(run) / FAILED).exists() == ("failed" in states)
+            assert store.leases.history(identity(run)).out_of_memory == ("died" in states)
 
 
-def test_a_run_that_waits_for_a_gpu_is_given_back_when_all_are_asked_to_leave(planned, context_of):
-    planned = planned()
-    (planned.store.root / LEASES).mkdir(parents=True)
-    first, second, *_ = planned.runs
-    workers = Processes(context_of(planned), 2, [Device("0", "Small", 1)])
-    try:
-        assert workers.is_free()
-        workers.start(first, b"")
-        assert workers.is_free()
-        workers.start(second, b"")
-        assert not workers.is_free()
-        workers.interrupt()
-        ended = []
-        while len(ended) < 2:
-            ended += workers.ended(0.2)
-    finally:
-        workers.close()
-    assert {identity(run): ending.state for run, ending in ended} == {
-        identity(first): "interrupted",
-        identity(second): "interrupted",
-    }
+@dataclass(frozen=True)
+class Takes:
+    """How many bytes runs take, by name."""
+
+    bytes_of: dict[str, int | None]
+
+    def of(self, run: str) -> int | None:
+        return self.bytes_of[run]
+
+
+def test_processes_take_room_for_a_run_as_far_as_there_is_and_all_for_one_alone(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first, second = FOUR[:2]
+    needs = Takes({"large": 50 * GB, "small": 20 * GB, "unknown": None})
+    process = iter(range(1000))
+    monkeypatch.setattr(devices, "has_ended", lambda _: False)
+
+    leases = Leases(FolderBoard(tmp_path / "leases"))
+    monkeypatch.setattr(devices, "identity", str)
+
+    @contextmanager
+    def taken(device, run, alone=False, folder="runs"):
+        """Take room as a process of its own."""
+        name = f"process-{next(process)}"
+        with monkeypatch.context() as patch:
+            patch.setattr(devices, "this_process", lambda: name)
+            with Room(folder, device, (first, second), needs).taken(run, leases, alone=alone) as seat:
+                patch.undo()
+                yield seat
+                patch.setattr(devices, "this_process", lambda: name)
+
+    with taken(second, "large") as seat:
+        assert seat == ""  # The first GPU is as empty, and first in the list.
+    with taken(first, "large") as seat, taken(second, "large") as other:
+        assert (seat, other) == ("shared", "shared")
+        with taken(first, "large") as third, taken(second, "unknown") as fourth:
+            assert (third, fourth) == ("", "")
+        with taken(first, "small") as third, taken(first, "small", alone=True) as fourth:
+            assert (third, fourth) == ("shared", "")
+        with taken(first, "small", alone=True, folder="others") as third:
+            assert third == "alone"
+    with taken(first, "small", alone=True) as seat, taken(second, "small") as other:
+        assert (seat, other) == ("alone", "")
+    with taken(first, "unknown") as seat:
+        assert seat == "alone"
+
+
+def test_a_process_that_has_ended_or_lost_its_lease_takes_no_room(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(devices, "identity", str)
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    leases, room = Leases(FolderBoard(tmp_path / "leases")), Room("runs")
+    with leases.leased("held"):
+        for name, run, age, expected in (
+            (f"{host()}-{ended.pid}-1", "held", 0, "alone"),
+            ("another-1-1", "held", 0, ""),
+            ("another-1-1", "held", 100, ""),
+            ("another-1-1", "lost", 0, ""),  # It will have its lease in a moment.
+            ("another-1-1", "lost", 100, "alone"),
+        ):
+            with monkeypatch.context() as patch:
+                now = devices.monotonic()
+                patch.setattr(devices, "this_process", lambda name=name: name)
+                patch.setattr(devices, "monotonic", lambda now=now, age=age: now - age)
+                taking = room.taken(run, leases, alone=True)
+                taking.__enter__()
+            with room.taken("next", leases, alone=True) as seat:
+                assert seat == expected, (name, run, age)
+            with monkeypatch.context() as patch:
+                patch.setattr(devices, "this_process", lambda name=name: name)
+                taking.__exit__(None, None, None)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Serial or side by side, stopped or not: the records are the same to the byte, and nothing is made twice."""
 
-import contextlib
 import errno
 import json
 import multiprocessing
@@ -11,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,13 +20,13 @@ import isogloss
 from each import each
 from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, StorageError
-from isogloss.core.identity import identity
-from isogloss.core.records import RECORD, read_record
+from isogloss.core.progress import Progress
+from isogloss.core.records import PLAN, RECORD, read_record
 from isogloss.data.result_files import PREDICTIONS
-from isogloss.engine import attempts, workers
+from isogloss.engine import work
 from isogloss.engine.engines import Execution
 from isogloss.runs.fine_tune import FineTune
-from isogloss.store.leases import LEASES
+from isogloss.store.leases import LEASES, leases_in
 from tiny import RUNS, TINY, as_precise_as, tiny
 
 DIVERGING = TINY.replace('name = "bilingual"', 'name = "bilingual"\nlearning_rate = 1e30')
@@ -48,7 +48,7 @@ def failed(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_second_call_makes_nothing(tiny_runs, monkeypatch):
-    monkeypatch.setattr(attempts, "make", None)
+    monkeypatch.setattr(work, "make", None)
     outcome = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs, jobs=2, report=False).outcome
     assert (outcome.made, len(outcome.done), outcome.failed) == ([], RUNS, {})
 
@@ -97,7 +97,7 @@ def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
 def test_a_second_call_tells_of_the_failed_ones_and_tries_them_again_if_asked(failed, monkeypatch):
     recipe, first = failed
     before, made = records(first.out), []
-    monkeypatch.setattr(attempts, "make", lambda _, run: made.append(run))
+    monkeypatch.setattr(work, "make", lambda _, run: made.append(run))
     again = isogloss.run(recipe, out=first.out, jobs=1, report=False).outcome
     assert (made, len(again.made), len(again.done)) == ([], 0, RUNS - HEIRS)
     assert again.failed.keys() == first.outcome.failed.keys()
@@ -132,14 +132,14 @@ def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
     "kind", [ConfigError, *(pytest.param(one, marks=pytest.mark.slow) for one in (DataError, ModelError))]
 )
 def test_an_input_error_of_one_run_leaves_the_others_running(tmp_path, monkeypatch, kind):
-    right = attempts.make
+    right = work.make
 
     def wrong(context, run):
         if run.name == "fine-tune" and run.method.name == "bilingual":
             raise kind("not this one")
         right(context, run)
 
-    monkeypatch.setattr(attempts, "make", wrong)
+    monkeypatch.setattr(work, "make", wrong)
     outcome = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least", report=False).outcome
     assert len(outcome.failed) == HEIRS / 2
     assert len(outcome.made) == (RUNS - HEIRS) / 2
@@ -289,50 +289,55 @@ def test_a_run_whose_memory_runs_out_fails_alone(tmp_path):
     assert "Lower batch_size or raise accumulation" in why
 
 
-def killing(monkeypatch, method: str, times: int) -> list[str]:
-    """Kill the process that makes a method's model, so many times; return the run's id, as often."""
-    heard, killed = workers.Processes._received, []
+def killing(out: Path, method: str, times: int) -> tuple[Callable[[Progress], None], list[str]]:
+    """Return a callback that kills the process which trains a method's model, so many times; and its ids."""
+    killed: list[str] = []
+    pids: set[str] = set()
 
-    def kill(self, worker):
-        run = worker.run
-        is_wanted = run is not None and run.name == "fine-tune" and run.method.name == method
-        if is_wanted and worker.has_begun and len(killed) < times and {*killed} <= {identity(run)}:
-            killed.append(identity(run))
-            os.kill(worker.process.pid, signal.SIGKILL)
-            worker.process.join()
-            with contextlib.suppress(EOFError):
-                while worker.channel.poll():  # What it had said is gone with it.
-                    worker.channel.recv()
-        return heard(self, worker)
+    def kill(progress: Progress) -> None:
+        if len(killed) == times or not progress.what.startswith("fine-tuning"):
+            return
+        for key in killed[:1] or json.loads((out / PLAN).read_text())["methods"][method]:
+            maker = leases_in(out).holder(key).partition(" ")[0]
+            if maker and maker not in pids:
+                os.kill(int(maker), signal.SIGKILL)
+                pids.add(maker)
+                killed.append(key)
+                return
 
-    monkeypatch.setattr(workers.Processes, "_received", kill)
-    return killed
+    return kill, killed
 
 
 @pytest.mark.slow
-def test_a_run_whose_process_dies_is_made_again_alone(tiny_runs, tmp_path, monkeypatch):
-    killed = killing(monkeypatch, "source-only", 1)
+def test_a_run_whose_process_dies_is_made_again_by_another(tiny_runs, tmp_path):
     out = as_precise_as(tiny_runs, tmp_path / "runs")
-    outcome = isogloss.run(tiny(tmp_path), out=out, jobs=2, report=False).outcome
-    assert outcome.died == {killed[0]: "its process was ended from outside (signal 9); it was made again."}
+    kill, killed = killing(out, "source-only", 1)
+    outcome = isogloss.run(tiny(tmp_path), out=out, jobs=2, report=False, on_progress=kill).outcome
+    (key,) = killed
+    assert list(outcome.died) == [key]
+    assert re.fullmatch(
+        r"its process was ended from outside \(\d+ on .+\); it was made again\.", outcome.died[key]
+    )
     assert (len(outcome.made) + len(outcome.done), outcome.failed) == (RUNS, {})
     assert records(out) == records(tiny_runs)
     assert not multiprocessing.active_children()
 
 
 @pytest.mark.slow
-def test_a_run_whose_process_dies_twice_has_failed_and_the_others_go_on(tmp_path, monkeypatch):
-    killed = killing(monkeypatch, "bilingual", 2)
+def test_a_run_with_which_three_processes_die_has_failed_and_the_others_go_on(tmp_path):
     recipe = tiny(tmp_path, TINY.replace('name = "bilingual"', 'name = "bilingual"\nepochs = 60'))
-    outcome = isogloss.run(recipe, out=tmp_path / "runs", jobs=2, scale="least", report=False).outcome
-    why = outcome.failed[killed[0]]
-    assert why.startswith(
-        "its process was ended from outside twice (signal 9), the second time with no other"
-    )
-    assert len(killed) == 2
+    kill, killed = killing(tmp_path / "runs", "bilingual", 3)
+    outcome = isogloss.run(
+        recipe, out=tmp_path / "runs", jobs=2, scale="least", report=False, on_progress=kill
+    ).outcome
+    (key,) = set(killed)
+    why = outcome.failed[key]
+    assert re.match(r"its process was ended from outside 3 times \(the last one: \d+ on .+\), the last", why)
     assert len(outcome.made) + len(outcome.failed) == RUNS / 2
+    assert all(key == failed or "needs run" in why for failed, why in each(outcome.failed.items()))
     assert outcome.made
-    assert json.loads((tmp_path / "runs" / killed[0] / "failed.json").read_text()) == {"error": why}
+    assert json.loads((tmp_path / "runs" / key / "failed.json").read_text()) == {"error": why}
+    assert not list((tmp_path / "runs" / LEASES).glob(f"{key}.*"))
     assert not multiprocessing.active_children()
 
 

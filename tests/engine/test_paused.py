@@ -6,6 +6,7 @@ More rounds, by hand: benchmarks/paused.py.
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import fsspec
@@ -13,11 +14,11 @@ import pytest
 
 from isogloss.core.errors import ModelError, StorageError
 from isogloss.core.identity import identity
+from isogloss.core.interruption import stop_if_lost
 from isogloss.core.records import FAILED, RECORD
 from isogloss.data.sources import Sources
-from isogloss.engine import attempts
-from isogloss.engine.attempts import attempt
-from isogloss.runs.run import RunContext
+from isogloss.engine import work
+from isogloss.runs.run import Run, RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store import leases
 from isogloss.store.folder_store import FolderStore
@@ -50,6 +51,29 @@ def asleep(monkeypatch):
     return lambda: monkeypatch.setattr(leases, "_now", lambda: now() + LEASE_DURATION + 1)
 
 
+def attempt(context: RunContext, run: Run = RUN) -> str:
+    """Attempt a run; return its state."""
+    return work.Work(context, [run], lambda _: None).attempt(run).state
+
+
+@pytest.fixture
+def attempt_after(monkeypatch):
+    """Attempt a run in which something happens once it is leased and begun; return its state."""
+    right = work.make
+
+    def attempt_run(context: RunContext, happens: Callable[[], object], run: Run = RUN) -> str:
+        def make(*arguments):
+            patch.undo()
+            happens()
+            return right(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(work, "make", make)
+            return attempt(context, run)
+
+    return attempt_run
+
+
 def another(context: RunContext) -> Leases:
     """The leases as another process sees them, for which no lease has to be waited for."""
     return Leases(FolderBoard(context.store.root / LEASES), clock=iter(range(0, 10**6, 100)).__next__)
@@ -58,7 +82,7 @@ def another(context: RunContext) -> Leases:
 def taken_over(context: RunContext):
     """Lease the run as another process, after a lease."""
     others = another(context)
-    while not (lease := others._lease(KEY, b"")):
+    while not (lease := others._lease(KEY)):
         pass
     return others, lease
 
@@ -72,21 +96,21 @@ def left(context: RunContext) -> list[str]:
 def finished_files(context: RunContext, tmp_path: Path) -> Path:
     """Give the folder of the run as an undisturbed process leaves it."""
     undisturbed = within(tmp_path / "undisturbed")
-    assert attempt(undisturbed, RUN).state == "made"
+    assert attempt(undisturbed) == "made"
     return undisturbed.store.folder(RUN)
 
 
-def test_who_sleeps_and_finds_the_run_taken_writes_nothing_and_leaves_it(context, asleep):
+def test_who_sleeps_and_finds_the_run_taken_writes_nothing_and_leaves_it(context, asleep, attempt_after):
     def begin():
         taken_over(context)
         asleep()
 
-    assert attempt(context, RUN, begin=begin).state == "elsewhere"
+    assert attempt_after(context, begin) == "elsewhere"
     assert left(context) == [f"{KEY}.1", f"{KEY}.2"]
-    assert another(context).holder(KEY)
+    assert (another(context).holder(KEY) != "", another(context).history(KEY).deaths) == (True, 0)
 
 
-def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_path):
+def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_path, attempt_after):
     whole = finished_files(context, tmp_path)
 
     def begin():
@@ -95,12 +119,12 @@ def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_pat
         others._remove(KEY, lease.number)
         asleep()
 
-    assert attempt(context, RUN, begin=begin).state == "finished"
+    assert attempt_after(context, begin) == "done"
     assert left(context) == sorted(path.name for path in whole.iterdir())
     assert (context.store.folder(RUN) / RECORD).read_bytes() == (whole / RECORD).read_bytes()
 
 
-def test_who_sleeps_and_finds_the_run_finished_in_a_bucket_takes_it(asleep, tmp_path):
+def test_who_sleeps_and_finds_the_run_finished_in_a_bucket_takes_it(asleep, tmp_path, attempt_after):
     fsspec.filesystem("memory").store.clear()
     ours, theirs = (
         RunContext(store=MirroredStore(Remote("memory://paused", root, patience=0)), sources=Sources())
@@ -108,11 +132,12 @@ def test_who_sleeps_and_finds_the_run_finished_in_a_bucket_takes_it(asleep, tmp_
     )
 
     def begin():
-        held = ours.store.remote.read(f"{LEASES}/{KEY}.1")
-        assert attempt(theirs, RUN, held).state == "made"
+        theirs.store.leases.clock = iter(range(0, 10**6, 100)).__next__
+        while attempt(theirs) != "made":
+            pass
         asleep()
 
-    assert attempt(ours, RUN, begin=begin).state == "finished"
+    assert attempt_after(ours, begin) == "done"
     names = ours.store.remote.listing()
     assert [name for name in names if name.startswith(f"{LEASES}/{KEY}") or WORK in name] == []
     assert f"{KEY}/{RECORD}" in names
@@ -121,7 +146,9 @@ def test_who_sleeps_and_finds_the_run_finished_in_a_bucket_takes_it(asleep, tmp_
 
 @pytest.mark.parametrize("error", [StorageError("gone"), ModelError("gone"), FileNotFoundError("gone")])
 @pytest.mark.parametrize("is_done", [True, False])
-def test_what_goes_wrong_in_a_run_that_is_anothers_is_no_error(context, tmp_path, error, is_done):
+def test_what_goes_wrong_in_a_run_that_is_anothers_is_no_error(
+    context, tmp_path, error, is_done, attempt_after
+):
     whole = finished_files(context, tmp_path)
 
     def begin():
@@ -132,29 +159,31 @@ def test_what_goes_wrong_in_a_run_that_is_anothers_is_no_error(context, tmp_path
             others._remove(KEY, lease.number)
         raise error
 
-    assert attempt(context, RUN, begin=begin).state == ("finished" if is_done else "elsewhere")
+    assert attempt_after(context, begin) == ("done" if is_done else "elsewhere")
     assert not (context.store.folder(RUN) / FAILED).exists()
     if is_done:
         assert left(context) == sorted(path.name for path in whole.iterdir())
 
 
-def test_what_goes_wrong_in_a_run_whose_record_a_paused_process_wrote_is_no_error(context, tmp_path):
+def test_what_goes_wrong_in_a_run_whose_record_a_paused_process_wrote_is_no_error(
+    context, tmp_path, attempt_after
+):
     whole = finished_files(context, tmp_path)
 
     def begin():
         shutil.copytree(whole, context.store.folder(RUN))
         raise StorageError("its work has gone")
 
-    assert attempt(context, RUN, begin=begin).state == "finished"
+    assert attempt_after(context, begin) == "done"
     assert left(context) == sorted(path.name for path in whole.iterdir())
 
 
-def test_the_error_of_a_run_that_nobody_else_makes_is_one(context):
+def test_the_error_of_a_run_that_nobody_else_makes_is_one(context, attempt_after):
     def begin():
         raise StorageError("the disk is full")
 
     with pytest.raises(StorageError, match="the disk is full"):
-        attempt(context, RUN, begin=begin)
+        attempt_after(context, begin)
     assert left_leases(context) == [False]
 
 
@@ -164,26 +193,26 @@ def left_leases(context: RunContext) -> list[bool]:
     return [json.loads(path.read_text())["held"] for path in found]
 
 
-def test_what_is_wrong_because_a_needed_folder_has_gone_is_not_recorded(context):
-    assert attempt(context, RUN).state == "made"
+def test_what_is_wrong_because_a_needed_folder_has_gone_is_not_recorded(context, attempt_after):
+    assert attempt(context) == "made"
 
     def begin():
         shutil.rmtree(context.store.folder(RUN))
         raise ModelError("no such folder")
 
     with pytest.raises(StorageError, match=f"{KEY}/record.json: it went away while another run needed it"):
-        attempt(context, BACK, begin=begin)
+        attempt_after(context, begin, BACK)
     assert context.store.failure(BACK) == ""
-    assert [attempt(context, run).state for run in (RUN, BACK)] == ["made", "made"]
+    assert [attempt(context, run) for run in (RUN, BACK)] == ["made", "made"]
 
 
-def test_what_is_wrong_though_all_that_is_needed_is_there_is_recorded(context):
-    assert attempt(context, RUN).state == "made"
+def test_what_is_wrong_though_all_that_is_needed_is_there_is_recorded(context, attempt_after):
+    assert attempt(context) == "made"
 
     def begin():
         raise ModelError("too wide")
 
-    assert attempt(context, BACK, begin=begin).state == "failed"
+    assert attempt_after(context, begin, BACK) == "failed"
     assert context.store.failure(BACK) == "too wide"
 
 
@@ -194,9 +223,9 @@ def test_a_run_is_looked_after_only_once_a_lease_may_be_over(context, monkeypatc
     monkeypatch.setattr(
         Leases, "_write_renewal", lambda self, lease: looks.append(lease) or renew(self, lease)
     )
-    assert attempt(context, RUN).state == "made"
+    assert attempt(context) == "made"
     assert looks == []
-    assert attempts.stop_if_lost() is None
+    assert stop_if_lost() is None
 
 
 @pytest.fixture(scope="module")

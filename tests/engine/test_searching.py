@@ -1,6 +1,5 @@
 """A search is a row of plans: proposed alike every time, made once, chosen by the source's dev set."""
 
-from contextlib import contextmanager
 from dataclasses import replace
 from statistics import fmean
 
@@ -13,7 +12,7 @@ from isogloss.core.records import read_record
 from isogloss.engine.engines import ENGINES
 from isogloss.engine.search_spaces import Choices, Range, parse_over, space_of
 from isogloss.engine.searching import SearchRequest, _plan, _proposals, search
-from isogloss.engine.workers import ThisProcess
+from isogloss.engine.work import Work
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.recipe_text import recipe_text
 from isogloss.runs.fine_tune import FineTune
@@ -216,13 +215,12 @@ def test_a_search_goes_on_where_it_was_and_writes_the_best_recipe(tmp_path):
 def test_the_engine_that_is_asked_for_makes_the_trials(tmp_path, monkeypatch):
     made = []
 
-    @contextmanager
-    def workers(how, context, runs, begun):
-        assert how.address == "auto"
+    def start(execution, context, runs, report):
+        assert execution.address == "auto"
         made.extend(run for run in runs if not context.store.is_finished(run))
-        yield ThisProcess(context)
+        Work(context, runs, report).work()
 
-    monkeypatch.setitem(ENGINES, "ray", replace(ENGINES["ray"], package="json", workers=workers))
+    monkeypatch.setitem(ENGINES, "ray", replace(ENGINES["ray"], package="json", start=start))
     asked = {"engine": "ray", "address": "auto", "scale": "least"}
     epochs = {"optimization.epochs": [1, 2]}
     found = isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **asked)

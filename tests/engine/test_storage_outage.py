@@ -3,6 +3,7 @@
 import errno
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -10,9 +11,8 @@ import isogloss
 from isogloss.core.errors import StorageError
 from isogloss.core.records import RECORD
 from isogloss.data.sources import Sources
-from isogloss.engine import storage_outage as module
-from isogloss.engine.attempts import attempt
-from isogloss.engine.storage_outage import StorageOutage, wait_while_silent
+from isogloss.engine import work as module
+from isogloss.engine.work import Work, wait_while_silent
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.folder_store import FolderStore
@@ -32,48 +32,79 @@ def context(tmp_path):
     return RunContext(store=FolderStore(tmp_path / "runs"), sources=Sources(), precision="float32")
 
 
-def test_a_run_whose_folder_goes_away_is_made_when_it_is_back(context, tmp_path):
-    store = context.store
-    result = attempt(context, RUN, begin=lambda: store.root.rename(tmp_path / "away") and None)
-    assert (result.state, "runs has gone away" in result.reason) == ("outage", True)
-    assert not store.root.exists()
-    assert attempt(context, RUN).state == "outage"
-    (tmp_path / "away").rename(store.root)
+@pytest.fixture
+def fails_once(monkeypatch):
+    """Let the first attempt to make a run end with an error; return what happens at each attempt."""
+    monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
+    right, attempts = module.make, []
+
+    def fail_once(error: Exception) -> list[object]:
+        def make(context, run):
+            attempts.append(run)
+            if len(attempts) == 1:
+                raise error
+            return right(context, run)
+
+        monkeypatch.setattr(module, "make", make)
+        return attempts
+
+    return fail_once
+
+
+def test_a_run_whose_folder_goes_away_is_made_when_it_is_back(context, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
+    store, right, waits, events = context.store, module.make, [], []
+
+    def unplug(*arguments):
+        monkeypatch.setattr(module, "make", right)
+        store.root.rename(tmp_path / "away")
+        return right(*arguments)
+
+    def plug_in(progress):
+        if store.root.exists():
+            return
+        waits.append(progress)
+        if len(waits) == 3:
+            (tmp_path / "away").rename(store.root)
+
+    monkeypatch.setattr(module, "make", unplug)
+    Work(replace(context, on_progress=plug_in), [RUN], events.append).work()
+    assert [event.state for event in events] == ["begun", "begun", "made"]
+    assert {progress.what for progress in waits} == {"waiting for the folder of runs, which has gone away"}
+    assert "runs has gone away" in waits[0].remark
     assert not list(store.root.glob("*/failed.json"))
-    assert attempt(context, RUN).state == "made"
     assert [path.name for path in (store.root / LEASES).iterdir()] == ["log"]
 
 
-@pytest.mark.parametrize(("kind", "how"), [("EIO", "outage"), ("ESTALE", "outage"), ("ENOSPC", "")])
-def test_an_error_that_may_go_by_is_no_failure(context, kind, how):
-    def begin():
-        raise StorageError("cannot read") from OSError(getattr(errno, kind), "no")
+@pytest.mark.parametrize("kind", ["EIO", "ESTALE"])
+def test_an_error_that_may_go_by_is_no_failure(context, kind, fails_once):
+    error = StorageError("cannot read")
+    error.__cause__ = OSError(getattr(errno, kind), "no")
+    attempts, events = fails_once(error), []
+    Work(context, [RUN], events.append).work()
+    assert (len(attempts), events[-1].state) == (2, "made")
 
-    try:
-        ended = attempt(context, RUN, begin=begin).state
-    except StorageError:
-        ended = ""
-    assert ended == how
+
+def test_an_error_of_the_disk_that_stays_ends_the_work_and_is_no_failure_of_the_run(context, fails_once):
+    fails_once(OSError(errno.ENOSPC, "no"))
+    with pytest.raises(OSError, match="no"):
+        Work(context, [RUN], lambda _: None).work()
     assert context.store.failure(RUN) == ""
-    assert attempt(context, RUN).state == "made"
+    Work(context, [RUN], lambda _: None).work()
+    assert context.store.is_finished(RUN)
 
 
-def test_an_outage_is_reported_and_ends_or_is_an_error_in_the_end(context, tmp_path, monkeypatch):
-    told = []
-    outage = StorageOutage(context.store)
-    context.store.root.rename(tmp_path / "away")
-    monkeypatch.setattr(module, "CHECK_EVERY", 0)
-    outage.begin("runs/x: cannot read.")
-    outage.check(told.append)
-    assert (outage.reason, len(told)) == ("runs/x: cannot read.", 1)
-    assert told[0].what == "waiting for the folder of runs, which has gone away"
-    (tmp_path / "away").rename(context.store.root)
-    outage.check(told.append)
-    assert outage.reason == ""
-    outage.begin("runs/y: cannot read.")  # It can be seen, and not be used: that is the same outage.
-    monkeypatch.setattr(module, "PATIENCE", -1)
+def test_an_outage_that_lasts_too_long_is_an_error(context, monkeypatch):
+    """The folder can be seen, and not be used: that is the same outage."""
+    monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+
+    def fail(context, run):
+        raise StorageError("runs/y: cannot read.") from OSError(errno.EIO, "no")
+
+    monkeypatch.setattr(module, "make", fail)
     with pytest.raises(StorageError, match=r"runs/y: cannot read. .tried for . s. The folder of runs has"):
-        outage.check(told.append)
+        Work(context, [RUN], lambda _: None).work()
 
 
 @pytest.mark.slow
@@ -92,7 +123,7 @@ def test_a_holder_that_cannot_be_seen_waits_and_goes_on_if_nobody_took_its_run(t
 
         wait_while_silent(lease, back)
         assert (lease.silent, lease.lost, len(told) >= 3) == (False, False, True)
-        lease.finished = True
+        lease.ending = "finished"
     assert not list((tmp_path / "leases").iterdir())
 
 

@@ -10,7 +10,7 @@ from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
 from isogloss.core.records import RECORD, Record
 from isogloss.data.sources import Sources
-from isogloss.engine.attempts import attempt
+from isogloss.engine.work import Work
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.folder_store import FolderStore
@@ -71,14 +71,14 @@ def test_a_run_is_not_finished_on_a_full_disk_and_is_when_there_is_space(disk):
     with context.store.leases.leased("before"):
         ballast = fill(disk)
     with pytest.raises(StorageError, match=FULL):
-        attempt(context, RUN)
+        Work(context, [RUN], lambda _: None).attempt(RUN)
     record = Record(id=identity(RUN), kind="measure", title="", run={})
     with pytest.raises(StorageError, match=FULL):
         context.store.finish(record, {})
     assert not context.store.is_finished(RUN)
     assert not list(disk.rglob("*.tmp"))
     ballast.unlink()
-    assert attempt(context, RUN).state == "made"
+    assert Work(context, [RUN], lambda _: None).attempt(RUN).state == "made"
 
 
 def test_the_last_checkpoint_stays_on_a_full_disk(disk):

@@ -140,7 +140,7 @@ for key in map(str, range(25)):
             remote.write(key, b"")
             time.sleep(0.1)
         if lease is not None:
-            lease.finished = True
+            lease.ending = "finished"
 """
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import has_ended, host, this_process
 from isogloss.store import leases as module
-from isogloss.store.leases import FolderBoard, Lease, Leases
+from isogloss.store.leases import FolderBoard, Lease, LeaseHistory, Leases
 
 ELSEWHERE = "another-7-7"
 
@@ -50,9 +50,9 @@ def test_a_lease_is_held_by_one_alone_and_removed_when_its_run_is_finished(board
     with first.leased("run") as lease, second.leased("run") as other:
         assert (lease.number, other) == (1, None)
         assert first.holder("run").startswith(f"{os.getpid()} on ")
-        lease.finished = True
+        lease.ending = "finished"
     assert left(board) == []
-    assert (first.holder("run"), first.expired("run")) == ("", b"")
+    assert first.history("run") == LeaseHistory()
 
 
 def test_a_lease_that_was_given_up_is_followed_by_the_next(board):
@@ -60,10 +60,10 @@ def test_a_lease_that_was_given_up_is_followed_by_the_next(board):
     with pytest.raises(KeyError), leases.leased("run"):
         raise KeyError
     assert left(board) == ["run.1"]
-    assert json.loads(leases.expired("run"))["held"] is False
+    assert (leases.history("run").is_held, leases.history("run").deaths) == (False, 0)
     with Leases(board).leased("run") as lease:
         assert lease.number == 2
-        lease.finished = True
+        lease.ending = "finished"
     assert left(board) == []
 
 
@@ -75,27 +75,47 @@ def test_signs_of_life_keep_a_lease_and_silence_for_a_lease_ends_it(board):
         held_elsewhere(board, "run", beat=beat)
         with leases.leased("run") as lease:
             assert lease is None
-        assert leases.expired("run") is None
+        assert leases.history("run").is_held
         clock.now += 59
     clock.now += 2
-    assert leases.expired("run") is not None
+    assert not leases.history("run").is_held
     with leases.leased("run") as lease:
         assert lease.number == 2
-        lease.finished = True
+        lease.ending = "finished"
 
 
-def test_what_was_waited_for_here_need_not_be_waited_for_there(board):
+def test_deaths_are_leases_that_nobody_gave_back(board):
     clock = Clock()
-    here = Leases(board, clock=clock)
+    leases = Leases(board, clock=clock)
+    assert leases.history("run") == LeaseHistory()
     held_elsewhere(board, "run")
-    assert here.expired("run") is None
+    assert leases.history("run") == LeaseHistory(is_held=True, holder="7 on there")
     clock.now += module.LEASE_DURATION + 1
-    expired = here.expired("run")
-    with Leases(board).leased("run", expired=expired) as lease:
-        assert lease.number == 2
-    held_elsewhere(board, "other", beat=1)
-    with Leases(board).leased("other", expired=expired) as lease:
-        assert lease is None
+    assert leases.history("run") == LeaseHistory(holder="7 on there", deaths=1)
+    with leases.leased("run") as lease:
+        assert Leases(board).history("run").deaths == 1
+        lease.ending = "out of memory"
+    history = leases.history("run")
+    assert (history.is_held, history.deaths, history.out_of_memory) == (False, 1, True)
+
+
+def test_a_holder_that_was_paused_and_finds_its_lease_lost_has_not_died(board, monkeypatch):
+    paused = Leases(board)
+    with paused.leased("run") as lease:
+        others = Leases(board, clock=Clock())
+        held_elsewhere(board, "run", number=2)
+        assert others.history("run").deaths == 1
+        paused.renew(lease)
+        assert lease.lost
+    assert others.history("run") == LeaseHistory(is_held=True, holder="7 on there")
+
+
+def test_the_leases_of_a_process_that_ends_at_once_are_given_back(board):
+    leases = Leases(board)
+    with leases.leased("run") as lease:
+        leases.abandon()
+        assert lease.lost
+        assert Leases(board).history("run").deaths == 0
 
 
 def test_silence_is_not_counted_while_the_board_could_not_be_seen(board):
@@ -105,12 +125,12 @@ def test_silence_is_not_counted_while_the_board_could_not_be_seen(board):
     clock, seen = Clock(), Seen(board.folder)
     leases = Leases(seen, duration=60, clock=clock)
     held_elsewhere(board, "run")
-    assert leases.expired("run") is None
+    assert leases.history("run").is_held
     clock.now += 61
     object.__setattr__(seen, "interruptions", 1)
-    assert leases.expired("run") is None
+    assert leases.history("run").is_held
     clock.now += 61
-    assert leases.expired("run") is not None
+    assert not leases.history("run").is_held
 
 
 def test_a_dead_process_of_this_machine_holds_nothing(board):
@@ -126,7 +146,7 @@ def test_a_lease_that_cannot_be_read_is_waited_for_as_any_other(board, content):
     clock = Clock()
     leases = Leases(board, clock=clock)
     board.create("run.1", content)
-    assert leases.expired("run") is None
+    assert leases.history("run").is_held
     clock.now += module.LEASE_DURATION + 1
     with leases.leased("run") as lease:
         assert lease.number == 2
@@ -143,7 +163,7 @@ def test_what_is_no_file_in_the_place_of_a_lease_is_said_at_once(board, make):
     board.folder.mkdir()
     make(board.folder / "run.1")
     with pytest.raises(StorageError, match=r"run\.1: expected a lease, which is a regular file\. Remove it"):
-        Leases(board).expired("run")
+        Leases(board).history("run")
 
 
 def test_a_lease_that_is_being_written_is_held(board):
@@ -164,7 +184,7 @@ def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
             if len(seen) > 3:
                 break
         assert len(seen) > 3
-        lease.finished = True
+        lease.ending = "finished"
     time.sleep(0.1)
     assert left(board) == []
 
@@ -203,7 +223,7 @@ def test_what_one_process_does_at_a_time_is_not_freed_by_who_lost_it(board, monk
         held_elsewhere(board, "report", number=2)
         monkeypatch.setattr(module, "_now", lambda: 10**9)
     assert left(board) == ["report.1", "report.2"]
-    assert Leases(board).expired("report") is None
+    assert Leases(board).history("report").is_held
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
@@ -211,7 +231,7 @@ def test_a_lease_that_is_no_ordinary_file_is_an_error_that_names_it(board, make)
     board.folder.mkdir()
     make(board.folder / "run.1")
     with pytest.raises(StorageError, match=r"run\.1: expected a lease, which is a regular file"):
-        Leases(board).expired("run")
+        Leases(board).history("run")
 
 
 def test_a_lease_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatch):
@@ -249,7 +269,7 @@ def test_a_lease_begins_before_its_sign_of_life_is_written(board, monkeypatch):
         monkeypatch.setattr(FolderBoard, "write", paused)
         leases.renew(lease)
         assert (lease.renewed, lease.silent) == (0.0, True)
-        lease.finished = True
+        lease.ending = "finished"
 
 
 def test_the_lease_of_another_under_the_same_name_is_not_written_over(board):
@@ -294,9 +314,9 @@ for key in map(str, range(300)):
             with (folder / f"made-{sys.argv[2]}").open("a") as file:
                 file.write(key + "\\n")
             (folder / key).touch()
-            lease.finished = True
+            lease.ending = "finished"
         elif lease is not None:
-            lease.finished = True
+            lease.ending = "finished"
 """
 
 
@@ -325,7 +345,7 @@ while left:
                 if name == "first":
                     time.sleep(1000)
                 left.remove(key)
-                lease.finished = True
+                lease.ending = "finished"
     time.sleep(0.01)
 """
 
@@ -403,18 +423,19 @@ def test_no_two_hold_a_lease_whatever_happens(steps):
     frozen: dict[int, Lease] = {}
     for who, what in steps:
         if what == "claim" and who not in {**holding, **frozen} and not finished:
-            lease = processes[who]._lease("run", b"")
+            lease = processes[who]._lease("run")
             if lease is not None:
                 assert not holding
                 holding[who] = lease
                 processes[who]._held["run"] = lease
         elif who in holding and what in ("end", "finish"):
             lease = holding.pop(who)
-            lease.finished = finished = what == "finish"
+            finished = what == "finish"
+            lease.ending = "finished" if finished else "given up"
             processes[who]._end(lease)
         elif what == "freeze" and holding:
             for one in processes:
-                one.expired("run")
+                one.history("run")
             clock.now += 61
             frozen |= holding
             holding.clear()
@@ -433,7 +454,7 @@ def test_no_two_hold_a_lease_whatever_happens(steps):
 def test_the_log_says_what_was_leased_and_how_it_ended(board):
     leases = Leases(board, log="log")
     with leases.leased("one") as lease:
-        lease.finished = True
+        lease.ending = "finished"
     with leases.leased("two"):
         pass
     (path,) = (board.folder / "log").iterdir()

@@ -112,7 +112,7 @@ def test_a_file_system_that_cannot_create_for_one_alone_is_refused(faulty, tmp_p
         MirroredStore(Remote("dir://study", tmp_path)).write_plan([], {})
     assert not list(tmp_path.iterdir())
     Faulty.overwrites = True
-    with pytest.raises(ConfigError, match="writes over a file that was to be created only where there is"):
+    with pytest.raises(ConfigError, match="writes over a file that was to be created only if missing"):
         faulty.remote.check()
 
 
@@ -340,7 +340,7 @@ def test_the_log_of_leases_is_written_in_parts(remote):
     leases = Leases(board, log="log")
     for number in range(LINES // 2 + 1):
         with leases.leased(str(number)) as lease:
-            lease.finished = True
+            lease.ending = "finished"
     names = sorted(remote.listing())
     assert len(names) == 2
     assert all(name.startswith(f"{LEASES}/log/") for name in names)

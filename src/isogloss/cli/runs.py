@@ -107,8 +107,8 @@ def run_together(
 ) -> None:
     """Run recipes as one of several processes; only the main one prints, and writes the report."""
     from isogloss import api
+    from isogloss.engine.engine import make_together
     from isogloss.engine.engines import parse_execution
-    from isogloss.engine.together import make_together
     from isogloss.planning.plan import plan_recipes
     from isogloss.training.distributed import is_main_process, prepare_sharding, world_size
 

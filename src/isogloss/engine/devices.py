@@ -4,23 +4,31 @@ A process of its own sees one GPU alone: the variable that says so is set before
 reads it once. What GPUs there are is asked in a process that ends: here, the answer would cost memory of one.
 """
 
+import gc
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from itertools import cycle, islice
 from multiprocessing import get_context
+from pathlib import Path
+from time import monotonic
 from types import ModuleType
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import torch
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
+from isogloss.core.paths import user_cache
+from isogloss.core.processes import has_ended, host, locked, this_process
 from isogloss.core.records import read_made
 from isogloss.runs.run import Run, RunContext, peak_memory
+from isogloss.store.leases import Leases
 from isogloss.store.store import Store
 from isogloss.training.memory import Machine
 from isogloss.training.precision import measured_precision
@@ -37,6 +45,9 @@ CONTEXT = 700_000_000
 
 RESERVED = 1.2
 """What torch takes of a GPU, times what tensors take at most."""
+
+SETTLING = 10.0
+"""Seconds after which a run that has room has a lease, too."""
 
 T = TypeVar("T")
 
@@ -253,3 +264,103 @@ class MemoryNeeds:
     def _peak(self, run: Run, names: Sequence[str]) -> int | None:
         made = read_made(self.context.store.folder(run))
         return made.peak_memory if made.device in names else None
+
+
+Seat = Literal["", "alone", "shared"]
+"""How a run has a device: not at all, with no other run, or with others as far as its memory allows."""
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A run that a process of this machine makes, as other processes read it."""
+
+    folder: str
+    run: str
+    device: str
+    need: int | None
+    alone: bool
+    since: float
+
+
+@dataclass
+class Room:
+    """The room for runs on this machine, as one of the processes sees it that share a folder of runs.
+
+    Each writes into a file of the user's cache what it takes while it makes a run, and heeds what those take
+    that have not ended and hold their leases. Where there can be no such file, nothing is shared out.
+    """
+
+    folder: str = ""
+    """The folder of runs; empty: nothing is shared out."""
+    device: Device = Device()
+    devices: Sequence[Device] = ()
+    """All devices of the processes that were started together."""
+    needs: MemoryNeeds | None = None
+    """None where each of them has a device of its own."""
+
+    @contextmanager
+    def taken(self, run: Run, leases: Leases, *, alone: bool) -> Iterator[Seat]:
+        """Take what a run needs of this machine, or all of it; no seat where others take too much."""
+        need = self.needs.of(run) if self.needs else None
+        taken = _Running(self.folder, identity(run), self.device.visible, need, alone, monotonic())
+        with self._others() as others:
+            running = [other for other in others.values() if other.folder == self.folder]
+            has_room = self._has_room(taken, running, leases)
+            if has_room:
+                others[this_process()] = taken
+        is_alone = alone or need is None or need > (self.device.memory or 0)
+        try:
+            yield "" if not has_room else "alone" if is_alone else "shared"
+        finally:
+            if has_room:
+                with self._others():  # Without this process.
+                    pass
+                if self.needs and torch.cuda.is_available():  # Others may need what torch keeps for later.
+                    gc.collect()
+                    torch.cuda.empty_cache()
+
+    def learn(self, run: Run) -> None:
+        """Read how much memory a finished run took."""
+        if self.needs:
+            self.needs.learn([run], [self.device.name])
+
+    def _has_room(self, taken: _Running, others: Iterable[_Running], leases: Leases) -> bool:
+        if not (taken.alone or self.needs or any(run.alone for run in others)):
+            return True
+        now = monotonic()  # A process that is paused may have lost its lease.
+        running = [run for run in others if now - run.since < SETTLING or leases.history(run.run).is_held]
+        if taken.alone or any(run.alone for run in running):
+            return not running
+        if self.needs is None:
+            return True
+        by_device = {
+            device: [run.need for run in running if run.device == device.visible] for device in self.devices
+        }
+        return choose_device(taken.need, by_device) == self.device
+
+    @contextmanager
+    def _others(self) -> Iterator[dict[str, _Running]]:
+        """Yield what other processes make; written is that and what the caller adds."""
+        if not self.folder or os.name == "nt":  # There nobody knows which processes have ended.
+            yield {}
+            return
+        file = user_cache() / "running" / f"{host()}.json"
+        with ExitStack() as stack:
+            with suppress(OSError):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(file.with_suffix(".lock"), wait=True))
+            running = {
+                process: run
+                for process, run in _read_running(file).items()
+                if process != this_process() and not has_ended(process)
+            }
+            yield running
+            with suppress(OSError):
+                file.write_text(json.dumps({process: asdict(run) for process, run in running.items()}))
+
+
+def _read_running(file: Path) -> dict[str, _Running]:
+    try:
+        return {process: _Running(**fields) for process, fields in json.loads(file.read_text()).items()}
+    except (OSError, ValueError, TypeError, AttributeError):  # There is none yet, or it was cut off.
+        return {}

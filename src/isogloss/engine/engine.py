@@ -1,38 +1,52 @@
-"""The engine: makes what has no record yet, each run once what it needs is finished.
+"""The engine: checks what a plan needs, then starts processes that work on it (``work``).
 
 One job is made in this process; several in processes of few threads: for small models that is faster than
 many threads in one, and it does not suffer when the machine is busy. Others are beyond this machine
 (``engines``). Records are the same.
 
-Several engines may work in one folder, on one machine or on many: runs are leased one by one (``leases``),
-what others make is waited for, and all end with all records.
+``make_together`` makes one run after the other in several processes, as ``accelerate launch -m isogloss run``
+(or torchrun) starts them. Trainings are computed by all of them, each a part of every update's batch;
+gradients are summed, so that an update is that of one process within rounding. Whatever does not train is
+made by the main process alone, which leases runs, decides, writes and reports; a checkpoint may be continued
+in another number of processes, or in one. All of them need to see the folder. What fails (a loss that
+diverges, data that cannot be read) fails in all of them at the same place, and is recorded. A process that
+dies, or whose device runs out of memory, ends all: the launcher sees to that.
 """
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import cast
 
 import torch
 
+from isogloss.core.errors import ConfigError, DataError, ModelError, RunError, StorageError
 from isogloss.core.identity import identity
+from isogloss.core.interruption import interruptible
 from isogloss.core.languages import is_built_in
 from isogloss.core.processes import cores
-from isogloss.core.progress import OnProgress, no_progress, one_by_one
+from isogloss.core.progress import OnProgress, Progress, no_progress, one_by_one
 from isogloss.core.run_parts import Updates
 from isogloss.data.sources import Sources
 from isogloss.encoders.hub import unreachable
 from isogloss.engine.damage import quarantine_damage
-from isogloss.engine.devices import CPU, Device, devices_of, precision_on
+from isogloss.engine.devices import CPU, Device, Room, devices_of, precision_on
 from isogloss.engine.engines import Execution
 from isogloss.engine.pickling import check_importable, classes_in_main
-from isogloss.engine.schedule import Schedule
-from isogloss.engine.workers import Processes, ThisProcess, Workers
-from isogloss.planning.plan import Announce, Planned
+from isogloss.engine.work import CHECK_EVERY, GONE, Event, State, Work
+from isogloss.engine.workers import Processes
+from isogloss.planning.plan import Announce, Begun, Planned
+from isogloss.runs.execute import compute_without_recording
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.run import Run, RunContext, download, needs, precision_here, unresolved_models
-from isogloss.store.store import Outcome
+from isogloss.store.store import Outcome, Store
+from isogloss.training.distributed import alone, barrier, from_main_process, is_main_process
 from isogloss.training.optimizer import check_optimizer_states
+
+FAILED_BEFORE = "in an earlier call; --retry-failed makes it again"
 
 
 def make_planned(
@@ -43,36 +57,113 @@ def make_planned(
     on_progress: OnProgress = no_progress,
 ) -> Outcome:
     """Make what has no record yet; damaged runs count as missing."""
-
-    def begins(run: Run, number: int, total: int) -> None:
-        announce(planned.begun(run, number, total))
-
     beyond, jobs = execution.beyond, 1 if execution.engine == "serial" else execution.jobs
     devices = devices_of(execution.devices) if not beyond and (execution.devices or jobs != 1) else ()
     context, damaged = prepared(planned, execution, on_progress, devices)
-    runs = planned.runs
-    missing = [run for run in runs if not planned.store.is_finished(run)]
-    if beyond and beyond.workers and missing:
+    tally = Tally(planned, announce, on_progress, Outcome(damaged=damaged))
+    missing = tally.missing()
+    if beyond and missing:
         check_importable(missing, "engine='serial'")
-        on_start, begins = _numbered(begins, len(runs) - len(missing), len(runs)), lambda *_: None
-        opened = beyond.workers(execution, context, runs, on_start)
-    else:
+        beyond(execution, context, planned.runs, tally)
+    elif missing:
         jobs = jobs or (1 if classes_in_main(missing) else default_jobs(missing, execution.threads, devices))
-        jobs = min(jobs, max(1, len(missing)))
-        requested = (
-            devices if execution.devices or jobs > 1 else ()
-        )  # One job alone computes where the caller does.
-        opened = _workers(context, missing, jobs, requested)
-    with opened as workers:
-        schedule = Schedule(planned.store, runs, workers, begins, follows=bool(beyond and beyond.follows))
-        outcome = schedule.run()
-    return replace(outcome, damaged={**damaged, **outcome.damaged})
+        jobs = min(jobs, len(missing))
+        # One job alone computes where the caller does.
+        requested = devices[:jobs] if execution.devices or jobs > 1 else ()
+        _work_here(context, missing, tally, jobs, requested)
+    return tally.finished()
 
 
-def _numbered(begins: Callable[[Run, int, int], None], done: int, total: int) -> Callable[[Run], None]:
-    """Return what announces a run with its number, counted as they begin; one begun again keeps its own."""
-    numbers: dict[str, int] = {}
-    return lambda run: begins(run, numbers.setdefault(identity(run), done + len(numbers) + 1), total)
+def _work_here(
+    context: RunContext, runs: Sequence[Run], tally: "Tally", jobs: int, devices: Sequence[Device]
+) -> None:
+    """Work in this process or, for several jobs or a device it cannot use, in others."""
+    here = not devices or devices[0].here
+    if jobs == 1 and here:
+        with torch.cuda.device(devices[0].number) if devices else nullcontext():
+            Work(context, runs, tally, Room(str(context.store.root))).work()
+    else:
+        check_importable(runs, "jobs=1" if here else "jobs=1, without devices")
+        Processes(context, runs, tally, devices).work(jobs)
+
+
+@dataclass
+class Tally:
+    """The outcome of a plan, from the events that the processes report which work on it."""
+
+    planned: Planned
+    announce: Announce
+    on_progress: OnProgress
+    outcome: Outcome
+    _failed_before: set[str] = field(init=False)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    """By run: its number, counted as they begin."""
+    _running: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Take what has failed so far to have failed in an earlier call."""
+        store, runs = self.planned.store, self.planned.runs
+        self._failed_before = {
+            identity(run) for run in runs if not store.is_finished(run) and store.failure(run)
+        }
+
+    def missing(self) -> list[Run]:
+        """Return the runs without a record; of the others, remove what a killed process left."""
+        store, missing = self.planned.store, []
+        for run in self.planned.runs:
+            if store.is_finished(run):
+                store.remove_leftovers(run)
+                store.forget_leases(run)
+                self._number(identity(run))
+                self.outcome.done.append(identity(run))
+            else:
+                missing.append(run)
+        return missing
+
+    def finished(self) -> Outcome:
+        """Return the outcome, with runs of which no process reported that they are finished."""
+        ended = {*self.outcome.made, *self.outcome.done, *self.outcome.failed}
+        for run in self.planned.runs:
+            if identity(run) not in ended and self.planned.store.is_finished(run, afresh=True):
+                self.outcome.done.append(identity(run))
+        return self.outcome
+
+    def __call__(self, event: Event) -> None:
+        """Count an event; several processes may report that a run is done, or has failed."""
+        if event.state == "begun":
+            self._begin(event.run)
+        elif event.state == "waiting" and not self._running:
+            self.on_progress(Progress(event.message, self.outcome.ended, len(self.planned.runs)))
+        elif event.state == "damaged":
+            self.outcome.damaged[event.run] = event.message
+        elif event.state == "died":
+            self.outcome.died[event.run] = event.message
+            self._running.discard(event.run)
+        elif event.is_settled:
+            self._settle(event)
+
+    def _settle(self, event: Event) -> None:
+        outcome, key = self.outcome, event.run
+        self._running.discard(key)
+        self._number(key)
+        if event.state == "failed":
+            remark = f" ({FAILED_BEFORE})" if key in self._failed_before else ""
+            outcome.failed.setdefault(key, f"{event.message}{remark}")
+        elif event.state == "made":
+            outcome.made.append(key)
+            if key in outcome.done:  # Another process saw that before this one was heard.
+                outcome.done.remove(key)
+        elif key not in {*outcome.made, *outcome.done}:
+            outcome.done.append(key)
+
+    def _begin(self, key: str) -> None:
+        """Announce a run; one that is begun again keeps its number."""
+        self._running.add(key)
+        total = len(self.planned.runs)
+        self.announce(Begun(key, self.planned.titles[key], self._number(key), total))
+
+    def _number(self, key: str) -> int:
+        return self._numbers.setdefault(key, len(self._numbers) + 1)
 
 
 def prepared(
@@ -109,24 +200,6 @@ def _inspect(planned: Planned) -> dict[str, str]:
         return {}
     with store.leases.alone("damage"):
         return quarantine_damage(store, planned.runs)
-
-
-@contextmanager
-def _workers(
-    context: RunContext, missing: Sequence[Run], jobs: int, devices: Sequence[Device]
-) -> Iterator[Workers]:
-    """Yield this process or, for several jobs or a device it cannot use, others, which end with the block."""
-    here = not devices or devices[0].here
-    if jobs == 1 and here:
-        with torch.cuda.device(devices[0].number) if devices else nullcontext():
-            yield ThisProcess(context)
-        return
-    check_importable(missing, "jobs=1" if here else "jobs=1, without devices")
-    processes = Processes(context, jobs, devices[:jobs])
-    try:
-        yield processes
-    finally:
-        processes.close()
 
 
 def _fetch(runs: Sequence[Run]) -> None:
@@ -168,3 +241,78 @@ def _width(runs: Sequence[Run]) -> int:
         below = [depths[key] for key in map(identity, needs(run)) if key in depths]
         depths[identity(run)] = max(below, default=0) + 1
     return max(Counter(depths.values()).values(), default=1)
+
+
+def make_together(
+    planned: Planned,
+    execution: Execution,
+    *,
+    announce: Announce = lambda *_: None,
+    on_progress: OnProgress = no_progress,
+) -> Outcome:
+    """Make what has no record yet, one run after the other, in all processes; each returns the outcome.
+
+    Out-of-memory errors are raised.
+    """
+    if is_main_process():
+        with alone():
+            context, damaged = prepared(planned, execution, on_progress)
+    barrier()  # Now what is damaged is gone, and the precision is known.
+    if not is_main_process():
+        context, damaged = prepared(planned, replace(execution, retry_failed=False), no_progress)
+    tally = Tally(planned, announce, on_progress, Outcome(damaged=damaged))
+    with interruptible(), planned.store.guarded():
+        for run in planned.runs:
+            event = _make_together(context, run, tally) if is_main_process() else _help(context, run)
+            state, message = from_main_process(partial(_state_and_message, event))
+            tally(Event(identity(run), cast(State, state), message))
+    return tally.outcome
+
+
+def _make_together(context: RunContext, run: Run, tally: Tally) -> Event:
+    """Make a run as the main process: with all others if it trains, else while they wait."""
+    store, key, helped = context.store, identity(run), False
+
+    def report(event: Event) -> None:
+        nonlocal helped
+        tally(event)
+        if event.state == "begun" and run.trains:
+            helped = from_main_process(lambda: True)
+
+    failed = next((need for need in map(identity, needs(run)) if need in tally.outcome.failed), "")
+    if failed:
+        event = Event(key, "failed", f"needs run {failed}, which failed")
+        store.fail(run, event.message, needs=failed)
+    else:
+        work = Work(context, [run], report)
+        with nullcontext() if run.trains else alone(), _outage_as_error(store):
+            event = work.attempt(run)
+            while event.state == "elsewhere" and not helped:
+                time.sleep(CHECK_EVERY)
+                event = work.attempt(run)
+    if not helped:
+        from_main_process(lambda: False)
+    return event
+
+
+@contextmanager
+def _outage_as_error(store: Store) -> Iterator[None]:
+    """Raise StorageError in an outage: other processes may be amid a training, and cannot begin it again."""
+    try:
+        yield
+    except Exception as error:
+        if store.is_outage(error):
+            raise StorageError(f"{error} {GONE}") from error
+        raise
+
+
+def _help(context: RunContext, run: Run) -> Event:
+    """Compute along with the main process where it asks for that."""
+    if from_main_process(lambda: False):
+        with suppress(ConfigError, DataError, ModelError, RunError):  # The main process meets it, too.
+            compute_without_recording(context, run)
+    return Event(identity(run), "done")
+
+
+def _state_and_message(event: Event) -> list[str]:
+    return [event.state, event.message]

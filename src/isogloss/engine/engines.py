@@ -1,10 +1,9 @@
 """The engines by name, and how runs are made by one. Cheap to import: what an engine needs is imported late.
 
-An engine on this machine is a number of jobs (``engine``); one beyond it opens workers there.
+An engine on this machine is a number of jobs (``engine``); one beyond it starts the same work there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
@@ -12,13 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 from isogloss.core.errors import ConfigError, check_named
 
 if TYPE_CHECKING:
-    from isogloss.engine.workers import Workers
+    from isogloss.engine.work import Report
     from isogloss.runs.run import Run, RunContext
 
-OnStart: TypeAlias = "Callable[[Run], None]"
-"""Called once a run is being made."""
-
-Opened: TypeAlias = "AbstractContextManager[Workers]"
+Starter: TypeAlias = "Callable[[Execution, RunContext, Sequence[Run], Report], None]"
+"""Starts processes that work on the runs of a plan, and returns when they have ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +47,10 @@ class Execution:
                 raise ConfigError(f"{name}: found {value!r}; expected a whole number, {least} or more.")
         check_named("--engine", "engine", ENGINES, self.engine)
         self._check_options()
-        if self.beyond and find_spec(self.beyond.package) is None:
+        package = ENGINES[self.engine].package
+        if package and find_spec(package) is None:
             raise ConfigError(
-                f"--engine {self.engine}: the package {self.beyond.package} is not installed. Install it: "
+                f"--engine {self.engine}: the package {package} is not installed. Install it: "
                 f'pip install "isogloss[{self.engine}]".'
             )
         if self.slurm:
@@ -83,9 +81,9 @@ class Execution:
             )
 
     @property
-    def beyond(self) -> "Engine | None":
-        """The engine, if it is one beyond this machine."""
-        return ENGINES[self.engine] if ENGINES[self.engine].workers else None
+    def beyond(self) -> "Starter | None":
+        """What starts processes beyond this machine; None for an engine on it."""
+        return ENGINES[self.engine].start
 
 
 class ExecutionOptions(TypedDict, total=False):
@@ -115,36 +113,31 @@ def parse_execution(**options: Unpack[ExecutionOptions]) -> Execution:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """An engine as users see it, and what opens its workers if it is one beyond this machine."""
+    """An engine as users see it, and what starts its processes if it is one beyond this machine."""
 
     about: str
     package: str = ""
     """What has to be installed for it."""
     option: str = ""
     """The option that is its own."""
-    workers: "Callable[[Execution, RunContext, Sequence[Run], OnStart], Opened] | None" = None
-    """Opens workers for the runs of a plan."""
-    follows: bool = False
-    """Whether its workers follow what other processes make."""
+    start: "Starter | None" = None
 
 
-def _ray(execution: Execution, context: "RunContext", _: "Sequence[Run]", on_start: OnStart) -> Opened:
-    from isogloss.engine.ray_workers import ray_workers
+def _ray(execution: Execution, context: "RunContext", runs: "Sequence[Run]", report: "Report") -> None:
+    from isogloss.engine.ray_workers import work_on_cluster
 
-    return ray_workers(context, on_start, address=execution.address, jobs=execution.jobs)
+    work_on_cluster(context, runs, report, address=execution.address, jobs=execution.jobs)
 
 
-def _slurm(execution: Execution, context: "RunContext", runs: "Sequence[Run]", on_start: OnStart) -> Opened:
-    from isogloss.engine.slurm_jobs import slurm_workers
+def _slurm(execution: Execution, context: "RunContext", runs: "Sequence[Run]", report: "Report") -> None:
+    from isogloss.engine.slurm_jobs import work_in_jobs
 
-    return slurm_workers(context, runs, on_start, jobs=execution.jobs or 1, parameters=execution.slurm)
+    work_in_jobs(context, runs, report, jobs=execution.jobs or 1, parameters=execution.slurm)
 
 
 ENGINES: Mapping[str, Engine] = {
     "serial": Engine(about="one run after the other"),
     "processes": Engine(about="side by side on this machine"),
-    "ray": Engine(about="on a Ray cluster", package="ray", option="address", workers=_ray),
-    "slurm": Engine(
-        about="in jobs of Slurm", package="submitit", option="slurm", workers=_slurm, follows=True
-    ),
+    "ray": Engine(about="on a Ray cluster", package="ray", option="address", start=_ray),
+    "slurm": Engine(about="in jobs of Slurm", package="submitit", option="slurm", start=_slurm),
 }

@@ -1,7 +1,8 @@
-"""Runs on the nodes of a Ray cluster: each a task with its processors and memory, and a GPU if there are any.
+"""Tasks of a Ray cluster that work on a plan, each with processors and memory, and a GPU if there are any.
 
-Ray finds a place for each run and knows at once what has died. Which run is made when, and what is made
-again, is for ``engine`` to decide: Ray's own retries are off. All nodes see the folder of runs.
+As many are started as there are runs that can be made and room for; one that has nothing to make for a while
+ends, and one that dies is replaced. Which run is made when is for ``work`` to decide, and so is what is made
+again: Ray's own retries are off. All nodes see the folder of runs.
 """
 
 import os
@@ -9,16 +10,14 @@ import platform
 import signal
 import socket
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from secrets import token_hex
 from typing import Any
 
 import ray
-from ray.actor import ActorHandle
 from ray.exceptions import (
     NodeDiedError,
     OutOfMemoryError,
@@ -26,17 +25,23 @@ from ray.exceptions import (
     TaskCancelledError,
     WorkerCrashedError,
 )
+from ray.util.queue import Queue
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from isogloss.core import VERSION
-from isogloss.core.errors import ConfigError, RunError
+from isogloss.core.errors import ConfigError, IsoglossError, RunError
 from isogloss.core.identity import identity
-from isogloss.core.interruption import interruptible, request_interruption
-from isogloss.core.processes import cores, this_process
-from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.engine.attempts import AttemptResult, answer
+from isogloss.core.interruption import (
+    Interrupted,
+    interruptible,
+    interruption_requested,
+    request_interruption,
+)
+from isogloss.core.processes import cores
+from isogloss.core.progress import Progress, no_progress
+from isogloss.engine.devices import Room
 from isogloss.engine.pickling import Pickled, pickled
-from isogloss.engine.workers import Workers
+from isogloss.engine.work import Event, Report, Work, needs_within
 from isogloss.runs.run import Run, RunContext, peak_memory, precision_here
 from isogloss.store.store import Store
 
@@ -52,27 +57,30 @@ ANSWER = 10.0
 PROGRESS_EVERY = 0.5
 """Seconds between two reports of the progress of a run."""
 
+POLL_EVERY = 0.2
+"""Seconds between two checks of tasks and their reports."""
+
+IDLE_PATIENCE = 10.0
+"""Seconds after which a task with nothing to make ends, and leaves its place to others."""
+
 MARK = "folder"
 """Name of the file by which a folder of runs is known on other machines."""
 
-PLACE = "waiting for a place in the Ray cluster"
-
-MAX_LOST_NODES = 3
-"""Nodes that may be lost under a run before it is taken for the reason."""
+WAITING = "waiting for a place in the Ray cluster"
 
 
-@contextmanager
-def ray_workers(
-    context: RunContext, on_start: Callable[[Run], None], *, address: str, jobs: int
-) -> Iterator[Workers]:
-    """Yield workers on the nodes of a cluster; with the block ends whatever they still make."""
-    with _connected(address, places=max(jobs, 1) * context.threads):
-        workers = RayWorkers(context, on_start, jobs)
+def work_on_cluster(
+    context: RunContext, runs: Sequence[Run], report: Report, *, address: str, jobs: int
+) -> None:
+    """Let tasks on the nodes of a cluster work on a plan until no run is left; Interrupted on request."""
+    with _connected(address, places=max(jobs, 1) * context.threads), interruptible():
+        mark = _mark_of(context.store)
+        _check_nodes(context.store, mark)
+        tasks = RayTasks(context, runs, report, jobs, mark)
         try:
-            workers.check_nodes()
-            yield workers
+            tasks.follow()
         finally:
-            workers.close()
+            tasks.close()
 
 
 @contextmanager
@@ -129,159 +137,142 @@ def _no_cluster(address: str, error: Exception) -> ConfigError:
 
 @dataclass
 class _Task:
-    """A run that was handed to the cluster."""
+    """A task that works on the plan."""
 
-    run: Run
-    process: str = ""
-    """The process that makes it, once one does."""
-    node: str = ""
+    number: int
+    has_begun: bool = False
     last: Progress | None = None
     """Its last progress."""
 
 
-class _ProgressRelay:
-    """Events of runs since the last call of ``take``; an actor."""
+@dataclass
+class RayTasks:
+    """Tasks that work on a plan, and end with this process."""
 
-    def __init__(self) -> None:
-        self._events: list[tuple[str, object]] = []
+    context: RunContext
+    runs: Sequence[Run]
+    report: Report
+    jobs: int
+    """Most tasks; 0: as many as find a place."""
+    mark: bytes
+    _tasks: dict[ray.ObjectRef, _Task] = field(default_factory=dict)
+    _settled: set[str] = field(default_factory=set)
+    _started: int = 0
+    _is_waiting: bool = False
 
-    def add(self, key: str, event: object) -> None:
-        self._events.append((key, event))
-
-    def take(self) -> list[tuple[str, object]]:
-        events, self._events = self._events, []
-        return events
-
-
-class RayWorkers:
-    """Tasks of a Ray cluster, which end with this process."""
-
-    def __init__(self, context: RunContext, on_start: Callable[[Run], None], jobs: int) -> None:
-        self._on_progress = context.on_progress
-        self._context = replace(context, on_progress=no_progress)
-        self._on_start, self._jobs = on_start, jobs
-        self._tasks: dict[ray.ObjectRef, _Task] = {}
-        self._lost: Counter[str] = Counter()
-        """By run: how many nodes were lost that made it."""
-        self._interrupted = self._is_waiting = False
-        self._mark = _mark_of(context.store)
+    def __post_init__(self) -> None:
+        """Open the queue of reports on this node."""
+        missing = [run for run in self.runs if not self.context.store.is_finished(run)]
+        self._needs = needs_within({identity(run): run for run in missing})
+        self._resources = self._resources_of(missing)
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
-        self._relay = ray.remote(num_cpus=0, scheduling_strategy=here)(_ProgressRelay).remote()
+        self._queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
+        self._sent = ray.put(pickled((replace(self.context, on_progress=no_progress), missing)))
 
-    @property
-    def on_progress(self) -> OnProgress:  # noqa: D102
-        return self._on_progress
+    def follow(self) -> None:
+        """Start tasks and pass on what they report until no run is left; Interrupted on request."""
+        while len(self._settled) < len(self._needs):
+            if interruption_requested():
+                raise Interrupted
+            self._start()
+            ended, _ = ray.wait([*self._tasks], num_returns=len(self._tasks), timeout=POLL_EVERY)
+            self._pass_on()
+            for sent in ended:
+                self._end(sent)
 
-    def check_nodes(self) -> None:
-        """Raise ConfigError for a node that lacks the folder of runs, or has another version of isogloss."""
-        problems = {
-            node["NodeManagerHostname"]: ray.remote(num_cpus=0, max_retries=0)(_problem_here)
-            .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
-            .remote(pickled(self._context.store), self._mark, VERSION)
-            for node in _nodes()
-            if node["Resources"].get("CPU")
-        }
-        for node, task in problems.items():
-            try:
-                problem = ray.get(task)
-            except NodeDiedError:
-                continue
-            except RayError as error:
-                problem = f"isogloss cannot be imported there ({str(error).strip().splitlines()[-1]})"
-            if problem:
-                raise ConfigError(f"Ray node {node}: {problem}")
+    def _start(self) -> None:
+        """Start a task for each run that can be made; as many may wait for a place as the cluster has."""
+        open_runs = sum(
+            key not in self._settled and self._settled.issuperset(needs) for key, needs in self._needs.items()
+        )
+        places = max(1, int(ray.cluster_resources().get("CPU", 0)) // self.context.threads)
+        most = min(open_runs, sum(task.has_begun for task in self._tasks.values()) + places)
+        for _ in range(len(self._tasks), min(most, self.jobs or most)):
+            self._started += 1
+            task = ray.remote(max_retries=0)(_work).options(**self._resources)
+            sent = task.remote(self._sent, self._queue, self._started, self.mark)
+            self._tasks[sent] = _Task(self._started)
 
-    def is_free(self) -> bool:
-        """Return whether no more runs wait for a place than the cluster has processors for."""
-        waiting = sum(not task.process for task in self._tasks.values())
-        room = int(ray.cluster_resources().get("CPU", 0)) // self._context.threads
-        return waiting < max(1, room) and (not self._jobs or len(self._tasks) < self._jobs)
-
-    def start(self, run: Run, expired: bytes) -> None:  # noqa: D102
-        task = ray.remote(max_retries=0)(_make).options(**self._needs(run))
-        sent = task.remote(pickled((self._context, run)), self._relay, self._mark, expired)
-        self._tasks[sent] = _Task(run)
-
-    def _needs(self, run: Run) -> dict[str, float]:
-        """Return the processors, GPUs and memory of a run, such that a node can have them."""
-        memory = peak_memory(run, self._context.sources.encoders)
-        if memory != 0 and ray.cluster_resources().get("GPU"):
-            return {"num_cpus": self._context.threads, "num_gpus": 1}
+    def _resources_of(self, runs: Sequence[Run]) -> dict[str, float]:
+        """Return the processors, GPUs and memory of a task for all runs, such that a node has them."""
+        memory = [peak_memory(run, self.context.sources.encoders) for run in runs]
+        if any(need != 0 for need in memory) and ray.cluster_resources().get("GPU"):
+            return {"num_cpus": self.context.threads, "num_gpus": 1}
         most = max((node["Resources"].get("memory", 0) for node in _nodes()), default=0)
-        return {"num_cpus": self._context.threads, "memory": int(min(memory or 0, most))}
+        need = max((need or 0 for need in memory), default=0)
+        return {"num_cpus": self.context.threads, "memory": int(min(need, most))}
 
-    def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:  # noqa: D102
-        if not self._tasks:
-            time.sleep(timeout)
-            return []
-        ray.wait([*self._tasks], timeout=timeout)
-        ended, _ = ray.wait([*self._tasks], num_returns=len(self._tasks), timeout=0)
-        self._relay_events()
-        return [self._ended(task) for task in ended]
+    def _pass_on(self) -> None:
+        """Pass on what tasks have reported: events of runs, and their progress."""
+        tasks = {task.number: task for task in self._tasks.values()}
+        for number, message in self._queue.get_nowait_batch(self._queue.size()):
+            task = tasks.get(number)
+            if isinstance(message, Event):
+                if message.is_settled:
+                    self._settled.add(message.run)
+                    self._finish_progress(task)
+                self.report(message)
+            elif task and isinstance(message, Progress):
+                task.last = message
+                self.context.on_progress(message)
+            elif task:
+                task.has_begun = True
+        is_waiting = not any(task.has_begun for task in tasks.values())
+        if is_waiting is not self._is_waiting:
+            self._is_waiting = is_waiting
+            self.context.on_progress(Progress(WAITING, int(not is_waiting), 1, _sizes()))
 
-    def interrupt(self) -> None:  # noqa: D102
-        self._interrupted = True
-        for task in self._tasks:
-            ray.cancel(task)
+    def _finish_progress(self, task: _Task | None) -> None:
+        """Report that nobody is to wait for the rest of a run's progress."""
+        if task and task.last and task.last.done < task.last.total:
+            self.context.on_progress(replace(task.last, done=task.last.total, remark="ended", rows=()))
+            task.last = None
+
+    def _end(self, sent: ray.ObjectRef) -> None:
+        """Forget a task that has ended or died; raise an error that concerns all runs."""
+        self._finish_progress(self._tasks.pop(sent))
+        try:
+            error = ray.get(sent)
+        except (TaskCancelledError, WorkerCrashedError, OutOfMemoryError, NodeDiedError):
+            return
+        except RayError as failure:
+            raise RunError(f"Ray could not make runs: {failure}") from failure
+        if error is not None:
+            raise error
 
     def close(self) -> None:
         """End what still runs: with a checkpoint, if that does not take too long."""
+        left = [*self._tasks]
         try:
-            self.interrupt()
-            if self._tasks:
-                ray.wait([*self._tasks], num_returns=len(self._tasks), timeout=GRACE)
+            if len(self._settled) < len(self._needs):  # Else tasks see that no run is left.
+                for sent in left:
+                    ray.cancel(sent)
+            if left:
+                _, left = ray.wait(left, num_returns=len(left), timeout=GRACE)
         finally:
-            for task in self._tasks:
-                ray.cancel(task, force=True)
-            ray.kill(self._relay)
+            for sent in left:  # Not one that has ended: Ray may end this process then.
+                ray.cancel(sent, force=True)
+            self._queue.shutdown(force=True)
 
-    def _relay_events(self) -> None:
-        """Pass on the events of runs: that they are being made, and their progress."""
-        by_run = {identity(task.run): task for task in self._tasks.values()}
-        for key, event in ray.get(self._relay.take.remote()):
-            task = by_run.get(key)
-            if task is None:
-                continue
-            if isinstance(event, Progress):
-                task.last = replace(event, what=f"{event.what} ({key} on {task.node})")
-                self.on_progress(task.last)
-            else:
-                task.process, task.node = event
-                self._on_start(task.run)
-        is_waiting = not any(task.process for task in by_run.values())
-        if is_waiting is not self._is_waiting:
-            self._is_waiting = is_waiting
-            self.on_progress(Progress(PLACE, int(not is_waiting), 1, _sizes()))
 
-    def _ended(self, sent: ray.ObjectRef) -> tuple[Run, AttemptResult]:
-        task = self._tasks.pop(sent)
-        if task.last and task.last.done < task.last.total:  # Nobody is to wait for the rest of it.
-            self.on_progress(replace(task.last, done=task.last.total, remark="ended", rows=()))
+def _check_nodes(store: Store, mark: bytes) -> None:
+    """Raise ConfigError for a node that lacks the folder of runs, or has another version of isogloss."""
+    problems = {
+        node["NodeManagerHostname"]: ray.remote(num_cpus=0, max_retries=0)(_problem_here)
+        .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
+        .remote(pickled(store), mark, VERSION)
+        for node in _nodes()
+        if node["Resources"].get("CPU")
+    }
+    for node, task in problems.items():
         try:
-            result = ray.get(sent)
-        except TaskCancelledError:
-            result = AttemptResult("interrupted")
-        except (WorkerCrashedError, OutOfMemoryError, NodeDiedError) as error:
-            result = self._died(task, error)
+            problem = ray.get(task)
+        except NodeDiedError:
+            continue
         except RayError as error:
-            raise RunError(f"Ray could not make run {identity(task.run)}: {error}") from error
-        if isinstance(result, Exception):
-            raise result
-        return task.run, result
-
-    def _died(self, task: _Task, error: RayError) -> AttemptResult:
-        """Return how a run ended whose process is gone, with its lease, so that nobody waits for it.
-
-        A node that is lost is nothing against its runs, unless that happens to one again and again.
-        """
-        key = identity(task.run)
-        self._lost[key] += isinstance(error, NodeDiedError)
-        is_unlucky = isinstance(error, NodeDiedError) and self._lost[key] < MAX_LOST_NODES
-        why = f"{type(error).__name__} on {task.node}" if task.node else type(error).__name__
-        expired = self._context.store.leases.left_by(key, task.process) if task.process else b""
-        return AttemptResult(
-            "interrupted" if self._interrupted or is_unlucky else "died", why, expired=expired
-        )
+            problem = f"isogloss cannot be imported there ({str(error).strip().splitlines()[-1]})"
+        if problem:
+            raise ConfigError(f"Ray node {node}: {problem}")
 
 
 def _mark_of(store: Store) -> bytes:
@@ -313,24 +304,28 @@ def _unseen(store: Store, mark: bytes) -> str:
     if store.leases.board.read(MARK) == mark:
         return ""
     return (
-        f"it does not see {store.root}: what was written there is missing. The folder of runs (--out) must "
+        f"it does not see {store.root}: what this machine wrote is missing. The folder of runs (--out) must "
         f"be one that all nodes share, under the same path."
     )
 
 
-def _make(sent: Pickled, relay: ActorHandle, mark: bytes, expired: bytes) -> AttemptResult | Exception:
-    """Make a run; return how it ended, or an error that concerns all runs."""
+def _work(sent: Pickled, queue: Queue, number: int, mark: bytes) -> Exception | None:
+    """Work on a plan; return an error that concerns all runs."""
     try:
-        context, run = sent.loaded()
-    except ConfigError as error:
+        context, runs = sent.loaded()
+        if problem := _unseen(context.store, mark):
+            return ConfigError(f"Ray node {platform.node()}: {problem}")
+        reports = _Reports(queue, number)
+        reports.send(None)
+        with _interruptible_by_signals():
+            context = replace(context, on_progress=reports.progress, precision=_precision(context.store))
+            room = Room(str(context.store.root))
+            Work(context, runs, reports.event, room, patience=IDLE_PATIENCE).work()
+    except Interrupted:
+        return None
+    except IsoglossError as error:
         return error
-    if problem := _unseen(context.store, mark):
-        return ConfigError(f"Ray node {platform.node()}: {problem}")
-    throttled = _ThrottledProgress(relay, identity(run))
-    relay.add.remote(identity(run), (this_process(), platform.node()))
-    with _interruptible_by_signals():
-        context = replace(context, on_progress=throttled, precision=_precision(context.store))
-        return answer(context, run, expired)
+    return None
 
 
 @cache
@@ -339,18 +334,28 @@ def _precision(store: Store) -> str:
 
 
 @dataclass
-class _ThrottledProgress:
-    """Reports a run's progress, not too often."""
+class _Reports:
+    """What a task reports: all events, and progress not too often."""
 
-    relay: ActorHandle
-    key: str
+    queue: Queue
+    task: int
+    run: str = ""
+    """The run that is being made."""
     last: float = 0.0
 
-    def __call__(self, progress: Progress) -> None:
-        """Report, unless the next report will say the same and more."""
+    def send(self, message: object) -> None:
+        self.queue.put((self.task, message))
+
+    def event(self, event: Event) -> None:
+        self.run = event.run if event.state == "begun" else self.run
+        if event.state != "waiting":
+            self.send(event)
+
+    def progress(self, progress: Progress) -> None:
+        """Report progress, unless the next report will say the same and more."""
         if time.monotonic() - self.last > PROGRESS_EVERY or progress.rows or progress.done >= progress.total:
             self.last = time.monotonic()
-            self.relay.add.remote(self.key, progress)
+            self.send(replace(progress, what=f"{progress.what} ({self.run} on {platform.node()})"))
 
 
 @contextmanager

@@ -196,7 +196,7 @@ def _one_search(store: Store) -> Iterator[None]:
                 f"{store.root}: another search ({store.leases.holder('search')}) works in this folder. Wait "
                 f"until it has ended, or choose another --out."
             )
-        lease.finished = True
+        lease.ending = "finished"
         yield
 
 
@@ -340,12 +340,12 @@ def _set_in_scale(scale: dict[str, Any], key: str, value: object) -> None:
 
 def _difference(base: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
     """Return the fields of a table that another one lacks or has otherwise; lists are whole."""
-    found: dict[str, object] = {}
+    difference: dict[str, object] = {}
     for key, value in changed.items():
-        before = base.get(key)
-        if isinstance(value, Mapping) and isinstance(before, Mapping):
-            if inside := _difference(before, value):
-                found[key] = inside
-        elif key not in base or before != value:
-            found[key] = value
-    return found
+        original = base.get(key)
+        if isinstance(value, Mapping) and isinstance(original, Mapping):
+            if inside := _difference(original, value):
+                difference[key] = inside
+        elif key not in base or original != value:
+            difference[key] = value
+    return difference

@@ -1,7 +1,7 @@
 """Single runs without a recipe: bitext aligned, a split translated, or text translated line by line."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from isogloss.core.errors import ConfigError, StorageError, check_named, located
@@ -73,30 +73,30 @@ class MadeFile:
 
 
 def align_bitext(
-    wanted: BitextToAlign, *, out: Path, data: str = "", on_progress: OnProgress = no_progress
+    request: BitextToAlign, *, out: Path, data: str = "", on_progress: OnProgress = no_progress
 ) -> list[MadeFile]:
     """Align each pair that is not aligned yet in the folder ``out``; DataError where a file is not there."""
-    split, wanted = _split(wanted.split), replace(wanted, bitext=register_corpus(wanted.bitext, data))
-    refuse_empty_or_twice(wanted.pairs, "pairs")
-    sources = Sources(data, model_folders([wanted.encoder]))
+    bitext = register_corpus(request.bitext, data)
+    refuse_empty_or_twice(request.pairs, "pairs")
+    sources = Sources(data, model_folders([request.encoder]))
     with located("--encoder"):
-        encoder = pretrained(wanted.encoder)
-    request = AlignmentRequest(dict(wanted.aligner), split, examples=wanted.examples)
+        encoder = pretrained(request.encoder)
+    setting = AlignmentRequest(dict(request.aligner), _split(request.split), examples=request.examples)
     with located(COMMAND_LINE):
-        runs = alignments(request, sources, encoder, wanted.bitext, wanted.pairs)
-    if wanted.encoder != "shipped" and all(run.encoder is None for run in runs):
+        runs = alignments(setting, sources, encoder, bitext, request.pairs)
+    if request.encoder != "shipped" and all(run.encoder is None for run in runs):
         raise ConfigError(
-            f"--encoder {wanted.encoder}: aligner {runs[0].aligner.name!r} looks at none. Leave it out, or "
+            f"--encoder {request.encoder}: aligner {runs[0].aligner.name!r} uses none. Leave it out, or "
             "name an aligner that does: --aligner encoder."
         )
     planned = Planned(
-        recipe=Recipe(title=f"Word alignments of {wanted.bitext}"),
+        recipe=Recipe(title=f"Word alignments of {bitext}"),
         text="",
         runs=list(runs),
         store=store_at(out),
         sources=sources,
     )
-    _make(planned, f"isogloss align {wanted.bitext} {' '.join(wanted.pairs)}", "alignment", on_progress)
+    _make(planned, f"isogloss align {bitext} {' '.join(request.pairs)}", "alignment", on_progress)
     return [
         MadeFile(_alignment(run, record), planned.store.folder(run) / LINKS, record.warnings)
         for run, record in ((run, planned.store.record(run)) for run in planned.runs)
@@ -106,7 +106,7 @@ def align_bitext(
 
 def _split(name: str) -> Split:
     check_named("--split", "split", SPLITS, name)
-    return next(one for one in SPLITS if one == name)
+    return next(split for split in SPLITS if split == name)
 
 
 def _make(planned: Planned, command: str, what: str, on_progress: OnProgress) -> None:
@@ -118,11 +118,15 @@ def _make(planned: Planned, command: str, what: str, on_progress: OnProgress) ->
 
 def _alignment(run: Align, record: Record) -> Row:
     """Return what was aligned, how, and the counts; scores only where there are gold links."""
-    about = {"languages": run.languages, "split": run.split, "aligner": run.aligner.name}
-    (found,) = record.rows
-    scored = bool(found["gold_pairs"])
-    measured = {name: found[name] for name in found if scored or name in COUNTS}
-    return {"bitext": run.bitext, **about, **measured}
+    (row,) = record.rows
+    scored = bool(row["gold_pairs"])
+    return {
+        "bitext": run.bitext,
+        "languages": run.languages,
+        "split": run.split,
+        "aligner": run.aligner.name,
+        **{name: value for name, value in row.items() if scored or name in COUNTS},
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,52 +146,51 @@ class Direction:
             raise ConfigError(f"--into: {self.target} is what --from says, too. Give another language.")
         recipe = Recipe(title="", translate=dict(self.table))
         with located(COMMAND_LINE):
-            found = translators(recipe, sources)
-        if len(found) > 1:
-            labels = "; ".join(one.label for one in found)
+            named = translators(recipe, sources)
+        if len(named) > 1:
+            labels = "; ".join(translator.label for translator in named)
             raise ConfigError(f"--set: several translators ({labels}). Give one value, not a list.")
-        return found[0]
+        return named[0]
 
 
 def translate_split(
     direction: Direction,
-    wanted: SplitToTranslate,
+    data_split: SplitToTranslate,
     *,
     out: Path,
     data: str = "",
     on_progress: OnProgress = no_progress,
 ) -> MadeFile:
     """Translate a split that is not translated yet in the folder ``out``."""
-    split, languages = _split(wanted.split), f"{direction.source}-{direction.target}"
-    wanted = replace(wanted, corpus=register_corpus(wanted.corpus, data))
+    corpus, languages = register_corpus(data_split.corpus, data), f"{direction.source}-{direction.target}"
     sources = Sources(data, model_folders(models_named(direction.table), translation_model))
     request = TranslationRequest(
-        corpus=wanted.corpus,
+        corpus=corpus,
         languages=languages,
-        split=split,
-        examples=wanted.examples,
-        tags=any(isinstance(find_task(task), Tagging) for task in tasks_of(wanted.corpus)),
+        split=_split(data_split.split),
+        examples=data_split.examples,
+        tags=any(isinstance(find_task(task), Tagging) for task in tasks_of(corpus)),
     )
     translator = direction.translator(sources)
     with located(COMMAND_LINE):
         run = translator.run(request, sources)
     runs: list[Run] = [run]
-    recipe = Recipe(title=f"{wanted.corpus} in translation")
+    recipe = Recipe(title=f"{corpus} in translation")
     planned = Planned(recipe=recipe, text="", runs=runs, store=store_at(out), sources=sources)
-    _make(planned, f"isogloss translate {wanted.corpus} {languages}", "translation", on_progress)
+    _make(planned, f"isogloss translate {corpus} {languages}", "translation", on_progress)
     record = planned.store.record(run)
     return MadeFile(_translation(run, record), planned.store.folder(run) / EXAMPLES, record.warnings)
 
 
 def _translation(run: Translate, record: Record) -> Row:
     """Return what was translated, by which translator, and the counts; scores where there are references."""
-    (found,) = record.rows
+    (row,) = record.rows
     return {
         "corpus": run.corpus,
         "languages": run.languages,
         "split": run.split,
         "translator": translator_label([run]),
-        **{name: value for name, value in found.items() if value is not None},
+        **{name: value for name, value in row.items() if value is not None},
     }
 
 
@@ -207,4 +210,4 @@ def line_translator(
         folder=folder,
         on_progress=on_progress,
     )
-    return lambda lines: (one.text for one in by.translator.translate(lines, setting))
+    return lambda lines: (line.text for line in by.translator.translate(lines, setting))

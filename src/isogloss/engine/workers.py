@@ -1,6 +1,8 @@
-"""Workers: where runs are made. In this process, or in others of this machine, each with few threads."""
+"""Processes of this machine that work on a plan, each with few threads and one device.
 
-import gc
+They end with the process that started them, which passes on what they report and replaces those that die.
+"""
+
 import os
 import signal
 import sys
@@ -8,26 +10,36 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from math import inf
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from typing import Protocol
+from traceback import format_exc
 
-import torch
-
-from isogloss.core.errors import RunError
-from isogloss.core.identity import identity
-from isogloss.core.interruption import interruption_requested, stop_at_sigterm
-from isogloss.core.progress import OnProgress, Progress
-from isogloss.engine.attempts import AttemptResult, answer, attempt
-from isogloss.engine.devices import Device, MemoryNeeds, assign_devices, choose_device, starting
+from isogloss.core.errors import IsoglossError, RunError
+from isogloss.core.interruption import (
+    Interrupted,
+    interruptible,
+    interruption_requested,
+    request_interruption,
+    stop_at_sigterm,
+)
+from isogloss.core.progress import Progress
+from isogloss.engine.devices import Device, MemoryNeeds, Room, assign_devices, starting
+from isogloss.engine.work import Event, Report, Work
 from isogloss.runs.run import Run, RunContext
 
 STARTS, PAUSE = 3, 0.5
 """Processes that may end before they can make runs, until that is an error; seconds until the next begins,
 as one that was killed does not end at once."""
+
+GRACE = 5.0
+"""Seconds in which a process that has to end at once gives its runs back."""
+
+POLL_EVERY = 0.2
+"""Seconds between two checks for an interruption."""
 
 IMPORTED_ONCE = (
     *(f"isogloss.runs.{module}" for module in ("execute", "pretrain", "adjust", "measure")),
@@ -36,130 +48,81 @@ IMPORTED_ONCE = (
 """What takes a new process its first seconds."""
 
 
-class Workers(Protocol):
-    """Where several runs can be made at once."""
-
-    @property
-    def on_progress(self) -> OnProgress:
-        """Callback for progress."""
-
-    def is_free(self) -> bool:
-        """Return whether a run can be started."""
-
-    def start(self, run: Run, expired: bytes) -> None:
-        """Start a run; ``expired`` is the content of a lease of it that has ended."""
-
-    def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:
-        """Return runs that have ended, and report progress; wait up to ``timeout`` seconds for them."""
-
-    def interrupt(self) -> None:
-        """Ask all to leave what they do."""
-
-
-@dataclass
-class ThisProcess:
-    """Makes one run at a time, here."""
-
-    context: RunContext
-    _ended: list[tuple[Run, AttemptResult]] = field(default_factory=list)
-
-    @property
-    def on_progress(self) -> OnProgress:  # noqa: D102
-        return self.context.on_progress
-
-    def is_free(self) -> bool:  # noqa: D102
-        return not self._ended
-
-    def start(self, run: Run, expired: bytes) -> None:  # noqa: D102
-        self._ended.append((run, attempt(self.context, run, expired)))
-
-    def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:  # noqa: D102
-        if not self._ended:
-            threading.Event().wait(timeout)
-        ended, self._ended = self._ended, []
-        return ended
-
-    def interrupt(self) -> None:
-        """Do nothing: what is made here looks for itself."""
-
-
 @dataclass
 class _Worker:
-    """A process, the channel to it, and the run it makes."""
+    """A process and the channel to it."""
 
     process: BaseProcess
     channel: Connection
     device: Device
-    run: Run | None = None
-    need: int | None = None
-    """Bytes of the device that the run takes."""
     has_begun: bool = False
 
 
+@dataclass
 class Processes:
-    """Other processes of this machine, which end with this one; each computes on one device, in turn.
+    """Processes that work on a plan."""
 
-    A run waits, and with it all that come later, until a device has room for it.
-    """
+    context: RunContext
+    runs: Sequence[Run]
+    report: Report
+    devices: Sequence[Device] = ()
+    patience: float = inf
+    """Seconds without anything to do after which each of them ends."""
+    _lost_starts: int = 0
+    _work: dict[Device, Work] = field(default_factory=dict)
+    """By device: what its processes do."""
+    _workers: list[_Worker] = field(default_factory=list)
 
-    def __init__(self, context: RunContext, jobs: int, devices: Sequence[Device] = ()) -> None:
-        self._on_progress = context.on_progress
-        self._context = replace(context, on_progress=_report)
-        self._starting = _start_method(devices)
-        self._interrupted = False
-        self._waiting: tuple[Run, bytes] | None = None
-        self._tried: set[str] = set()
-        """Runs that ended with their process, or for want of memory: what comes again is made alone."""
-        shared = jobs > len(devices) and any(device.memory for device in devices)
-        self._needs = MemoryNeeds(self._context) if shared else None
-        self._lost_starts = 0
-        self._workers = [self._begin(device) for device in assign_devices(devices or [Device()], jobs)]
+    def work(self, jobs: int) -> None:
+        """Let several processes work until all have ended; Interrupted if this one was."""
+        context = replace(self.context, on_progress=_send)
+        shared = jobs > len(self.devices) and any(device.memory for device in self.devices)
+        needs = MemoryNeeds(context) if shared else None
+        assigned = assign_devices(self.devices or [Device()], jobs)
+        devices = tuple(dict.fromkeys(assigned))
+        for device in devices:
+            room = Room(str(context.store.root), device, devices, needs)
+            self._work[device] = Work(context, self.runs, _send, room, self.patience)
+        with interruptible():
+            try:
+                for device in assigned:
+                    self._workers.append(self._begin(device))
+                self._follow()
+            finally:
+                self._close()
 
-    @property
-    def on_progress(self) -> OnProgress:  # noqa: D102
-        return self._on_progress
+    def _follow(self) -> None:
+        """Pass on what processes report, and replace those that die, until all have ended."""
+        stopping = False
+        while self._workers:
+            if interruption_requested() and not stopping:
+                stopping = True
+                for worker in self._workers:
+                    worker.process.terminate()
+            wait_for([worker.channel for worker in self._workers], POLL_EVERY)
+            for worker in list(self._workers):
+                if not self._is_open(worker):
+                    self._replace(worker, stopping=stopping)
+        if stopping:
+            raise Interrupted
 
-    def is_free(self) -> bool:  # noqa: D102
-        return self._waiting is None and any(worker.run is None for worker in self._workers)
-
-    def start(self, run: Run, expired: bytes) -> None:  # noqa: D102
-        self._waiting = run, expired
-        self._place()
-
-    def ended(self, timeout: float) -> list[tuple[Run, AttemptResult]]:  # noqa: D102
-        ended: list[tuple[Run, AttemptResult]] = []
-        by_channel = {worker.channel: worker for worker in self._workers}
-        for channel in wait_for(list(by_channel), timeout):
-            if isinstance(channel, Connection):
-                ended += self._received(by_channel[channel])
-        if self._needs:
-            made = [run for run, result in ended if result.state == "made"]
-            self._needs.learn(made, [worker.device.name for worker in self._workers])
-        self._tried |= {identity(run) for run, result in ended if result.state in ("died", "out_of_memory")}
-        if self._waiting and self._interrupted:
-            ended.append((self._waiting[0], AttemptResult("interrupted")))
-            self._waiting = None
-        self._place()
-        return ended
-
-    def interrupt(self) -> None:  # noqa: D102
-        self._interrupted = True
-        for worker in self._workers:
-            worker.process.terminate()
-
-    def close(self) -> None:
-        """Let idle processes end, and end all others at once."""
+    def _close(self) -> None:
+        """End processes that still work at once."""
         for worker in self._workers:
             worker.channel.close()
-            if worker.run is not None:
+        try:
+            for worker in self._workers:
+                worker.process.join(2 * GRACE)
+        finally:
+            for worker in self._workers:
                 worker.process.kill()
-        for worker in self._workers:
-            worker.process.join()
+                worker.process.join()
 
     def _begin(self, device: Device) -> _Worker:
+        method = _start_method(self.devices)
         while True:
-            ours, theirs = self._starting.Pipe()
-            process = self._starting.Process(target=_serve, args=(theirs,))  # type: ignore[attr-defined]
+            ours, theirs = method.Pipe()
+            process = method.Process(target=_serve, args=(theirs, self._work[device]))  # type: ignore[attr-defined]
             try:
                 with starting(device.visible), _hangups_blocked():
                     process.start()
@@ -179,65 +142,38 @@ class Processes:
             )
         threading.Event().wait(PAUSE)
 
-    def _place(self) -> None:
-        """Send the run that waits to a process whose device has room for it."""
-        if self._waiting is None:
-            return
-        run, expired = self._waiting
-        free = {worker.device: worker for worker in reversed(self._workers) if worker.run is None}
-        running = {
-            device: [
-                other.need for other in self._workers if other.run is not None and other.device == device
-            ]
-            for device in reversed(free)  # So that the first is the first process's.
-        }
-        need = self._needs.of(run) if self._needs else None
-        device = choose_device(need, running)
-        if device is None:
-            return
-        worker, self._waiting = free[device], None
-        worker.run, worker.need = run, need
-        alone = need is None or need > (device.memory or 0) or identity(run) in self._tried
-        with suppress(OSError):  # It has died; ``ended`` finds that.
-            worker.channel.send((self._context, run, expired, not alone))
+    def _is_open(self, worker: _Worker) -> bool:
+        """Pass on what a process has reported; return whether it may report more."""
+        messages, is_open = list[object](), False
+        with suppress(EOFError, OSError):
+            while worker.channel.poll():
+                messages.append(worker.channel.recv())
+            is_open = True
+        worker.has_begun = worker.has_begun or bool(messages)
+        for message in messages:
+            self._pass_on(message, worker)
+        return is_open
 
-    def _received(self, worker: _Worker) -> list[tuple[Run, AttemptResult]]:
-        """Return the result of a worker's run, if it has ended; pass its progress on."""
-        while True:
-            try:
-                if not worker.channel.poll():
-                    return []
-                message = worker.channel.recv()
-            except (EOFError, OSError):
-                return self._died(worker)
-            if isinstance(message, Progress):
-                self.on_progress(self._with_device(message, worker))
-            elif isinstance(message, AttemptResult):
-                run, worker.run = worker.run, None
-                return [(run, message)] if run is not None else []
-            elif isinstance(message, BaseException):
-                raise message
-            worker.has_begun = True
+    def _pass_on(self, message: object, worker: _Worker) -> None:
+        if isinstance(message, Exception):
+            raise message
+        if isinstance(message, Event):
+            self.report(message)
+        elif isinstance(message, Progress):
+            what = f"{message.what} on {worker.device}" if len(self._work) > 1 else message.what
+            self.context.on_progress(replace(message, what=what))
 
-    def _with_device(self, progress: Progress, worker: _Worker) -> Progress:
-        """Say on which device a run is made, where there are several."""
-        several = any(other.device != worker.device for other in self._workers)
-        return replace(progress, what=f"{progress.what} on {worker.device}") if several else progress
-
-    def _died(self, worker: _Worker) -> list[tuple[Run, AttemptResult]]:
-        """Put another process in the place of one that died."""
+    def _replace(self, worker: _Worker, *, stopping: bool) -> None:
+        """Put another process in the place of one that died; none for one that has nothing left to make."""
         worker.process.join()
-        code = worker.process.exitcode or 0
-        cause = f"signal {-code}" if code < 0 else f"exit code {code}"
-        if self._interrupted:
-            self._workers.remove(worker)
-            return [] if worker.run is None else [(worker.run, AttemptResult("interrupted"))]
-        if not worker.has_begun:
-            self._count_lost_start(cause)
         worker.channel.close()
-        self._workers[self._workers.index(worker)] = self._begin(worker.device)
-        result = AttemptResult("died", cause) if worker.has_begun else AttemptResult("interrupted")
-        return [] if worker.run is None else [(worker.run, result)]
+        self._workers.remove(worker)
+        code = worker.process.exitcode or 0
+        if stopping or code == 0:
+            return
+        if not worker.has_begun:
+            self._count_lost_start(f"signal {-code}" if code < 0 else f"exit code {code}")
+        self._workers.append(self._begin(worker.device))
 
 
 def _start_method(devices: Sequence[Device]) -> BaseContext:
@@ -267,32 +203,37 @@ def _hangups_blocked() -> Iterator[None]:
 
 
 _channel: list[Connection] = []
-"""The way from this process to the one that asked for it; only workers have one."""
+"""The way from this process to the one that started it; only workers have one."""
 
 
-def _serve(channel: Connection) -> None:
-    """Make runs as they are sent, until nobody sends any more."""
+def _send(message: object) -> None:
+    _channel[0].send(message)
+
+
+def _serve(channel: Connection, work: Work) -> None:
+    """Work on a plan; an error that concerns all runs is sent to the process that started this one."""
     for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):  # They reach all; the parent ends others.
         signal.signal(number, signal.SIG_IGN)
     stop_at_sigterm()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(channel, work), daemon=True).start()
     _channel[:] = [channel]
-    with suppress(EOFError, OSError):
-        channel.send("begun")
-        while not interruption_requested():
-            result = answer(*channel.recv())
-            if torch.cuda.is_available():  # Others may need what torch keeps for later.
-                gc.collect()
-                torch.cuda.empty_cache()
-            channel.send(result)
+    with suppress(BrokenPipeError, Interrupted):
+        _send("begun")
+        try:
+            work.work()
+        except IsoglossError as error:
+            _send(error)
+        except Exception:  # It may not be possible to pickle it.
+            _send(RuntimeError(f"in a process that made runs:\n{format_exc()}"))
 
 
-def _report(progress: Progress) -> None:
-    _channel[0].send(progress)
-
-
-def _end_with_parent() -> None:
+def _end_with_parent(channel: Connection, work: Work) -> None:
+    """End this process once its parent has ended, or closed the channel; its runs are given back."""
     parent = parent_process()
     if parent is not None:
-        wait_for([parent.sentinel])
+        wait_for([parent.sentinel, channel])  # Nothing is sent to this process.
+        request_interruption()
+        giving_back = threading.Thread(target=work.context.store.leases.abandon, daemon=True)
+        giving_back.start()
+        giving_back.join(GRACE)
         os._exit(1)

@@ -105,10 +105,6 @@ class Planned:
                 titles[identity(run)] = f"{title} ({details})" if details else title
         return titles
 
-    def begun(self, run: Run, number: int, total: int) -> Begun:
-        """Build the start event of a run."""
-        return Begun(identity(run), self.titles[identity(run)], number, total)
-
     def _labels(self, run: Run) -> str:
         """Name the encoders in a run, where the recipe has several."""
         labels = [self.encoders[encoder] for encoder in run.encoders if encoder in self.encoders]

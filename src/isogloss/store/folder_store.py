@@ -167,7 +167,7 @@ class FolderStore:
 def check_there(folder: Path) -> None:
     """Raise StorageError unless a folder of runs is there."""
     if not folder.is_dir():
-        raise StorageError(f"{folder}: there is no such folder of runs. Name one with --in.")
+        raise StorageError(f"{folder}: no such folder of runs. Name one with --in.")
 
 
 def json_or_empty(content: bytes | None, shape: type[T]) -> T:

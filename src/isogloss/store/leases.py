@@ -2,17 +2,18 @@
 
 A lease is a small file that exactly one process can create. Its holder writes into it every few seconds, and
 a process that waits for it checks whether it changes: no clocks are compared, so clocks may differ. A lease
-ends when its holder exits (known at once on the same machine), gives it up, or does not renew it for its
+ends when its holder exits (known at once on the same machine), gives it back, or does not renew it for its
 duration. Then the next one is created, ``RUN.2`` after ``RUN.1``, again by exactly one process, so that no
 lease is ever removed while a process could still rely on it. The leases of a run are removed when it has a
-record: from then on they have no readers.
+record or has failed: from then on they have no readers. Until then those that were not given back count the
+processes that died with the run.
 
 It takes no locks, which network file systems have or have not: only that a file is created by one process
 alone (O_EXCL; on NFS since version 3), and that a file opened again shows what others wrote (close-to-open).
 A holder that was paused for longer than that (a laptop that slept, a mount that did not answer) finds the
-next lease, or its own gone, and leaves the run: it checks its lease before each rename. Should it be paused
-between the check and the rename, the file has the same bytes as the other's, and an equal folder stays as it
-is.
+next lease, or its own gone, gives its own back and leaves the run: it checks its lease before each rename.
+Should it be paused between the check and the rename, the file has the same bytes as the other's, and an equal
+folder stays as it is.
 """
 
 import json
@@ -28,7 +29,7 @@ from pathlib import Path
 from platform import node
 from secrets import token_hex
 from stat import S_ISREG
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from isogloss.core.atomic_files import make_folder, writing
 from isogloss.core.errors import StorageError
@@ -47,6 +48,12 @@ RENEWALS = 6
 RETRY_EVERY = 0.5
 """Seconds between two attempts of a process that waits for a lease."""
 
+Ending: TypeAlias = Literal["finished", "there", "failed", "given up", "out of memory"]
+"""How a lease ends: the run has a record, has one of another process, or has failed; or it is given back, the
+last time by a run that shared a GPU whose memory ran out."""
+
+SETTLED = ("finished", "there", "failed")
+"""Endings after which the leases of a run have no readers."""
 
 IsOwn: TypeAlias = Callable[[bytes], object]
 """Returns, from the content of a file, whether this process wrote it."""
@@ -150,10 +157,7 @@ class Lease:
     """Whether another process has leased the run since, or finished it, while this one could not renew it."""
     silent: bool = False
     """Whether it could not be renewed for its duration: another process may lease the run."""
-    finished: bool = False
-    """Whether the run has a record: then its leases are removed, otherwise this one is given up."""
-    was_finished: bool = False
-    """Whether another process finished the run before this one leased it."""
+    ending: Ending = "given up"
 
     @property
     def name(self) -> str:
@@ -167,7 +171,22 @@ class Lease:
     def content(self, *, held: bool = True) -> bytes:
         """Return the content of its file."""
         holder = {"process": this_process(), "machine": node(), "pid": os.getpid(), "token": self.token}
-        return json.dumps({**holder, "beat": self.beat, "held": held}).encode()
+        ending = {} if held else {"ending": self.ending}
+        return json.dumps({**holder, "beat": self.beat, "held": held, **ending}).encode()
+
+
+@dataclass(frozen=True)
+class LeaseHistory:
+    """The leases of a run that has neither a record nor failed."""
+
+    is_held: bool = False
+    """Whether a process holds the last one."""
+    holder: str = ""
+    """Who holds or held it, for messages."""
+    deaths: int = 0
+    """Leases that have ended and that nobody gave back."""
+    out_of_memory: bool = False
+    """Whether one was given back as the memory of a shared GPU ran out."""
 
 
 @dataclass
@@ -190,12 +209,9 @@ class Leases:
     """Taken to write or remove a lease of this process, so that none is renewed after it was removed."""
 
     @contextmanager
-    def leased(self, key: str, *, expired: bytes = b"") -> Iterator[Lease | None]:
-        """Hold the lease of a run; None if another process holds it.
-
-        ``expired`` is the content of a lease that another part of this program has waited for in vain.
-        """
-        lease = self._lease(key, expired)
+    def leased(self, key: str) -> Iterator[Lease | None]:
+        """Hold the lease of a run; None if another process holds it."""
+        lease = self._lease(key)
         if lease is None:
             yield None
             return
@@ -219,55 +235,61 @@ class Leases:
                     try:
                         yield
                     finally:
-                        lease.finished = True  # A task leaves no record: the lease is all it needs.
+                        lease.ending = "finished"  # A task leaves no record: the lease is all it needs.
                     return
             time.sleep(RETRY_EVERY)
 
     def holder(self, key: str) -> str:
         """Return who holds the lease of a run, for messages; empty where no process does."""
-        _, content = self._last(key)
-        if content is None or self._has_ended(key, content):
-            return ""
-        owner = _read(content)
-        return f"{owner.get('pid', 'unknown')} on {owner.get('machine', 'an unknown machine')}"
+        history = self.history(key)
+        return history.holder if history.is_held else ""
 
-    def expired(self, key: str) -> bytes | None:
-        """Return the last lease's content if that has ended, b"" without a lease, None while one is held."""
-        _, content = self._last(key)
-        if content is None:
-            return b""
-        return content if self._has_ended(key, content) else None
+    def history(self, key: str) -> LeaseHistory:
+        """Read the leases of a run."""
+        self._give_up()
+        contents = self._contents(key)
+        if not contents:
+            return LeaseHistory()
+        leases, is_held = [_read(content) for content in contents], not self._has_ended(key, contents[-1])
+        past = leases[:-1] if is_held else leases
+        holder = f"{leases[-1].get('pid', 'unknown')} on {leases[-1].get('machine', 'an unknown machine')}"
+        return LeaseHistory(
+            is_held,
+            holder,
+            deaths=sum(lease.get("held") is not False for lease in past),
+            out_of_memory=any(lease.get("ending") == "out of memory" for lease in past),
+        )
+
+    def abandon(self) -> None:
+        """Give back every lease of this process, which ends at once and must not rename anything any more."""
+        for lease in list(self._held.values()):
+            lease.lost = True
+            with suppress(OSError, StorageError):
+                self.board.write(lease.name, lease.content(held=False), lease.is_own)
 
     def forget(self, key: str) -> None:
         """Remove the leases of a finished run that a killed process could not remove."""
-        number, _ = self._last(key)
-        self._remove(key, number)
+        self._remove(key, len(self._contents(key)))
 
     def _remove(self, key: str, last: int) -> None:
         for number in range(last, 0, -1):
             self.board.remove(_name(key, number))
 
-    def left_by(self, key: str, process: str) -> bytes:
-        """Return the last lease's content if it is that of a process known to have died, else b""."""
-        _, content = self._last(key)
-        return content if content is not None and _read(content).get("process") == process else b""
-
-    def _lease(self, key: str, expired: bytes) -> Lease | None:
+    def _lease(self, key: str) -> Lease | None:
         self._give_up()
-        number, content = self._last(key)
+        contents = self._contents(key)
         # A lease is empty while its holder writes it: that is not one of which nothing is known.
-        waited_for = bool(expired) and content == expired
-        if content is not None and not waited_for and not self._has_ended(key, content):
+        if contents and not self._has_ended(key, contents[-1]):
             return None
-        lease = Lease(key, number + 1, renewed=_now())
+        lease = Lease(key, len(contents) + 1, renewed=_now())
         return lease if self.board.create(lease.name, lease.content()) else None
 
-    def _last(self, key: str) -> tuple[int, bytes | None]:
-        """Return the number of the last lease of a run and its content; 0 and None without one."""
-        number, content = 0, None
-        while (following := self.board.read(_name(key, number + 1))) is not None:
-            number, content = number + 1, following
-        return number, content
+    def _contents(self, key: str) -> list[bytes]:
+        """Read the leases of a run, the first one first."""
+        contents: list[bytes] = []
+        while (content := self.board.read(_name(key, len(contents) + 1))) is not None:
+            contents.append(content)
+        return contents
 
     def _has_ended(self, key: str, content: bytes) -> bool:
         owner = _read(content)
@@ -281,14 +303,14 @@ class Leases:
         return self.clock() - first[2] > self.duration
 
     def _end(self, lease: Lease) -> None:
-        """Remove the leases of a finished run; give up that of another."""
-        ending = "there" if lease.was_finished else "finished" if lease.finished else "given up"
-        self._note(lease, "lost" if lease.lost else ending)
+        """Remove the leases of a run that has a record or has failed; give that of another back."""
+        self._note(lease, "lost" if lease.lost else lease.ending)
         self._seen.pop(lease.key, None)
+        is_settled = lease.ending == "there" or (lease.ending in SETTLED and not lease.lost)
         try:
-            if lease.was_finished or (lease.finished and not lease.lost):
+            if is_settled:
                 self._remove(lease.key, lease.number)
-            elif not lease.lost:
+            else:  # Also one that is lost: its holder did not die.
                 self.board.write(lease.name, lease.content(held=False), lease.is_own)
         except (OSError, StorageError):  # Until then, whoever waits for it sees no more signs of life.
             self._not_given_up.append(lease)

@@ -156,7 +156,7 @@ class MirroredStore:
             if not self._download_run(identity(run)):
                 raise StorageError(
                     f"{self.url}/{identity(run)}: this run is not there, or not whole. Remove its {RECORD}, "
-                    f"if there is one, and run again: only this run is repeated."
+                    f"if any, and run again: only this run is repeated."
                 )
 
     def download_model(self, key: str) -> Path:  # noqa: D102

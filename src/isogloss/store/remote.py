@@ -98,7 +98,7 @@ class Remote:
             if self.read(name) != b"1":
                 raise ConfigError(
                     f"{self.url}: runs cannot be shared here: this server writes over a file that was to be "
-                    f"created only where there is none (S3: If-None-Match), so that two processes could make "
+                    f"created only if missing (S3: If-None-Match), so that two processes could make "
                     f"the same run. Use a server that heeds it, or a folder."
                 )
         finally:

@@ -1,0 +1,400 @@
+"""Work on a plan: lease a run whose needs are finished, make it, and go on until no run is left.
+
+Every process that works on a plan runs this loop, whoever started it: the caller's own process, others of
+this machine, tasks of a Ray cluster, jobs of Slurm, the same command on another machine. They share the
+folder of runs and nothing else. The lease of a run keeps others from making it, too.
+
+A failure stops only the runs that need the failed one. It is recorded where it concerns the run alone; what
+concerns all (the disk, a mistake in the code) is raised. A run whose process dies, or that shared a GPU whose
+memory ran out, is made again with no other run on its machine; when ``DEATHS`` processes have died with it,
+it has failed. A folder of runs that goes away (a server that restarts, a lost mount) is waited for: runs
+continue from their last checkpoints, and nothing is created in place of the folder (``core.storage``).
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
+from math import inf
+from threading import Event as Flag
+from time import monotonic
+from typing import Literal, TypeAlias, TypeVar
+
+import torch
+
+from isogloss.core.errors import ConfigError, DataError, ModelError, RunError, StorageError
+from isogloss.core.identity import identity
+from isogloss.core.interruption import (
+    Interrupted,
+    interruptible,
+    interruption_requested,
+    should_stop,
+    stop_if_lost,
+    stopping_if_lost,
+)
+from isogloss.core.progress import OnProgress, Progress
+from isogloss.engine.damage import missing_file, quarantine_checkpoints
+from isogloss.engine.devices import Room, Seat
+from isogloss.runs.execute import make
+from isogloss.runs.run import Run, RunContext, needs, read_by
+from isogloss.store.leases import Ending, Lease, LeaseHistory
+from isogloss.training.distributed import world_size
+
+DEATHS = 3
+"""Processes that may die with a run until it has failed."""
+
+FIRST_WAIT, CHECK_EVERY = 0.05, 1.0
+"""Seconds between two checks of runs that other processes make, at first and at most; the latter also of a
+folder that has gone away."""
+
+PATIENCE = 600.0
+"""Seconds that a folder is waited for."""
+
+GONE = (
+    "The folder of runs has gone away. See whether its disk or mount is there, then run the same command "
+    "again: finished runs are kept."
+)
+_WAITING = "waiting for the folder of runs, which has gone away"
+
+ENDINGS: Mapping[str, Ending] = {"made": "finished", "done": "there", "failed": "failed"}
+"""How the lease of a settled run ends."""
+
+T = TypeVar("T")
+
+State: TypeAlias = Literal[
+    "begun", "made", "done", "failed", "elsewhere", "full", "damaged", "died", "waiting"
+]
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change in the state of a run, and its message.
+
+    done: another process has finished it; elsewhere: another process is making it, or it waits until this
+    machine is free; full: no device has room for it; damaged: its checkpoints were, and are set aside; died:
+    it is made again; waiting: this process has nothing to make.
+    """
+
+    run: str
+    state: State
+    message: str = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the run needs no more work."""
+        return self.state in ("made", "done", "failed")
+
+
+Report = Callable[[Event], None]
+
+
+def needs_within(runs: Mapping[str, Run]) -> dict[str, list[str]]:
+    """Return, by id, the ids of those of the runs that each needs."""
+    return {key: [need for need in map(identity, needs(run)) if need in runs] for key, run in runs.items()}
+
+
+class Agenda:
+    """The runs of a plan that can be made, in its order, as those they need are settled."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = {identity(run): run for run in runs}
+        self._numbers = {key: number for number, key in enumerate(self._runs)}
+        self.needs = needs_within(self._runs)
+        self._graph = TopologicalSorter(self.needs)
+        self._graph.prepare()
+        self._ready: list[tuple[int, str]] = []
+        """A heap of numbers and ids."""
+        self._postponed: list[tuple[int, str]] = []
+        self._looked = monotonic()
+        self.left = len(self._runs)
+        """Number of runs that are not settled."""
+        self._add_ready()
+
+    @property
+    def open(self) -> int:
+        """Number of runs that can be made, those included that another process makes."""
+        return len(self._ready) + len(self._postponed)
+
+    def next(self) -> Run | None:
+        """Return the first run that can be made; None if all such are postponed."""
+        if monotonic() - self._looked > CHECK_EVERY:
+            self.look_again()
+        return self._runs[self._ready[0][1]] if self._ready else None
+
+    def postpone(self) -> None:
+        """Set the first run aside for a moment."""
+        self._postponed.append(heappop(self._ready))
+
+    def look_again(self) -> None:
+        """Take up what was postponed."""
+        self._looked = monotonic()
+        for entry in self._postponed:
+            heappush(self._ready, entry)
+        self._postponed.clear()
+
+    def settle(self) -> None:
+        """Let the runs go on that wait for the first one, which is finished or has failed."""
+        self._graph.done(heappop(self._ready)[1])
+        self.left -= 1
+        self._add_ready()
+
+    def _add_ready(self) -> None:
+        for key in self._graph.get_ready():
+            heappush(self._ready, (self._numbers[key], key))
+
+
+@dataclass
+class Work:
+    """The work of one process on a plan."""
+
+    context: RunContext
+    runs: Sequence[Run]
+    """What a run needs stands before it."""
+    report: Report
+    """Called with each change; an error of its own ends the work."""
+    room: Room = field(default_factory=Room)
+    patience: float = inf
+    """Seconds without anything to do after which it ends, if others make all that is left."""
+    agenda: Agenda = field(init=False)
+    _failed: set[str] = field(default_factory=set)
+    _report_error: Exception | None = None
+
+    def work(self) -> None:
+        """Work until every run is finished or has failed; Interrupted on request."""
+        store = self.context.store
+        with interruptible(), store.guarded():
+            self._patiently(store.refresh)
+            self.agenda = Agenda([run for run in self.runs if not store.is_finished(run)])
+            idle = 0.0
+            while self.agenda.left and idle <= self.patience:
+                idle = self._step(idle)
+
+    def _step(self, idle: float) -> float:
+        """Make the next run or wait; return the seconds waited since a run was settled."""
+        if should_stop():
+            raise Interrupted
+        run = self.agenda.next()
+        event = self._settle(run) if run else None
+        if event and event.is_settled:
+            self.agenda.settle()
+            return 0.0
+        if event and event.state == "elsewhere":
+            self.agenda.postpone()
+            return idle
+        pause = min(max(FIRST_WAIT, idle), CHECK_EVERY)
+        self._wait(pause)
+        self.agenda.look_again()
+        return idle + pause
+
+    def _settle(self, run: Run) -> Event:
+        """Make a run, unless one that it needs has failed, and report what has become of it."""
+        key, store = identity(run), self.context.store
+        if failed := next((need for need in self.agenda.needs[key] if need in self._failed), ""):
+            event = Event(key, "failed", f"needs run {failed}, which failed")
+            self._patiently(lambda: store.fail(run, event.message, needs=failed))
+        else:
+            event = self._patiently(lambda: self.attempt(run))
+        if event.is_settled:
+            self._failed |= {key} if event.state == "failed" else set()
+            self.room.learn(run)
+            self._say(event)
+        return event
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for what other processes make."""
+        count = self.agenda.open
+        message = f"waiting for {count} run{'s' if count > 1 else ''} that other processes make"
+        self._say(Event("", "waiting", message))
+        Flag().wait(seconds)
+
+    def _say(self, event: Event) -> None:
+        try:
+            self.report(event)
+        except Exception as error:
+            self._report_error = error  # It is no outage of the folder.
+            raise
+
+    def _patiently(self, act: Callable[[], T]) -> T:
+        """Act; during an outage of the folder of runs, wait until it is back, and act again.
+
+        Only an attempt shows whether it can be used, too: one that fails at once belongs to the same outage.
+        """
+        since = inf
+        while True:
+            began = monotonic()
+            try:
+                return act()
+            except Exception as error:
+                if error is self._report_error or not self.context.store.is_outage(error):
+                    raise
+                reason, now = str(error), monotonic()
+            since = now if now - began > PATIENCE else min(since, now)
+            self._wait_for_folder(since, reason)
+
+    def _wait_for_folder(self, since: float, reason: str) -> None:
+        while True:
+            waited = monotonic() - since
+            if should_stop():
+                raise Interrupted
+            if waited > PATIENCE:
+                raise StorageError(f"{reason} (tried for {waited:.0f} s) {GONE}")
+            self.context.on_progress(Progress(_WAITING, round(waited), round(PATIENCE), reason))
+            Flag().wait(CHECK_EVERY)
+            if self.context.store.is_reachable():
+                return
+
+    def attempt(self, run: Run) -> Event:
+        """Make a run unless another process does or did; record its failure if that concerns it alone."""
+        key, store = identity(run), self.context.store
+        if store.is_finished(run):
+            store.remove_leftovers(run)
+            store.forget_leases(run)
+            return Event(key, "done")
+        if why := store.failure(run, afresh=True):
+            return Event(key, "failed", why)
+        history = store.leases.history(key)
+        if history.is_held:
+            return Event(key, "elsewhere")
+        alone = bool(history.deaths or history.out_of_memory)
+        with self.room.taken(run, store.leases, alone=alone) as seat:
+            if not seat:
+                return Event(key, "elsewhere" if alone else "full")
+            with store.leases.leased(key) as lease:
+                return self._leased(run, lease, history, seat) if lease else Event(key, "elsewhere")
+
+    def _leased(self, run: Run, lease: Lease, history: LeaseHistory, seat: Seat) -> Event:
+        """Make a run of which this process has the lease, unless it was settled meanwhile."""
+        key, store = lease.key, self.context.store
+        if store.finished_meanwhile(run):
+            store.remove_leftovers(run)
+            event = Event(key, "done")
+        elif why := store.failure(run, afresh=True):
+            event = Event(key, "failed", why)
+        elif why := _deadly(history):
+            store.fail(run, why)
+            event = Event(key, "failed", why)
+        else:
+            if history.deaths:
+                reason = f"its process was ended from outside ({history.holder}); it was made again."
+                self._say(Event(key, "died", reason))
+            self._say(Event(key, "begun"))
+            event = self._make(run, lease, seat)
+        if event.is_settled:
+            lease.ending = ENDINGS[event.state]
+        return event
+
+    def _make(self, run: Run, lease: Lease, seat: Seat) -> Event:
+        key, store, damage = lease.key, self.context.store, ""
+        try:
+            damage = store.download_checkpoints(run) or quarantine_checkpoints(store, run)
+            store.download(read_by(run))
+            with store.uploading_checkpoints(run, lease), stopping_if_lost(partial(self._check, lease)):
+                make(replace(self.context, on_progress=_stoppable(self.context.on_progress)), run)
+            event = Event(key, "made")
+        except Interrupted:
+            if not lease.lost:
+                raise
+            event = self._taken_over(run)
+        except Exception as error:
+            store.leases.renew(lease)
+            if not lease.lost and (lease.silent or not store.is_finished(run, afresh=True)):
+                event = self._result_of_error(run, error, lease, seat)
+            else:
+                event = self._taken_over(run)
+        if damage:
+            self._say(Event(key, "damaged", damage))
+        return event
+
+    def _taken_over(self, run: Run) -> Event:
+        """Return what has become of a run that another process took over."""
+        if not self.context.store.is_finished(run, afresh=True):
+            return Event(identity(run), "elsewhere")
+        self.context.store.remove_leftovers(run)
+        return Event(identity(run), "done")
+
+    def _check(self, lease: Lease) -> None:
+        """Stop if another process has taken the run over while this one was paused or could not be seen."""
+        self.context.store.leases.renew(lease, if_over=True)
+        wait_while_silent(lease, self.context.on_progress)
+        if lease.lost:
+            raise Interrupted
+
+    def _result_of_error(self, run: Run, error: Exception, lease: Lease, seat: Seat) -> Event:
+        store, key = self.context.store, lease.key
+        if seat == "shared" and ran_out(error):
+            lease.ending = "out of memory"
+            reason = f"the memory of the GPU that it shared ran out ({error}); it was made again."
+            self._say(Event(key, "died", reason))
+            return Event(key, "elsewhere")
+        if file := missing_file(store, read_by(run)):
+            raise StorageError(
+                f"{file}: it went away while another run needed it. Run the same command again: it is made "
+                f"anew."
+            ) from error
+        reason = failure_reason(error)
+        if not reason or store.is_outage(error):
+            raise error
+        store.fail(run, reason)
+        return Event(key, "failed", reason)
+
+
+def _deadly(history: LeaseHistory) -> str:
+    """Return why a run has failed with which too many processes died; empty for fewer."""
+    if history.deaths < DEATHS:
+        return ""
+    return (
+        f"its process was ended from outside {history.deaths} times (the last one: {history.holder}), the "
+        f"last time while no other run was made here. Did the memory run out? Lower batch_size, or use a "
+        f"larger machine."
+    )
+
+
+def _stoppable(on_progress: OnProgress) -> OnProgress:
+    """Report progress, and stop where this process should."""
+
+    def report(progress: Progress) -> None:
+        on_progress(progress)
+        stop_if_lost()
+        if should_stop() and world_size() == 1:  # Several leave together (``fit``).
+            raise Interrupted
+
+    return report
+
+
+def wait_while_silent(lease: Lease, on_progress: OnProgress) -> None:
+    """Wait while a lease cannot be renewed; StorageError when that takes too long.
+
+    Another process may have taken the run over: that shows when the folder is back.
+    """
+    since = monotonic()
+    while lease.silent and not lease.lost and not interruption_requested():
+        waited = monotonic() - since
+        if waited > PATIENCE:
+            raise StorageError(f"run {lease.key}: nobody could see that it is being made. {GONE}")
+        on_progress(Progress(_WAITING, round(waited), round(PATIENCE)))
+        Flag().wait(CHECK_EVERY)
+
+
+def failure_reason(error: Exception) -> str:
+    """Return why a run failed if other runs can go on; empty for errors of the disk."""
+    if isinstance(error, ConfigError | DataError | ModelError | RunError):
+        return str(error)
+    # torch has no error of its own for the machine's memory.
+    of_machine = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+    if of_machine or isinstance(error, MemoryError) or ran_out(error):
+        message = " ".join(str(error).split()) or type(error).__name__
+        return (
+            f"the memory ran out ({message:.300}). Lower batch_size or raise accumulation, set "
+            f"gradient_checkpointing, make fewer runs at a time (--jobs), or use a larger machine."
+        )
+    return ""
+
+
+def ran_out(error: Exception) -> bool:
+    """Return whether an error says that a GPU's memory ran out: torch's, or that of a library it calls."""
+    message = str(error) if isinstance(error, RuntimeError) else ""
+    return isinstance(error, torch.OutOfMemoryError) or bool(
+        re.search("out of memory|_ALLOC_FAILED", message)
+    )
