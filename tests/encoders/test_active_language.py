@@ -238,7 +238,7 @@ def test_the_file_gives_back_the_maps_and_says_when_it_is_damaged(maps, tmp_path
     assert found.source == "en" and found.maps.keys() == {"xx"}
     assert torch.equal(found.maps["xx"].matrix, maps.maps["xx"].matrix)
     (tmp_path / MAPS_FILE).write_bytes(b"\0" * 20)
-    with pytest.raises(ModelError, match="these language maps are damaged"):
+    with pytest.raises(ModelError, match="these added modules are damaged"):
         read_language_maps(tmp_path, 32)
 
 
@@ -286,7 +286,7 @@ def test_maps_of_another_encoder_are_refused(maps, bert_folder, tmp_path):
     copytree(bert_folder, tmp_path / "mapped")
     narrow = LanguageMaps("en", {"xx": LanguageMap(torch.eye(8), torch.zeros(8))})
     write_language_maps(narrow, tmp_path / "mapped")
-    with pytest.raises(ModelError, match=r"map of xx has the shape \(8, 8\), and the encoder is 32 wide"):
+    with pytest.raises(ModelError, match=r"xx.matrix has the shape \(8, 8\), and \(32, 32\) is expected"):
         load_model(tmp_path / "mapped")
 
 

@@ -1,6 +1,6 @@
 """Gates over every family's parameters: what a closed one switches off, and that nothing remains of them."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from shutil import copytree
 
 import pytest
@@ -21,7 +21,6 @@ from isogloss.encoders.gates import (
     frozen,
     gate_groups,
     gated,
-    mask_metadata,
     mask_tensors,
     prune,
     prune_encoder,
@@ -269,7 +268,7 @@ def mask(folder, language="en", draw=0, *, kinds=UNITS, above=0.0):
 
 def written(path, masks, kinds=UNITS):
     tensors = {name: one.numpy() for name, one in mask_tensors(masks).items()}
-    write_tensors(path, tensors, mask_metadata(kinds))
+    write_tensors(path, tensors, asdict(kinds))
     return path
 
 

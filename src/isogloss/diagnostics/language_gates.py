@@ -12,7 +12,7 @@ language, and every other one?
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations, islice, permutations
 from typing import ClassVar
 
@@ -37,7 +37,6 @@ from isogloss.encoders.gates import (
     Mask,
     gate_groups,
     gated,
-    mask_metadata,
     mask_tensors,
 )
 from isogloss.nn.hard_concrete import kept_share, open_probability
@@ -153,7 +152,7 @@ class LanguageGates(Diagnostic):
         ]
         specific = specific_gates(masks, all_groups)
         lists = {"/".join(("specific", *key)): numbers for key, numbers in specific.items()}
-        setting.keep_tensors(MASKS, {**mask_tensors(masks), **lists}, mask_metadata(self._kinds()))
+        setting.keep_tensors(MASKS, {**mask_tensors(masks), **lists}, asdict(self._kinds()))
         encoder = setting.subjects[0].id
         return [
             *similarity_rows(encoder, masks, all_groups),

@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError, check_named
-from isogloss.core.records import Value
 from isogloss.data.result_files import ABOVE, ENDING, LOG_ALPHA, MASKS, read_tensors
 from isogloss.encoders.added.language_modules import encoder_of, language_site
 from isogloss.encoders.families import family_of
@@ -274,11 +273,6 @@ def mask_tensors(masks: Iterable[Mask]) -> dict[str, Tensor]:
         tensors[f"{ABOVE}/{key}"] = torch.tensor(mask.above)
         tensors |= {f"{LOG_ALPHA}/{key}/{name}": log_alpha for name, log_alpha in mask.log_alpha.items()}
     return tensors
-
-
-def mask_metadata(kinds: GateKinds) -> dict[str, Value]:
-    """Return the metadata of a file of masks."""
-    return {"attention": kinds.attention, "feed_forward": kinds.feed_forward}
 
 
 def read_masks(path: Path) -> list[Mask]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import ModelError, StorageError
+from isogloss.core.errors import ModelError
 from isogloss.core.identity import derive
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
@@ -29,6 +29,7 @@ from isogloss.encoders.tokenizers import (
     SMALLEST_COUNT,
     ModelJson,
     check_size,
+    reading,
     unigram_pieces,
     word_pieces,
 )
@@ -76,10 +77,8 @@ def add_subwords(tokenizer: "PreTrainedTokenizerFast", lines: Iterable[str], *, 
 
 def read_subwords(tokenizer: "PreTrainedTokenizerFast", path: Path) -> None:
     """Read a file written by ``write_tokenizer`` into a tokenizer; StorageError for a damaged file."""
-    try:
-        tokenizer.backend_tokenizer.model = _from_state(json.loads(path.read_text(encoding="utf-8"))).model
-    except Exception as error:  # tokenizers raises no error of its own.
-        raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
+    with reading(path) as state:
+        tokenizer.backend_tokenizer.model = _from_state(state).model
 
 
 def added_subwords(old: "PreTrainedTokenizerFast", new: "PreTrainedTokenizerFast") -> dict[int, str]:

@@ -5,7 +5,6 @@ found in the vocabulary from ISO codes. A new (Marian) model may have several di
 text requests French, as in OPUS-MT.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +13,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from isogloss.core.errors import ModelError, StorageError, did_you_mean
+from isogloss.core.errors import ModelError, did_you_mean
 from isogloss.core.languages import base_and_script, codes_of_three_letters, is_usual_script
 from isogloss.encoders import folders
 from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.encoders.folders import from_pretrained, quiet
 from isogloss.encoders.loading import check_complete
 from isogloss.encoders.subwords import pad_rows, padding_mask
-from isogloss.encoders.tokenizers import ModelJson, check_size, unigram_pieces
+from isogloss.encoders.tokenizers import ModelJson, check_size, reading, unigram_pieces
 
 AUTO_CLASS = "AutoModelForSeq2SeqLM"
 POSITIONS = 512
@@ -303,16 +302,14 @@ def train_translation_tokenizer(lines: Iterable[str], *, languages: Sequence[str
 
 def read_translation_tokenizer(path: Path) -> Tokenizer:
     """Read a tokenizer written by ``write_tokenizer``; StorageError for a damaged file."""
-    try:
-        model = json.loads(path.read_text(encoding="utf-8"))["model"]
+    with reading(path) as content:
+        model = content["model"]
         special = [
             piece
             for piece, _ in model["vocab"]
             if piece in (END, UNKNOWN, PADDING) or piece == language_subword(piece[2:-2])
         ]
         return _marian_tokenizer(model, special)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,8 @@ import base64
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -188,10 +189,17 @@ def write_tokenizer(tokenizer: "PreTrainedTokenizerFast", path: Path) -> None:
 
 def read_tokenizer(path: Path, *, family: str) -> "PreTrainedTokenizerFast":
     """Read a tokenizer written by ``write_tokenizer``; StorageError for a damaged file."""
-    try:
+    with reading(path) as content:
         _, make = _KINDS[FAMILIES[family].tokenizer]
-        return make(json.loads(path.read_text(encoding="utf-8"))["model"])
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        return make(content["model"])
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the content of a file written by ``write_tokenizer``; StorageError if it cannot be used."""
+    try:
+        yield json.loads(path.read_text(encoding="utf-8"))
+    except Exception as error:  # tokenizers raises no error of its own.
         raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
 
 

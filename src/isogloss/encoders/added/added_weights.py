@@ -167,9 +167,9 @@ def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:
 def write_language_maps(maps: LanguageMaps, folder: Path) -> None:
     """Write an encoder's maps into its folder."""
     weights = {
-        f"{language}.{name}": getattr(language_map, name)
-        for language, language_map in maps.maps.items()
-        for name in ("matrix", "shift")
+        f"{code}.{name}": tensor
+        for code, language_map in maps.maps.items()
+        for name, tensor in vars(language_map).items()
     }
     write_weights(folder / MAPS_FILE, weights, {"source": maps.source})
 
@@ -179,29 +179,15 @@ def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
 
     ModelError for a damaged file, or that of another encoder.
     """
-    from safetensors import SafetensorError, safe_open
-
     path = folder / MAPS_FILE
     if not path.exists():
         return None
-    try:
-        with safe_open(path, framework="pt") as file:
-            source = (file.metadata() or {})["source"]
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-        languages = sorted({name.rpartition(".")[0] for name in weights})
-        maps = {code: LanguageMap(weights[f"{code}.matrix"], weights[f"{code}.shift"]) for code in languages}
-    except (SafetensorError, OSError, KeyError) as error:
-        raise ModelError(
-            f"{path}: these language maps are damaged ({one_line(error)}). Adjust the encoder "
-            f"again, or delete the file to use it without."
-        ) from error
-    for language, language_map in maps.items():
-        if language_map.matrix.shape != (width, width) or language_map.shift.shape != (width,):
-            raise ModelError(
-                f"{path}: the map of {language} has the shape {tuple(language_map.matrix.shape)}, and the "
-                f"encoder is {width} wide. Copy the encoder's own file there, or delete this one to use it "
-                f"without."
-            )
+    source, weights = read_metadata(path, lambda metadata: str(metadata["source"])), read_weights(path)
+    shapes = {"matrix": torch.empty(width, width), "shift": torch.empty(width)}
+    languages = sorted({name.rpartition(".")[0] for name in weights})
+    expected = {f"{code}.{name}": tensor for code in languages for name, tensor in shapes.items()}
+    check_shapes(path, weights, expected)
+    maps = {code: LanguageMap(**{name: weights[f"{code}.{name}"] for name in shapes}) for code in languages}
     return LanguageMaps(source, maps)
 
 
@@ -227,14 +213,19 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise _damaged(path, error) from error
 
 
-def copy_weights(path: Path, weights: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter]) -> None:
-    """Copy the weights of a file into added modules; ModelError if it is that of another encoder."""
-    for name, shape, expected in differing_shapes(parameters, weights):
+def check_shapes(path: Path, weights: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Raise ModelError if the weights of a file do not have the expected names and shapes."""
+    for name, shape, expected_shape in differing_shapes(expected, weights):
         raise ModelError(
             f"{path}: these modules are another encoder's: {name} has the shape {shape}, and "
-            f"{expected} is expected. Copy the encoder's own file there, or delete this one to "
-            f"use the encoder without."
+            f"{expected_shape} is expected. Copy the encoder's own file there, or delete this one to use the "
+            f"encoder without."
         )
+
+
+def copy_weights(path: Path, weights: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter]) -> None:
+    """Copy the weights of a file into added modules; ModelError if it is that of another encoder."""
+    check_shapes(path, weights, parameters)
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(weights[name])

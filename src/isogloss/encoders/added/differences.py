@@ -26,7 +26,7 @@ from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.paths import from_home
 from isogloss.encoders import folders
 from isogloss.encoders.added import peft_adapters
-from isogloss.encoders.added.added_weights import read_weights
+from isogloss.encoders.added.added_weights import read_weights, write_weights
 from isogloss.encoders.added.task_adapter import read_task_adapter
 from isogloss.encoders.family import encoder_prefix, head_parameters
 from isogloss.encoders.folders import DIFFERENCE
@@ -179,10 +179,8 @@ def sparse_weights(model: nn.Module, masks: Mapping[str, Tensor]) -> dict[str, T
 
 def write_sparse(weights: Mapping[str, Tensor], base: str, folder: Path) -> None:
     """Write the tensors of ``sparse_weights``, as a difference from ``base``."""
-    from safetensors.torch import save_file
-
     write_difference(folder, base, form="sparse", weights=DELTAS_FILE)
-    save_file(dict(weights), folder / DELTAS_FILE, metadata={"format": "pt"})
+    write_weights(folder / DELTAS_FILE, weights, {"format": "pt"})
 
 
 def apply_deltas(model: nn.Module, folder: Path) -> set[str]:

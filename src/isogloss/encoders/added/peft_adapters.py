@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, one_line
-from isogloss.encoders.added.added_weights import read_weights
+from isogloss.encoders.added.added_weights import read_weights, write_weights
 from isogloss.encoders.added.language_modules import encoder_of
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import EncoderFamily, Model, encoder_prefix, head_parameters
@@ -125,9 +125,7 @@ def write_adapters(
     folder: Path, weights: dict[str, Tensor], config: "PeftConfig", model: nn.Module, base: str
 ) -> None:
     """Write an ordinary peft folder: configuration and weights, the head's among ``modules_to_save``."""
-    from safetensors.torch import save_file
-
-    save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+    write_weights(folder / WEIGHTS, weights, {"format": "pt"})
     saved = copy(config)
     saved.base_model_name_or_path, _, revision = base.partition("@")
     saved.revision, saved.inference_mode = revision or None, True
