@@ -50,7 +50,7 @@ def setting_of(diagnostic, folder):
     def read(language):
         return evaluation(task, sentences(language, 12), tokenizer, how, language=language)
 
-    mixup = Mixup(layer=1, largest=0.5, learned=False)
+    mixup = Mixup(layer=1, ratio=0.5, learned=False)
 
     def paired(language):
         return pair_with_translations(read(language), sentences("en", 12), tokenizer, how, mixup=mixup)

@@ -87,7 +87,7 @@ def model_and_paired(request, bert_folder, tmp_path):
 
     def paired(language):
         own = evaluation(task, read(language, 24), tokenizer, how, baseline=0.25)
-        mixup = Mixup(layer=2, largest=0.7, ratio=ratio)
+        mixup = Mixup(layer=2, ratio=0.7, ratio_module=ratio)
         return pair_with_translations(own, read("en", 24), tokenizer, how, mixup=mixup)
 
     return task.head(bert_folder, seed=0), paired
@@ -107,7 +107,7 @@ def test_rows_are_the_scores_of_models_that_mix_so(model_and_paired):
     assert [one.done for one in done] == [*range(11), *range(11)]
     for row in rows:
         scorer = paired(row.language)
-        there = replace(scorer, mixup=replace(scorer.mixup, layer=row.layer, largest=row.ratio))
+        there = replace(scorer, mixup=replace(scorer.mixup, layer=row.layer, ratio=row.ratio))
         assert row.score == there.score(model)
         assert row.mean == pytest.approx(there.ratios(model).mean().item(), abs=1e-6)
         assert (row.model, row.baseline, row.examples) == (subject("0").id, 0.25, 24)
@@ -129,7 +129,7 @@ def test_a_constant_ratio_has_all_of_it(model_and_paired):
     scorer = paired("de")
     constant = replace(scorer, mixup=replace(scorer.mixup, learned=False))
     assert mean_share(constant, model, 1) == 1
-    assert mixing_at(constant, 3, 0.25).mixup == Mixup(layer=3, largest=0.25, learned=False)
+    assert mixing_at(constant, 3, 0.25).mixup == Mixup(layer=3, ratio=0.25, learned=False)
 
 
 def test_a_layer_that_is_not_there_is_refused_before_anything_is_scored(model_and_paired):
@@ -146,7 +146,7 @@ def mixing_so(mixup, weight, bias, largest):
     with torch.no_grad():
         ratio.weight.fill_(weight)
         ratio.bias.fill_(bias)
-    return replace(mixup, largest=largest, ratio=ratio)
+    return replace(mixup, ratio=largest, ratio_module=ratio)
 
 
 @pytest.fixture
@@ -172,9 +172,7 @@ def walk(model_and_paired):
 def test_paths_and_planes_end_in_models_that_mix_as_they_infer(walk):
     models, mixups, paired, setting = walk
     alone = [replace(paired("de"), mixup=mixups[n]).score(models[n]) for n in range(3)]
-    unmixed = [
-        replace(paired("de"), mixup=replace(mixups[n], largest=0.0)).score(models[n]) for n in range(3)
-    ]
+    unmixed = [replace(paired("de"), mixup=replace(mixups[n], ratio=0.0)).score(models[n]) for n in range(3)]
     rows = Interpolation(alphas=(0.0, 1.0)).measure(setting(2))
     assert [row.score for row in rows] == alone[:2]
     corners = Plane(alphas=(0.0, 1.0)).measure(setting(3))
@@ -208,7 +206,7 @@ def test_between_two_models_lies_their_mean_and_that_of_what_the_ratio_is_made_o
     middle.load_state_dict(home)
     watched("de").score(middle)  # The first model's encoder and mixup.
     assert torch.allclose(seen[1], seen[3], rtol=1e-4, atol=1e-5)
-    assert _mixing_so(mixups[0], [torch.zeros(1), torch.zeros(1), torch.tensor(-0.25)]).largest == 0.0
+    assert _mixing_so(mixups[0], [torch.zeros(1), torch.zeros(1), torch.tensor(-0.25)]).ratio == 0.0
 
 
 def test_models_that_mix_otherwise_or_not_at_all_have_no_path_in_pairs(walk):

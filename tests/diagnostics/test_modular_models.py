@@ -122,7 +122,7 @@ def test_pairs_are_scored_with_each_sides_modules(kind, bert_folder, tmp_path):
     own = evaluation(TASKS["upos"], examples, tokenizer, how, language="fr")
 
     def scores(largest):
-        mixup = Mixup(layer=1, largest=largest, learned=False)
+        mixup = Mixup(layer=1, ratio=largest, learned=False)
         paired = pair_with_translations(own, examples, tokenizer, how, mixup=mixup, source="en")
         return torch.cat(paired.scores(model))
 

@@ -29,7 +29,7 @@ def mixup(layer=2, **changes):
     with torch.no_grad():
         ratio.weight.fill_(-0.5)
         ratio.bias.fill_(1.0)
-    return Mixup(layer=layer, ratio=ratio, **changes)
+    return Mixup(layer=layer, ratio_module=ratio, **changes)
 
 
 def pairs(lengths=LENGTHS, *, more=0):
@@ -64,7 +64,7 @@ def test_without_a_ratio_the_model_is_unmixed_to_the_bit(folder, attention):
     torch.manual_seed(0)
     plain = states(model, rows, mask)
     torch.manual_seed(0)
-    assert torch.equal(states(model, rows, mask, mixup(largest=0.0)), plain)
+    assert torch.equal(states(model, rows, mask, mixup(ratio=0.0)), plain)
 
 
 @pytest.mark.parametrize("layer", [1, 2, 3])
@@ -114,7 +114,7 @@ def test_the_layer_computes_the_equations(folder, residual, learned, languages):
     if all(languages):
         stirred(modular(model, "attention"), seed=5, size=0.2)
     how = mixup(residual=residual, learned=learned)
-    how.ratio.double()
+    how.ratio_module.double()
     rows, mask = pairs()
     plain = family_of(model).sites(model)[how.layer - 1]
     source, target = (language_site(model, plain, language) for language in languages)
@@ -153,7 +153,7 @@ def entropy_of(*both_ways):
 def test_by_cosine_a_subword_takes_up_the_values_of_those_that_are_like_it(folder, residual):
     """Eqs 3-5 by hand with a softmax of 20 times the cosine, pair by pair without padding."""
     model, how = fresh(folder).double(), mixup(attends="cosine", residual=residual)
-    how.ratio.double()
+    how.ratio_module.double()
     rows, mask = pairs()
     site = family_of(model).sites(model)[how.layer - 1]
     states, _, trace = mixed(model, how, rows, mask)
@@ -183,7 +183,7 @@ def test_by_cosine_a_text_finds_itself(folder):
 @pytest.mark.parametrize("attends", [None, "cosine"])
 def test_padding_changes_nothing(folder, attends):
     model, how = fresh(folder).double(), mixup(attends=attends)
-    how.ratio.double()
+    how.ratio_module.double()
     rows, mask = pairs()
     wide, wide_mask = pairs(more=6)
     with mixing(model, how, mask) as trace:
@@ -199,9 +199,9 @@ def test_padding_changes_nothing(folder, attends):
 def test_gradients_are_those_of_finite_differences(folder, residual):
     """Along a random direction of all weights at once, those of the ratio included."""
     model, how = fresh(folder).double(), mixup(residual=residual)
-    how.ratio.double()
+    how.ratio_module.double()
     rows, mask = pairs()
-    weights = [*model.parameters(), *how.ratio.parameters()]
+    weights = [*model.parameters(), *how.ratio_module.parameters()]
     generator = torch.Generator().manual_seed(0)
     steps = [torch.randn(weight.shape, generator=generator, dtype=torch.float64) for weight in weights]
     wanted = torch.randn(len(rows), 32, generator=generator, dtype=torch.float64)
@@ -221,7 +221,7 @@ def test_gradients_are_those_of_finite_differences(folder, residual):
         for weight, step in zip(weights, steps, strict=True)
         if weight.grad is not None
     )
-    assert all(weight.grad.abs() > 0 for weight in how.ratio.parameters())
+    assert all(weight.grad.abs() > 0 for weight in how.ratio_module.parameters())
     size = 1e-6
     up = moved(size)
     down = moved(-2 * size)
@@ -237,7 +237,7 @@ def test_a_small_ratio_is_near_the_unmixed_layer_only_where_the_residual_is_summ
     plain = real(states(model, rows, mask), mask)
 
     def near(residual):
-        how = mixup(largest=1e-7, residual=residual)
+        how = mixup(ratio=1e-7, residual=residual)
         return torch.allclose(real(states(model, rows, mask, how), mask), plain, atol=1e-4)
 
     assert near("summed")
@@ -293,13 +293,13 @@ def test_a_layer_that_is_not_there_is_refused(bert_folder, layer):
 def test_what_is_saved_is_read_again_beside_an_ordinary_model(folder, tmp_path):
     from transformers import AutoModel
 
-    model, how = fresh(folder), mixup(largest=0.3, learned=False, residual="summed", attends="cosine")
+    model, how = fresh(folder), mixup(ratio=0.3, learned=False, residual="summed", attends="cosine")
     tokenizer = nn.Identity()
     tokenizer.save_pretrained = lambda _: None
     save_model(model, tokenizer, tmp_path / "model", extra_writers=(lambda place: save_mixup(how, place),))
     found = load_mixup(tmp_path / "model")
     assert found == how
-    assert {name: one.item() for name, one in found.ratio.named_parameters()} == pytest.approx(
+    assert {name: one.item() for name, one in found.ratio_module.named_parameters()} == pytest.approx(
         {"weight": -0.5, "bias": 1.0}
     )
     again = AutoModel.from_pretrained(tmp_path / "model")
@@ -343,6 +343,6 @@ def test_equal_modules_of_two_languages_mix_as_none_do(folder, kind):
 def test_a_side_in_two_languages_is_not_mixed(folder):
     model = modular(fresh(folder), "attention", ("en", "sw", "fr"))
     rows, mask = pairs()
-    found = r"each side of a batch is in one language; found en beside fr\+sw"
+    found = r"each side of a batch is in one language; found en and fr\+sw"
     with pytest.raises(ConfigError, match=found), active_language(model, ("en",) * 3 + ("sw", "sw", "fr")):
         states(model, rows, mask, mixup())

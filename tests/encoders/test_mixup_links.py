@@ -47,7 +47,7 @@ def even(links):
 def test_a_subword_takes_up_the_mean_value_of_those_it_is_linked_to(folder, residual, learned):
     """Eqs 3-5 by hand, pair by pair without padding."""
     model, how = fresh(folder).double(), mixup(residual=residual, learned=learned)
-    how.ratio.double()
+    how.ratio_module.double()
     rows, mask = pairs()
     links = links_of(rows.size(1))
     states, _, trace = mixed(model, how, rows, mask, links)
@@ -70,7 +70,7 @@ def test_what_has_no_link_is_as_unmixed_to_the_bit(folder, residual):
     model = fresh(folder)
     rows, mask = pairs()
     links = links_of(rows.size(1))
-    plain, plain_last, _ = mixed(model, mixup(largest=0.0), rows, mask)
+    plain, plain_last, _ = mixed(model, mixup(ratio=0.0), rows, mask)
     states, last, _ = mixed(model, mixup(residual=residual), rows, mask, links)
     unlinked = torch.cat((torch.ones_like(links[:, 0]), ~links.any(dim=2)))  # All of the sources, too.
     assert torch.equal(states[unlinked], plain[unlinked])
@@ -134,8 +134,8 @@ def test_without_links_nothing_is_guessed(folder):
         ConfigError, match=r"mixes words with those .* linked to; found none in a batch\. Let"
     ):
         mixed(fresh(folder), mixup(), rows, mask)
-    plain = mixed(fresh(folder), mixup(attends=None, largest=0.0), rows, mask)[1]
-    assert torch.equal(mixed(fresh(folder), mixup(largest=0.0), rows, mask)[1], plain)
+    plain = mixed(fresh(folder), mixup(attends=None, ratio=0.0), rows, mask)[1]
+    assert torch.equal(mixed(fresh(folder), mixup(ratio=0.0), rows, mask)[1], plain)
 
 
 def test_links_change_nothing_where_others_are_attended_to(folder):

@@ -35,7 +35,9 @@ def gradients(model, *, anew, languages=(), mixup=None):
     found = {
         name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None
     }
-    ratio = {name: weight.grad.clone() for name, weight in mixup.ratio.named_parameters()} if mixup else {}
+    ratio = (
+        {name: weight.grad.clone() for name, weight in mixup.ratio_module.named_parameters()} if mixup else {}
+    )
     return {"": last.detach(), **found, **ratio, **({"trace": trace.ratios} if trace else {})}
 
 

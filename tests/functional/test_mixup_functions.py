@@ -52,7 +52,7 @@ def batch(tokenizer, texts, labels=LABELS):
 def method_loss(model, task, sides, layer, ratio):
     """Return the loss of the method on rows that the task encodes."""
     pairs = [RowPair(*pair) for pair in zip(*sides, strict=True)]
-    mixed = MixedModel(model, Mixup(layer=layer, ratio=ratio))
+    mixed = MixedModel(model, Mixup(layer=layer, ratio_module=ratio))
     return XMixup().loss(task, mixed, collate_pairs(pairs, padding=0))
 
 

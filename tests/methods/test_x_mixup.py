@@ -113,7 +113,7 @@ def test_the_loss_of_a_batch_is_that_of_its_parts(name, bert_folder):
 
 
 def test_in_tagging_the_targets_labels_are_probabilities_and_there_is_no_kl(bert_folder, teacher):
-    task, model = TASKS["upos"], mixed_model("upos", bert_folder, largest=0.0)
+    task, model = TASKS["upos"], mixed_model("upos", bert_folder, ratio=0.0)
     translations = without_tags(sentences("en-de", 5))
     how = setting("upos", bert_folder, teacher).optimization
     soft = pseudo_labels(task, str(teacher), translations, how)
@@ -151,7 +151,7 @@ def test_in_neutral_setting_loss_and_gradients_are_the_plain_models_to_the_bit(b
         for code in ("en", "en-de")
     ]
     batch = collate_pairs(list(map(RowPair, *sides)), padding=tokenizer.pad_token_id)
-    ours = MixedModel(TASKS[task].head(bert_folder, seed=0), Mixup(layer=1, largest=0.0)).train()
+    ours = MixedModel(TASKS[task].head(bert_folder, seed=0), Mixup(layer=1, ratio=0.0)).train()
     plain = TASKS[task].head(bert_folder, seed=0).train()
     torch.manual_seed(0)
     loss = replace(NEUTRAL, alpha=0.25).loss(TASKS[task], ours, batch)
@@ -189,8 +189,8 @@ def test_a_training_that_was_interrupted_ends_as_if_it_was_not(train, tmp_path, 
     assert equal(again, whole)
     assert again.rows == whole.rows
     before, after = saved(whole, tmp_path / "a"), saved(again, tmp_path / "b")
-    assert torch.equal(before.ratio.weight, after.ratio.weight)
-    assert torch.equal(before.ratio.bias, after.ratio.bias)
+    assert torch.equal(before.ratio_module.weight, after.ratio_module.weight)
+    assert torch.equal(before.ratio_module.bias, after.ratio_module.bias)
 
 
 @pytest.mark.slow
@@ -283,7 +283,7 @@ def test_every_post_norm_family_learns_a_ratio_that_tells_examples_apart(
     trained = XMixup().train(given)
     found = saved(trained, tmp_path / "model")
     assert found.layer == {"nli": 1, "upos": 1, "qa": 2}[task]
-    assert found.ratio.weight.item() != 0
+    assert found.ratio_module.weight.item() != 0
     read = given.dev
     own = evaluation(given.task, read("de"), trained.tokenizer, given.optimization)
     scorer = pair_with_translations(own, read("en"), trained.tokenizer, given.optimization, mixup=found)

@@ -61,14 +61,14 @@ def test_the_loss_of_a_batch_is_that_of_its_parts(batch, bert_folder):
             assert len(parts) == count
             torch.testing.assert_close(sum(parts), whole)
         unlinked = replace(batch, links=torch.zeros_like(batch.links))
-        unmixed = LINKS.loss(UPOS, model_of(bert_folder, largest=0.0).eval(), batch)
+        unmixed = LINKS.loss(UPOS, model_of(bert_folder, ratio=0.0).eval(), batch)
         assert torch.equal(LINKS.loss(UPOS, model, unlinked), unmixed) and not torch.isclose(whole, unmixed)
 
 
 def test_in_neutral_setting_loss_and_gradients_are_the_unmixed_ones_to_the_bit(batch, bert_folder):
     found = []
     for attends in ("links", None):
-        model = model_of(bert_folder, largest=0.0, attends=attends).train()
+        model = model_of(bert_folder, ratio=0.0, attends=attends).train()
         torch.manual_seed(0)
         loss = XMixup(attends=attends, ratio=0.0).loss(UPOS, model, batch)
         loss.backward()
@@ -89,7 +89,7 @@ def test_it_trains_is_saved_and_reads_links_at_the_test_too(train, bert_folder, 
         write(tmp_path / "saved")
     found = load_mixup(tmp_path / "saved")
     assert (found.attends, found.layer) == ("links", 1)
-    assert found.ratio.weight.item() != 0
+    assert found.ratio_module.weight.item() != 0
     given = setting("upos", bert_folder, tmp_path)
     own = evaluation(UPOS, given.dev("de"), trained.tokenizer, given.optimization)
     there = linked(given.dev("en"))

@@ -21,7 +21,7 @@ def mixup(**changes):
     with torch.no_grad():
         ratio.weight.fill_(-0.5)
         ratio.bias.fill_(1.0)
-    return Mixup(layer=2, ratio=ratio, **changes)
+    return Mixup(layer=2, ratio_module=ratio, **changes)
 
 
 @pytest.fixture(params=["nli", "upos", "qa", "multiple-choice"])
@@ -121,7 +121,7 @@ def test_examples_without_a_translation_run_among_others_that_have_one(task, mod
 
 def test_without_a_ratio_the_target_side_is_that_of_the_plain_model(task, model, tokenizer, optimization):
     examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
-    scorer = paired_scorer(task, tokenizer, optimization, examples, translations, largest=0.0)
+    scorer = paired_scorer(task, tokenizer, optimization, examples, translations, ratio=0.0)
     plain = evaluation(task, examples, tokenizer, optimization).scores(model)
     assert scorer.ratios(model).tolist() == [0.0] * len(examples)
     if task.name in ONE_ANSWER:
@@ -136,7 +136,7 @@ def test_without_a_ratio_the_target_side_is_that_of_the_plain_model(task, model,
 def test_a_constant_ratio_is_that_of_every_pair(task, model, tokenizer, optimization):
     examples = READ[task.name]("de", 9)
     scorer = paired_scorer(
-        task, tokenizer, optimization, examples, READ[task.name]("en", 9), largest=0.25, learned=False
+        task, tokenizer, optimization, examples, READ[task.name]("en", 9), ratio=0.25, learned=False
     )
     assert scorer.ratios(model).tolist() == [0.25] * len(examples)
 
@@ -209,4 +209,4 @@ def test_translations_without_links_are_refused_where_words_are_mixed_by_links(t
         paired_scorer(
             task, tokenizer, optimization, examples, [bare[0], *linked(bare[1:2]), bare[2]], attends="links"
         )
-    paired_scorer(task, tokenizer, optimization, examples, bare, attends="links", largest=0.0)
+    paired_scorer(task, tokenizer, optimization, examples, bare, attends="links", ratio=0.0)

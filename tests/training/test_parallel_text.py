@@ -31,7 +31,7 @@ def mixup(**changes):
     with torch.no_grad():
         ratio.weight.fill_(-0.5)
         ratio.bias.fill_(1.0)
-    return Mixup(layer=2, ratio=ratio, **changes)
+    return Mixup(layer=2, ratio_module=ratio, **changes)
 
 
 @pytest.fixture(scope="module")
@@ -126,12 +126,12 @@ def paired(request):
 
 def test_with_a_largest_ratio_of_0_paired_states_are_the_unmixed_ones_to_the_bit(paired, loaded):
     alone = replace(paired(mixup()), translations=None, mixup=None)
-    assert torch.equal(states_of(paired(mixup(largest=0.0)), loaded), states_of(alone, loaded))
+    assert torch.equal(states_of(paired(mixup(ratio=0.0)), loaded), states_of(alone, loaded))
     assert not torch.allclose(states_of(paired(mixup()), loaded), states_of(alone, loaded), atol=1e-3)
 
 
 def test_a_ratio_near_0_comes_near_the_unmixed_states(paired, loaded):
-    mix = mixup(largest=1e-7, residual="summed", learned=False)
+    mix = mixup(ratio=1e-7, residual="summed", learned=False)
     alone = replace(paired(mix), translations=None, mixup=None)
     torch.testing.assert_close(states_of(paired(mix), loaded), states_of(alone, loaded), atol=1e-4, rtol=1e-3)
 

@@ -28,7 +28,7 @@ def model(bert_folder):
         overlap=8,
         versions={},
     )
-    network, mixup = TASKS["upos"].head(bert_folder, seed=0), Mixup(layer=2, largest=1.0, learned=False)
+    network, mixup = TASKS["upos"].head(bert_folder, seed=0), Mixup(layer=2, ratio=1.0, learned=False)
     return Model(network, load_tokenizer(bert_folder), TASKS["upos"], provenance, "float32", mixup)
 
 

@@ -52,6 +52,6 @@ def make_mixing(make_model: Callable[..., Model]) -> Callable[..., Model]:
             ratio.weight.fill_(-0.5)
             ratio.bias.fill_(2.0)
         model = make_model(task, encoder, **({"limit": 64, "method": "x-mixup", "target": ("de",)} | about))
-        return replace(model, mixup=Mixup(layer=2, largest=0.9, ratio=ratio))
+        return replace(model, mixup=Mixup(layer=2, ratio=0.9, ratio_module=ratio))
 
     return make

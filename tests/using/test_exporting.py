@@ -389,7 +389,7 @@ def test_an_exported_model_mixes_as_before_to_the_bit(make_mixing, tmp_path):
     assert all(map(torch.equal, one, other))
     assert not all(map(torch.equal, other, plain))
     assert again.mixup == model.mixup
-    assert torch.equal(again.mixup.ratio.weight, model.mixup.ratio.weight)
+    assert torch.equal(again.mixup.ratio_module.weight, model.mixup.ratio_module.weight)
     assert {path.name for path in folder.iterdir()} == {
         *("README.md", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),
         *("mixup.json", "mixup.safetensors"),

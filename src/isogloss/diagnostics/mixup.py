@@ -101,7 +101,7 @@ class MixupSweep(Diagnostic):
     def _of_language(
         self, setting: MeasureSetting, scorer: Evaluation, model: nn.Module, language: str
     ) -> Iterator[SweepPoint]:
-        trained = scorer.mixup.layer, scorer.mixup.largest
+        trained = scorer.mixup.layer, scorer.mixup.ratio
         points = grid_of(trained, self.ratios, self.layers)
         for layer, _ in points:
             check_mixup(model.config, layer)
@@ -148,7 +148,7 @@ def grid_of(
 
 def mixing_at(scorer: Evaluation, layer: int, ratio: float) -> Evaluation:
     """Return the same evaluation with another layer and largest ratio."""
-    return replace(scorer, mixup=replace(scorer.mixup, layer=layer, largest=ratio))
+    return replace(scorer, mixup=replace(scorer.mixup, layer=layer, ratio=ratio))
 
 
 def mean_share(scorer: Evaluation, model: nn.Module, layer: int) -> float:

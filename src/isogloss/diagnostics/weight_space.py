@@ -307,7 +307,7 @@ def _mixups(setting: MeasureSetting) -> list[Mixup]:
     """Return how each model mixes; nothing where inputs are not paired. ModelError where they differ."""
     mixups = [] if setting.paired is None else [setting.mixup(subject) for subject in setting.subjects]
     for mixup in mixups:
-        if mixup is None or replace(mixup, largest=0.0) != replace(mixups[0] or mixup, largest=0.0):
+        if mixup is None or replace(mixup, ratio=0.0) != replace(mixups[0] or mixup, ratio=0.0):
             raise ModelError(INCOMPATIBLE_MIXUPS)
     return [mixup for mixup in mixups if mixup is not None]
 
@@ -320,8 +320,8 @@ def _with_ratios(weights: list[Weights], mixups: list[Mixup], part: str) -> list
 
 def _ratio_of(mixup: Mixup) -> Weights:
     """Return W, b and λ₀ of Eq. 5 of X-Mixup."""
-    ratio = [weight.detach().cpu() for weight in mixup.ratio.parameters()]
-    return [*ratio, torch.tensor(mixup.largest, dtype=torch.float64)]
+    ratio = [weight.detach().cpu() for weight in mixup.ratio_module.parameters()]
+    return [*ratio, torch.tensor(mixup.ratio, dtype=torch.float64)]
 
 
 def _mixing_so(mixup: Mixup, numbers: Weights) -> Mixup:
@@ -329,7 +329,7 @@ def _mixing_so(mixup: Mixup, numbers: Weights) -> Mixup:
     ratio = MixupRatio()
     for weight, number in zip(ratio.parameters(), numbers, strict=False):
         weight.data.copy_(number)
-    return replace(mixup, largest=min(1.0, max(0.0, float(numbers[-1]))), ratio=ratio)
+    return replace(mixup, ratio=min(1.0, max(0.0, float(numbers[-1]))), ratio_module=ratio)
 
 
 def parameter_names(model: nn.Module, part: str) -> list[str]:

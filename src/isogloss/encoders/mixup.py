@@ -63,7 +63,7 @@ class Mixup:
     layer: int
     """The layer that mixes, from 1 (l+1 in the equations)."""
 
-    largest: float = 0.5
+    ratio: float = 0.5
     """λ₀: the largest ratio, or the ratio of all pairs if it is not learned; 0 disables mixup."""
 
     learned: bool = True
@@ -84,7 +84,7 @@ class Mixup:
     the whole text, so a pair with few links counts as uncertain.
     """
 
-    ratio: MixupRatio = field(default_factory=MixupRatio, compare=False)
+    ratio_module: MixupRatio = field(default_factory=MixupRatio, compare=False)
     """W and b of Eq. 5; unused if the ratio is not learned."""
 
 
@@ -122,11 +122,11 @@ def mixing(
     Row i of one half is the translation of row i of the other. ``mask`` [row subword] is 1 at real subwords,
     None without padding. ``languages`` are those of the rows, by default the active ones. ``links`` are true
     between subwords of linked words; ConfigError where the mixup attends to these and there are none. With
-    ``largest`` 0 the model is unchanged.
+    ``ratio`` 0 the model is unchanged.
     """
     check_mixup(model.config, mixup.layer)
     trace = MixingTrace()
-    if mixup.largest == 0:
+    if mixup.ratio == 0:
         yield trace
         return
     site = family_of(model).sites(model)[mixup.layer - 1]
@@ -241,9 +241,9 @@ class _MixingLayer:
         crossed = self._dropout(self.site.output_dropout)(module(model, "attention_output")(states))
         if self.mixup.learned:
             entropy = two_way_entropy(raw, target=real_target, source=real_source, log_weights=log_weights)
-            ratio = self.mixup.ratio(entropy, self.mixup.largest)
+            ratio = self.mixup.ratio_module(entropy, self.mixup.ratio)
         else:
-            ratio = crossed.new_full((len(raw),), self.mixup.largest, dtype=torch.float32)
+            ratio = crossed.new_full((len(raw),), self.mixup.ratio, dtype=torch.float32)
         if self.links is not None:
             ratio = ratio * self.links.flatten(1).any(dim=1)
         self.trace.ratios = ratio.detach()
@@ -286,9 +286,10 @@ class _MixingLayer:
 
 def save_mixup(mixup: Mixup, folder: Path) -> None:
     """Write mixup settings and weights into a model's folder."""
-    names = ("layer", "largest", "learned", "residual", "attends")
-    write_weights(folder / WEIGHTS, mixup.ratio.state_dict())
-    write_text(folder / SETTINGS, json.dumps({name: getattr(mixup, name) for name in names}, indent=1) + "\n")
+    settings = {"layer": mixup.layer, "largest": mixup.ratio}
+    settings |= {name: getattr(mixup, name) for name in ("learned", "residual", "attends")}
+    write_weights(folder / WEIGHTS, mixup.ratio_module.state_dict())
+    write_text(folder / SETTINGS, json.dumps(settings, indent=1) + "\n")
 
 
 def load_mixup(folder: str | Path) -> Mixup | None:
@@ -305,11 +306,11 @@ def load_mixup(folder: str | Path) -> Mixup | None:
         ratio.load_state_dict(load_file(folder / WEIGHTS))
         return Mixup(
             layer=int(settings["layer"]),
-            largest=float(str(settings["largest"])),
+            ratio=float(str(settings["largest"])),
             learned=bool(settings["learned"]),
             residual=settings["residual"],
             attends=settings.get("attends"),
-            ratio=ratio,
+            ratio_module=ratio,
         )
     except (OSError, SafetensorError, ValueError, LookupError, TypeError, RuntimeError) as error:
         raise ModelError(

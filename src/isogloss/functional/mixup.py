@@ -65,7 +65,7 @@ def mixing(
     [0.5]
     """
     require_encoder(model, "mixing")
-    mixup = Mixup(layer=layer, largest=ratio, learned=False, attends=attends, residual=residual)
+    mixup = Mixup(layer=layer, ratio=ratio, learned=False, attends=attends, residual=residual)
     return encoder_mixup.mixing(model, mixup, mask, languages, links)
 
 
@@ -106,13 +106,13 @@ class MixupLoss(nn.Module):
         self._method = XMixup(layer=layer, ratio=ratio, alpha=alpha, mse=mse, kl=kl, attends=attends)
         mixup = Mixup(
             layer=layer or kind.layer_of(model.config.num_hidden_layers),
-            largest=ratio,
+            ratio=ratio,
             learned=learned_ratio,
             residual=residual,
             attends=attends,
         )
         encoder_mixup.check_mixup(model.config, mixup.layer)
-        self.ratio = mixup.ratio if learned_ratio and ratio else None
+        self.ratio = mixup.ratio_module if learned_ratio and ratio else None
         self._mixed = [MixedModel(model, mixup)]  # In a list: the model's parameters are not the loss's.
 
     def forward(self, source: Inputs, target: Inputs, links: Iterable[Links] | None = None) -> Tensor:

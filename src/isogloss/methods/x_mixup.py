@@ -148,7 +148,7 @@ class XMixup(Method):
         )
         mixup = Mixup(
             layer=self._layer(kind, network.config),
-            largest=self.ratio,
+            ratio=self.ratio,
             learned=self.learned_ratio,
             residual=self.residual,
             attends=self.attends,
@@ -236,7 +236,7 @@ class MixedModel(nn.Module):
     def __init__(self, network: Model, mixup: Mixup) -> None:
         super().__init__()
         self.network, self.mixup = network, mixup
-        self.ratio = mixup.ratio if mixup.learned and mixup.largest else None
+        self.ratio = mixup.ratio_module if mixup.learned and mixup.ratio else None
 
 
 def mean_states(states: Float[Tensor, "row subword dim"], batch: Batch) -> Float[Tensor, "row dim"]:

@@ -71,7 +71,7 @@ class Evaluation:
     """Score of always predicting the most frequent label of the training data."""
     language: str = ""
     """The language (or pair, as in en-sw); a model with language modules or maps must know it."""
-    mixup: Mixup = field(default_factory=lambda: Mixup(layer=1, largest=0.0))
+    mixup: Mixup = field(default_factory=lambda: Mixup(layer=1, ratio=0.0))
     """The mixup of the model that is scored."""
     warnings: tuple[str, ...] = ()
     """A warning of examples without a translation."""
@@ -132,7 +132,7 @@ class Evaluation:
         model.eval()
         done, total = 0, sum(len(batch.numbers) for batch in batches)
         with scoring(model, self.precision) as device:
-            self.mixup.ratio.to(device)
+            self.mixup.ratio_module.to(device)
             for batch in batches:
                 sides = batch.sides.to(device)
                 with sides.mixing(model, self.mixup) as trace:
@@ -191,7 +191,7 @@ def pair_with_translations(
     limit = _limit(task, tokenizer, optimization.limit)
 
     def encode(matching: Sequence[Example]) -> list[EncodedRow]:
-        if mixup.attends == "links" and mixup.largest:
+        if mixup.attends == "links" and mixup.ratio:
             check_linked(
                 matching, f"{source or 'source'} translations of {evaluation.language or 'the inputs'}"
             )

@@ -297,11 +297,11 @@ class ParallelExamples:
             padding=loaded[1].pad_token_id,
             languages=(self.source, language),
         )
-        return row_states(loaded, batches, options, self.mixup or Mixup(layer=1, largest=0.0))
+        return row_states(loaded, batches, options, self.mixup or Mixup(layer=1, ratio=0.0))
 
     def _translations(self, language: str) -> dict[str, Example]:
         """Return by id the translations that examples are mixed with; none where nothing is mixed."""
-        if self.mixup is None or self.mixup.largest == 0 or self.translations is None:
+        if self.mixup is None or self.mixup.ratio == 0 or self.translations is None:
             return {}
         return {translation.id: translation for translation in self.translations(language)}
 
@@ -341,7 +341,7 @@ def row_states(
     by_row: dict[int, Tensor] = {}
     model.eval()
     with scoring(model, options.precision) as device:
-        mixup.ratio.to(device)
+        mixup.ratio_module.to(device)
         for batch in batches:
             sides = batch.sides.to(device)
             counts, target = sides.target.rows_of_items, slice(len(sides.source.subwords), None)
