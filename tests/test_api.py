@@ -20,7 +20,16 @@ PUBLIC = [
     "Study",
     "__version__",
     *("adjust", "align", "average", "cka", "compare", "compare_outputs", "compare_runs", "corpus", "deltas"),
-    *("gradient_conflict", "load_corpus", "load_encoder", "load_model", "mixing", "path", "plane"),
+    *(
+        "gradient_conflict",
+        "language_gates",
+        "load_corpus",
+        "load_encoder",
+        "load_model",
+        "mixing",
+        "path",
+        "plane",
+    ),
     *("project_labels", "read", "retrieval", "run", "search", "word_distances"),
 ]
 

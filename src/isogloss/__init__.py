@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from isogloss.api import Result, Study, compare_outputs, compare_runs, corpus, read, run, search
     from isogloss.core.errors import IsoglossError
     from isogloss.functional.adjusting import adjust
-    from isogloss.functional.gradients import gradient_conflict
+    from isogloss.functional.gradients import gradient_conflict, language_gates
     from isogloss.functional.loading import load_corpus, load_encoder
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.predictions import compare
@@ -39,6 +39,7 @@ _HOMES = {
     "corpus": "isogloss.api",
     "deltas": "isogloss.functional.weights",
     "gradient_conflict": "isogloss.functional.gradients",
+    "language_gates": "isogloss.functional.gradients",
     "load_corpus": "isogloss.functional.loading",
     "load_encoder": "isogloss.functional.loading",
     "load_model": "isogloss.using",
@@ -71,6 +72,7 @@ __all__ = [
     "corpus",
     "deltas",
     "gradient_conflict",
+    "language_gates",
     "load_corpus",
     "load_encoder",
     "load_model",

@@ -253,6 +253,19 @@ def test_a_loss_of_ones_own_counts(encoder):
     assert frame[(frame["first"] == "en") & (frame["second"] == "sw")]["cosine"].unique() == pytest.approx(-1)
 
 
+def test_gates_of_equal_languages_are_equal_and_the_model_stays(encoder):
+    model = encoder[0]
+    weights = [weight.clone() for weight in model.parameters()]
+    batches = [batch(model, 0), batch(model, 1)]
+    frame = isogloss.language_gates(model, {"en": batches, "sw": batches}, steps=4, draws=2)
+    own = frame[(frame["first"] == frame["second"]) & (frame["module"] == "all")]
+    assert own["first"].tolist() == ["en", "sw"]
+    assert own["cosine"].between(-1, 1).all()
+    assert {"attention", "feed-forward", "all"} <= {*frame["module"]}
+    assert [*map(torch.equal, weights, model.parameters())] == [True] * len(weights)
+    assert [weight.requires_grad for weight in model.parameters()] == [True] * len(weights)
+
+
 RIGHT = [1, 0, 1, 1, 1, 1, 0, 1, 1, 1]
 WRONG = [0, 0, 1, 0, 1, 0, 0, 1, 0, 1]
 
@@ -317,6 +330,7 @@ def test_answers_are_scored_as_squad_does():
         (lambda _: isogloss.path(nn.Linear(2, 1), nn.Linear(3, 1), values), ModelError, "weight"),
         (lambda e: isogloss.gradient_conflict(e[0], {"en": [{}]}), ConfigError, "en has 1 batches"),
         (lambda e: isogloss.gradient_conflict(nn.Linear(1, 1), {"en": [1, 2]}), ModelError, "Linear"),
+        (lambda e: isogloss.language_gates(e[0], {"en": [{}]}), ConfigError, "found 1 languages"),
         (lambda _: isogloss.average([nn.Linear(1, 1)], [2.0]), ConfigError, "as origin"),
         (lambda _: isogloss.average([nn.Linear(1, 1), nn.Linear(2, 1)]), ModelError, "weight has the shape"),
         (lambda _: isogloss.average([]), ConfigError, "0 models"),

@@ -1,19 +1,30 @@
-"""Languages in one model: do their gradients conflict?
+"""Languages in one model: do their gradients conflict, and which parameters does each of them need?
 
-"On Negative Interference in Multilingual Models", Section 3.1 and Fig. 1.
+"On Negative Interference in Multilingual Models", Sections 3.1, 3.2 and 3.4, Figs 1 and 4.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+import torch
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress
+from isogloss.core.run_parts import with_fields
+from isogloss.diagnostics.language_gates import similarity_rows
 from isogloss.encoders.family import Model
+from isogloss.encoders.gates import GateKinds, Mask, gate_groups
 from isogloss.functional.models import evaluating, require_encoder, showing_progress
+from isogloss.training.fit import Callbacks
+from isogloss.training.gate_training import GATE_UPDATES, Drawn, GateTraining, learn_gates_on
 from isogloss.training.gradient_conflict import conflict_rows, parts_of
+
+MIN_LANGUAGES = 2
+"""Languages that are compared."""
 
 MIN_BATCHES = 2
 """Batches of a language: its own two gradients are the control."""
@@ -62,6 +73,86 @@ def gradient_conflict(
 
         rows = conflict_rows(model, list(batches), losses, parts_of(model), layers=layers)
     return pd.DataFrame(rows)
+
+
+def language_gates(
+    model: Model,
+    batches: Mapping[str, Sequence[Any]],
+    loss: Callable[[Any, Any], Tensor] | None = None,
+    *,
+    sparsity: float = 0.5,
+    attention: str = "row",
+    feed_forward: str = "row",
+    steps: int = 300,
+    learning_rate: float = 0.1,
+    draws: int = 2,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> pd.DataFrame:
+    """Return how much the parameters that languages need are the same, by pair of languages and part.
+
+    For each language hard-concrete gates over the parameters of the frozen model are learned, so that the
+    model keeps all but a share ``sparsity`` of them (Eq. 1), ``draws`` times: a language's pairs with itself
+    are the control. A gate controls a weight, a row of a matrix, or a head (in ``attention``) or neuron (in
+    ``feed_forward``), or "none". ``batches`` are taken in turn for ``steps`` updates, and are like those of
+    ``gradient_conflict``.
+
+    Columns: ``first``, ``first_draw``, ``second``, ``second_draw``, ``layer`` (from 1, empty for all),
+    ``module``, ``gates`` (their number), ``cosine`` and ``correlation`` of the gates' log α, the cosine of
+    their probabilities of being open (``open_cosine``), the Jaccard index of those kept (``overlap``), and
+    how many only one keeps.
+
+    >>> isogloss.language_gates(model, {"en": english, "sw": swahili})       # doctest: +SKIP
+    """
+    require_encoder(model, "language_gates")
+    empty = [language for language, of_language in batches.items() if not len(of_language)]
+    if empty or len(batches) < MIN_LANGUAGES or not 0 < sparsity < 1:
+        raise ConfigError(
+            f"language_gates: found {len(batches)} languages, without batches: {', '.join(empty) or 'none'}; "
+            f"sparsity {sparsity}. Give batches of two languages or more, and a sparsity between 0 and 1."
+        )
+    kinds = GateKinds(attention=attention, feed_forward=feed_forward)
+    training = GateTraining(
+        steps=steps,
+        rows=0,
+        sparsity=sparsity,
+        updates=with_fields(GATE_UPDATES, learning_rate=learning_rate, precision="float32"),
+    )
+    compute = loss or _own_loss
+
+    def learned(language: str, draw: int) -> Mask:
+        seed_of_draw = derive(seed, language, draw)
+        gates = learn_gates_on(
+            (model, gate_groups(model, kinds, language=language)),
+            lambda step: Drawn(
+                _Batch(batches[language][step % len(batches[language])]),
+                derive(seed_of_draw, step),
+                step / steps,
+            ),
+            lambda trained, batch: compute(trained, batch.inputs),
+            training,
+            seed=seed_of_draw,
+            callbacks=Callbacks(on_progress=progress, what=f"gates of {language}"),
+        )
+        return Mask(
+            language=language, draw=draw, kinds=kinds, log_alpha=gates.log_alpha, above=gates.threshold
+        )
+
+    with evaluating(model), showing_progress(on_progress) as progress:
+        masks = [learned(language, draw) for language in batches for draw in range(draws)]
+    rows = similarity_rows("", masks, gate_groups(model, kinds, language=next(iter(batches))))
+    return pd.DataFrame(rows).drop(columns="model")
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A batch that is on the model's device already."""
+
+    inputs: Any
+
+    def to(self, device: torch.device) -> "_Batch":  # noqa: ARG002
+        """Return the batch as it is."""
+        return self
 
 
 def _own_loss(model: Any, batch: Mapping[str, Any]) -> Tensor:

@@ -9,8 +9,9 @@ this sparsity, without a search for it. In the end the gates with the largest π
 sparsity leaves (without a sparsity, all whose settled gate is not 0), and the others pruned.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,8 +23,8 @@ from isogloss.core.run_parts import Updates
 from isogloss.encoders.family import Model
 from isogloss.encoders.gates import GateGroup, frozen, gated
 from isogloss.nn.hard_concrete import CLOSED_BELOW, kept_share, largest_kept, log_alpha_for, sample, shifted
-from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
-from isogloss.training.batching import BatchesByStep
+from isogloss.tasks.masked_lm import Masking, masked_lm_loss
+from isogloss.training.batching import BatchesByStep, Movable
 from isogloss.training.fit import Callbacks, fit
 
 GATE_UPDATES = Updates(learning_rate=0.1, warmup=0.0, weight_decay=0.0, clip=0.0)
@@ -84,14 +85,14 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class Drawn:
     """A batch, the seed of its gates, and the finished share of the training."""
 
-    batch: MaskedBatch
+    batch: Movable
     seed: int
     done: float
 
-    def to(self, device: torch.device) -> "_Drawn":
+    def to(self, device: torch.device) -> "Drawn":
         """Return the batch on a device."""
         return replace(self, batch=self.batch.to(device))
 
@@ -105,36 +106,47 @@ def learn_gates(
     seed: int,
     on_progress: OnProgress = no_progress,
 ) -> Learned:
-    """Return gates learned on a language's text; the model is not changed.
-
-    All randomness comes from the seed. Without checkpoints, as a training takes minutes.
-    """
+    """Return gates learned by masked language modelling of a language's text; the model is not changed."""
     (model, masking), (language, blocks) = loaded, text
-    gates = Gates(groups, start=training.start, seed=derive(seed, "start"))
 
-    def draw(step: int) -> _Drawn:
+    def draw(step: int) -> Drawn:
         batch_seed = derive(derive(seed, "text"), step)
         rng = np.random.Generator(np.random.PCG64(batch_seed))
         rows = [[blocks[number]] for number in rng.integers(len(blocks), size=training.rows)]
         batch = masking.batch(rows, seed=batch_seed, languages=(language,))
-        return _Drawn(batch, derive(batch_seed, "gates"), step / training.steps)
+        return Drawn(batch, derive(batch_seed, "gates"), step / training.steps)
 
-    def loss(gates: Gates, drawn: _Drawn) -> Tensor:
+    callbacks = Callbacks(on_progress=on_progress, what=f"gates of {language}")
+    return learn_gates_on((model, groups), draw, masked_lm_loss, training, seed=seed, callbacks=callbacks)
+
+
+def learn_gates_on(
+    gated_model: tuple[Model, Sequence[GateGroup]],
+    draw: Callable[[int], Drawn],
+    batch_loss: Callable[[Model, Any], Tensor],
+    training: GateTraining,
+    *,
+    seed: int,
+    callbacks: Callbacks,
+) -> Learned:
+    """Return gates learned by any loss on the batches that ``draw`` returns by step (Eq. 1).
+
+    The model is not changed. All randomness comes from the seeds. There are no checkpoints, as a training
+    takes minutes.
+    """
+    model, groups = gated_model
+    gates = Gates(groups, start=training.start, seed=derive(seed, "start"))
+
+    def loss(gates: Gates, drawn: Drawn) -> Tensor:
         generator = torch.Generator(gates.log_alpha.device).manual_seed(drawn.seed)
         log_alpha = at_target_sparsity(gates, training, drawn.done)
         penalty = training.penalty * kept_share(log_alpha, gates.sizes)
         with gated(model, groups, gates.by_group(sample(log_alpha, generator))):
-            return masked_lm_loss(model, drawn.batch) + penalty
+            return batch_loss(model, drawn.batch) + penalty
 
     with frozen(model):
-        fit(
-            gates,
-            BatchesByStep(training.steps, draw),
-            loss,
-            updates=training.updates,
-            seed=seed,
-            callbacks=Callbacks(on_progress=on_progress, what=f"gates of {language}"),
-        )
+        batches = BatchesByStep(training.steps, draw)
+        fit(gates, batches, loss, updates=training.updates, seed=seed, callbacks=callbacks)
     log_alpha = at_target_sparsity(gates, training, 1.0).detach()
     threshold = CLOSED_BELOW
     if training.sparsity:
