@@ -19,6 +19,7 @@ from isogloss.core.plug_ins import package_of, plugged_names
 from isogloss.engine.engine import make_planned
 from isogloss.engine.engines import Execution
 from isogloss.planning.plan import plan_recipe
+from isogloss.recipes.request import request_digest
 from isogloss.reports.checks import Check
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.report import _added, all_claims
@@ -321,8 +322,8 @@ def test_nothing_of_a_plug_in_is_imported_before_its_name_is_asked_for(there, tm
 
 
 def test_a_finished_folder_is_asked_anew_when_plug_ins_change_and_where_a_module_is_named(there, monkeypatch):
-    first = request(RECIPE)
+    first = request_digest(RECIPE)
     monkeypatch.setattr("isogloss.core.plug_ins._entries", lambda *_: ())
-    assert first and request(RECIPE) not in ("", first)
+    assert first and request_digest(RECIPE) not in ("", first)
     named = RECIPE.replace('"label-smoothing"', '"transfer_extras:LabelSmoothing"')
-    assert request(named) == request(RECIPE, changes={"grid.method.0.name": "mine:Mine"}) == ""
+    assert request_digest(named) == request_digest(RECIPE, changes={"grid.method.0.name": "mine:Mine"}) == ""
