@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each import each
 from isogloss.training import batching
 from isogloss.training.batching import Bucketed, by_length
 
@@ -44,7 +45,7 @@ def test_every_row_comes_once_an_epoch(groups, size, epochs, seed):
 
 @given(LENGTHS, st.integers(1, 7))
 def test_a_batch_holds_one_group_and_at_most_its_size(groups, size):
-    for batch in all_of(bucketed(groups, size=size)):
+    for batch in each(all_of(bucketed(groups, size=size))):
         assert len({row[0] for row in batch}) == 1
         assert 1 <= len(batch) <= size
 
@@ -104,18 +105,32 @@ def test_sorting_reaches_over_many_batches_but_not_over_all():
     assert widths != sorted(widths)
 
 
-@given(st.lists(st.integers(1, 50), max_size=60), st.integers(1, 200))
-def test_by_length_holds_every_row_once_within_the_budget(lengths, budget):
-    batches = by_length(lengths, budget)
+ROW_LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=40)
+PADDING = st.none() | st.integers(0, 60)
+
+
+@given(ROW_LENGTHS, st.integers(1, 200), PADDING)
+def test_rows_are_batched_once_by_length_within_budget_and_padding(lengths, budget, padding):
+    batches = by_length(lengths, budget, padding=padding)
     assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
-    for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= budget
+    for batch in each(batches):
+        padded = len(batch) * max(lengths[row] for row in batch)
+        assert padded <= budget or len(batch) == 1
+        assert padding is None or padded - sum(lengths[row] for row in batch) <= padding
     ends = [max(lengths[row] for row in batch) for batch in batches]
     assert ends == sorted(ends)
 
 
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=60), st.integers(1, 200))
-def test_by_length_fills_each_batch(lengths, budget):
-    batches = by_length(lengths, budget)
-    for batch, following in pairwise(batches):
-        assert (len(batch) + 1) * lengths[following[0]] > budget
+@given(ROW_LENGTHS, st.integers(1, 200), PADDING)
+def test_no_batch_by_length_ends_before_it_must(lengths, budget, padding):
+    batches = by_length(lengths, budget, padding=padding)
+    joined = [[lengths[row] for row in (*batch, following[0])] for batch, following in pairwise(batches)]
+    wider = [len(rows) * rows[-1] for rows in joined]
+    assert all(
+        padded > budget or (padding is not None and padded - sum(rows) > padding)
+        for rows, padded in zip(joined, wider, strict=True)
+    )
+
+
+def test_nothing_is_batched_of_no_rows():
+    assert by_length([], 100) == []

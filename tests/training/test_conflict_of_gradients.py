@@ -98,7 +98,7 @@ def test_the_scale_of_a_loss_changes_nothing(seed, x, y):
     scaled = [
         {name: part.double() * factor for name, part in own.items()} for own, factor in ((one, x), (other, y))
     ]
-    for part, alike in compared(one, other, PARTS).items():
+    for part, alike in each(compared(one, other, PARTS).items()):
         assert compared(*scaled, PARTS)[part].cosine == pytest.approx(alike.cosine, abs=1e-9)
 
 

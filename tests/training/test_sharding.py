@@ -11,6 +11,7 @@ from processes import in_processes
 from torch import nn
 from toys import UPDATES
 
+from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.language_modules import ensure_modules
@@ -119,7 +120,7 @@ def test_two_processes_with_shares_do_what_one_does(alone, tmp_path):
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
     assert_near(first, alone)
     before = weights(model())
-    for name, weight in first["weights"].items():
+    for name, weight in each(first["weights"].items()):
         assert torch.equal(second["weights"][name], weight)
         assert torch.equal(before[name], weight) == ("of_sw" in name or "position" in name), name
 
