@@ -37,7 +37,6 @@ from isogloss.training.pairs import (
     encode,
     load_teacher,
     paired_batches,
-    uses_teacher,
     without_translated_tags,
 )
 from isogloss.training.setting import (
@@ -168,7 +167,7 @@ class ModelConsistency(AuxiliaryLoss):
         self.check(setting.task, None)
         languages = self.reads(setting.source, setting.target).train
         check_languages(model, languages)
-        read = without_translated_tags(setting).train if uses_teacher(setting.task) else setting.train
+        read = without_translated_tags(setting).train if setting.task.labels_are == "word" else setting.train
         groups = {code: encode(setting, tokenizer, read(code), code) for code in languages}
         padding = tokenizer.pad_token_id
         batches = Bucketed(

@@ -26,7 +26,6 @@ from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, by_example
-from isogloss.tasks.tagging import Tagging
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
 from isogloss.training.precision import device
@@ -139,11 +138,6 @@ def paired_rows(
             repeated_windows(back, count) if back else [None] * count,
         )
     return pairs
-
-
-def uses_teacher(task: object) -> bool:
-    """Return whether a teacher can label a task's translations: one label a word."""
-    return isinstance(task, Tagging)
 
 
 def pseudo_labels(

@@ -7,7 +7,7 @@ import logging
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -91,14 +91,9 @@ def check_trackers(names: Iterable[str]) -> None:
             )
 
 
-@contextmanager
-def tracked(names: Sequence[str], run: TrackedRun, on_progress: OnProgress) -> Iterator["Tracking"]:
+def tracked(names: Sequence[str], run: TrackedRun, on_progress: OnProgress) -> "closing[Tracking]":
     """Let trackers follow a run until the end of the block."""
-    tracking = Tracking(names, run, on_progress)
-    try:
-        yield tracking
-    finally:
-        tracking.close()
+    return closing(Tracking(names, run, on_progress))
 
 
 class Tracking:
