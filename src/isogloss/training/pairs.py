@@ -1,9 +1,8 @@
 """Training on examples and their translations: batches of pairs, and labels by a teacher.
 
-Tags belong to words, and a
-translation has others: a model that was trained on the source alone labels the translations (X-Mixup, Section
-4.2), and its probabilities are learned by cross entropy together with the source's gold tags. Tags of
-translations are not read.
+Tags belong to words, and a translation has other words: a model that was trained on the source alone, the
+teacher, labels the translations (X-Mixup, Section 4.2), and its probabilities are learned by cross entropy
+together with the source's gold tags. Tags of translations are not read.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
