@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import chain, islice
 from os.path import commonprefix
 from typing import NamedTuple
 
@@ -240,20 +240,21 @@ def count_comments(file: File, layout: Layout) -> int:
 
 def read_words(file: File, layout: Layout, columns: Sequence[int]) -> Iterator[list[Line] | DataError]:
     """Yield the words of each sentence, or the error of a sentence with a line that does not fit."""
-    for has_words, block in groupby(file.lines(), key=lambda numbered: bool(numbered[1].strip())):
-        if not has_words:
-            continue
-        words = list[Line]()
-        for number, line in block:
+    words, fits, width = list[Line](), True, layout.width
+    in_range = len(columns) <= width and all(-width <= column < width for column in columns)
+    for number, line in chain(file.lines(), [(0, "")]):
+        if line.strip():
             if not layout.hashes or not layout.is_comment(line, first=not words):
-                words.append((number, layout.cells(line)))
-        if words:
-            yield _misfit(file, layout, columns, words) or words
+                words.append((number, cells := layout.cells(line)))
+                fits = fits and len(cells) == width and "\r" not in line
+        elif words:
+            yield words if fits and in_range else _misfit(file, layout, columns, words) or words
+            words, fits = [], True
 
 
 def _misfit(file: File, layout: Layout, columns: Sequence[int], words: Sequence[Line]) -> DataError | None:
     """Return the error of the first line that has other columns or a carriage return inside."""
-    width, widths = layout.width, Counter(len(cells) for _, cells in words)
+    width, widths = layout.width, Counter([len(cells) for _, cells in words])
     if all(column >= 0 for column in columns):  # Some formats have more columns in some sentences.
         width = max(widths, key=lambda count: (widths[count], count == width))
     fits = len(columns) <= width and all(-width <= column < width for column in columns)
@@ -267,8 +268,7 @@ def _misfit(file: File, layout: Layout, columns: Sequence[int], words: Sequence[
             if layout.separator:
                 expected, advice = f"a word, a {SEPARATORS[layout.separator]} and its tag", "Correct the line"
             return file.broken(number, f"{_columns(len(cells))} in {text!r}", expected, advice)
-    broken = (number for number, cells in words if any("\r" in cell for cell in cells))
-    if number := next(broken, 0):
+    if number := next((number for number, cells in words if "\r" in "".join(cells)), 0):
         return file.broken(number, "a carriage return inside the line", "one at most, at its end")
     return None
 

@@ -93,8 +93,29 @@ def _sentence(record: Record) -> TaggedSentence:
     lists = isinstance(words, list) and isinstance(tags, list)
     if not lists or (len(words) != len(tags) and not record.is_unlabelled):
         raise record.broken("words and labels that are no lists of one length", "a label for each word")
-    words = tuple(_word(record, word, index) for index, word in enumerate(words))
-    return TaggedSentence(id=record.id, words=words, tags=_bio(record, [*map(record.spell, tags)]))
+    return TaggedSentence(id=record.id, words=_checked_words(record, words), tags=_tags(record, tags))
+
+
+def _checked_words(record: Record, words: list[object]) -> tuple[str, ...]:
+    """Return words without their prefixes; DataError for a blank one."""
+    texts = [word for word in words if isinstance(word, str)]
+    filled = texts if record.reading.blank else [*map(str.strip, texts)]
+    if (
+        len(texts) == len(words)
+        and all(filled)
+        and is_unicode("".join(texts))
+        and not record.reading.prefixes
+    ):
+        return tuple(texts)
+    return tuple(_word(record, word, index) for index, word in enumerate(words))
+
+
+def _tags(record: Record, cells: list[object]) -> tuple[str, ...]:
+    """Return the tags of a sentence; those of official files are mostly spelled as in the inventory."""
+    reading = record.reading
+    if reading.official and not reading.spelled and all(map(reading.labels.__contains__, cells)):
+        return tuple(map(str, cells))
+    return _bio(record, [*map(record.spell, cells)])
 
 
 def _word(record: Record, word: object, index: int) -> str:
