@@ -210,6 +210,16 @@ def test_a_file_of_the_official_layout_is_read(name, tmp_path):
     assert corpus.tasks == (tasks.get(type(expected), "bitext"),)
 
 
+def test_one_description_is_read_from_two_data_folders(tmp_path):
+    place, text, (_, split, expected) = LAYOUTS["sib200"]
+    for folder, code in (("first", "swh_Latn"), ("second", "yor_Latn")):
+        path = tmp_path / folder / place.replace("swh_Latn", code)
+        path.parent.mkdir(parents=True)
+        path.write_text(text, encoding="utf-8")
+        corpus = KNOWN[register_corpus("sib200", str(tmp_path / folder))]
+        assert list(corpus.read(DiskFolder(tmp_path / folder), code, split)) == [expected]
+
+
 def test_without_the_files_it_is_said_what_was_looked_for(tmp_path):
     with says(ConfigError, "--data"):
         register_corpus("sib200", str(tmp_path))

@@ -128,7 +128,7 @@ class Sources:
 
     def _single(self, name: str, treebanks: Treebanks) -> Corpus:
         plain, _, collection = name.partition(":")
-        corpora: Mapping[str, Corpus] = {**CORPORA, **KNOWN}
+        corpora: Mapping[str, Corpus] = {**CORPORA, **KNOWN, **{part.name: part for part in self.described}}
         corpus = corpora.get(plain) or find_plug_in("corpora", plain, corpora)
         if corpus is None:
             names = sorted({*corpora, *shipped(), *plugged_names("corpora")})

@@ -310,9 +310,15 @@ def shipped() -> dict[str, Path]:
 
 
 def register(*corpora: DescribedCorpus) -> None:
-    """Make corpora known by name; ConfigError where another one has the name."""
+    """Make corpora known by name; ConfigError where another one has the name.
+
+    The languages and labels of one description may differ between data folders; the last one counts.
+    """
     for corpus in corpora:
-        other = KNOWN.setdefault(corpus.name, corpus)
+        other = KNOWN.get(corpus.name, corpus)
+        if other.folder == corpus.folder:
+            from_files = {name: getattr(corpus, name) for name in ("languages", "labels", "untrained")}
+            other = replace(other, **from_files)
         if other.assumed == corpus.assumed and replace(other, folder=corpus.folder) != corpus:
             raise ConfigError(f"two descriptions are named {corpus.name!r}. Give one of them another name.")
         KNOWN[corpus.name] = corpus
