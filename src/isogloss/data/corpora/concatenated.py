@@ -76,19 +76,13 @@ class Concatenated(CorpusDefaults):
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the files of all parts on disk."""
-        return [
-            file
-            for part, origin in self._sources(split)
-            for file in part.corpus.find(folder, language, origin)
-        ]
+        files = (part.corpus.find(folder, language, origin) for part, origin in self._sources(split))
+        return [*chain.from_iterable(files)]
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
         """Return the files of all parts; DataError where a part lacks the split, or all do."""
-        return [
-            file
-            for part, origin in self._sources(split)
-            for file in part.corpus.files(source, language, origin)
-        ]
+        files = (part.corpus.files(source, language, origin) for part, origin in self._sources(split))
+        return [*chain.from_iterable(files)]
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[Example]:
         """Read the parts in turn; an id is the part, the split where several serve as train, and its own."""

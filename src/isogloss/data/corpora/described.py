@@ -19,9 +19,9 @@ from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, n
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
 from isogloss.data.formats.conll import OUTSIDE, WORDS, are_bio
-from isogloss.data.formats.kinds import KINDS, NO_ANSWER, labelled_rows, parts_of
+from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
 from isogloss.data.formats.parallel_text import two_languages
-from isogloss.data.formats.questions import read_questions
+from isogloss.data.formats.questions import NO_ANSWER, read_questions
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, facts_of
 from isogloss.data.formats.tables import Column, Columns, FileFormat, Row, Table, rows
 from isogloss.data.hub_rows import hub_file

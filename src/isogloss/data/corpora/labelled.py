@@ -191,25 +191,16 @@ class LabelledCorpus(CorpusDefaults):
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Yield the lines of a file; pairs of multilingual corpora in XTREME's layout."""
-        return _FORMATS[self.kind].lines(self, examples)
+        lines = _FORMATS[self.kind].lines(self, examples)
+        return lines if self.kind == "span" or self._is_english() else with_byte_order_mark(lines)
 
     def question_lines(self, examples: Iterable[Example]) -> Iterator[str]:
         """Yield the lines of a JSON file."""
         return write_questions(only(Question, examples, self.name), version=self.version)
 
-    def pair_lines(self, examples: Iterable[Example]) -> Iterator[str]:
-        """Yield rows."""
-        pairs = only(SentencePair, examples, self.name)
-        if self._is_english():
-            return self._table_lines(pairs)
-        return with_byte_order_mark(self._bare_lines(pairs))
-
     def word_lines(self, examples: Iterable[Example]) -> Iterator[str]:
         """Yield a line for each word, an empty one after each sentence."""
-        return with_byte_order_mark(self._word_lines(only(TaggedSentence, examples, self.name)))
-
-    def _word_lines(self, sentences: Iterable[TaggedSentence]) -> Iterator[str]:
-        for sentence in sentences:
+        for sentence in only(TaggedSentence, examples, self.name):
             words, tags = len(sentence.words), len(sentence.tags)
             if words != tags or not words or not all(sentence.words):
                 reason = (
@@ -223,21 +214,19 @@ class LabelledCorpus(CorpusDefaults):
                 yield f"{cell(word, self.name, sentence.id)}{self.separator}{tag}"
             yield ""
 
-    def _table_lines(self, pairs: Iterable[SentencePair]) -> Iterator[str]:
-        """Yield a header and rows, with ids where the corpus has an id column."""
-        parts = [part for part in ("id", "first", "second", "label") if part in self.columns]
-        yield "\t".join(map(self._column, parts))
-        for pair in pairs:
-            texts = {"id": pair.id, "first": pair.first, "second": pair.second, "label": self._spelling(pair)}
-            yield "\t".join(cell(texts[part], self.name, pair.id) for part in parts)
-
-    def _bare_lines(self, pairs: Iterable[SentencePair]) -> Iterator[str]:
-        """Yield rows without a header, unless the first pair reads like one."""
-        for number, pair in enumerate(pairs):
-            self._spelling(pair)
-            row = [cell(text, self.name, pair.id) for text in (pair.first, pair.second, str(pair.label))]
-            if number == 0 and not {*FIRST}.isdisjoint(row):
-                yield "\t".join(map(self._column, ("first", "second", "label")))
+    def pair_lines(self, examples: Iterable[Example]) -> Iterator[str]:
+        """Yield rows: of English with a header and ids, if any; else bare, unless the first is like one."""
+        english = self._is_english()
+        parts = [part for part in ("id", "first", "second", "label")[not english :] if part in self.columns]
+        if english:
+            yield "\t".join(map(self._column, parts))
+        for number, pair in enumerate(only(SentencePair, examples, self.name)):
+            label = self._spelling(pair)
+            texts = {"id": pair.id, "first": pair.first, "second": pair.second}
+            texts["label"] = label if english else str(pair.label)
+            row = [cell(texts[part], self.name, pair.id) for part in parts]
+            if number == 0 and not english and not {*FIRST}.isdisjoint(row):
+                yield "\t".join(map(self._column, parts))
             yield "\t".join(row)
 
     def _column(self, part: str) -> str:

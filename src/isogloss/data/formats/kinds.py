@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import (
@@ -24,7 +24,7 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import File, is_unicode, some
 from isogloss.data.formats.conll import MARKS, OUTSIDE, WORDS, as_bio, misfit
-from isogloss.data.formats.questions import place_answer
+from isogloss.data.formats.questions import question_of_row
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, label_text
 from isogloss.data.formats.tables import SUFFIXES, Columns, FileFormat
 
@@ -246,74 +246,6 @@ def _options(record: Record) -> tuple[str, ...]:
 UNKNOWN = ""
 """The label of an example that has none."""
 
-NO_ANSWER = ""
-"""What ``skip`` calls a question without an answer."""
-
-
-def _question(record: Record) -> Question | None:
-    passage, answers = record.text("context"), list[tuple[int, str]]()
-    repairs = list[str]()
-    for text, start in _answers(record):
-        placed = place_answer(passage, record.checked_text("an answer", text), _offset(record, start))
-        if isinstance(placed, str):
-            raise record.broken(placed, "an answer that stands in its context, at its start")
-        answers.append(placed[:2])
-        repairs.append(placed[2])
-    if not answers and NO_ANSWER in record.reading.skip and not record.is_unlabelled:
-        return None
-    if not answers and not record.is_unlabelled:
-        raise record.broken(
-            "a question without an answer",
-            "one that stands in the context, as the task finds one for every question (SQuAD 1.1)",
-            'Take it out, or leave out all such questions (skip = [""])',
-        )
-    return Question(
-        id=record.id,
-        passage=passage,
-        question=record.text("question"),
-        answers=tuple(answers),
-        repaired=", ".join(filter(None, repairs)),
-    )
-
-
-def _answers(record: Record) -> list[tuple[object, object]]:
-    """Return text and start of each answer of a row; None for a start that is not given.
-
-    They are a text, a list of texts, SQuAD's list of objects, or the object of two lists that ``datasets``
-    makes of it.
-    """
-    if record.is_unlabelled:
-        return []
-    answers = _listed(record.part("answers"))
-    if answers and all(isinstance(answer, Mapping) for answer in answers):
-        texts = [text for answer in answers for text in _listed(answer.get("text"))]
-        starts = [start for answer in answers for start in _listed(answer.get("answer_start"))]
-    else:
-        texts = [text for text in answers if text != NO_ANSWER]
-        has_starts = texts and "start" in record.reading.table.columns
-        starts = _listed(record.part("start")) if has_starts else []
-    if starts and len(starts) != len(texts):
-        counts = f"{len(texts)} answers and {len(starts)} starts"
-        raise record.broken(counts, "a start for each answer, or none")
-    return list(zip(texts, starts or [None] * len(texts), strict=True))
-
-
-def _listed(cell: Any) -> list[Any]:
-    if isinstance(cell, list | tuple):
-        return list(cell)
-    return [] if cell is None else [cell]
-
-
-def _offset(record: Record, start: object) -> int | None:
-    if start in (None, ""):
-        return None
-    if isinstance(start, bool) or not _WHOLE.fullmatch(str(start).strip()):
-        raise record.broken(f"start is {str(start)[:60]!r}", "a number of characters, counted from 0")
-    return int(str(start))
-
-
-_WHOLE = re.compile(r"-?\d{1,18}")
-
 
 def _translation(record: Record) -> Translation:
     return Translation(id=record.id, first=record.text("first"), second=record.text("second"))
@@ -384,7 +316,7 @@ KINDS: Mapping[KindName, Kind] = {
     ),
     "span": Kind(
         Question,
-        _question,
+        question_of_row,
         {"squad": {}, **_named("context", "question", "answers")},
         {"label": "qa"},
         ("start",),

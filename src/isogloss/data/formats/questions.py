@@ -3,14 +3,15 @@
 Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". JSON is no format of
 lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; only what is no JSON has a line.
 
-Answers that are not at their offset are relocated where only one place is possible, and reported.
+Answers that are not at their offset are relocated where only one place is possible, and reported, both in
+these files and in rows of tables.
 Offsets go wrong when white space was tidied after they were counted, or when they count bytes or UTF-16
 units instead of characters. An answer is put right only where one place remains.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, Literal, TypeVar
@@ -19,6 +20,7 @@ from isogloss.core.errors import DataError, located
 from isogloss.data.corpus import cannot_write
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, is_unicode, short, unique_keys
+from isogloss.data.formats.reading import Record
 
 NEAR = 3
 """Characters; an ambiguous answer is at its only occurrence this near to the offset."""
@@ -255,3 +257,73 @@ def _surely_meant(passage: str, start: int, spans: list[tuple[int, str]]) -> tup
 def _other_counts(text: str) -> tuple[int, int]:
     """Return the length of a text in bytes of UTF-8 and in units of UTF-16."""
     return len(text.encode()), len(text.encode("utf-16-le")) // 2
+
+
+NO_ANSWER = ""
+"""What ``skip`` calls a question without an answer."""
+
+
+def question_of_row(record: Record) -> Question | None:
+    """Make a question of a row; None for one without an answer where such rows are skipped."""
+    passage, answers = record.text("context"), list[tuple[int, str]]()
+    repairs = list[str]()
+    for text, start in _answers(record):
+        placed = place_answer(passage, record.checked_text("an answer", text), _offset(record, start))
+        if isinstance(placed, str):
+            raise record.broken(placed, "an answer that stands in its context, at its start")
+        answers.append(placed[:2])
+        repairs.append(placed[2])
+    if not answers and NO_ANSWER in record.reading.skip and not record.is_unlabelled:
+        return None
+    if not answers and not record.is_unlabelled:
+        raise record.broken(
+            "a question without an answer",
+            "one that stands in the context, as the task finds one for every question (SQuAD 1.1)",
+            'Take it out, or leave out all such questions (skip = [""])',
+        )
+    return Question(
+        id=record.id,
+        passage=passage,
+        question=record.text("question"),
+        answers=tuple(answers),
+        repaired=", ".join(filter(None, repairs)),
+    )
+
+
+def _answers(record: Record) -> list[tuple[object, object]]:
+    """Return text and start of each answer of a row; None for a start that is not given.
+
+    They are a text, a list of texts, SQuAD's list of objects, or the object of two lists that ``datasets``
+    makes of it.
+    """
+    if record.is_unlabelled:
+        return []
+    answers = _listed(record.part("answers"))
+    if answers and all(isinstance(answer, Mapping) for answer in answers):
+        texts = [text for answer in answers for text in _listed(answer.get("text"))]
+        starts = [start for answer in answers for start in _listed(answer.get("answer_start"))]
+    else:
+        texts = [text for text in answers if text != NO_ANSWER]
+        has_starts = texts and "start" in record.reading.table.columns
+        starts = _listed(record.part("start")) if has_starts else []
+    if starts and len(starts) != len(texts):
+        counts = f"{len(texts)} answers and {len(starts)} starts"
+        raise record.broken(counts, "a start for each answer, or none")
+    return list(zip(texts, starts or [None] * len(texts), strict=True))
+
+
+def _listed(cell: Any) -> list[Any]:
+    if isinstance(cell, list | tuple):
+        return list(cell)
+    return [] if cell is None else [cell]
+
+
+def _offset(record: Record, start: object) -> int | None:
+    if start in (None, ""):
+        return None
+    if isinstance(start, bool) or not _OFFSET.fullmatch(str(start).strip()):
+        raise record.broken(f"start is {str(start)[:60]!r}", "a number of characters, counted from 0")
+    return int(str(start))
+
+
+_OFFSET = re.compile(r"-?\d{1,18}")

@@ -1,8 +1,7 @@
 """Translated examples with their labels: classes stay, answers and tags are located again.
 
-Answers are located by marks, word links or their own translation (``answer_projection``), tags by word links
-(``tag_projection``). Questions without an answer, and sentences whose entities or whose every tag were not
-located, are left out and reported.
+Answers are located by marks, word links or their own translation, tags by word links (``spans``). Questions
+without an answer, and sentences whose entities or tags were not located, are left out and reported.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -287,38 +286,46 @@ _PARTS: Mapping[type, _Parts] = {
 }
 
 
+Located = tuple[Question, str, Iterable[Answer | None]]
+"""A question, its translated passage, and its answers there; None for an answer that was not located."""
+
+
 class _Questions:
     """Translates passages and questions, then locates answers, way by way."""
 
     def __init__(
         self, questions: list[Question], translate: TranslateTexts, projection: Projection, language: str
     ) -> None:
-        self.translate, self.how = translate, projection
+        self.translate, self.find_links = translate, projection.find_links
         self.cuts = 0
         self.passages: dict[str, Translated] = {}
         self.passage: dict[str, str] = {}
         self.answers: dict[str, tuple[Answer, ...]] = {}
         if not projection.answers:
-            self._plain(questions)
-            self.passage = {question.id: self.passages[question.passage].text for question in questions}
-            self.answers = {question.id: () for question in questions}
+            for question, translated in self._unmarked(questions):
+                self.passage[question.id], self.answers[question.id] = translated.text, ()
         for way in projection.answers:
-            missing = [question for question in questions if question.id not in self.answers]
-            if missing:
-                self._ways[way](self, missing)
+            if missing := self._missing(questions):
+                for question, passage, located in self._ways[way](self, missing):
+                    if answers := tuple(dict.fromkeys(answer for answer in located if answer is not None)):
+                        self.passage[question.id], self.answers[question.id] = passage, answers
         wordings = self._texts([question.question for question in questions if question.id in self.answers])
-        self.lost = tuple(question.id for question in questions if question.id not in self.answers)
-        self.examples: dict[str, Question] = {}
-        for question in questions:
-            if question.id in self.answers:
-                self.examples[question.id] = replace(
-                    question,
-                    passage=self.passage[question.id],
-                    question=wordings[question.question].text,
-                    answers=self.answers[question.id],
-                    language=language if question.language else "",
-                    repaired="",
-                )
+        self.lost = tuple(question.id for question in self._missing(questions))
+        self.examples = {
+            question.id: replace(
+                question,
+                passage=self.passage[question.id],
+                question=wordings[question.question].text,
+                answers=self.answers[question.id],
+                language=language if question.language else "",
+                repaired="",
+            )
+            for question in questions
+            if question.id in self.answers
+        }
+
+    def _missing(self, questions: Iterable[Question]) -> list[Question]:
+        return [question for question in questions if question.id not in self.answers]
 
     def _texts(self, texts: Iterable[str]) -> dict[str, Translated]:
         """Translate every text once."""
@@ -327,32 +334,21 @@ class _Questions:
         self.cuts += sum(translation.cuts for translation in by_text.values())
         return by_text
 
-    def _plain(self, questions: Iterable[Question]) -> None:
-        """Translate the unmarked passages, each once."""
-        self.passages |= self._texts(
-            question.passage for question in questions if question.passage not in self.passages
-        )
+    def _unmarked(self, questions: Sequence[Question]) -> list[tuple[Question, Translated]]:
+        """Return each question with its translated passage without marks; a passage is translated once."""
+        passages = (question.passage for question in questions)
+        self.passages |= self._texts(passage for passage in passages if passage not in self.passages)
+        return [(question, self.passages[question.passage]) for question in questions]
 
-    def _keep(self, question: Question, passage: str, located: Iterable[Answer | None]) -> None:
-        answers = tuple(dict.fromkeys(answer for answer in located if answer is not None))
-        if answers:
-            self.passage[question.id], self.answers[question.id] = passage, answers
+    def _by_own_links(self, questions: list[Question]) -> Iterator[Located]:
+        for question, (text, _, _, links) in self._unmarked(questions):
+            if links is not None:
+                yield question, text, [by_links(answer, text, links) for answer in question.answers]
 
-    def _by_own_links(self, questions: list[Question]) -> None:
-        self._plain(questions)
-        for question in questions:
-            translated = self.passages[question.passage]
-            if translated.links is not None:
-                self._keep(
-                    question,
-                    translated.text,
-                    [by_links(answer, translated.text, translated.links) for answer in question.answers],
-                )
-
-    def _by_marks(self, questions: list[Question]) -> None:
+    def _by_marks(self, questions: list[Question]) -> Iterator[Located]:
         """Locate answers by each kind of marks in turn; the passage is the unmarked translation."""
         for mark in MARKS:
-            missing = [question for question in questions if question.id not in self.answers]
+            missing = self._missing(questions)
             ways = {
                 question.id: marked(question.passage, question.answers[0], mark)
                 for question in missing
@@ -363,38 +359,31 @@ class _Questions:
                 text = ways.get(question.id)
                 located = None if text is None else unmarked(texts[text].text, mark)
                 if located is not None:
-                    self._keep(question, located[0], [located[1]])
+                    yield question, located[0], [located[1]]
 
-    def _by_alignment(self, questions: list[Question]) -> None:
-        if self.how.find_links is None:
+    def _by_alignment(self, questions: list[Question]) -> Iterator[Located]:
+        if self.find_links is None:
             return
-        self._plain(questions)
+        translated = self._unmarked(questions)
         pairs = [
-            Translation(id=str(number), first=passage, second=translated.text)
-            for number, (passage, translated) in enumerate(self.passages.items())
+            Translation(id=str(number), first=passage, second=translation.text)
+            for number, (passage, translation) in enumerate(self.passages.items())
         ]
         links = {
             pair.first: span_links(pair.first, pair.second, linked)
-            for pair, linked in zip(pairs, self.how.find_links(pairs), strict=True)
+            for pair, linked in zip(pairs, self.find_links(pairs), strict=True)
         }
-        for question in questions:
-            translated = self.passages[question.passage].text
-            self._keep(
-                question,
-                translated,
-                [by_links(answer, translated, links[question.passage]) for answer in question.answers],
-            )
+        for question, (text, *_) in translated:
+            spans = links[question.passage]
+            yield question, text, [by_links(answer, text, spans) for answer in question.answers]
 
-    def _alone(self, questions: list[Question]) -> None:
-        self._plain(questions)
+    def _alone(self, questions: list[Question]) -> Iterator[Located]:
+        translated = self._unmarked(questions)
         texts = self._texts(text for question in questions for _, text in question.answers)
-        for question in questions:
-            translated = self.passages[question.passage].text
-            self._keep(
-                question, translated, [by_text(texts[text].text, translated) for _, text in question.answers]
-            )
+        for question, (passage, *_) in translated:
+            yield question, passage, [by_text(texts[text].text, passage) for _, text in question.answers]
 
-    _ways: Mapping[str, Callable[["_Questions", list[Question]], None]] = {
+    _ways: Mapping[str, Callable[["_Questions", list[Question]], Iterator[Located]]] = {
         "links": _by_own_links,
         "marks": _by_marks,
         "alignment": _by_alignment,
